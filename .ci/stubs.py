@@ -1,0 +1,54 @@
+"""Write the stub of the native module, or prove with --check that the committed one equals the module.
+
+pybind11-stubgen does not say which classes offer the buffer protocol; that is added here, from the module.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+STUB = Path(__file__).parent.parent / "python/fairlap/engine/_native.pyi"
+BUFFER_METHOD = "    def __buffer__(self, flags: int, /) -> memoryview:\n        ...\n"
+
+
+def buffer_classes() -> list[str]:
+    """Classes of the native module whose objects have a buffer (a slot that only C code sees)."""
+    from fairlap.engine import _native
+
+    return list(_native.buffer_classes())
+
+
+def generated() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pybind11_stubgen", "fairlap.engine._native", "-o", folder, "--exit-code"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        text = (Path(folder) / "fairlap/engine/_native.pyi").read_text()
+    lines = []
+    inside: str | None = None
+    buffers = set(buffer_classes())
+    for line in text.splitlines(keepends=True):
+        if line.startswith("class "):
+            inside = line.removeprefix("class ").split("(")[0].split(":")[0].strip()
+        if inside in buffers and line.startswith("    def "):
+            lines.append(BUFFER_METHOD)
+            inside = None
+        lines.append(line if line.endswith("\n") else line + "\n")
+    return "".join(lines)
+
+
+def main() -> int:
+    text = generated()
+    if "--check" not in sys.argv:
+        STUB.write_text(text)
+        return 0
+    if STUB.exists() and STUB.read_text() == text:
+        return 0
+    print("python/fairlap/engine/_native.pyi does not match the module; run `make stubs` and commit it")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+# Everything needed is set up here, in .venv and build/, from a fresh clone. Needs python3 (3.11 or
+# newer) with venv, a C++ compiler and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find cpp cmake python -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine clean
+
+demo: $(VENV)/.installed  ## Install, show the floor, compare two timed callables.
+	$(BIN)/fairlap floor
+	$(BIN)/python docs/examples/two_callables.py
+
+test: test-cpp test-python  ## All tests that need no GPU.
+
+test-cpp: build/release/.built
+	$(BIN)/ctest --test-dir build/release --output-on-failure
+
+test-python: $(VENV)/.dev build/release/.built
+	$(BIN)/python -m pytest
+
+test-sanitized: $(VENV)/.dev  ## C++ and Python tests under address, undefined and thread sanitizers.
+	.ci/sanitized address
+	.ci/sanitized thread
+
+lint: $(VENV)/.dev build/release/.built  ## Every linter that CI runs.
+	.ci/lint
+
+format: $(VENV)/.dev  ## Rewrite the sources as the formatters want them.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	git ls-files -co --exclude-standard '*.cpp' '*.hpp' '*.h' | xargs $(BIN)/clang-format -i
+
+stubs: $(VENV)/.dev  ## Write the native module's stub anew.
+	$(BIN)/python .ci/stubs.py
+
+bench-engine: $(VENV)/.bench  ## One table: cost per sample and bias, beside other timers.
+	$(BIN)/python tests/bench/engine
+
+clean:
+	rm -rf $(VENV) build dist
+
+# The package, as a user installs it.
+$(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
+	CMAKE_ARGS="$$(cmake/python_headers.sh $(BIN)/python)" $(BIN)/pip install --quiet .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.installed
+	$(BIN)/pip install --quiet '.[dev]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.installed
+	$(BIN)/pip install --quiet '.[bench]'
+	touch $@
+
+build/release/.built: $(VENV)/.dev $(SOURCES)
+	$(BIN)/cmake --preset release -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
+	$(BIN)/cmake --build build/release
+	touch $@
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)

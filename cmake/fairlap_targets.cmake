@@ -1,0 +1,30 @@
+# How every target of the engine is compiled, said once.
+
+find_package(Threads REQUIRED)
+
+function(fairlap_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+  if(FAIRLAP_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${FAIRLAP_SANITIZE} -fno-omit-frame-pointer -g)
+    target_link_options(${target} PRIVATE -fsanitize=${FAIRLAP_SANITIZE})
+  endif()
+endfunction()
+
+# One folder of the engine is one static library; headers are included as "folder/file.hpp".
+function(fairlap_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_library(fairlap_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(fairlap_${name} PUBLIC ${PROJECT_SOURCE_DIR}/cpp)
+  target_link_libraries(fairlap_${name} PUBLIC ${ARG_USES} Threads::Threads ${CMAKE_DL_LIBS})
+  fairlap_compile_options(fairlap_${name})
+endfunction()
+
+# One test file is one program, so that one crash cannot hide another test's result.
+function(fairlap_test name)
+  cmake_parse_arguments(ARG "" "" "USES" ${ARGN})
+  add_executable(${name} ${name}.cpp)
+  target_link_libraries(${name} PRIVATE ${ARG_USES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cpp)
+  fairlap_compile_options(${name})
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

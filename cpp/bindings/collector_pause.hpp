@@ -1,0 +1,22 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace fairlap::bindings {
+
+// Keeps the cyclic garbage collector from running inside a sample, and puts it back as it was however
+// the measurement ends. Made and destroyed with the interpreter lock held.
+class CollectorPause {
+ public:
+  explicit CollectorPause(bool wanted) noexcept : paused_(wanted && PyGC_Disable() == 1) {}
+  ~CollectorPause() {
+    if (paused_) PyGC_Enable();
+  }
+  CollectorPause(const CollectorPause&) = delete;
+  CollectorPause& operator=(const CollectorPause&) = delete;
+
+ private:
+  bool paused_;
+};
+
+}  // namespace fairlap::bindings

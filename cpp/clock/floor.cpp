@@ -1,0 +1,106 @@
+#include "clock/floor.hpp"
+
+#include <algorithm>
+
+#include "clock/monotonic_raw.hpp"
+#include "clock/timestamp_counter.hpp"
+
+namespace fairlap::clock {
+namespace {
+
+constexpr std::size_t pairs = 20'000;
+constexpr std::size_t rare = 5;           // a reading seen less often is an interrupt, not a step
+constexpr std::size_t steps_wanted = 32;  // the shortest readings are dense, the long ones sparse
+
+// Work of slowly growing length, so that readings fall on many different steps.
+void idle_for(std::size_t rounds) {
+  for (std::size_t round = 0; round < rounds; ++round) asm volatile("" ::: "memory");
+}
+
+template <class Clock>
+std::vector<std::uint64_t> sorted_readings(std::size_t longest_idle) {
+  std::vector<std::uint64_t> readings(pairs);
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const std::size_t rounds = longest_idle == 0 ? 0 : i % longest_idle;
+    const std::uint64_t start = Clock::start();
+    idle_for(rounds);
+    readings[i] = Clock::finish() - start;
+  }
+  std::sort(readings.begin(), readings.end());
+  return readings;
+}
+
+// The best of several rounds: a neighbour on a shared machine can only add.
+template <class Clock>
+double overhead_ns() {
+  constexpr int rounds = 9;
+  double best = 0.0;
+  for (int round = 0; round < rounds; ++round) {
+    const std::uint64_t begin_ns = MonotonicRaw::now_ns();
+    for (std::size_t i = 0; i < pairs / 10; ++i) {
+      Clock::start();
+      Clock::finish();
+    }
+    const double each =
+        static_cast<double>(MonotonicRaw::now_ns() - begin_ns) / static_cast<double>(pairs / 10);
+    if (round == 0 || each < best) best = each;
+  }
+  return best;
+}
+
+template <class Clock>
+Floor measure(double ns_per_tick) {
+  sorted_readings<Clock>(0);  // warm caches and branch predictors
+  const auto around_nothing = sorted_readings<Clock>(0);
+  const auto around_idling = sorted_readings<Clock>(512);
+  return {quantum_of(around_idling) * ns_per_tick, overhead_ns<Clock>(),
+          midmean_of(around_nothing) * ns_per_tick};
+}
+
+}  // namespace
+
+double quantum_of(const std::vector<std::uint64_t>& sorted) {
+  double cluster_sum = 0.0;
+  double cluster_size = 0.0;
+  double previous_centre = -1.0;
+  std::uint64_t last = 0;
+  std::vector<double> gaps;
+  const auto close_cluster = [&] {
+    if (cluster_size == 0.0) return;
+    const double centre = cluster_sum / cluster_size;
+    if (previous_centre >= 0.0) gaps.push_back(centre - previous_centre);
+    previous_centre = centre;
+    cluster_sum = cluster_size = 0.0;
+  };
+  for (std::size_t i = 0; i < sorted.size() && gaps.size() < steps_wanted;) {
+    std::size_t next = i;
+    while (next < sorted.size() && sorted[next] == sorted[i]) ++next;
+    if (next - i >= rare) {
+      if (cluster_size > 0.0 && sorted[i] - last > 1) close_cluster();
+      cluster_sum += static_cast<double>(sorted[i]);
+      cluster_size += 1.0;
+      last = sorted[i];
+    }
+    i = next;
+  }
+  close_cluster();
+  if (gaps.empty()) return 1.0;  // every value in a row was seen: the step is the tick itself
+  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+  std::nth_element(gaps.begin(), middle, gaps.end());
+  return *middle;
+}
+
+double midmean_of(const std::vector<std::uint64_t>& sorted) {
+  const std::size_t low = sorted.size() / 4;
+  const std::size_t high = sorted.size() - low;
+  double sum = 0.0;
+  for (std::size_t i = low; i < high; ++i) sum += static_cast<double>(sorted[i]);
+  return high > low ? sum / static_cast<double>(high - low) : 0.0;
+}
+
+Floor measure_floor(Source source, double ns_per_tick) {
+  return source == Source::timestamp_counter ? measure<TimestampCounter>(ns_per_tick)
+                                             : measure<MonotonicRaw>(ns_per_tick);
+}
+
+}  // namespace fairlap::clock

@@ -1,0 +1,58 @@
+#include "loop/counters.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <fstream>
+#include <string>
+
+namespace fairlap::loop {
+namespace {
+
+std::int64_t clock_ns(clockid_t clock) noexcept {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+Disturbances disturbances(int whose, clockid_t cpu_clock) noexcept {
+  rusage usage{};
+  getrusage(static_cast<decltype(RUSAGE_SELF)>(whose), &usage);
+  return {usage.ru_minflt, usage.ru_majflt, usage.ru_nvcsw, usage.ru_nivcsw, clock_ns(cpu_clock)};
+}
+
+}  // namespace
+
+bool counts_threads_apart() noexcept {
+#if defined(__linux__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+Counters Counters::read() noexcept {
+  Counters now;
+  now.process = disturbances(RUSAGE_SELF, CLOCK_PROCESS_CPUTIME_ID);
+#if defined(__linux__)
+  constexpr int calling_thread = 1;  // RUSAGE_THREAD, which the headers hide without _GNU_SOURCE
+  now.thread = disturbances(calling_thread, CLOCK_THREAD_CPUTIME_ID);
+  now.cpu = sched_getcpu();
+#else
+  now.thread = now.process;
+  now.thread.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+#endif
+  return now;
+}
+
+std::int64_t stolen_ns() {
+  std::ifstream file("/proc/stat");
+  std::string label;
+  std::int64_t user, nice, system, idle, iowait, irq, softirq, steal;
+  if (!(file >> label >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal)) return -1;
+  return steal * (1'000'000'000 / sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace fairlap::loop

@@ -1,0 +1,70 @@
+#include "loop/group_table.hpp"
+
+namespace fairlap::loop {
+namespace {
+
+Disturbances sum(const Disturbances& a, const Disturbances& b) noexcept {
+  return {a.minor_faults + b.minor_faults, a.major_faults + b.major_faults,
+          a.voluntary_switches + b.voluntary_switches, a.involuntary_switches + b.involuntary_switches,
+          a.cpu_ns + b.cpu_ns};
+}
+
+Disturbances difference(const Disturbances& a, const Disturbances& b) noexcept {
+  return {a.minor_faults - b.minor_faults, a.major_faults - b.major_faults,
+          a.voluntary_switches - b.voluntary_switches, a.involuntary_switches - b.involuntary_switches,
+          a.cpu_ns - b.cpu_ns};
+}
+
+void append(Group& group, const Group& later) noexcept {
+  group.samples += later.samples;
+  group.elapsed_ns = later.start_ns + later.elapsed_ns - group.start_ns;
+  group.thread = sum(group.thread, later.thread);
+  group.process = sum(group.process, later.process);
+  group.migrations += later.migrations;
+  group.cpu = later.cpu;
+}
+
+}  // namespace
+
+GroupTable::GroupTable(std::size_t capacity) : memory_((capacity < 2 ? 2 : capacity) * sizeof(Group)) {}
+
+void GroupTable::add(const Group& slice) noexcept {
+  const std::span<Group> places = memory_.as<Group>();
+  if (used_ > 0 && slices_in_last_ < slices_per_group_) {
+    append(places[used_ - 1], slice);
+    ++slices_in_last_;
+    return;
+  }
+  if (used_ == places.size()) {
+    merge_neighbours();
+    // An odd table leaves its last group half full; the slice may still belong there.
+    return add(slice);
+  }
+  places[used_++] = slice;
+  slices_in_last_ = 1;
+}
+
+void GroupTable::merge_neighbours() noexcept {
+  const std::span<Group> places = memory_.as<Group>();
+  const bool odd = used_ % 2 != 0;
+  for (std::size_t pair = 0; pair < used_ / 2; ++pair) {
+    Group merged = places[2 * pair];
+    append(merged, places[2 * pair + 1]);
+    places[pair] = merged;
+  }
+  if (odd) places[used_ / 2] = places[used_ - 1];
+  used_ = (used_ + 1) / 2;
+  slices_in_last_ = odd ? slices_per_group_ : 2 * slices_per_group_;
+  slices_per_group_ *= 2;
+}
+
+Group slice_between(const Counters& before, const Counters& after) noexcept {
+  Group slice;
+  slice.thread = difference(after.thread, before.thread);
+  slice.process = difference(after.process, before.process);
+  slice.migrations = before.cpu != after.cpu ? 1 : 0;
+  slice.cpu = after.cpu;
+  return slice;
+}
+
+}  // namespace fairlap::loop

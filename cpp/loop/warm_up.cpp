@@ -1,0 +1,111 @@
+#include "loop/warm_up.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+
+#include "loop/robust_interval.hpp"
+#include "loop/steadiness.hpp"
+
+namespace fairlap::loop {
+namespace {
+
+constexpr std::size_t window_samples = 4096;
+constexpr double window_ns = 5e6;
+constexpr double steady_within = 0.02;
+constexpr std::size_t choosing_samples = 5;
+constexpr std::uint64_t most_calls_per_sample = std::uint64_t{1} << 24U;
+
+class WarmUp {
+ public:
+  WarmUp(SliceTaker& taker, const clock::Clock& clock, const Plan& plan)
+      : taker_(taker),
+        clock_(clock),
+        plan_(plan),
+        memory_(3 * window_samples * sizeof(std::uint64_t)),
+        wall_(memory_.as<std::uint64_t>().first(window_samples)),
+        host_issue_(memory_.as<std::uint64_t>().subspan(window_samples, window_samples)),
+        scratch_(memory_.as<double>().last(window_samples)) {
+    out_.done.kind = plan.warm_up;
+    out_.calls_per_sample = std::max<std::uint64_t>(1, plan.calls_per_sample);
+  }
+
+  WarmedUp run() {
+    if (plan_.warm_up == WarmUpKind::none) return out_;
+    const std::uint64_t begin = clock_.start();
+    out_.done.first_call_ns = window(1, 1, 0.0);
+    if (plan_.warm_up == WarmUpKind::calls) run_given_calls();
+    if (plan_.warm_up == WarmUpKind::found) run_until_settled();
+    if (plan_.calls_per_sample == 0) choose_calls_per_sample();
+    out_.done.elapsed_ns = clock_.ns_of(clock_.finish() - begin);
+    return out_;
+  }
+
+ private:
+  [[nodiscard]] bool going_on() const { return out_.why == Interruption::none; }
+
+  // Takes samples and returns their median, in nanoseconds of one whole sample.
+  double window(std::size_t samples, std::uint64_t calls_per_sample, double length_ns) {
+    const Slice slice{wall_.data(), host_issue_.data(), samples, calls_per_sample,
+                      clock_.ticks_of(length_ns)};
+    const SliceEnd end = taker_.take(slice);
+    out_.why = end.why;
+    out_.done.calls += end.taken * calls_per_sample;
+    if (end.taken == 0) return 0.0;
+    out_.sample_period_ns = clock_.ns_of(end.last_ticks - end.first_ticks) / static_cast<double>(end.taken);
+    std::transform(wall_.begin(), wall_.begin() + static_cast<std::ptrdiff_t>(end.taken), scratch_.begin(),
+                   [this](std::uint64_t ticks) { return clock_.ns_of(ticks); });
+    return quantile_in_place(scratch_.first(end.taken), 0.5);
+  }
+
+  void run_given_calls() {
+    while (going_on() && out_.done.calls < plan_.warm_up_calls) {
+      const std::uint64_t left = plan_.warm_up_calls - out_.done.calls;
+      const std::uint64_t calls_each = std::min(left, out_.calls_per_sample);
+      const auto samples =
+          static_cast<std::size_t>(std::min<std::uint64_t>(window_samples, left / calls_each));
+      window(samples, calls_each, window_ns);
+    }
+    out_.done.settled = going_on();
+  }
+
+  void run_until_settled() {
+    Steadiness steadiness(steady_within, clock_.floor().quantum_ns);
+    const std::uint64_t begin = clock_.start();
+    const std::uint64_t longest = clock_.ticks_of(plan_.warm_up_max_seconds * 1e9);
+    while (going_on() && !steadiness.settled() && clock_.finish() - begin < longest) {
+      steadiness.add_window(window(window_samples, out_.calls_per_sample, window_ns));
+    }
+    out_.done.settled = steadiness.settled();
+  }
+
+  // Powers of two, so that the same work gets the same number on the same machine nearly always.
+  void choose_calls_per_sample() {
+    const double wanted_ns = plan_.floor_multiple * (clock_.floor().quantum_ns + clock_.floor().overhead_ns);
+    while (going_on()) {
+      const double sample_ns =
+          window(choosing_samples, out_.calls_per_sample, window_ns) - clock_.floor().bias_ns;
+      if (sample_ns >= wanted_ns || out_.calls_per_sample >= most_calls_per_sample) return;
+      const double short_by = wanted_ns / std::max(sample_ns, clock_.floor().quantum_ns);
+      const auto factor = static_cast<std::uint64_t>(std::clamp(short_by, 2.0, 16.0));
+      out_.calls_per_sample *= std::bit_ceil(factor);
+    }
+  }
+
+  SliceTaker& taker_;
+  const clock::Clock& clock_;
+  const Plan& plan_;
+  PrefaultedMemory memory_;
+  std::span<std::uint64_t> wall_;
+  std::span<std::uint64_t> host_issue_;
+  std::span<double> scratch_;
+  WarmedUp out_;
+};
+
+}  // namespace
+
+WarmedUp warm_up(SliceTaker& taker, const clock::Clock& clock, const Plan& plan) {
+  return WarmUp(taker, clock, plan).run();
+}
+
+}  // namespace fairlap::loop

@@ -1,0 +1,337 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "clock/clock.hpp"
+#include "loop/counters.hpp"
+#include "loop/group_table.hpp"
+#include "loop/measured_loop.hpp"
+#include "loop/robust_interval.hpp"
+#include "loop/steadiness.hpp"
+#include "tests/check.hpp"
+
+using namespace fairlap;
+using namespace fairlap::loop;
+
+namespace {
+
+// Work of a scripted kind: how often it was called is all it knows.
+class CountedWork final : public Work {
+ public:
+  void enter() noexcept override { ++entered; }
+  bool leave() noexcept override {
+    ++left;
+    return stop_at_leave;
+  }
+  bool call() noexcept override { return ++calls != raise_at_call; }
+  bool wait() noexcept override {
+    ++waits;
+    return true;
+  }
+  bool drop() noexcept override { return true; }
+  bool stop_requested() noexcept override { return calls >= stop_at_call; }
+  [[nodiscard]] bool has_completion() const noexcept override { return with_completion; }
+
+  std::uint64_t calls = 0;
+  std::uint64_t waits = 0;
+  std::uint64_t entered = 0;
+  std::uint64_t left = 0;
+  std::uint64_t raise_at_call = 0;
+  std::uint64_t stop_at_call = std::numeric_limits<std::uint64_t>::max();
+  bool stop_at_leave = false;
+  bool with_completion = false;
+};
+
+// Spins on the operating system's clock, which knows nothing of the timestamp counter.
+class SpinningWork final : public Work {
+ public:
+  explicit SpinningWork(std::uint64_t length_ns) : length_ns_(length_ns) {}
+  void enter() noexcept override {}
+  bool leave() noexcept override { return false; }
+  bool call() noexcept override {
+    const std::uint64_t until = clock::MonotonicRaw::now_ns() + length_ns_;
+    while (clock::MonotonicRaw::now_ns() < until) {
+    }
+    return true;
+  }
+  bool wait() noexcept override { return true; }
+  bool drop() noexcept override { return true; }
+  bool stop_requested() noexcept override { return false; }
+  [[nodiscard]] bool has_completion() const noexcept override { return false; }
+
+ private:
+  std::uint64_t length_ns_;
+};
+
+template <class TimedWork>
+std::unique_ptr<Record> run_on_best_clock(TimedWork& work, const Plan& plan) {
+  const clock::Clock& best = clock::Clock::best();
+  TakerFor<TimedWork> taker(work, best.source());
+  return run(taker, best, plan);
+}
+
+Plan exactly(std::size_t samples, std::uint64_t calls_per_sample = 1) {
+  Plan plan;
+  plan.samples = samples;
+  plan.calls_per_sample = calls_per_sample;
+  plan.warm_up = WarmUpKind::none;
+  return plan;
+}
+
+double median_of(std::span<const double> values) {
+  std::vector<double> copy(values.begin(), values.end());
+  return quantile_in_place(copy, 0.5);
+}
+
+}  // namespace
+
+TEST("a run stopped by count calls the work exactly samples times calls per sample") {
+  CountedWork work;
+  const auto record = run_on_best_clock(work, exactly(1000, 3));
+  CHECK_EQUAL(work.calls, 3000U);
+  CHECK_EQUAL(record->taken, 1000U);
+  CHECK(record->stopped_by == StopReason::samples);
+  CHECK_EQUAL(work.entered, work.left);
+}
+
+TEST("work that raises on its 501st call leaves 500 samples") {
+  CountedWork work;
+  work.raise_at_call = 501;
+  const auto record = run_on_best_clock(work, exactly(1000));
+  CHECK_EQUAL(record->taken, 500U);
+  CHECK(record->stopped_by == StopReason::raised);
+  CHECK_EQUAL(work.entered, work.left);
+}
+
+TEST("a sample of several calls that raises in its middle is not kept") {
+  CountedWork work;
+  work.raise_at_call = 15;
+  const auto record = run_on_best_clock(work, exactly(1000, 10));
+  CHECK_EQUAL(record->taken, 1U);
+  CHECK_EQUAL(work.calls, 15U);
+}
+
+TEST("a request to stop ends the run after the sample in hand") {
+  CountedWork work;
+  work.stop_at_call = 77;
+  const auto record = run_on_best_clock(work, exactly(1000));
+  CHECK_EQUAL(record->taken, 77U);
+  CHECK(record->stopped_by == StopReason::stop_requested);
+}
+
+TEST("a request to stop seen only between slices ends the run too") {
+  CountedWork work;
+  work.stop_at_leave = true;
+  const auto record = run_on_best_clock(work, exactly(1'000'000'000 / 100));
+  CHECK(record->stopped_by == StopReason::stop_requested);
+  CHECK(record->taken > 0);
+}
+
+TEST("a request to stop during the warm-up is not lost") {
+  CountedWork work;
+  work.stop_at_call = 3;
+  Plan plan;
+  plan.seconds = 10;
+  const auto record = run_on_best_clock(work, plan);
+  CHECK(record->stopped_by == StopReason::stop_requested);
+  CHECK_EQUAL(record->taken, 0U);
+}
+
+TEST("a completion is waited for once a sample and host_issue is never longer than wall") {
+  CountedWork work;
+  work.with_completion = true;
+  const auto record = run_on_best_clock(work, exactly(1000, 2));
+  CHECK_EQUAL(work.waits, 1000U);
+  CHECK_EQUAL(record->host_issue_ns().size(), 1000U);
+  for (std::size_t i = 0; i < record->taken; ++i) CHECK(record->host_issue_ns()[i] <= record->wall_ns()[i]);
+}
+
+TEST("a run stopped by time ends within a slice and a sample of it") {
+  SpinningWork work(100'000);
+  Plan plan;
+  plan.seconds = 0.05;
+  plan.warm_up = WarmUpKind::none;
+  const auto record = run_on_best_clock(work, plan);
+  CHECK(record->stopped_by == StopReason::seconds);
+  CHECK(record->elapsed_ns >= 0.05e9);
+}
+
+TEST("a given warm-up makes at least the calls asked for and none of them is a sample") {
+  CountedWork work;
+  Plan plan = exactly(10);
+  plan.warm_up = WarmUpKind::calls;
+  plan.warm_up_calls = 123;
+  const auto record = run_on_best_clock(work, plan);
+  CHECK_EQUAL(record->warm_up.calls, 123U);
+  CHECK_EQUAL(work.calls, 133U);
+  CHECK(record->warm_up.first_call_ns > 0);
+}
+
+TEST("an empty call is repeated within a sample until the sample clears the floor") {
+  CountedWork work;
+  Plan plan;
+  plan.samples = 200;
+  const auto record = run_on_best_clock(work, plan);
+  const clock::Floor& floor = clock::Clock::best().floor();
+  const double wanted_ns = plan.floor_multiple * (floor.quantum_ns + floor.overhead_ns);
+  CHECK(record->calls_per_sample > 16);
+  CHECK(median_of(record->wall_ns()) * static_cast<double>(record->calls_per_sample) > 0.5 * wanted_ns);
+}
+
+TEST("a long call is one sample") {
+  SpinningWork work(20'000);
+  Plan plan;
+  plan.samples = 50;
+  CHECK_EQUAL(run_on_best_clock(work, plan)->calls_per_sample, 1U);
+}
+
+TEST("a target for the spread stops a steady run early") {
+  SpinningWork work(20'000);
+  Plan plan;
+  plan.target_half_width = 0.2;
+  plan.seconds = 20;
+  const auto record = run_on_best_clock(work, plan);
+  CHECK(record->stopped_by == StopReason::target);
+  CHECK(record->elapsed_ns < 10e9);
+}
+
+TEST("known durations from 1 us to 100 ms are read within one percent or two quanta at the median") {
+  for (const std::uint64_t length_ns : {1'000U, 10'000U, 100'000U, 1'000'000U, 10'000'000U, 100'000'000U}) {
+    SpinningWork work(length_ns);
+    const std::size_t samples = length_ns >= 10'000'000U ? 5 : 200;
+    const auto record = run_on_best_clock(work, exactly(samples));
+    // The spin overshoots by up to one reading of the clock it spins on, which this adds.
+    const double clock_reading_ns = 60;
+    const double quantum_ns = clock::Clock::best().floor().quantum_ns;
+    const auto truth_ns = static_cast<double>(length_ns);
+    const double allowed_ns = std::max(0.01 * truth_ns, 2 * quantum_ns) + clock_reading_ns;
+    CHECK_NEAR(median_of(record->wall_ns()), truth_ns, allowed_ns);
+  }
+}
+
+TEST("a million samples are stored without a page fault in the calling thread") {
+  CountedWork work;
+  run_on_best_clock(work, exactly(1000));
+  const auto record = run_on_best_clock(work, exactly(1'000'000));
+  std::int64_t faults = 0;
+  for (const Group& group : record->groups.groups()) faults += group.thread.minor_faults;
+  CHECK_EQUAL(faults, 0);
+}
+
+TEST("groups cover every sample once and in order") {
+  SpinningWork work(50'000);
+  const auto record = run_on_best_clock(work, exactly(300));
+  std::int64_t next = 0;
+  for (const Group& group : record->groups.groups()) {
+    CHECK_EQUAL(group.first_sample, next);
+    next += group.samples;
+  }
+  CHECK_EQUAL(next, 300);
+  CHECK(record->groups.groups().size() > 5);
+}
+
+TEST("a full table of groups merges neighbours and loses nothing, for every capacity") {
+  for (std::size_t capacity = 2; capacity < 9; ++capacity) {
+    GroupTable table(capacity);
+    for (std::int64_t i = 0; i < 1000; ++i) {
+      Group slice;
+      slice.first_sample = 7 * i;
+      slice.samples = 7;
+      slice.start_ns = 100 * i;
+      slice.elapsed_ns = 90;
+      slice.thread.minor_faults = 2;
+      slice.migrations = 1;
+      table.add(slice);
+    }
+    Group total;
+    std::int64_t next = 0;
+    for (const Group& group : table.groups()) {
+      CHECK_EQUAL(group.first_sample, next);
+      CHECK_EQUAL(group.start_ns, next / 7 * 100);
+      next += group.samples;
+      total.thread.minor_faults += group.thread.minor_faults;
+      total.migrations += group.migrations;
+    }
+    CHECK_EQUAL(next, 7000);
+    CHECK_EQUAL(total.thread.minor_faults, 2000);
+    CHECK_EQUAL(total.migrations, 1000);
+    CHECK(table.groups().size() <= capacity);
+    CHECK(2 * table.groups().size() + 2 >= capacity);
+  }
+}
+
+TEST("the sign interval has the ranks of the printed tables") {
+  CHECK_EQUAL(sign_ranks(5).coverage, 0.0);
+  CHECK_EQUAL(sign_ranks(6).left_out, 0U);
+  CHECK_NEAR(sign_ranks(6).coverage, 0.96875, 1e-12);
+  CHECK_EQUAL(sign_ranks(10).left_out, 1U);
+  CHECK_NEAR(sign_ranks(10).coverage, 0.978515625, 1e-12);
+  CHECK_EQUAL(sign_ranks(20).left_out, 5U);
+  CHECK_NEAR(sign_ranks(20).coverage, 0.9586105346679688, 1e-12);
+}
+
+TEST("the interval of a few samples is the sign interval of those samples") {
+  std::vector<double> scratch(batch_scratch_size(10));
+  const std::vector<double> samples{5, 1, 9, 3, 7, 2, 8, 4, 6, 10};
+  const RobustInterval interval = interval_of_median(samples, scratch);
+  CHECK_EQUAL(interval.median, 5.5);
+  CHECK_EQUAL(interval.low, 2.0);
+  CHECK_EQUAL(interval.high, 9.0);
+}
+
+TEST("five samples give a median and no interval") {
+  std::vector<double> scratch(batch_scratch_size(5));
+  const RobustInterval interval = interval_of_median(std::vector<double>{1, 2, 3, 4, 5}, scratch);
+  CHECK_EQUAL(interval.median, 3.0);
+  CHECK(!interval.exists());
+}
+
+TEST("a slow drift widens the interval, though neighbouring samples agree") {
+  std::vector<double> drifting;
+  std::vector<double> shuffled;
+  for (int i = 0; i < 10'000; ++i) {
+    drifting.push_back(100.0 + i / 1000.0);
+    shuffled.push_back(100.0 + (i * 7919 % 10'000) / 1000.0);
+  }
+  std::vector<double> scratch(batch_scratch_size(drifting.size()));
+  const RobustInterval with_drift = interval_of_median(drifting, scratch);
+  const RobustInterval without = interval_of_median(shuffled, scratch);
+  CHECK(with_drift.high - with_drift.low > 5 * (without.high - without.low));
+}
+
+TEST("invalid samples are left out of median and interval") {
+  std::vector<double> samples(100, 10.0);
+  for (std::size_t i = 0; i < 50; ++i) samples[i] = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> scratch(batch_scratch_size(samples.size()));
+  const RobustInterval interval = interval_of_median(samples, scratch);
+  CHECK_EQUAL(interval.median, 10.0);
+  CHECK_EQUAL(interval.high, 10.0);
+}
+
+TEST("a falling series settles only when its windows agree") {
+  Steadiness steadiness(0.02, 0.0);
+  for (const double median : {200.0, 150.0, 120.0, 110.0, 105.0, 103.0}) {
+    steadiness.add_window(median);
+    CHECK(!steadiness.settled());
+  }
+  for (const double median : {102.0, 101.5, 101.0, 101.2}) steadiness.add_window(median);
+  CHECK(steadiness.settled());
+}
+
+TEST("windows closer than the clock's resolution count as equal") {
+  Steadiness steadiness(0.02, 10.0);
+  for (const double median : {20.0, 30.0, 20.0, 30.0}) steadiness.add_window(median);
+  CHECK(steadiness.settled());
+}
+
+TEST("touching fresh pages shows as minor faults of the thread") {
+  const Counters before = Counters::read();
+  const PrefaultedMemory memory(64U << 12U);
+  const Counters after = Counters::read();
+  CHECK(memory.bytes() > 0);
+  CHECK(slice_between(before, after).thread.minor_faults >= 1);
+}
+
+TEST_MAIN()

@@ -1,0 +1,50 @@
+"""fairlap times AI frameworks natively and says who is faster, by how much, and whether it is real.
+
+Names are looked up on first use, so that ``import fairlap`` loads neither the engine nor NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairlap.engine import Measurement, NativeFunction, floor, measure
+    from fairlap.errors import CallableRaised, FairlapError, NotAvailable, WrongRequest
+
+__all__ = [
+    "CallableRaised",
+    "FairlapError",
+    "Measurement",
+    "NativeFunction",
+    "NotAvailable",
+    "WrongRequest",
+    "__version__",
+    "floor",
+    "measure",
+]
+
+_HOME = {
+    "CallableRaised": "fairlap.errors",
+    "FairlapError": "fairlap.errors",
+    "NotAvailable": "fairlap.errors",
+    "WrongRequest": "fairlap.errors",
+    "Measurement": "fairlap.engine",
+    "NativeFunction": "fairlap.engine",
+    "floor": "fairlap.engine",
+    "measure": "fairlap.engine",
+    "__version__": "fairlap.engine",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'fairlap' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

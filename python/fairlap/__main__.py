@@ -1,0 +1,5 @@
+"""``python -m fairlap``."""
+
+from fairlap.cli import main
+
+main()

@@ -1,0 +1,69 @@
+"""The command line. A command's module is imported when the command runs, so that --help stays quick."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from fairlap.errors import FairlapError
+
+# Each command, where it lives, and the line that --help shows without importing it.
+COMMANDS = {
+    "floor": "What this machine's clocks and devices cannot see below.",
+    "time": "Time one importable callable, MODULE:CALLABLE.",
+}
+
+
+class LazyCommands(click.Group):
+    """A group that knows its commands by name and imports only the one that runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"fairlap.cli.{cmd_name}_command").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    import fairlap
+
+    click.echo(f"fairlap {fairlap.__version__}")
+    ctx.exit()
+
+
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    """Says which AI framework is faster on this machine, by how much, and whether it is real."""
+    ctx.obj = debug
+
+
+def main() -> None:
+    """Run the command line; every error a user can cause is one or two lines and a non-zero exit."""
+    debug = "--debug" in sys.argv
+    try:
+        sys.exit(cli.main(standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("fairlap: interrupted", err=True)
+        sys.exit(130)
+    except FairlapError as error:
+        if debug:
+            raise
+        click.echo(f"fairlap: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,47 @@
+"""``fairlap floor``: what each method on this machine cannot see below."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+
+@click.command("floor")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@click.option("--clock", default="auto", help='The CPU clock: "auto", "tsc" or "cntvct", "monotonic_raw".')
+def command(as_json: bool, clock: str) -> None:
+    """What this machine's clocks and devices cannot see below."""
+    from fairlap.engine import floor
+
+    floors = floor(clock)
+    if as_json:
+        click.echo(json.dumps(floors, indent=2))
+        return
+    click.echo("\n".join([*_cpu_lines(floors["cpu"]), *_cuda_lines(floors)]))
+
+
+def _cpu_lines(cpu: dict[str, Any]) -> list[str]:
+    where = ", in a virtual machine" if cpu["under_hypervisor"] else ""
+    lines = [
+        f"cpu    {cpu['source']} (the kernel uses {cpu['kernel_clock_source'] or 'a clock it does not name'}){where}",
+        f"       quantum   {cpu['quantum_ns']:6.1f} ns   the step in which readings grow",
+        f"       overhead  {cpu['overhead_ns']:6.1f} ns   what a pair of stamps costs a loop",
+        f"       bias      {cpu['bias_ns']:6.1f} ns   what a pair reads around nothing; subtracted from every sample",
+        f"       drift     {cpu['drift_ppm']:+6.1f} ppm  against the operating system's clock since calibration "
+        f"(known to {cpu['drift_resolution_ppm']:.1f} ppm)",
+    ]
+    if "counter_distrust" in cpu:
+        lines.append(f"       the processor's counter is not used: {cpu['counter_distrust']}")
+    return lines
+
+
+def _cuda_lines(floors: dict[str, Any]) -> list[str]:
+    if floors["cuda"] is None:
+        return [f"cuda   absent: {floors['cuda_absent']}"]
+    lines = []
+    for device in floors["cuda"]:
+        lines.append(f"cuda:{device['device']} {device['name']}")
+        lines += [f"       {key:<24} {value}" for key, value in device.items() if key not in ("device", "name")]
+    return lines

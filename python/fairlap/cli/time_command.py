@@ -1,0 +1,104 @@
+"""``fairlap time MODULE:CALLABLE``: time anything that can be imported."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Literal
+
+import click
+
+from fairlap.errors import CallableRaised, WrongRequest
+
+INTERRUPTED = 130
+
+
+def number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int | Literal["auto"]:
+    """A whole number, or the word auto."""
+    if value == "auto":
+        return "auto"
+    try:
+        return int(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a whole number nor auto") from None
+
+
+@click.command("time")
+@click.argument("target_name", metavar="MODULE:CALLABLE")
+@click.option("--samples", type=int, help="Stop after this many samples.")
+@click.option("--seconds", type=float, help="Stop after this long.  [default: 1]")
+@click.option("--target", type=float, help="Stop when the interval's relative half-width is this small, e.g. 0.01.")
+@click.option(
+    "--warmup", metavar="N|auto", callback=number_or_auto, default="auto", help="Calls before the first sample."
+)
+@click.option(
+    "--calls-per-sample", metavar="N|auto", callback=number_or_auto, default="auto", help="Calls in one sample."
+)
+@click.option("--clock", default="auto", help='The clock: "auto", "tsc" or "cntvct", "monotonic_raw".')
+@click.option("--keep-gc", is_flag=True, help="Leave the garbage collector running.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@click.option("--raw", is_flag=True, help="With --json: every sample too.")
+def command(
+    target_name: str,
+    samples: int | None,
+    seconds: float | None,
+    target: float | None,
+    warmup: int | Literal["auto"],
+    calls_per_sample: int | Literal["auto"],
+    clock: str,
+    keep_gc: bool,
+    as_json: bool,
+    raw: bool,
+) -> None:
+    """Time one importable callable, called without arguments."""
+    if raw and not as_json:
+        raise WrongRequest("--raw prints every sample as JSON and needs --json")
+    call = imported_callable(target_name)
+    from fairlap.engine import time_calls
+
+    raised: CallableRaised | None = None
+    try:
+        result = time_calls(
+            call,
+            samples=samples,
+            seconds=seconds,
+            target=target,
+            warmup=warmup,
+            calls_per_sample=calls_per_sample,
+            clock=clock,
+            pause_gc=not keep_gc,
+            name=target_name,
+        )
+    except CallableRaised as error:
+        raised, result = error, error.result
+    if result.samples or raised is None:
+        click.echo(json.dumps(result.to_dict(raw=raw), indent=2) if as_json else str(result))
+    if raised is not None:
+        raise raised
+    if result.interrupted:
+        sys.exit(INTERRUPTED)
+
+
+def imported_callable(target_name: str) -> Callable[[], object]:
+    """What MODULE:CALLABLE names, looked up from the current folder as ``python -m`` does."""
+    module_name, colon, path = target_name.partition(":")
+    if not colon or not module_name or not path:
+        raise WrongRequest(f"{target_name!r} is not of the form MODULE:CALLABLE, such as math:factorial")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found: object = import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise WrongRequest(f"cannot import {module_name}: {error}") from error
+    except Exception as error:
+        raise WrongRequest(f"importing {module_name} raised {type(error).__name__}: {error}") from error
+    for name in path.split("."):
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            raise WrongRequest(f"{module_name} has no {path!r}") from None
+    if not callable(found):
+        raise WrongRequest(f"{target_name} is a {type(found).__name__}, not a callable")
+    return found

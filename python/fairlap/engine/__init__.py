@@ -1,0 +1,27 @@
+"""The typed face of the native engine: clocks, the measured loop, CUDA streams, floors."""
+
+from __future__ import annotations
+
+from fairlap.engine._native import Clock, Interval, MeasurementInProgress, __version__
+from fairlap.engine.clocks import clock_named
+from fairlap.engine.floors import floor
+from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
+from fairlap.engine.measuring import measure
+from fairlap.engine.native_functions import NativeFunction
+from fairlap.engine.time_calls import time_calls
+
+__all__ = [
+    "Clock",
+    "Interval",
+    "Measurement",
+    "MeasurementInProgress",
+    "NativeFunction",
+    "Notice",
+    "Quantity",
+    "WarmUp",
+    "__version__",
+    "clock_named",
+    "floor",
+    "measure",
+    "time_calls",
+]

@@ -1,0 +1,176 @@
+"""
+fairlap's engine. Use it through fairlap.engine.
+"""
+from __future__ import annotations
+import collections.abc
+import typing
+import typing_extensions
+__all__: list[str] = ['Clock', 'ClockCheck', 'ClockSourceUnavailable', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'buffer_classes', 'capsule_function', 'clock', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'under_hypervisor']
+class ClockSourceUnavailable(RuntimeError):
+    pass
+class ClockCheck:
+    """
+    The clock held against the operating system's over a stretch of use.
+    """
+    @property
+    def drift_ppm(self) -> float:
+        ...
+    @property
+    def elapsed_s(self) -> float:
+        ...
+    @property
+    def resolution_ppm(self) -> float:
+        ...
+class Clock:
+    """
+    A calibrated clock with a known floor.
+    """
+    def check_drift(self) -> ClockCheck:
+        ...
+    @property
+    def bias_ns(self) -> float:
+        ...
+    @property
+    def calibration_uncertainty_ppm(self) -> float:
+        ...
+    @property
+    def counter_distrust(self) -> str:
+        ...
+    @property
+    def ns_per_tick(self) -> float:
+        ...
+    @property
+    def overhead_ns(self) -> float:
+        ...
+    @property
+    def quantum_ns(self) -> float:
+        ...
+    @property
+    def source(self) -> str:
+        ...
+    @property
+    def trusted(self) -> bool:
+        ...
+class MeasurementInProgress(RuntimeError):
+    pass
+class PythonCall:
+    """
+    A Python callable with its arguments bound, ready to be timed.
+    """
+    def __init__(self, call: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], completion: typing.Any) -> None:
+        ...
+class NativeCall:
+    """
+    A C function, void f(void* context), ready to be timed.
+    """
+    def __init__(self, function: typing.SupportsInt | typing.SupportsIndex, context: typing.SupportsInt | typing.SupportsIndex = 0, completion: typing.SupportsInt | typing.SupportsIndex = 0, completion_context: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
+        ...
+class Samples:
+    """
+    float64 nanoseconds, read-only, in order of time.
+    """
+    def __buffer__(self, flags: int, /) -> memoryview:
+        ...
+    def __len__(self) -> int:
+        ...
+class Groups:
+    """
+    A table of what happened beside the samples.
+    """
+    def __buffer__(self, flags: int, /) -> memoryview:
+        ...
+    def __len__(self) -> int:
+        ...
+    def totals(self) -> dict[str, int]:
+        ...
+class LoopRecord:
+    """
+    Everything one run of the measured loop left behind.
+    """
+    @property
+    def backward_samples(self) -> int:
+        ...
+    @property
+    def calls_per_sample(self) -> int:
+        ...
+    @property
+    def clock_check(self) -> ClockCheck:
+        ...
+    @property
+    def clock_source_changed(self) -> bool:
+        ...
+    @property
+    def correction_ns(self) -> float:
+        ...
+    @property
+    def elapsed_ns(self) -> float:
+        ...
+    @property
+    def exception(self) -> typing.Any:
+        ...
+    @property
+    def first_call_ns(self) -> float:
+        ...
+    @property
+    def groups(self) -> Groups:
+        ...
+    @property
+    def host_issue_ns(self) -> Samples:
+        ...
+    @property
+    def samples(self) -> int:
+        ...
+    @property
+    def stolen_ns(self) -> int:
+        ...
+    @property
+    def stopped_by(self) -> str:
+        ...
+    @property
+    def wall_ns(self) -> Samples:
+        ...
+    @property
+    def warm_up_calls(self) -> int:
+        ...
+    @property
+    def warm_up_elapsed_ns(self) -> float:
+        ...
+    @property
+    def warm_up_kind(self) -> str:
+        ...
+    @property
+    def warm_up_settled(self) -> bool:
+        ...
+class Interval:
+    """
+    A median and where it may lie.
+    """
+    @property
+    def coverage(self) -> float:
+        ...
+    @property
+    def high(self) -> float:
+        ...
+    @property
+    def low(self) -> float:
+        ...
+    @property
+    def median(self) -> float:
+        ...
+def buffer_classes() -> list[str]:
+    ...
+def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, str]:
+    ...
+def clock(source: str = 'auto') -> Clock:
+    ...
+def interval_of_median(samples: typing_extensions.Buffer) -> Interval:
+    ...
+def kernel_clock_source() -> str:
+    ...
+def quantiles(samples: typing_extensions.Buffer, shares: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> list[float]:
+    ...
+def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: str, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool) -> LoopRecord:
+    ...
+def under_hypervisor() -> bool:
+    ...
+__version__: str = '0.1.0'

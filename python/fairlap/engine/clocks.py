@@ -1,0 +1,42 @@
+"""The CPU clocks of this machine and their floors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.engine import _native
+from fairlap.errors import NotAvailable, WrongRequest
+
+
+def clock_named(source: str = "auto") -> _native.Clock:
+    """The best trusted clock, or the one named: "tsc" (x86), "cntvct" (Arm) or "monotonic_raw"."""
+    if not isinstance(source, str):
+        raise WrongRequest(f"clock must be the name of a source, not {source!r}")
+    try:
+        return _native.clock(source)
+    except ValueError as error:
+        raise WrongRequest(str(error)) from None
+    except _native.ClockSourceUnavailable as error:
+        raise NotAvailable(str(error)) from None
+
+
+def cpu_floor(source: str = "auto") -> dict[str, Any]:
+    """What the CPU clock can and cannot tell, measured on this machine."""
+    clock = clock_named(source)
+    check = clock.check_drift()
+    floor: dict[str, Any] = {
+        "source": clock.source,
+        "quantum_ns": clock.quantum_ns,
+        "overhead_ns": clock.overhead_ns,
+        "bias_ns": clock.bias_ns,
+        "ns_per_tick": clock.ns_per_tick,
+        "calibration_uncertainty_ppm": clock.calibration_uncertainty_ppm,
+        "drift_ppm": check.drift_ppm,
+        "drift_resolution_ppm": check.resolution_ppm,
+        "kernel_clock_source": _native.kernel_clock_source(),
+        "under_hypervisor": _native.under_hypervisor(),
+        "trusted": clock.trusted,
+    }
+    if clock.counter_distrust:
+        floor["counter_distrust"] = clock.counter_distrust
+    return floor

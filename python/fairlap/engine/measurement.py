@@ -1,0 +1,231 @@
+"""What a measurement is: quantities that know their method and their floor, and what was noticed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fairlap.engine import _native, digits
+from fairlap.errors import NotAvailable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from typing_extensions import Buffer
+
+SHOWN_QUANTILES = (0.5, 0.9, 0.99)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the reader should know before trusting a figure. ``code`` is for programs."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What ran before the first sample was kept."""
+
+    kind: str  # "none", "calls" (as given) or "found"
+    settled: bool
+    calls: int
+    elapsed_s: float
+    first_call_ns: float
+
+    def __str__(self) -> str:
+        if self.kind == "none":
+            return "none"
+        how = {"calls": "given", "found": "found" if self.settled else "not settled"}[self.kind]
+        first = digits.duration(self.first_call_ns)
+        return f"{how}, {self.calls:,} calls in {self.elapsed_s:.2g} s; the first took {first}"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One measured quantity: its samples in nanoseconds per call, and how they were taken.
+
+    ``samples`` is any one-dimensional float64 buffer; an invalid sample is NaN. No digit below
+    ``resolution_ns`` is ever printed.
+    """
+
+    name: str
+    method: str
+    samples: Buffer = field(repr=False)
+    resolution_ns: float
+    floor: Mapping[str, float]
+
+    @property
+    def values(self) -> npt.NDArray[np.float64]:
+        """The samples as a NumPy array over the same memory."""
+        import numpy as np
+
+        return np.asarray(self.samples)
+
+    @cached_property
+    def interval(self) -> _native.Interval:
+        """The median and its interval within this process; coverage 0 when there are too few samples."""
+        return _native.interval_of_median(self.samples)
+
+    @property
+    def median_ns(self) -> float:
+        return self.quantiles((0.5,))[0]
+
+    def quantiles(self, shares: tuple[float, ...]) -> list[float]:
+        return _native.quantiles(self.samples, list(shares))
+
+    def __len__(self) -> int:
+        return len(memoryview(self.samples))
+
+    def __str__(self) -> str:
+        median_ns = self.median_ns
+        if math.isnan(median_ns):
+            return f"{self.name}: no valid sample ({self.method})"
+        if self.interval.coverage == 0:
+            return f"{digits.duration(median_ns, self.resolution_ns)} (fewer than 6 samples: no interval)"
+        return digits.interval(median_ns, self.interval.low, self.interval.high, self.resolution_ns)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measured callable. The first quantity is the headline; all carry their raw samples.
+
+    Every figure speaks of this one process. Two processes that run the same code can differ by more
+    than the interval shown; comparing is the verdict's work.
+    """
+
+    name: str
+    quantities: Mapping[str, Quantity]
+    absent: Mapping[str, str]  # quantities this method cannot give, and why
+    calls_per_sample: int
+    stopped_by: str  # "samples", "seconds", "target", "full", "interrupt" or "raised"
+    elapsed_s: float
+    warm_up: WarmUp
+    collector_paused: bool
+    settings: Mapping[str, str]  # what was in force: clock, kind of call, stream, gate, cache, ...
+    counts: Mapping[str, int] = field(default_factory=dict)  # the groups added up
+    warnings: tuple[Notice, ...] = ()
+    group_table: Buffer | None = field(default=None, repr=False)
+
+    @property
+    def headline(self) -> Quantity:
+        return next(iter(self.quantities.values()))
+
+    @property
+    def samples(self) -> int:
+        return len(self.headline)
+
+    @property
+    def interrupted(self) -> bool:
+        return self.stopped_by == "interrupt"
+
+    @property
+    def median_ns(self) -> float:
+        return self.headline.median_ns
+
+    def quantity(self, name: str) -> Quantity:
+        if name in self.quantities:
+            return self.quantities[name]
+        why = self.absent.get(name, f"this measurement has only {', '.join(self.quantities)}")
+        raise NotAvailable(f"{self.name} has no {name}: {why}")
+
+    @property
+    def wall_ns(self) -> npt.NDArray[np.float64]:
+        return self.quantity("wall_ns").values
+
+    @property
+    def host_issue_ns(self) -> npt.NDArray[np.float64]:
+        return self.quantity("host_issue_ns").values
+
+    @property
+    def device_span_ns(self) -> npt.NDArray[np.float64]:
+        return self.quantity("device_span_ns").values
+
+    @property
+    def kernel_sum_ns(self) -> npt.NDArray[np.float64]:
+        return self.quantity("kernel_sum_ns").values
+
+    @property
+    def groups(self) -> npt.NDArray[np.void]:
+        """Page faults, context switches, migrations and CPU time for each group of neighbouring samples."""
+        import numpy as np
+
+        if self.group_table is None:
+            raise NotAvailable(f"{self.name} has no groups: its method does not read counters beside the samples")
+        return np.asarray(self.group_table)
+
+    def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
+        """Plain values for JSON; with ``raw`` also every sample."""
+        return {
+            "name": self.name,
+            "quantities": {name: _quantity_dict(q, raw) for name, q in self.quantities.items()},
+            "absent": dict(self.absent),
+            "samples": self.samples,
+            "calls_per_sample": self.calls_per_sample,
+            "stopped_by": self.stopped_by,
+            "elapsed_s": self.elapsed_s,
+            "warm_up": {
+                "kind": self.warm_up.kind,
+                "settled": self.warm_up.settled,
+                "calls": self.warm_up.calls,
+                "elapsed_s": self.warm_up.elapsed_s,
+                "first_call_ns": self.warm_up.first_call_ns,
+            },
+            "collector_paused": self.collector_paused,
+            "settings": dict(self.settings),
+            "counts": dict(self.counts),
+            "warnings": [{"code": notice.code, "text": notice.text} for notice in self.warnings],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}"]
+        told = ""
+        for name, quantity in self.quantities.items():
+            how = _how_line(quantity)
+            lines += [_figure_line(name, quantity), *([how] if how != told else [])]
+            told = how
+        calls = "1 call" if self.calls_per_sample == 1 else f"{self.calls_per_sample:,} calls"
+        lines.append(
+            f"  {'samples':<12} {self.samples:,} of {calls} each in {self.elapsed_s:.3g} s; "
+            f"stopped by {self.stopped_by}"
+        )
+        lines.append(f"  {'warm-up':<12} {self.warm_up}")
+        in_force = ", ".join(f"{key} {value}" for key, value in self.settings.items())
+        paused = "garbage collector paused" if self.collector_paused else "garbage collector as found"
+        lines.append(f"  {'in force':<12} {in_force}, {paused}")
+        lines += [f"  ! {notice.text}" for notice in self.warnings]
+        return "\n".join(lines)
+
+
+def _figure_line(name: str, quantity: Quantity) -> str:
+    line = f"  {name.removesuffix('_ns'):<12} {quantity}"
+    if quantity.interval.coverage == 0:
+        return line
+    shown = zip(SHOWN_QUANTILES[1:], quantity.quantiles(SHOWN_QUANTILES[1:]), strict=True)
+    return line + "".join(f"  p{share * 100:g} {digits.duration(ns, quantity.resolution_ns)}" for share, ns in shown)
+
+
+def _how_line(quantity: Quantity) -> str:
+    floor = ", ".join(f"{key.removesuffix('_ns')} {ns:.3g} ns" for key, ns in quantity.floor.items())
+    return f"  {'':<12} by {quantity.method}; floor: {floor}"
+
+
+def _quantity_dict(quantity: Quantity, raw: bool) -> dict[str, Any]:
+    shown = zip(SHOWN_QUANTILES, quantity.quantiles(SHOWN_QUANTILES), strict=True)
+    interval = quantity.interval
+    out: dict[str, Any] = {
+        "method": quantity.method,
+        **{f"p{share * 100:g}_ns": None if math.isnan(ns) else ns for share, ns in shown},
+        "interval_ns": [interval.low, interval.high] if interval.coverage > 0 else None,
+        "interval_coverage": interval.coverage if interval.coverage > 0 else None,
+        "resolution_ns": quantity.resolution_ns,
+        "floor": dict(quantity.floor),
+    }
+    if raw:
+        values = memoryview(quantity.samples).cast("B").cast("d").tolist()
+        out["samples_ns"] = [None if math.isnan(value) else value for value in values]
+    return out

@@ -1,0 +1,90 @@
+"""Native functions that are timed without Python: an address, a ctypes function or a capsule."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from fairlap.engine import _native
+from fairlap.errors import WrongRequest
+
+_NEEDS_INTERPRETER_LOCK = 4  # FUNCFLAG_PYTHONAPI, set on functions of ctypes.PyDLL and PYFUNCTYPE
+
+
+@dataclass(frozen=True)
+class NativeFunction:
+    """``void f(void *context)`` at an address. ``owner`` keeps whatever the address lives in alive.
+
+    A function that takes no argument may be given as well. It must not need the interpreter lock.
+    """
+
+    address: int
+    context: int = 0
+    name: str = "native function"
+    owner: object = None
+
+    def __post_init__(self) -> None:
+        for field, value in (("address", self.address), ("context", self.context)):
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
+                raise WrongRequest(f"the {field} of a native function must be an unsigned integer, not {value!r}")
+        if self.address == 0:
+            raise WrongRequest("the address of a native function must not be zero")
+
+
+def native_function_of(call: object) -> NativeFunction | None:
+    """The native function behind an object, or None when it is an ordinary Python callable."""
+    if isinstance(call, NativeFunction):
+        return call
+    if type(call).__name__ == "PyCapsule":
+        return _of_capsule(call)
+    ctypes = sys.modules.get("_ctypes")  # Not imported: then nothing can be one of its functions.
+    if ctypes is not None and isinstance(call, ctypes.CFuncPtr):
+        return _of_ctypes(call)
+    return None
+
+
+def _of_capsule(capsule: Any) -> NativeFunction:
+    try:
+        address, context, name = _native.capsule_function(capsule)
+    except ValueError as error:
+        raise WrongRequest(str(error)) from None
+    return NativeFunction(address, context, name, owner=capsule)
+
+
+def _of_ctypes(function: object) -> NativeFunction:
+    import ctypes
+
+    name = getattr(function, "__name__", "ctypes function")
+    if getattr(type(function), "_flags_", 0) & _NEEDS_INTERPRETER_LOCK:
+        raise WrongRequest(
+            f"{name} needs the interpreter lock (it comes from PyDLL or PYFUNCTYPE) and would crash without it; "
+            "wrap it in a lambda to time it as a Python call"
+        )
+    arguments = getattr(function, "argtypes", None) or ()
+    if len(arguments) > 1:
+        raise WrongRequest(
+            f"{name} takes {len(arguments)} arguments; a function timed natively takes one pointer or nothing. "
+            "Wrap it in a lambda to time it through ctypes"
+        )
+    address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
+    return NativeFunction(address or 0, 0, name, owner=function)
+
+
+def address_of_argument(argument: object) -> int:
+    """The pointer to hand to a native function: an integer, a ctypes pointer, or any ctypes object."""
+    import ctypes
+
+    if isinstance(argument, int) and not isinstance(argument, bool):
+        return argument
+    if isinstance(argument, ctypes.c_void_p):
+        return argument.value or 0
+    try:
+        if isinstance(argument, ctypes._Pointer):
+            return ctypes.cast(argument, ctypes.c_void_p).value or 0
+        return ctypes.addressof(argument)  # type: ignore[arg-type]
+    except TypeError:
+        raise WrongRequest(
+            "a native function takes one pointer: an integer address, a ctypes pointer or a ctypes object, "
+            f"not {argument!r}"
+        ) from None

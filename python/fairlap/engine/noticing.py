@@ -1,0 +1,198 @@
+"""What a reader should know about a run, told from its record. Each rule is one small function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlap.engine import _native, digits
+from fairlap.engine.measurement import Notice
+
+# A drift that moves a result by less than this does not matter to a reader.
+HARMFUL_DRIFT_PPM = 200.0
+FAULTS_PER_CALL = 1.0
+SHARE_STOLEN = 0.01
+SAMPLES_FOR_AN_INTERVAL = 6
+SAMPLES_FOR_A_GLANCE = 1000
+
+
+@dataclass(frozen=True)
+class _Run:
+    record: _native.LoopRecord
+    clock: _native.Clock
+    target: float
+    python_threads: int
+    totals: dict[str, int]
+
+    @property
+    def calls(self) -> int:
+        return max(1, self.record.samples * self.record.calls_per_sample)
+
+
+def notices_of_run(
+    record: _native.LoopRecord, clock: _native.Clock, target: float, *, python_threads: int
+) -> tuple[Notice, ...]:
+    """Everything worth saying about one run of the measured loop, the gravest first."""
+    run = _Run(record, clock, target, python_threads, record.groups.totals())
+    found = (
+        _clock_went_backwards(run),
+        _clock_source_changed(run),
+        _clock_drifted(run),
+        _clock_not_trusted(run),
+        _interrupted(run),
+        _too_few_samples(run),
+        _target_not_reached(run),
+        _buffer_full(run),
+        _warm_up_not_settled(run),
+        _near_the_floor(run),
+        _page_faults(run),
+        _major_faults(run),
+        _stolen(run),
+        _preempted(run),
+        _migrated(run),
+        _shared_interpreter(run),
+    )
+    return tuple(notice for notice in found if notice is not None)
+
+
+def _clock_went_backwards(run: _Run) -> Notice | None:
+    if run.record.backward_samples == 0:
+        return None
+    return Notice(
+        "clock_backwards",
+        f"the clock went backwards in {run.record.backward_samples} samples, which are left out; "
+        "use clock='monotonic_raw' on this machine",
+    )
+
+
+def _clock_source_changed(run: _Run) -> Notice | None:
+    if not run.record.clock_source_changed:
+        return None
+    return Notice(
+        "clock_source_changed",
+        "the kernel changed its clock source during the run: the processor's counter is unstable, "
+        "or the machine was moved. Measure again",
+    )
+
+
+def _clock_drifted(run: _Run) -> Notice | None:
+    check = run.record.clock_check
+    if abs(check.drift_ppm) <= HARMFUL_DRIFT_PPM + check.resolution_ppm:
+        return None
+    return Notice(
+        "clock_drift",
+        f"{run.clock.source} ran {check.drift_ppm:+.0f} ppm against the operating system's clock during the run; "
+        "the machine may have been suspended or moved. Measure again, or use clock='monotonic_raw'",
+    )
+
+
+def _clock_not_trusted(run: _Run) -> Notice | None:
+    if run.clock.trusted:
+        return None
+    return Notice("clock_not_trusted", f"{run.clock.source} was asked for, but {run.clock.counter_distrust}")
+
+
+def _interrupted(run: _Run) -> Notice | None:
+    if run.record.stopped_by != "interrupt":
+        return None
+    return Notice("interrupted", f"interrupted after {run.record.samples:,} samples, which are kept")
+
+
+def _too_few_samples(run: _Run) -> Notice | None:
+    if run.record.samples >= SAMPLES_FOR_AN_INTERVAL:
+        return None
+    return Notice(
+        "few_samples",
+        f"{run.record.samples} samples give no 95 % interval; {SAMPLES_FOR_AN_INTERVAL} are the least",
+    )
+
+
+def _target_not_reached(run: _Run) -> Notice | None:
+    if run.target == 0 or run.record.stopped_by not in ("seconds", "samples", "full"):
+        return None
+    return Notice(
+        "target_not_reached",
+        f"the interval did not shrink to the target of {run.target:.2%}; the run ended by {run.record.stopped_by}",
+    )
+
+
+def _buffer_full(run: _Run) -> Notice | None:
+    if run.record.stopped_by != "full":
+        return None
+    return Notice(
+        "buffer_full",
+        f"all {run.record.samples:,} places for samples were used before the time was over; "
+        "give samples= or a larger calls_per_sample=",
+    )
+
+
+def _warm_up_not_settled(run: _Run) -> Notice | None:
+    if run.record.warm_up_kind != "found" or run.record.warm_up_settled or run.record.samples == 0:
+        return None
+    return Notice(
+        "warm_up_not_settled",
+        f"the warm-up had not settled after {run.record.warm_up_elapsed_ns / 1e9:.2g} s; "
+        "give warmup= a number of calls",
+    )
+
+
+def _near_the_floor(run: _Run) -> Notice | None:
+    if run.record.samples == 0:
+        return None
+    some = memoryview(run.record.wall_ns)[:SAMPLES_FOR_A_GLANCE]
+    median_ns = _native.quantiles(some, [0.5])[0] * run.record.calls_per_sample
+    if median_ns >= 10 * run.clock.quantum_ns:
+        return None
+    return Notice(
+        "near_the_floor",
+        f"a sample lasts {digits.duration(max(median_ns, 0.0), run.clock.quantum_ns)}, less than ten steps of "
+        f"the clock ({run.clock.quantum_ns:.3g} ns); leave calls_per_sample to fairlap or make it larger",
+    )
+
+
+def _page_faults(run: _Run) -> Notice | None:
+    per_call = run.totals["process_minor_faults"] / run.calls
+    if per_call < FAULTS_PER_CALL:
+        return None
+    return Notice(
+        "page_faults",
+        f"each call causes {per_call:,.0f} page faults: memory goes back to the kernel and is fetched again. "
+        "Other processes may be spared; MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ decide",
+    )
+
+
+def _major_faults(run: _Run) -> Notice | None:
+    if run.totals["process_major_faults"] == 0:
+        return None
+    return Notice("major_faults", f"{run.totals['process_major_faults']:,} page faults waited for a disk")
+
+
+def _stolen(run: _Run) -> Notice | None:
+    if run.record.stolen_ns <= SHARE_STOLEN * run.record.elapsed_ns or run.record.elapsed_ns == 0:
+        return None
+    return Notice(
+        "stolen",
+        f"the hypervisor gave {run.record.stolen_ns / run.record.elapsed_ns:.0%} of a core to others during the run",
+    )
+
+
+def _preempted(run: _Run) -> Notice | None:
+    switches = run.totals["thread_involuntary_switches"]
+    if switches <= max(5, 0.01 * run.record.samples):
+        return None
+    return Notice("preempted", f"the kernel took the core away {switches:,} times; something else is running here")
+
+
+def _migrated(run: _Run) -> Notice | None:
+    moves = run.totals["migrations"]
+    if moves == 0:
+        return None
+    times = "once" if moves == 1 else f"{moves:,} times"
+    return Notice("migrated", f"the thread moved to another core {times}; pin it, for example with taskset -c 1")
+
+
+def _shared_interpreter(run: _Run) -> Notice | None:
+    if run.python_threads <= 1:
+        return None
+    return Notice(
+        "python_threads", f"{run.python_threads} Python threads are alive; they take turns with the timed callable"
+    )

@@ -1,0 +1,170 @@
+"""Timing calls on the CPU's clock: the request checked, the native loop run, the record made readable."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from fairlap.engine import _native
+from fairlap.engine.clocks import clock_named
+from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
+from fairlap.engine.native_functions import NativeFunction, address_of_argument, native_function_of
+from fairlap.engine.noticing import notices_of_run
+from fairlap.engine.wishes import calls_per_sample_wish, stop_rule, warm_up_wish
+from fairlap.errors import CallableRaised, WrongRequest
+
+FLOOR_MULTIPLE = 50.0
+LONGEST_WARM_UP_S = 2.0
+
+_ABSENT_ON_CPU = {
+    "device_span_ns": "no stream was given; pass stream= to time on a device",
+    "kernel_sum_ns": "no stream was given; pass stream= and method='kernel_sum'",
+}
+
+
+def time_calls(
+    fn: Callable[..., object] | NativeFunction | object,
+    *,
+    args: tuple[object, ...] = (),
+    kwargs: Mapping[str, object] | None = None,
+    done: Callable[[Any], object] | NativeFunction | object | None = None,
+    samples: int | None = None,
+    seconds: float | None = None,
+    target: float | None = None,
+    warmup: int | Literal["auto"] = "auto",
+    calls_per_sample: int | Literal["auto"] = "auto",
+    clock: str = "auto",
+    pause_gc: bool = True,
+    name: str | None = None,
+) -> Measurement:
+    """Time calls of ``fn(*args, **kwargs)`` on the CPU's clock, every sample taken natively.
+
+    ``done`` is called with what the last call of a sample returned, inside the timed interval, so that
+    asynchronous work is charged to the one who launched it; ``host_issue_ns`` is then a quantity of its
+    own. The run ends at ``samples``, after ``seconds``, or when the relative half-width of the median's
+    interval reaches ``target``, whichever is first; one second when nothing is said.
+    """
+    stop = stop_rule(samples, seconds, target)
+    warm_up = warm_up_wish(warmup)
+    calls = calls_per_sample_wish(calls_per_sample)
+    on_clock = clock_named(clock)
+    native = native_function_of(fn)
+    work = _native_work(native, args, kwargs, done) if native else _python_work(fn, args, kwargs, done)
+    record = _native.time_calls(
+        work,
+        on_clock,
+        samples=stop.samples,
+        seconds=stop.seconds,
+        target=stop.target,
+        calls_per_sample=1 if calls == 0 and warm_up.kind == "none" else calls,
+        floor_multiple=FLOOR_MULTIPLE,
+        warm_up=warm_up.kind,
+        warm_up_calls=warm_up.calls,
+        warm_up_max_seconds=LONGEST_WARM_UP_S,
+        pause_collector=bool(pause_gc),
+    )
+    notices = notices_of_run(record, on_clock, stop.target, python_threads=0 if native else threading.active_count())
+    result = measurement_of(
+        record,
+        on_clock,
+        name=name or (native.name if native else name_of(fn)),
+        settings={"clock": on_clock.source, "call": "native" if native else "Python"},
+        collector_paused=bool(pause_gc),
+        notices=notices,
+    )
+    if record.stopped_by == "raised":
+        error = record.exception
+        raise CallableRaised(
+            f"{result.name} raised {type(error).__name__}: {error}; "
+            f"the {result.samples} samples before it are in the exception's .result",
+            result,
+        ) from error
+    return result
+
+
+def name_of(fn: object) -> str:
+    """What a reader calls this callable."""
+    inner = getattr(fn, "func", fn)  # functools.partial
+    name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
+    return str(name)
+
+
+def measurement_of(
+    record: _native.LoopRecord,
+    clock: _native.Clock,
+    *,
+    name: str,
+    settings: Mapping[str, str],
+    collector_paused: bool,
+    notices: tuple[Notice, ...],
+) -> Measurement:
+    floor = {
+        "quantum_ns": clock.quantum_ns,
+        "overhead_ns": clock.overhead_ns,
+        "bias_ns": clock.bias_ns,
+    }
+    method = f"{clock.source} stamps around each sample, bias subtracted"
+    resolution_ns = clock.quantum_ns / record.calls_per_sample
+    quantities = {"wall_ns": Quantity("wall_ns", method, record.wall_ns, resolution_ns, floor)}
+    absent = dict(_ABSENT_ON_CPU)
+    if len(record.host_issue_ns) > 0:
+        quantities["host_issue_ns"] = Quantity("host_issue_ns", method, record.host_issue_ns, resolution_ns, floor)
+    else:
+        absent["host_issue_ns"] = "no completion was given (done=), so issuing the call is all there is: see wall_ns"
+    return Measurement(
+        name=name,
+        quantities=quantities,
+        absent=absent,
+        calls_per_sample=record.calls_per_sample,
+        stopped_by=record.stopped_by,
+        elapsed_s=record.elapsed_ns / 1e9,
+        warm_up=WarmUp(
+            kind=record.warm_up_kind,
+            settled=record.warm_up_settled,
+            calls=record.warm_up_calls,
+            elapsed_s=record.warm_up_elapsed_ns / 1e9,
+            first_call_ns=record.first_call_ns,
+        ),
+        collector_paused=collector_paused,
+        settings=settings,
+        counts=record.groups.totals(),
+        warnings=notices,
+        group_table=record.groups,
+    )
+
+
+def _python_work(
+    fn: object, args: tuple[object, ...], kwargs: Mapping[str, object] | None, done: object
+) -> _native.PythonCall:
+    if not callable(fn):
+        raise WrongRequest(f"the thing to time must be callable, not {fn!r}")
+    if not isinstance(args, tuple):
+        raise WrongRequest(f"args must be a tuple, not {type(args).__name__}; write args=(x,) for one argument")
+    if isinstance(done, NativeFunction):
+        raise WrongRequest("a native done goes with a native fn; give a Python callable that waits instead")
+    if done is not None and not callable(done):
+        raise WrongRequest(f"done must be callable, not {done!r}")
+    keywords = dict(kwargs or {})
+    if not all(isinstance(key, str) for key in keywords):
+        raise WrongRequest("the names in kwargs must be strings")
+    return _native.PythonCall(fn, args, keywords, done)
+
+
+def _native_work(
+    native: NativeFunction, args: tuple[object, ...], kwargs: Mapping[str, object] | None, done: object
+) -> _native.NativeCall:
+    if kwargs:
+        raise WrongRequest(f"{native.name} is timed natively and takes no keyword arguments")
+    if not isinstance(args, tuple) or len(args) > 1:
+        raise WrongRequest(f"{native.name} is timed natively and takes one pointer or nothing; args={args!r}")
+    context = address_of_argument(args[0]) if args else native.context
+    completion = native_function_of(done) if done is not None else None
+    if done is not None and completion is None:
+        raise WrongRequest(
+            f"{native.name} is timed natively, so done must be native too; wrap {native.name} in a lambda "
+            "to combine it with a Python completion"
+        )
+    if completion is None:
+        return _native.NativeCall(native.address, context)
+    return _native.NativeCall(native.address, context, completion.address, completion.context)

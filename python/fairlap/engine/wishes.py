@@ -1,0 +1,75 @@
+"""What a caller may ask of a measurement, checked before anything runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from fairlap.errors import WrongRequest
+
+DEFAULT_SECONDS = 1.0
+LONGEST_SECONDS_FOR_TARGET = 60.0
+MOST_SAMPLES = 2**31
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """Zero means not asked; the first one reached ends the run."""
+
+    samples: int
+    seconds: float
+    target: float
+
+
+@dataclass(frozen=True)
+class WarmUpWish:
+    kind: Literal["none", "calls", "found"]
+    calls: int
+
+
+def stop_rule(samples: int | None, seconds: float | None, target: float | None) -> StopRule:
+    """One second unless told otherwise; a target alone gives up after a minute."""
+    if samples is not None:
+        samples = whole_number("samples", samples, least=1, most=MOST_SAMPLES)
+    if seconds is not None:
+        seconds = positive_number("seconds", seconds)
+    if target is not None:
+        target = positive_number("target", target)
+        if target >= 1:
+            raise WrongRequest(f"target is a relative half-width such as 0.01 for 1 %, not {target!r}")
+    if seconds is None and samples is None:
+        seconds = DEFAULT_SECONDS if target is None else LONGEST_SECONDS_FOR_TARGET
+    return StopRule(samples or 0, seconds or 0.0, target or 0.0)
+
+
+def warm_up_wish(warmup: int | Literal["auto"]) -> WarmUpWish:
+    if warmup == "auto":
+        return WarmUpWish("found", 0)
+    calls = whole_number("warmup", warmup, least=0, most=MOST_SAMPLES, or_else='"auto"')
+    return WarmUpWish("calls", calls) if calls else WarmUpWish("none", 0)
+
+
+def calls_per_sample_wish(calls_per_sample: int | Literal["auto"]) -> int:
+    """Zero stands for "auto", as the engine has it."""
+    if calls_per_sample == "auto":
+        return 0
+    return whole_number("calls_per_sample", calls_per_sample, least=1, most=MOST_SAMPLES, or_else='"auto"')
+
+
+def whole_number(name: str, value: object, *, least: int, most: int, or_else: str = "") -> int:
+    choice = f" or {or_else}" if or_else else ""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise WrongRequest(f"{name} must be a whole number{choice}, not {value!r}")
+    number: int = value.__index__()
+    if not least <= number <= most:
+        raise WrongRequest(f"{name} must lie between {least} and {most}{choice}, not {number}")
+    return number
+
+
+def positive_number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise WrongRequest(f"{name} must be a number, not {value!r}")
+    if not math.isfinite(value) or value <= 0:
+        raise WrongRequest(f"{name} must be a finite number above zero, not {value!r}")
+    return float(value)
