@@ -34,15 +34,16 @@ std::vector<std::uint64_t> sorted_readings(std::size_t longest_idle) {
 template <class Clock>
 double overhead_ns() {
   constexpr int rounds = 9;
+  constexpr std::size_t pairs_in_a_round = pairs / 10;
   double best = 0.0;
   for (int round = 0; round < rounds; ++round) {
     const std::uint64_t begin_ns = MonotonicRaw::now_ns();
-    for (std::size_t i = 0; i < pairs / 10; ++i) {
+    for (std::size_t i = 0; i < pairs_in_a_round; ++i) {
       Clock::start();
       Clock::finish();
     }
     const double each =
-        static_cast<double>(MonotonicRaw::now_ns() - begin_ns) / static_cast<double>(pairs / 10);
+        static_cast<double>(MonotonicRaw::now_ns() - begin_ns) / static_cast<double>(pairs_in_a_round);
     if (round == 0 || each < best) best = each;
   }
   return best;

@@ -12,7 +12,7 @@
 namespace fairlap::loop {
 namespace {
 
-constexpr double slice_ns = 1e6;              // how often counters are read and Ctrl-C is looked for
+constexpr double slice_length_ns = 1e6;       // how often counters are read and Ctrl-C is looked for
 constexpr std::size_t groups_at_most = 4096;  // then neighbours are merged
 constexpr std::size_t samples_unknown = std::size_t{1} << 20U;
 constexpr std::size_t samples_at_most = std::size_t{1} << 23U;
@@ -97,7 +97,8 @@ class Run {
   }
 
   Interruption take_one_slice() {
-    const double length_ns = plan_.seconds > 0.0 ? std::clamp(seconds_left() * 1e9, 0.0, slice_ns) : slice_ns;
+    const double length_ns =
+        plan_.seconds > 0.0 ? std::clamp(seconds_left() * 1e9, 0.0, slice_length_ns) : slice_length_ns;
     const Slice slice{
         record_.wall.as<std::uint64_t>().data() + record_.taken,
         record_.has_completion ? record_.host_issue.as<std::uint64_t>().data() + record_.taken : nullptr,
@@ -139,13 +140,13 @@ void to_nanoseconds(Record& record, const clock::Clock& clock) {
 
 }  // namespace
 
-Record::Record(std::size_t samples_at_most, bool with_completion, bool with_target)
-    : capacity(samples_at_most),
+Record::Record(std::size_t places, bool with_completion, bool with_target)
+    : capacity(places),
       has_completion(with_completion),
-      wall(samples_at_most * sizeof(std::uint64_t)),
-      host_issue(with_completion ? samples_at_most * sizeof(std::uint64_t) : 0),
-      scratch(with_target ? batch_scratch_size(samples_at_most) * sizeof(double) : 0),
-      groups(std::min(samples_at_most, groups_at_most)) {}
+      wall(places * sizeof(std::uint64_t)),
+      host_issue(with_completion ? places * sizeof(std::uint64_t) : 0),
+      scratch(with_target ? batch_scratch_size(places) * sizeof(double) : 0),
+      groups(std::min(places, groups_at_most)) {}
 
 std::unique_ptr<Record> run(SliceTaker& taker, const clock::Clock& clock, const Plan& plan) {
   const WarmedUp warmed_up = warm_up(taker, clock, plan);

@@ -38,7 +38,7 @@ struct WarmUpDone {
 
 // Everything one run left behind. Arrays are handed to Python as they lie here.
 struct Record {
-  Record(std::size_t samples_at_most, bool with_completion, bool with_target);
+  Record(std::size_t places, bool with_completion, bool with_target);
 
   [[nodiscard]] std::span<const double> wall_ns() const noexcept {
     return wall.as<const double>().first(taken);

@@ -78,6 +78,7 @@ def test_a_native_completion_is_called_once_a_sample() -> None:
     assert (result.host_issue_ns <= result.wall_ns).all()
 
 
+@pytest.mark.sanitized
 def test_an_empty_native_function_reads_no_more_than_a_quantum_after_correction() -> None:
     result = time_calls(LIBC.abs, args=(0,), samples=20_000, calls_per_sample=1)
     quantum_ns = result.headline.floor["quantum_ns"]

@@ -329,6 +329,7 @@ def test_cpu_time_of_the_thread_and_of_the_process_are_told_apart() -> None:
     assert result.counts["process_cpu_ns"] > 2 * result.counts["thread_cpu_ns"]
 
 
+@pytest.mark.sanitized
 def test_the_loop_stores_a_million_samples_without_fault_or_python_allocation() -> None:
     tracemalloc.start()
     try:
