@@ -5,8 +5,7 @@ Names are looked up on first use, so that ``import fairlap`` loads neither the e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # Type checkers know the name; importing typing would take most of the import's time.
 if TYPE_CHECKING:
     from fairlap.engine import Measurement, NativeFunction, floor, measure
     from fairlap.errors import CallableRaised, FairlapError, NotAvailable, WrongRequest

@@ -1,0 +1,199 @@
+#include "fakes/cuda/contexts.hpp"
+
+#include "fakes/cuda/blocking.hpp"
+#include "fakes/cuda/capture.hpp"
+#include "fakes/cuda/enqueue.hpp"
+#include "fakes/cuda/lookup.hpp"
+
+namespace fairlap::fakes {
+
+ContextPtr new_context(World& w, int device, bool primary) {
+  auto context = std::make_shared<Context>();
+  context->handle = w.new_handle();
+  context->id = ++w.last_context_id;
+  context->device = device;
+  context->primary = primary;
+  context->legacy = new_stream(w, *context, false, true);
+  context->legacy->legacy = true;
+  w.contexts[context->handle] = context;
+  return context;
+}
+
+void destroy_context(World& w, Handle handle) {
+  const ContextPtr context = find_context(w, handle);
+  if (!context) return;
+  Device& device = w.devices[static_cast<std::size_t>(context->device)];
+  if (device.primary == handle) device.primary = 0;
+  std::erase_if(w.captures, [&](const CapturePtr& capture) { return capture->context == handle; });
+  w.contexts.erase(handle);
+}
+
+ContextPtr activate_primary(World& w, int device) {
+  Handle& primary = w.devices[static_cast<std::size_t>(device)].primary;
+  if (primary == 0) primary = new_context(w, device, true)->handle;
+  return find_context(w, primary);
+}
+
+void drop_primary_if_unused(World& w, int device) {
+  const Device& state = w.devices[static_cast<std::size_t>(device)];
+  if (state.retains == 0 && !state.held_by_framework) destroy_context(w, state.primary);
+}
+
+namespace {
+
+bool exists(const World& w, CUdevice device) {
+  return device >= 0 && static_cast<std::size_t>(device) < w.devices.size();
+}
+
+}  // namespace
+
+FAKE_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
+  return entry("cuDevicePrimaryCtxGetState", [&](World& w, Lock&) -> CUresult {
+    if (!exists(w, device)) return CUDA_ERROR_INVALID_DEVICE;
+    if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *flags = 0;
+    *active = w.devices[static_cast<std::size_t>(device)].primary != 0 ? 1 : 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  return entry("cuDevicePrimaryCtxRetain", [&](World& w, Lock&) -> CUresult {
+    if (!exists(w, device)) return CUDA_ERROR_INVALID_DEVICE;
+    if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    ++w.devices[static_cast<std::size_t>(device)].retains;
+    *context = pointer<CUcontext>(activate_primary(w, device)->handle);
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return entry("cuDevicePrimaryCtxRelease_v2", [&](World& w, Lock&) -> CUresult {
+    if (!exists(w, device)) return CUDA_ERROR_INVALID_DEVICE;
+    Device& state = w.devices[static_cast<std::size_t>(device)];
+    if (state.retains == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    --state.retains;
+    drop_primary_if_unused(w, device);
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxGetCurrent(CUcontext* context) {
+  return entry("cuCtxGetCurrent", [&](World& w, Lock&) -> CUresult {
+    if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const std::vector<Handle>& stack = context_stack(w);
+    *context = stack.empty() ? nullptr : pointer<CUcontext>(stack.back());
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
+  return entry("cuCtxSetCurrent", [&](World& w, Lock&) -> CUresult {
+    std::vector<Handle>& stack = context_stack(w);
+    if (context != nullptr && !find_context(w, number(context))) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!stack.empty()) stack.pop_back();
+    if (context != nullptr) stack.push_back(number(context));
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  return entry("cuCtxPushCurrent_v2", [&](World& w, Lock&) -> CUresult {
+    if (!find_context(w, number(context))) return CUDA_ERROR_INVALID_CONTEXT;
+    context_stack(w).push_back(number(context));
+    ++w.pushed_contexts;
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext* context) {
+  return entry("cuCtxPopCurrent_v2", [&](World& w, Lock&) -> CUresult {
+    std::vector<Handle>& stack = context_stack(w);
+    if (stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context != nullptr) *context = pointer<CUcontext>(stack.back());
+    stack.pop_back();
+    --w.pushed_contexts;
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxGetDevice(CUdevice* device) {
+  return entry("cuCtxGetDevice", [&](World& w, Lock&) -> CUresult {
+    const ContextPtr context = current_context(w);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *device = context->device;
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxGetLimit(std::size_t* value, CUlimit limit) {
+  return entry("cuCtxGetLimit", [&](World& w, Lock&) -> CUresult {
+    const ContextPtr context = current_context(w);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (limit != CU_LIMIT_PERSISTING_L2_CACHE_SIZE) return CUDA_ERROR_NOT_SUPPORTED;
+    *value = w.devices[static_cast<std::size_t>(context->device)].persisting_l2_bytes;
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxSetLimit(CUlimit limit, std::size_t value) {
+  return entry("cuCtxSetLimit", [&](World& w, Lock&) -> CUresult {
+    const ContextPtr context = current_context(w);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (limit != CU_LIMIT_PERSISTING_L2_CACHE_SIZE) return CUDA_ERROR_NOT_SUPPORTED;
+    Device& device = w.devices[static_cast<std::size_t>(context->device)];
+    const auto most =
+        static_cast<std::size_t>(device.attributes[CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE]);
+    device.persisting_l2_bytes = value < most ? value : most;
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxResetPersistingL2Cache() {
+  return entry("cuCtxResetPersistingL2Cache", [&](World& w, Lock&) -> CUresult {
+    return current_context(w) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxSynchronize() {
+  return entry("cuCtxSynchronize", [&](World& w, Lock& lock) -> CUresult {
+    const ContextPtr context = current_context(w);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (const CUresult error = check_context_call(w, context->handle); error != CUDA_SUCCESS) return error;
+    if (const CUresult error = check_unsafe_call(w); error != CUDA_SUCCESS) return error;
+    return wait_for(w, lock, pending_of(w, *context));
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxRecordEvent(CUcontext hContext, CUevent hEvent) {
+  return entry("cuCtxRecordEvent", [&](World& w, Lock&) -> CUresult {
+    const ContextPtr context = find_context(w, number(hContext));
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    Event* event = nullptr;
+    if (const CUresult error = find_event(w, hEvent, event); error != CUDA_SUCCESS) return error;
+    if (event->context != context->handle) return CUDA_ERROR_INVALID_HANDLE;
+    if (const CUresult error = check_context_call(w, context->handle); error != CUDA_SUCCESS) return error;
+    event->record = make_op(w, *context->legacy, Task{}, 0, 0);
+    event->capture = nullptr;
+    w.timeline.submit(event->record, pending_of(w, *context));
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuCtxWaitEvent(CUcontext hContext, CUevent hEvent) {
+  return entry("cuCtxWaitEvent", [&](World& w, Lock&) -> CUresult {
+    const ContextPtr context = find_context(w, number(hContext));
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    Event* event = nullptr;
+    if (const CUresult error = find_event(w, hEvent, event); error != CUDA_SUCCESS) return error;
+    if (const CUresult error = check_context_call(w, context->handle); error != CUDA_SUCCESS) return error;
+    auto barrier = std::make_shared<Op>();
+    w.timeline.submit(barrier, {context->barrier, event->record});
+    context->barrier = barrier;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace fairlap::fakes

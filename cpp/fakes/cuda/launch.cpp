@@ -1,0 +1,128 @@
+#include "fakes/cuda/launch.hpp"
+
+#include <cstring>
+#include <string_view>
+
+#include "cuda/device_code.hpp"
+#include "fakes/cuda/enqueue.hpp"
+#include "fakes/cuda/lookup.hpp"
+#include "fakes/cuda/memory.hpp"
+
+// Launches. fairlap's own kernels act by what device_code.hpp says they mean; all others just last.
+namespace fairlap::fakes {
+namespace {
+
+constexpr std::int64_t kDefaultKernelNs = 1000;
+
+template <class T>
+T parameter(void** parameters, std::size_t index) {
+  T value;
+  std::memcpy(&value, parameters[index], sizeof value);
+  return value;
+}
+
+template <class T>
+T* memory_at(std::uint64_t address) {
+  return reinterpret_cast<T*>(address);
+}
+
+CUresult spin_gate(const World& w, Task& task, void** parameters) {
+  const auto flag = parameter<std::uint64_t>(parameters, 0);
+  const auto ticket = parameter<std::uint32_t>(parameters, 1);
+  const auto bound_ns = parameter<std::uint64_t>(parameters, 2);
+  if (allocation_at(w, flag, 2 * sizeof(std::uint32_t)) == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  auto gate = std::make_shared<Gate>();
+  gate->word = memory_at<const std::uint32_t>(flag);
+  gate->open = [ticket](std::uint32_t seen) { return static_cast<std::int32_t>(seen - ticket) >= 0; };
+  gate->give_up_after_ns = static_cast<std::int64_t>(bound_ns);
+  task.gate = gate;
+  task.effect = [flag, ticket](const Op& ended) {
+    if (ended.gate->gave_up) __atomic_store_n(memory_at<std::uint32_t>(flag) + 1, ticket, __ATOMIC_RELEASE);
+  };
+  return CUDA_SUCCESS;
+}
+
+// Spins for a length and leaves the first and the last reading of the counter that it spun on.
+CUresult spin(const World& w, Task& task, std::uint64_t stamps, std::int64_t duration_ns,
+              double readings_per_ns) {
+  if (stamps != 0 && allocation_at(w, stamps, 2 * sizeof(std::uint64_t)) == nullptr)
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+  task.duration_ns = duration_ns;
+  if (stamps == 0) return CUDA_SUCCESS;
+  task.effect = [stamps, readings_per_ns](const Op& ended) {
+    auto* out = memory_at<std::uint64_t>(stamps);
+    out[0] = static_cast<std::uint64_t>(static_cast<double>(ended.start_ns) * readings_per_ns);
+    out[1] = static_cast<std::uint64_t>(static_cast<double>(ended.end_ns) * readings_per_ns);
+  };
+  return CUDA_SUCCESS;
+}
+
+CUresult timer_steps(const World& w, Task& task, void** parameters) {
+  const auto readings = parameter<std::uint64_t>(parameters, 0);
+  const auto count = parameter<std::uint32_t>(parameters, 1);
+  if (allocation_at(w, readings, count * sizeof(std::uint64_t)) == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  const std::int64_t step_ns = w.globaltimer_step_ns;
+  task.duration_ns = static_cast<std::int64_t>(count) * step_ns;
+  task.effect = [readings, count, step_ns](const Op& ended) {
+    auto* out = memory_at<std::uint64_t>(readings);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      out[i] = static_cast<std::uint64_t>((ended.start_ns / step_ns + i + 1) * step_ns);
+    }
+  };
+  return CUDA_SUCCESS;
+}
+
+CUresult make_task(World& w, const Stream& stream, std::string_view name, void** parameters, Task& task) {
+  if (name == kSpinGateKernel) return spin_gate(w, task, parameters);
+  if (name == kSpinNsKernel) {
+    const auto ns = static_cast<std::int64_t>(parameter<std::uint64_t>(parameters, 0));
+    return spin(w, task, parameter<std::uint64_t>(parameters, 1), ns, 1.0);
+  }
+  if (name == kSpinCyclesKernel) {
+    const auto device = static_cast<std::size_t>(find_context(w, stream.context)->device);
+    const double cycles_per_ns = w.devices[device].attributes[CU_DEVICE_ATTRIBUTE_CLOCK_RATE] / 1e6;
+    const auto cycles = static_cast<double>(parameter<std::uint64_t>(parameters, 0));
+    const auto ns = static_cast<std::int64_t>(cycles / cycles_per_ns);
+    return spin(w, task, parameter<std::uint64_t>(parameters, 1), ns, cycles_per_ns);
+  }
+  if (name == kTimerStepsKernel) return timer_steps(w, task, parameters);
+  const auto said = w.kernel_durations_ns.find(std::string(name));
+  task.duration_ns = said == w.kernel_durations_ns.end() ? kDefaultKernelNs : said->second;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+Task kernel_task(const char* name, std::int64_t duration_ns) {
+  Task task;
+  task.duration_ns = duration_ns;
+  task.activity = fake_cuda_activity{};
+  task.activity->kind = 10;
+  task.activity->name = name;
+  return task;
+}
+
+FAKE_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                    unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                    unsigned int block_z, unsigned int /*shared_bytes*/, CUstream hStream,
+                                    void** parameters, void** extra) {
+  return entry("cuLaunchKernel", [&](World& w, Lock&) -> CUresult {
+    if (!current_context(w)) return CUDA_ERROR_INVALID_CONTEXT;
+    const auto found = w.functions.find(number(function));
+    if (found == w.functions.end()) return CUDA_ERROR_INVALID_HANDLE;
+    StreamPtr stream;
+    if (const CUresult error = find_stream(w, hStream, stream); error != CUDA_SUCCESS) return error;
+    for (const unsigned int extent : {grid_x, grid_y, grid_z, block_x, block_y, block_z}) {
+      if (extent == 0) return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (block_x * block_y * block_z > 1024 || extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Task task = kernel_task(found->second, 0);
+    if (const CUresult error = make_task(w, *stream, found->second, parameters, task);
+        error != CUDA_SUCCESS) {
+      return error;
+    }
+    return enqueue(w, *stream, std::move(task));
+  });
+}
+
+}  // namespace fairlap::fakes

@@ -1,0 +1,88 @@
+#include "fakes/cuda/world.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+
+#include "fakes/cuda/costs.hpp"
+#include "fakes/cuda/memory.hpp"
+
+namespace fairlap::fakes {
+
+World& world() {
+  // Never destroyed: a client's threads may still call while the process ends.
+  static World* const the_world = [] {
+    auto* fresh = new World;
+    reset_world(*fresh);
+    return fresh;
+  }();
+  return *the_world;
+}
+
+Handle World::new_handle() {
+  constexpr std::size_t kReservedBytes = std::size_t{256} << 20;
+  constexpr Handle kHandleBytes = 16;
+  static const auto reserved = reinterpret_cast<Handle>(
+      mmap(nullptr, kReservedBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (last_handle == 0) last_handle = reserved;
+  last_handle += kHandleBytes;
+  if (last_handle + kHandleBytes > reserved + kReservedBytes)
+    std::abort();  // sixteen million handles in one test
+  return last_handle;
+}
+
+Device new_device() {
+  Device device;
+  // The figures of a data-centre board of compute capability 9.0; a test that needs others sets them.
+  device.attributes = {{13, 1'980'000},   // clock rate, kHz
+                       {16, 132},         // multiprocessors
+                       {19, 1},           // can map host memory
+                       {38, 50 << 20},    // L2 bytes
+                       {41, 1},           // unified addressing
+                       {75, 9},           // compute capability, major
+                       {76, 0},           // and minor
+                       {92, 1},           // stream memory operations
+                       {108, 31 << 20}};  // persisting L2 bytes, at most
+  device.memory_bytes = std::uint64_t{16} << 30;
+  return device;
+}
+
+void reset_world(World& w) {
+  free_all_memory(w);
+  ++w.generation;
+  w.initialised = false;
+  w.driver_version = 13000;
+  w.poison = 0;
+  w.faults = FaultBook{};
+  w.timeline = Timeline{};
+  w.costs_ns = default_costs_ns();
+  w.hidden_functions.clear();
+  w.event_tick_ns = 32;
+  w.event_record_ns = 0;
+  w.globaltimer_step_ns = 32;
+  w.stream_waits = StreamWaits::held;
+  w.block_limit_ms = 30000;
+  w.pushed_contexts = 0;
+  w.look_ns = 0;
+  w.kernel_durations_ns.clear();
+  w.devices.assign(1, new_device());
+  w.contexts.clear();
+  w.events.clear();
+  w.graphs.clear();
+  w.graph_execs.clear();
+  w.modules.clear();
+  w.functions.clear();
+  w.captures.clear();
+}
+
+const char* intern(const std::string& name) {
+  static auto* const names = new std::set<std::string>;
+  return names->insert(name).first->c_str();
+}
+
+std::size_t pending_count(World& w, Stream& stream) {
+  while (!stream.work.empty() && w.timeline.done(stream.work.front())) stream.work.pop_front();
+  return stream.work.size();
+}
+
+}  // namespace fairlap::fakes

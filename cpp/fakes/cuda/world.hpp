@@ -1,0 +1,175 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fakes/cuda/timeline.hpp"
+#include "fakes/fake_cuda.h"
+#include "fakes/fault_book.hpp"
+
+// Everything the fake driver knows, as plain data. The files beside this one act on it, each for one
+// part of the driver's interface, always under World::mutex.
+namespace fairlap::fakes {
+
+using Handle = std::uint64_t;
+
+// A piece of work before it has a place in time: what one call asks for, or a node of a graph.
+struct Task {
+  std::int64_t duration_ns = 0;
+  std::shared_ptr<const Gate> gate;
+  std::function<void(const Op&)> effect;  // on memory, at the end
+  std::optional<fake_cuda_activity> activity;
+};
+
+struct GraphNode {
+  Task task;
+  std::vector<std::size_t> after;
+  Handle handle = 0;
+};
+
+struct Graph {
+  std::uint32_t id = 0;
+  std::vector<GraphNode> nodes;
+};
+
+struct GraphExec {
+  Graph graph;
+  OpPtr last_launch;  // launches of one executable graph never overlap
+};
+
+struct Capture {
+  int mode = 0;
+  std::thread::id thread;
+  Handle context = 0;
+  Handle origin = 0;
+  bool invalidated = false;
+  Graph graph;
+};
+using CapturePtr = std::shared_ptr<Capture>;
+
+struct Stream {
+  Handle handle = 0;
+  Handle context = 0;
+  std::uint32_t id = 0;
+  bool non_blocking = false;
+  bool legacy = false;
+  bool from_framework = false;
+  std::deque<OpPtr> work;  // in order; what has ended is dropped from the front
+  CapturePtr capture;
+  std::vector<std::size_t> frontier;  // captured nodes that the next one depends on
+
+  [[nodiscard]] OpPtr last() const { return work.empty() ? nullptr : work.back(); }
+};
+using StreamPtr = std::shared_ptr<Stream>;
+
+struct Context {
+  Handle handle = 0;
+  std::uint32_t id = 0;
+  int device = 0;
+  bool primary = false;
+  StreamPtr legacy;
+  std::map<std::thread::id, StreamPtr> per_thread;
+  std::map<Handle, StreamPtr> streams;
+  std::vector<OpPtr> orphans;  // pending work of destroyed streams
+  OpPtr barrier;               // work enqueued later starts after it
+};
+using ContextPtr = std::shared_ptr<Context>;
+
+struct Event {
+  Handle context = 0;
+  bool timing = true;
+  OpPtr record;        // null before the first record
+  CapturePtr capture;  // set when it was last recorded in a capturing stream
+  std::vector<std::size_t> frontier;
+};
+
+struct Allocation {
+  enum class Kind { device, host, registered };
+  Kind kind = Kind::device;
+  std::uint64_t bytes = 0;
+  int device = 0;
+};
+
+struct Module {
+  std::map<std::string, Handle> functions;
+};
+
+struct Device {
+  std::map<int, int> attributes;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_used = 0;
+  Handle primary = 0;
+  int retains = 0;  // through the driver's interface
+  bool held_by_framework = false;
+  std::size_t persisting_l2_bytes = 0;
+};
+
+// How this machine's driver takes a stream's wait on a value.
+enum class StreamWaits { held = 0, refused = 1, ignored = 2 };
+
+struct World {
+  std::mutex mutex;
+  std::uint64_t generation = 1;  // counts resets, so that a blocked call or a thread's stack can see one
+
+  bool initialised = false;
+  int driver_version = 13000;
+  int poison = 0;
+  FaultBook faults;
+  Timeline timeline;
+  std::map<std::string, std::int64_t> costs_ns;
+  std::set<std::string> hidden_functions;
+
+  std::int64_t event_tick_ns = 32;
+  std::int64_t event_record_ns = 0;
+  std::int64_t globaltimer_step_ns = 32;
+  StreamWaits stream_waits = StreamWaits::held;
+  std::int64_t block_limit_ms = 30000;
+  std::int64_t blocked_calls = 0;
+  std::int64_t look_ns = 0;  // what the last of the looks in a row cost
+  std::int64_t pushed_contexts = 0;
+  std::map<std::string, std::int64_t> kernel_durations_ns;
+
+  std::vector<Device> devices;
+  std::map<Handle, ContextPtr> contexts;
+  std::map<Handle, Event> events;
+  std::map<std::uint64_t, Allocation> allocations;  // by address
+  std::map<Handle, Graph> graphs;
+  std::map<Handle, GraphExec> graph_execs;
+  std::map<Handle, Module> modules;
+  std::map<Handle, const char*> functions;  // names, which live as long as the library
+  std::vector<CapturePtr> captures;
+
+  fake_cuda_activity_listener listener = nullptr;
+  void* listener_user = nullptr;
+
+  Handle last_handle = 0;
+  std::uint32_t last_context_id = 0;
+  std::uint32_t last_stream_id = 6;
+  std::uint32_t last_correlation = 0;
+  std::uint32_t last_graph_id = 0;
+
+  // Handles are addresses of readable memory, as the real driver's are, and are never given out twice, so
+  // that use after destruction is seen.
+  Handle new_handle();
+};
+
+World& world();
+void reset_world(World& w);
+Device new_device();
+
+// Names outlive every reset, because activity records hold their addresses.
+const char* intern(const std::string& name);
+
+// The work that `stream` has not finished; drops the rest.
+std::size_t pending_count(World& w, Stream& stream);
+
+}  // namespace fairlap::fakes

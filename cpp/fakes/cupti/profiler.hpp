@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <set>
+
+#include "cuda/cupti_abi.hpp"
+#include "fakes/fake_cuda.h"
+#include "fakes/fake_cupti.h"
+#include "fakes/fault_book.hpp"
+
+namespace fairlap::fakes {
+
+// What the fake profiler knows. Its lock is taken inside the fake driver's, so nothing here calls the
+// driver while holding it.
+struct Profiler {
+  std::mutex mutex;
+  FaultBook faults;
+  std::uint32_t version = 130001;
+  bool held_by_another = false;
+  bool subscribed = false;
+  std::set<int> enabled;
+  cuda::CUpti_BuffersCallbackRequestFunc request = nullptr;
+  cuda::CUpti_BuffersCallbackCompleteFunc complete = nullptr;
+  std::deque<fake_cuda_activity> records;
+  std::int64_t to_drop = 0;
+  std::size_t dropped = 0;
+  std::int64_t buffers_out = 0;
+};
+
+Profiler& profiler();
+
+// The driver calls it when work has ended.
+void collect(const fake_cuda_activity* activity, void* user);
+
+// Hands all collected records to the client.
+void deliver(Profiler& p);
+
+// Bytes that a record of this kind takes, by version; 0 for kinds that are not recorded.
+std::size_t record_bytes(std::uint32_t version, int kind);
+// Writes the record into zeroed memory of record_bytes.
+void write_record(const fake_cuda_activity& activity, std::uint8_t* out);
+
+}  // namespace fairlap::fakes

@@ -1,0 +1,123 @@
+/* Control of libfairlap_fake_cuda.so, the library that stands in for libcuda.so.1.
+ *
+ * For C++ tests and, through ctypes, for Python tests. All times are integer virtual nanoseconds.
+ *
+ * The model. There is one host clock ("now"). It moves only by the cost of each API call, by the waits of
+ * calls that block, and by fake_cuda_advance_host. Work starts at the later of its stream's end and the now
+ * at which it was enqueued. A stream held by a wait on a value, or by fairlap's spin gate, keeps what is
+ * behind it pending; the flag is ordinary memory which any thread may write at any real time, and it is
+ * looked at when an API call begins and while a blocking call waits. A call that waits for a closed gate
+ * really blocks.
+ *
+ * Kinds for fake_cuda_outstanding: "streams", "events", "device_allocations", "device_bytes",
+ * "host_allocations", "host_registrations", "graphs", "graph_execs", "modules", "primary_retains",
+ * "pushed_contexts". Streams and contexts made through this header are a framework's and are not counted.
+ */
+#ifndef FAIRLAP_FAKES_FAKE_CUDA_H
+#define FAIRLAP_FAKES_FAKE_CUDA_H
+
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define FAKE_CUDA_API __attribute__((visibility("default")))
+#else
+#define FAKE_CUDA_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Back to one device with no context, driver 13.0, default costs, no faults, now = 0. */
+FAKE_CUDA_API void fake_cuda_reset(void);
+
+/* The machine. Devices already in use keep their state when the count grows. */
+FAKE_CUDA_API void fake_cuda_set_device_count(int count);
+FAKE_CUDA_API void fake_cuda_set_driver_version(int version); /* 1000 * major + 10 * minor */
+FAKE_CUDA_API void fake_cuda_set_device_attribute(int device, int attribute, int value);
+FAKE_CUDA_API void fake_cuda_set_device_memory(int device, uint64_t bytes);
+/* Streams that wait for a value: 0 held, as they should be; 1 refused with CUDA_ERROR_NOT_SUPPORTED; 2
+ * accepted and not held. */
+FAKE_CUDA_API void fake_cuda_set_stream_waits(int behaviour);
+/* Step of the device's own nanosecond counter, which fairlap's kernels read (default 32 ns). */
+FAKE_CUDA_API void fake_cuda_set_globaltimer_step(int64_t ns);
+/* The driver of this machine lacks the function: no lookup finds it. */
+FAKE_CUDA_API void fake_cuda_hide_function(const char* function);
+
+/* Contexts, as a framework makes them. Zero or NULL when there is none. */
+FAKE_CUDA_API uint64_t fake_cuda_activate_primary_context(int device);
+FAKE_CUDA_API void fake_cuda_deactivate_primary_context(int device);
+FAKE_CUDA_API uint64_t fake_cuda_create_context(int device);
+FAKE_CUDA_API int fake_cuda_destroy_context(uint64_t context);
+/* Makes it the calling thread's only context; 0 leaves the thread without one. */
+FAKE_CUDA_API void fake_cuda_make_current(uint64_t context);
+FAKE_CUDA_API uint64_t fake_cuda_current_context(void);
+
+/* Streams, as a framework makes them. Gives the handle, 0 when the context is not alive. */
+FAKE_CUDA_API uint64_t fake_cuda_create_stream(uint64_t context, int non_blocking);
+FAKE_CUDA_API int fake_cuda_destroy_stream(uint64_t stream);
+
+/* Work, as a framework enqueues it; the results are CUresult values. A stream may be 0, 1 or 2 (the default
+ * streams of the calling thread's context). The call costs the host what cuLaunchKernel costs. */
+FAKE_CUDA_API int fake_cuda_kernel(uint64_t stream, const char* name, int64_t duration_ns);
+FAKE_CUDA_API int fake_cuda_copy(uint64_t stream, int copy_kind, uint64_t bytes, int64_t duration_ns);
+/* How long a kernel launched through cuLaunchKernel lasts, by name; 1000 ns when nothing was said. fairlap's
+ * own kernels act by their meaning instead. */
+FAKE_CUDA_API void fake_cuda_set_kernel_duration(const char* name, int64_t duration_ns);
+
+/* The clock. */
+FAKE_CUDA_API int64_t fake_cuda_now_ns(void);
+FAKE_CUDA_API void fake_cuda_advance_host(int64_t ns);
+/* Cost of a call on the host; "*" sets every function. The defaults are in cuda/costs.cpp. */
+FAKE_CUDA_API void fake_cuda_set_cost(const char* function, int64_t ns);
+/* Step of event timestamps (default 32 ns) and how long a record occupies its stream (default 0). */
+FAKE_CUDA_API void fake_cuda_set_event_tick(int64_t ns);
+FAKE_CUDA_API void fake_cuda_set_event_record_duration(int64_t ns);
+/* A call that waits for a gate which nobody opens gives CUDA_ERROR_LAUNCH_TIMEOUT after this real time
+ * (30000). */
+FAKE_CUDA_API void fake_cuda_set_block_limit_ms(int64_t real_ms);
+
+/* Failures. The nth call from now on (1 is the next) returns the error and does nothing; nth 0 is every call;
+ * function "*" is any function. */
+FAKE_CUDA_API void fake_cuda_fail(const char* function, int64_t nth_call, int error);
+FAKE_CUDA_API void fake_cuda_forget_faults(void);
+/* Every call from now on returns the error, as after an illegal address. 0 heals. */
+FAKE_CUDA_API void fake_cuda_poison(int error);
+
+/* What happened. */
+FAKE_CUDA_API int64_t fake_cuda_call_count(const char* function); /* "*": all */
+FAKE_CUDA_API void fake_cuda_reset_call_counts(void);
+FAKE_CUDA_API int64_t fake_cuda_outstanding(const char* kind); /* -1: no such kind */
+/* Device work that has not ended at the present now; stream 0 counts every stream of every device. */
+FAKE_CUDA_API int64_t fake_cuda_pending_work(uint64_t stream);
+/* Calls that are blocked in a wait at this moment, over all threads. */
+FAKE_CUDA_API int64_t fake_cuda_blocked_calls(void);
+
+/* What a profiler sees; libfairlap_fake_cupti.so listens here. Called with the fake's lock held. */
+typedef struct fake_cuda_activity {
+  int kind; /* CUPTI's activity kinds: 1 memcpy, 2 memset, 10 kernel, 22 peer memcpy */
+  int64_t start_ns;
+  int64_t end_ns;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  uint32_t correlation;
+  uint32_t graph;      /* 0 outside graphs */
+  uint64_t graph_node; /* 0 outside graphs */
+  const char* name;    /* kernels; lives as long as the library */
+  uint64_t bytes;      /* copies and fills */
+  int copy_kind;       /* CUpti_ActivityMemcpyKind */
+  uint32_t fill_value;
+} fake_cuda_activity;
+typedef void (*fake_cuda_activity_listener)(const fake_cuda_activity* activity, void* user);
+FAKE_CUDA_API void fake_cuda_listen(fake_cuda_activity_listener listener, void* user);
+/* The ids that CUPTI gives. 0 when there is no such stream or context. */
+FAKE_CUDA_API uint32_t fake_cuda_stream_id(uint64_t context, uint64_t stream, int per_thread);
+FAKE_CUDA_API uint32_t fake_cuda_context_id(uint64_t context);
+FAKE_CUDA_API int fake_cuda_context_device(uint64_t context); /* -1: not alive */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,42 @@
+/* Control of libfairlap_fake_cupti.so, the library that stands in for libcupti.so.
+ *
+ * It records what libfairlap_fake_cuda.so executes, with exact virtual start and end. Records are collected
+ * as work ends and handed over, in buffers requested from the client, when the client flushes (on its own
+ * thread) or when a test calls fake_cupti_deliver (on a thread of the library, as the real one does when a
+ * buffer is full). Timestamps are the virtual clock plus FAKE_CUPTI_EPOCH_NS, so that mixing the two clocks
+ * shows.
+ */
+#ifndef FAIRLAP_FAKES_FAKE_CUPTI_H
+#define FAIRLAP_FAKES_FAKE_CUPTI_H
+
+#include <stdint.h>
+
+#define FAKE_CUPTI_API __attribute__((visibility("default")))
+#define FAKE_CUPTI_EPOCH_NS 1000000000000000LL
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Nobody subscribed, nothing enabled, no records, no faults, version 130001. */
+FAKE_CUPTI_API void fake_cupti_reset(void);
+/* CUPTI_API_VERSION; the size of records follows it. */
+FAKE_CUPTI_API void fake_cupti_set_version(uint32_t version);
+/* Another profiler holds the library: subscribing is refused. */
+FAKE_CUPTI_API void fake_cupti_set_held_by_another(int held);
+/* The next n records are dropped and counted as dropped. */
+FAKE_CUPTI_API void fake_cupti_drop_records(int64_t n);
+FAKE_CUPTI_API void fake_cupti_deliver(void);
+
+FAKE_CUPTI_API void fake_cupti_fail(const char* function, int64_t nth_call, int error);
+FAKE_CUPTI_API void fake_cupti_forget_faults(void);
+FAKE_CUPTI_API int64_t fake_cupti_call_count(const char* function);
+/* "subscribers", "enabled_kinds", "held_records", "buffers" (requested and not completed); -1: no such kind.
+ */
+FAKE_CUPTI_API int64_t fake_cupti_outstanding(const char* kind);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,143 @@
+#include <string>
+#include <thread>
+
+#include "check.hpp"
+#include "cuda/device_code.hpp"
+#include "fake_cuda_setup.hpp"
+
+using namespace fairlap::test;
+
+TEST("a primary context is not active until somebody makes it") {
+  fake_cuda_reset();
+  cuInit(0);
+  unsigned int flags = 0;
+  int active = -1;
+  CHECK_EQUAL(cuDevicePrimaryCtxGetState(0, &flags, &active), CUDA_SUCCESS);
+  CHECK_EQUAL(active, 0);
+  fake_cuda_activate_primary_context(0);
+  cuDevicePrimaryCtxGetState(0, &flags, &active);
+  CHECK_EQUAL(active, 1);
+}
+
+TEST("a retained context outlives the framework and is counted until released") {
+  const FrameworkAtWork at_work;
+  CUcontext retained = nullptr;
+  CHECK_EQUAL(cuDevicePrimaryCtxRetain(&retained, 0), CUDA_SUCCESS);
+  CHECK(retained == at_work.c());
+  CHECK_EQUAL(fake_cuda_outstanding("primary_retains"), 1);
+  fake_cuda_deactivate_primary_context(0);
+  CHECK_EQUAL(fake_cuda_context_device(at_work.context), 0);
+  CHECK_EQUAL(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+  CHECK_EQUAL(fake_cuda_context_device(at_work.context), -1);
+  CHECK_EQUAL(cuDevicePrimaryCtxRelease_v2(0), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST("streams and events die with their context") {
+  const FrameworkAtWork at_work;
+  const CUevent event = new_event();
+  fake_cuda_deactivate_primary_context(0);
+  fake_cuda_make_current(fake_cuda_activate_primary_context(0));
+  CHECK_EQUAL(cuStreamQuery(at_work.s()), CUDA_ERROR_INVALID_HANDLE);
+  CHECK_EQUAL(cuEventQuery(event), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+}
+
+TEST("each thread has its own stack of contexts") {
+  const FrameworkAtWork at_work;
+  const std::uint64_t other = fake_cuda_create_context(0);
+  CHECK_EQUAL(cuCtxPushCurrent_v2(reinterpret_cast<CUcontext>(other)), CUDA_SUCCESS);
+  CHECK_EQUAL(fake_cuda_outstanding("pushed_contexts"), 1);
+  CUcontext current = nullptr;
+  cuCtxGetCurrent(&current);
+  CHECK_EQUAL(reinterpret_cast<std::uint64_t>(current), other);
+  CUcontext elsewhere = reinterpret_cast<CUcontext>(1);
+  CUresult no_context = -1;
+  std::thread([&] {
+    cuCtxGetCurrent(&elsewhere);
+    no_context = cuCtxSynchronize();
+  }).join();
+  CHECK(elsewhere == nullptr);
+  CHECK_EQUAL(no_context, CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuCtxPopCurrent_v2(&current), CUDA_SUCCESS);
+  CHECK_EQUAL(fake_cuda_current_context(), at_work.context);
+  CHECK_EQUAL(fake_cuda_outstanding("pushed_contexts"), 0);
+}
+
+TEST("a stream knows its context, and a default stream is the current one's") {
+  const FrameworkAtWork at_work;
+  CUcontext context = nullptr;
+  CHECK_EQUAL(cuStreamGetCtx(at_work.s(), &context), CUDA_SUCCESS);
+  CHECK(context == at_work.c());
+  const std::uint64_t other = fake_cuda_create_context(0);
+  fake_cuda_make_current(other);
+  CHECK_EQUAL(cuStreamGetCtx(nullptr, &context), CUDA_SUCCESS);
+  CHECK_EQUAL(reinterpret_cast<std::uint64_t>(context), other);
+  fake_cuda_make_current(0);
+  CHECK_EQUAL(cuStreamGetCtx(nullptr, &context), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuStreamGetCtx(at_work.s(), &context), CUDA_SUCCESS);
+}
+
+TEST("nothing works before initialisation, and without devices there is none") {
+  fake_cuda_reset();
+  int count = 0;
+  CHECK_EQUAL(cuDeviceGetCount(&count), CUDA_ERROR_NOT_INITIALIZED);
+  fake_cuda_set_device_count(0);
+  CHECK_EQUAL(cuInit(0), CUDA_ERROR_NO_DEVICE);
+  fake_cuda_set_device_count(3);
+  CHECK_EQUAL(cuInit(0), CUDA_SUCCESS);
+  cuDeviceGetCount(&count);
+  CHECK_EQUAL(count, 3);
+  CUdevice device = -1;
+  CHECK_EQUAL(cuDeviceGet(&device, 3), CUDA_ERROR_INVALID_DEVICE);
+}
+
+TEST("a device tells what it is") {
+  const FrameworkAtWork at_work;
+  fake_cuda_set_device_attribute(0, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 4 << 20);
+  int value = 0;
+  CHECK_EQUAL(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 0), CUDA_SUCCESS);
+  CHECK_EQUAL(value, 4 << 20);
+  CHECK_EQUAL(cuDeviceGetAttribute(&value, -5, 0), CUDA_ERROR_INVALID_VALUE);
+  char text[64];
+  CHECK_EQUAL(cuDeviceGetName(text, sizeof text, 0), CUDA_SUCCESS);
+  CHECK_EQUAL(std::string(text), "fairlap fake device 0");
+  CHECK_EQUAL(cuDeviceGetPCIBusId(text, sizeof text, 0), CUDA_SUCCESS);
+  CHECK_EQUAL(std::string(text), "0000:01:00.0");
+  CHECK_EQUAL(cuDeviceGetName(text, 3, 0), CUDA_ERROR_INVALID_VALUE);
+  std::size_t bytes = 1;
+  CHECK_EQUAL(cuCtxGetLimit(&bytes, CU_LIMIT_PERSISTING_L2_CACHE_SIZE), CUDA_SUCCESS);
+  CHECK_EQUAL(bytes, 0U);
+  CHECK_EQUAL(cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 1 << 20), CUDA_SUCCESS);
+  cuCtxGetLimit(&bytes, CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
+  CHECK_EQUAL(bytes, 1U << 20);
+  CHECK_EQUAL(cuCtxResetPersistingL2Cache(), CUDA_SUCCESS);
+}
+
+TEST("device code is refused when the driver or the device is too old for it") {
+  const FrameworkAtWork at_work;
+  CUmodule module = nullptr;
+  CHECK_EQUAL(cuModuleLoadData(&module, kDeviceCode), CUDA_SUCCESS);
+  CHECK_EQUAL(fake_cuda_outstanding("modules"), 1);
+  CHECK_EQUAL(cuModuleUnload(module), CUDA_SUCCESS);
+  CHECK_EQUAL(cuModuleLoadData(&module, "no device code at all"), CUDA_ERROR_INVALID_PTX);
+  CHECK_EQUAL(cuModuleLoadData(&module, ".version 9.9\n.target sm_70\n"), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  fake_cuda_set_device_attribute(0, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 6);
+  CHECK_EQUAL(cuModuleLoadData(&module, kDeviceCode), 209);
+}
+
+TEST("an unknown kernel name is not found and another's duration can be set") {
+  const FrameworkAtWork at_work;
+  const char* code = ".version 7.0\n.target sm_70\n.visible .entry mine(\n.param .u64 a)\n{ret;}\n";
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CHECK_EQUAL(cuModuleLoadData(&module, code), CUDA_SUCCESS);
+  CHECK_EQUAL(cuModuleGetFunction(&function, module, "theirs"), CUDA_ERROR_NOT_FOUND);
+  CHECK_EQUAL(cuModuleGetFunction(&function, module, "mine"), CUDA_SUCCESS);
+  fake_cuda_set_kernel_duration("mine", 4321);
+  CHECK_EQUAL(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, at_work.s(), nullptr, nullptr), CUDA_SUCCESS);
+  CHECK_EQUAL(cuLaunchKernel(function, 0, 1, 1, 32, 1, 1, 0, at_work.s(), nullptr, nullptr),
+              CUDA_ERROR_INVALID_VALUE);
+  cuStreamSynchronize(at_work.s());
+  CHECK_EQUAL(fake_cuda_now_ns(), 4321);
+}
+
+TEST_MAIN()
