@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import typing
 import typing_extensions
-__all__: list[str] = ['Clock', 'ClockCheck', 'ClockSourceUnavailable', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'buffer_classes', 'capsule_function', 'clock', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'under_hypervisor']
+__all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'StreamRecord', 'StreamSamples', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -157,12 +157,157 @@ class Interval:
     @property
     def median(self) -> float:
         ...
+class CudaError(RuntimeError):
+    pass
+class CudaUnavailable(RuntimeError):
+    pass
+class BadStream(ValueError):
+    pass
+class CaptureFailed(RuntimeError):
+    pass
+class StreamSamples:
+    """
+    float64 nanoseconds, read-only, in order of time; an invalid sample is NaN.
+    """
+    def __buffer__(self, flags: int, /) -> memoryview:
+        ...
+    def __len__(self) -> int:
+        ...
+class StreamRecord:
+    """
+    Everything one run on a stream left behind.
+    """
+    @property
+    def between_samples(self) -> int:
+        ...
+    @property
+    def cache_bytes(self) -> int:
+        ...
+    @property
+    def calls_per_sample(self) -> int:
+        ...
+    @property
+    def columns(self) -> dict[str, StreamSamples]:
+        ...
+    @property
+    def cupti_path(self) -> str:
+        ...
+    @property
+    def cupti_version(self) -> int:
+        ...
+    @property
+    def cupti_was_used(self) -> bool:
+        ...
+    @property
+    def device(self) -> int:
+        ...
+    @property
+    def elapsed_ns(self) -> float:
+        ...
+    @property
+    def error(self) -> str:
+        ...
+    @property
+    def exception(self) -> typing.Any:
+        ...
+    @property
+    def first_call_ns(self) -> float:
+        ...
+    @property
+    def floor(self) -> dict[str, float]:
+        ...
+    @property
+    def flush_bytes(self) -> int:
+        ...
+    @property
+    def gate(self) -> str:
+        ...
+    @property
+    def gate_because(self) -> str:
+        ...
+    @property
+    def graph_nodes(self) -> int:
+        ...
+    @property
+    def guard(self) -> str:
+        ...
+    @property
+    def guard_allowed_ns(self) -> float:
+        ...
+    @property
+    def halvings(self) -> int:
+        ...
+    @property
+    def invalid(self) -> dict[str, int]:
+        ...
+    @property
+    def kernels(self) -> dict[str, tuple[int, float]]:
+        ...
+    @property
+    def kernels_absent_because(self) -> str:
+        ...
+    @property
+    def last_sample(self) -> list[tuple[str, str, int, int, int]]:
+        ...
+    @property
+    def longest_tail_ns(self) -> float:
+        ...
+    @property
+    def lost_records(self) -> int:
+        ...
+    @property
+    def persisting_lines_reset(self) -> bool:
+        ...
+    @property
+    def samples(self) -> int:
+        ...
+    @property
+    def slots(self) -> int:
+        ...
+    @property
+    def stopped_by(self) -> str:
+        ...
+    @property
+    def stream(self) -> str:
+        ...
+    @property
+    def streams(self) -> dict[int, tuple[int, float]]:
+        ...
+    @property
+    def trace_stream(self) -> int | None:
+        ...
+    @property
+    def valid(self) -> int:
+        ...
+    @property
+    def warm_up_calls(self) -> int:
+        ...
+    @property
+    def warm_up_elapsed_ns(self) -> float:
+        ...
+    @property
+    def warm_up_settled(self) -> bool:
+        ...
 def buffer_classes() -> list[str]:
     ...
 def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, str]:
     ...
 def clock(source: str = 'auto') -> Clock:
     ...
+def cuda_absent_because() -> str:
+    """
+    Why there is no CUDA here; empty when there is.
+    """
+def cuda_device_code() -> str:
+    """
+    The embedded device code, for tests that need work of known length.
+    """
+def cuda_devices(clock: Clock) -> list[dict[str, typing.Any]]:
+    ...
+def cuda_driver_version() -> int:
+    """
+    The newest CUDA release the driver knows, 1000 * major + 10 * minor.
+    """
 def interval_of_median(samples: typing_extensions.Buffer) -> Interval:
     ...
 def kernel_clock_source() -> str:
@@ -170,6 +315,8 @@ def kernel_clock_source() -> str:
 def quantiles(samples: typing_extensions.Buffer, shares: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> list[float]:
     ...
 def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: str, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool) -> LoopRecord:
+    ...
+def time_on_stream(calls: list[typing.Any], stream: typing.SupportsInt | typing.SupportsIndex | None, device: typing.SupportsInt | typing.SupportsIndex, clock: Clock, *, method: str, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, quantum_share: typing.SupportsFloat | typing.SupportsIndex, find_warm_up: bool, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, flush: bool, gate: str, graph: bool, guard: bool, timeout_s: typing.SupportsFloat | typing.SupportsIndex, gate_timeout_s: typing.SupportsFloat | typing.SupportsIndex, cupti_places: collections.abc.Sequence[str], pause_collector: bool) -> StreamRecord:
     ...
 def under_hypervisor() -> bool:
     ...

@@ -18,9 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-import timers
-
 import fairlap
+import timers
 from fairlap.engine.clocks import cpu_floor
 
 TURNS = 5
@@ -81,9 +80,7 @@ def many_samples(library: Path) -> None:
     fairlap.measure(native.note_allocations, args=(noted,), samples=1000)
     noted.calls = 0
     before = resident_bytes()
-    result = fairlap.measure(
-        native.note_allocations, args=(noted,), samples=MANY_SAMPLES, warmup=0, calls_per_sample=1
-    )
+    result = fairlap.measure(native.note_allocations, args=(noted,), samples=MANY_SAMPLES, warmup=0, calls_per_sample=1)
     grown = resident_bytes() - before
     print(
         json.dumps(
