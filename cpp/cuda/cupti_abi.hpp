@@ -30,6 +30,7 @@ constexpr CUptiResult CUPTI_ERROR_UNKNOWN = 999;
 
 constexpr CUpti_ActivityKind CUPTI_ACTIVITY_KIND_MEMCPY = 1;
 constexpr CUpti_ActivityKind CUPTI_ACTIVITY_KIND_MEMSET = 2;
+constexpr CUpti_ActivityKind CUPTI_ACTIVITY_KIND_KERNEL = 3;
 constexpr CUpti_ActivityKind CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL = 10;
 constexpr CUpti_ActivityKind CUPTI_ACTIVITY_KIND_MEMCPY2 = 22;
 

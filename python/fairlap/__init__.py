@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # Type checkers know the name; importing typing would take most of the import's time.
 if TYPE_CHECKING:
-    from fairlap.engine import Measurement, NativeFunction, floor, measure
+    from fairlap.engine import Measurement, NativeFunction, Rotate, floor, measure
     from fairlap.errors import CallableRaised, FairlapError, NotAvailable, WrongRequest
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Measurement",
     "NativeFunction",
     "NotAvailable",
+    "Rotate",
     "WrongRequest",
     "__version__",
     "floor",
@@ -29,6 +30,7 @@ _HOME = {
     "WrongRequest": "fairlap.errors",
     "Measurement": "fairlap.engine",
     "NativeFunction": "fairlap.engine",
+    "Rotate": "fairlap.engine",
     "floor": "fairlap.engine",
     "measure": "fairlap.engine",
     "__version__": "fairlap.engine",

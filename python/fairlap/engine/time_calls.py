@@ -9,10 +9,11 @@ from typing import Any, Literal
 from fairlap.engine import _native
 from fairlap.engine.clocks import clock_named
 from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
-from fairlap.engine.native_functions import NativeFunction, address_of_argument, native_function_of
+from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.noticing import notices_of_run
 from fairlap.engine.wishes import calls_per_sample_wish, stop_rule, warm_up_wish
-from fairlap.errors import CallableRaised, WrongRequest
+from fairlap.engine.works import native_work, python_work
+from fairlap.errors import CallableRaised
 
 FLOOR_MULTIPLE = 50.0
 LONGEST_WARM_UP_S = 2.0
@@ -50,7 +51,7 @@ def time_calls(
     calls = calls_per_sample_wish(calls_per_sample)
     on_clock = clock_named(clock)
     native = native_function_of(fn)
-    work = _native_work(native, args, kwargs, done) if native else _python_work(fn, args, kwargs, done)
+    work = native_work(native, args, kwargs, done) if native else python_work(fn, args, kwargs, done)
     record = _native.time_calls(
         work,
         on_clock,
@@ -132,39 +133,3 @@ def measurement_of(
         warnings=notices,
         group_table=record.groups,
     )
-
-
-def _python_work(
-    fn: object, args: tuple[object, ...], kwargs: Mapping[str, object] | None, done: object
-) -> _native.PythonCall:
-    if not callable(fn):
-        raise WrongRequest(f"the thing to time must be callable, not {fn!r}")
-    if not isinstance(args, tuple):
-        raise WrongRequest(f"args must be a tuple, not {type(args).__name__}; write args=(x,) for one argument")
-    if isinstance(done, NativeFunction):
-        raise WrongRequest("a native done goes with a native fn; give a Python callable that waits instead")
-    if done is not None and not callable(done):
-        raise WrongRequest(f"done must be callable, not {done!r}")
-    keywords = dict(kwargs or {})
-    if not all(isinstance(key, str) for key in keywords):
-        raise WrongRequest("the names in kwargs must be strings")
-    return _native.PythonCall(fn, args, keywords, done)
-
-
-def _native_work(
-    native: NativeFunction, args: tuple[object, ...], kwargs: Mapping[str, object] | None, done: object
-) -> _native.NativeCall:
-    if kwargs:
-        raise WrongRequest(f"{native.name} is timed natively and takes no keyword arguments")
-    if not isinstance(args, tuple) or len(args) > 1:
-        raise WrongRequest(f"{native.name} is timed natively and takes one pointer or nothing; args={args!r}")
-    context = address_of_argument(args[0]) if args else native.context
-    completion = native_function_of(done) if done is not None else None
-    if done is not None and completion is None:
-        raise WrongRequest(
-            f"{native.name} is timed natively, so done must be native too; wrap {native.name} in a lambda "
-            "to combine it with a Python completion"
-        )
-    if completion is None:
-        return _native.NativeCall(native.address, context)
-    return _native.NativeCall(native.address, context, completion.address, completion.context)

@@ -1,0 +1,180 @@
+#include "bindings/register_cuda_record.hpp"
+
+#include <pybind11/stl.h>
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace py = pybind11;
+
+namespace fairlap::bindings {
+namespace {
+
+// One column of the table as it lies, read-only, for memoryview and NumPy.
+struct StreamSamples {
+  std::shared_ptr<cuda::StreamRecord> record;
+  std::span<const double> values;
+};
+
+const char* name_of(cuda::GuardKind guard) {
+  switch (guard) {
+    case cuda::GuardKind::none:
+      return "none";
+    case cuda::GuardKind::context_event:
+      return "context-event";
+    case cuda::GuardKind::context_sync:
+      return "context-sync";
+  }
+  return "none";
+}
+
+const char* name_of(cuda::ActivityKind kind) {
+  switch (kind) {
+    case cuda::ActivityKind::kernel:
+      return "kernel";
+    case cuda::ActivityKind::copy:
+      return "copy";
+    case cuda::ActivityKind::fill:
+      return "fill";
+  }
+  return "kernel";
+}
+
+using CountAndTotal = std::pair<std::size_t, double>;
+using ActivityRow = std::tuple<std::string, std::string, std::uint32_t, std::uint64_t, std::uint64_t>;
+
+std::map<std::string, StreamSamples> columns(const StreamRecordView& self) {
+  std::map<std::string, StreamSamples> out;
+  for (std::size_t index = 0; index < cuda::kQuantities; ++index) {
+    const auto quantity = static_cast<cuda::Quantity>(index);
+    if (!self.record->table->has(quantity)) continue;
+    out[cuda::name_of(quantity)] = StreamSamples{self.record, self.record->table->column(quantity)};
+  }
+  return out;
+}
+
+std::map<std::string, std::size_t> invalid(const StreamRecordView& self) {
+  std::map<std::string, std::size_t> out;
+  for (std::size_t index = 0; index < cuda::kInvalidReasons; ++index) {
+    const auto reason = static_cast<cuda::Invalid>(index);
+    if (const std::size_t count = self.record->table->count(reason); count > 0)
+      out[cuda::name_of(reason)] = count;
+  }
+  return out;
+}
+
+std::map<std::string, CountAndTotal> kernels(const StreamRecordView& self) {
+  std::map<std::string, CountAndTotal> out;
+  for (const auto& [name, tally] : self.record->trace.kernels) out[name] = {tally.count, tally.total_ns};
+  return out;
+}
+
+std::map<std::uint32_t, CountAndTotal> streams(const StreamRecordView& self) {
+  std::map<std::uint32_t, CountAndTotal> out;
+  for (const auto& [id, tally] : self.record->trace.streams) out[id] = {tally.count, tally.total_ns};
+  return out;
+}
+
+// Kind, name, stream, start and end of everything in the last sample, from its first start on.
+std::vector<ActivityRow> last_sample(const StreamRecordView& self) {
+  const auto& activities = self.record->trace.last_sample;
+  std::vector<ActivityRow> out;
+  for (const cuda::Activity& activity : activities) {
+    const std::uint64_t origin = activities.front().start_ns;
+    out.emplace_back(name_of(activity.kind), activity.name == nullptr ? "" : *activity.name, activity.stream,
+                     activity.start_ns - origin, activity.end_ns - origin);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::map<std::string, double> figures_of(const cuda::DeviceFloor& floor) {
+  std::map<std::string, double> out;
+  const auto add = [&out](const char* name, double value) {
+    if (!std::isnan(value)) out[name] = value;
+  };
+  add("event_quantum_ns", floor.event_quantum_ns);
+  add("empty_pair_ns", floor.empty_pair_ns);
+  add("record_cost_ns", floor.record_cost_ns);
+  add("launch_cost_ns", floor.launch_cost_ns);
+  add("gate_release_ns", floor.gate_release_ns);
+  add("timer_step_ns", floor.timer_step_ns);
+  add("context_pair_ns", floor.context_pair_ns);
+  add("record_step_ns", floor.record_step_ns);
+  add("empty_kernel_ns", floor.empty_kernel_ns);
+  return out;
+}
+
+void register_cuda_record(py::module_& module) {
+  using cuda::StreamRecord;
+  py::class_<StreamSamples>(module, "StreamSamples", py::buffer_protocol(),
+                            "float64 nanoseconds, read-only, in order of time; an invalid sample is NaN.")
+      .def_buffer([](StreamSamples& samples) -> py::buffer_info {
+        return {const_cast<double*>(samples.values.data()),
+                sizeof(double),
+                py::format_descriptor<double>::format(),
+                1,
+                {static_cast<py::ssize_t>(samples.values.size())},
+                {sizeof(double)},
+                true};
+      })
+      .def("__len__", [](const StreamSamples& samples) { return samples.values.size(); });
+
+  const auto of_record = [](auto member) {
+    return [member](const StreamRecordView& self) { return (*self.record).*member; };
+  };
+  py::class_<StreamRecordView>(module, "StreamRecord", "Everything one run on a stream left behind.")
+      .def_property_readonly("columns", &columns)
+      .def_property_readonly("invalid", &invalid)
+      .def_property_readonly("kernels", &kernels)
+      .def_property_readonly("streams", &streams)
+      .def_property_readonly("last_sample", &last_sample)
+      .def_property_readonly("floor",
+                             [](const StreamRecordView& self) { return figures_of(self.record->floor); })
+      .def_property_readonly("exception", [](const StreamRecordView& self) { return self.exception; })
+      .def_property_readonly(
+          "stopped_by", [](const StreamRecordView& self) { return cuda::name_of(self.record->stopped_by); })
+      .def_property_readonly("gate",
+                             [](const StreamRecordView& self) { return cuda::name_of(self.record->gate); })
+      .def_property_readonly("guard",
+                             [](const StreamRecordView& self) { return name_of(self.record->guard); })
+      .def_property_readonly("samples",
+                             [](const StreamRecordView& self) { return self.record->table->size(); })
+      .def_property_readonly("valid",
+                             [](const StreamRecordView& self) { return self.record->table->valid(); })
+      .def_property_readonly("between_samples",
+                             [](const StreamRecordView& self) { return self.record->trace.between_samples; })
+      .def_property_readonly("error", of_record(&StreamRecord::error))
+      .def_property_readonly("elapsed_ns", of_record(&StreamRecord::elapsed_ns))
+      .def_property_readonly("calls_per_sample", of_record(&StreamRecord::calls_per_sample))
+      .def_property_readonly("halvings", of_record(&StreamRecord::halvings))
+      .def_property_readonly("warm_up_calls", of_record(&StreamRecord::warm_up_calls))
+      .def_property_readonly("warm_up_elapsed_ns", of_record(&StreamRecord::warm_up_elapsed_ns))
+      .def_property_readonly("first_call_ns", of_record(&StreamRecord::first_call_ns))
+      .def_property_readonly("warm_up_settled", of_record(&StreamRecord::warm_up_settled))
+      .def_property_readonly("device", of_record(&StreamRecord::device))
+      .def_property_readonly("stream", of_record(&StreamRecord::stream))
+      .def_property_readonly("gate_because", of_record(&StreamRecord::gate_because))
+      .def_property_readonly("kernels_absent_because", of_record(&StreamRecord::kernels_absent_because))
+      .def_property_readonly("guard_allowed_ns", of_record(&StreamRecord::guard_allowed_ns))
+      .def_property_readonly("longest_tail_ns", of_record(&StreamRecord::longest_tail_ns))
+      .def_property_readonly("cache_bytes", of_record(&StreamRecord::cache_bytes))
+      .def_property_readonly("flush_bytes", of_record(&StreamRecord::flush_bytes))
+      .def_property_readonly("persisting_lines_reset", of_record(&StreamRecord::persisting_lines_reset))
+      .def_property_readonly("slots", of_record(&StreamRecord::slots))
+      .def_property_readonly("graph_nodes", of_record(&StreamRecord::graph_nodes))
+      .def_property_readonly("trace_stream", of_record(&StreamRecord::trace_stream))
+      .def_property_readonly("lost_records", of_record(&StreamRecord::lost_records))
+      .def_property_readonly("cupti_version", of_record(&StreamRecord::cupti_version))
+      .def_property_readonly("cupti_path", of_record(&StreamRecord::cupti_path))
+      .def_property_readonly("cupti_was_used", of_record(&StreamRecord::cupti_was_used));
+}
+
+}  // namespace fairlap::bindings

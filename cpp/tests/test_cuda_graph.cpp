@@ -1,0 +1,97 @@
+#include <cmath>
+
+#include "check.hpp"
+#include "cuda_at_work.hpp"
+
+// A call captured once as a graph and replayed, and several works taken in turn.
+
+using namespace fairlap;
+using namespace fairlap::test;
+using cuda::Quantity;
+using cuda::StreamPlan;
+using cuda::StreamStop;
+
+namespace {
+
+bool all_equal(std::span<const double> values, double expected) {
+  for (const double value : values) {
+    if (!(std::abs(value - expected) < 0.01)) return false;
+  }
+  return !values.empty();
+}
+
+}  // namespace
+
+TEST("a graph is captured once and its replays are timed") {
+  const EngineAtWork at_work;
+  ScriptedWork work([&] {
+    fake_cuda_kernel(at_work.stream, "a", 2000);
+    return fake_cuda_kernel(at_work.stream, "b", 3000) == CUDA_SUCCESS;
+  });
+  StreamPlan plan = quick_plan(40);
+  plan.graph = true;
+  const auto record = time_it(at_work, work, plan);
+  CHECK_EQUAL(record->graph_nodes, 2U);
+  CHECK(all_equal(record->table->column(Quantity::device_span_ns), 5000));
+  CHECK_EQUAL(work.calls, 4);  // three first calls, one capture
+  CHECK_EQUAL(work.alive, 0);
+  CHECK_EQUAL(outstanding_objects(), 0);
+}
+
+TEST("a call that cannot be captured is explained, and its stream is left usable") {
+  const EngineAtWork at_work;
+  StreamPlan plan = quick_plan(5);
+  plan.graph = true;
+  ScriptedWork* self = nullptr;
+  ScriptedWork synchronising([&] {
+    fake_cuda_kernel(at_work.stream, "a", 2000);
+    static_cast<void>(cuStreamSynchronize(at_work.s()));
+    return true;
+  });
+  self = &synchronising;
+  CHECK(contains(message_of([&] { time_it(at_work, *self, plan); }), "synchron"));
+  ScriptedWork elsewhere(kernel_of(fake_cuda_create_stream(at_work.context, 1), 2000));
+  CHECK(contains(message_of([&] { time_it(at_work, elsewhere, plan); }), "no work on"));
+  ScriptedWork on_default(kernel_of(0, 2000));
+  CHECK(contains(message_of([&] {
+                   cuda::time_on_stream(*at_work.driver, 0, -1, {&on_default}, clock::Clock::best(), plan);
+                 }),
+                 "default stream cannot be captured"));
+  ScriptedWork fine(kernel_of(at_work.stream, 2000));
+  CHECK(all_equal(time_it(at_work, fine, plan)->table->column(Quantity::device_span_ns), 2000));
+  CHECK_EQUAL(outstanding_objects(), 0);
+}
+
+TEST("a work that raises while it is captured ends the run and the capture") {
+  const EngineAtWork at_work;
+  ScriptedWork* self = nullptr;
+  ScriptedWork work([&] {
+    fake_cuda_kernel(at_work.stream, "a", 2000);
+    return self->calls < 4;
+  });
+  self = &work;
+  StreamPlan plan = quick_plan(5);
+  plan.graph = true;
+  CHECK(time_it(at_work, work, plan)->stopped_by == StreamStop::raised);
+  int status = 1;
+  CHECK_EQUAL(cuStreamIsCapturing(at_work.s(), &status), CUDA_SUCCESS);
+  CHECK_EQUAL(status, 0);
+  CHECK_EQUAL(outstanding_objects(), 0);
+}
+
+TEST("several works are called in turn") {
+  const EngineAtWork at_work;
+  ScriptedWork first(kernel_of(at_work.stream, 1000));
+  ScriptedWork second(kernel_of(at_work.stream, 3000));
+  for (const bool graph : {false, true}) {
+    StreamPlan plan = quick_plan(10);
+    plan.calls_per_sample = 2;
+    plan.graph = graph;
+    const auto record = cuda::time_on_stream(*at_work.driver, at_work.stream, -1, {&first, &second},
+                                             clock::Clock::best(), plan);
+    CHECK(all_equal(record->table->column(Quantity::device_span_ns), 2000));
+  }
+  CHECK_EQUAL(first.alive + second.alive, 0);
+}
+
+TEST_MAIN()

@@ -1,0 +1,33 @@
+"""Where NVIDIA's profiling library may lie: it comes with a toolkit or a package, not with the driver."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_IN_PACKAGES = ("nvidia/cu*/lib/libcupti.so.*", "nvidia/cuda_cupti/lib/libcupti.so.*")
+_IN_TOOLKITS = ("extras/CUPTI/lib64/libcupti.so.*", "lib64/libcupti.so.*", "targets/*/lib/libcupti.so.*")
+
+
+def cupti_places(driver_cuda_version: int) -> list[str]:
+    """Files named libcupti.so.<release>, those of the driver's own release first, older before newer ones."""
+    newest_first = sorted(set(_files()), key=lambda path: (_release(path), str(path)), reverse=True)
+    fits = [path for path in newest_first if _release(path)[0] <= driver_cuda_version // 1000]
+    return [str(path) for path in [*fits, *(path for path in newest_first if path not in fits)]]
+
+
+def _files() -> Iterator[Path]:
+    for folder in (Path(entry) for entry in sys.path if entry):
+        for pattern in _IN_PACKAGES:
+            yield from folder.glob(pattern)
+    homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    for home in (*(Path(home) for home in homes), *Path("/usr/local").glob("cuda*")):
+        for pattern in _IN_TOOLKITS:
+            yield from home.glob(pattern)
+
+
+def _release(path: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", path.name.partition(".so.")[2])) or (0,)

@@ -1,0 +1,154 @@
+"""A measurement taken on a device: the native record made readable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fairlap.engine import _native
+from fairlap.engine.cuda_notices import notices_of_stream
+from fairlap.engine.cuda_request import Rotate, StreamRequest
+from fairlap.engine.measurement import Measurement, Quantity, WarmUp
+from fairlap.engine.wishes import StopRule, WarmUpWish
+
+_ABSENT = {
+    "wall_ns": "on a stream host and device are timed apart; leave stream= out for one wall clock around the call",
+    "device_span_ns": "it needs method='device_span'",
+    "context_span_ns": "it needs method='context_span'",
+    "kernel_sum_ns": "it needs method='kernel_sum'",
+}
+
+
+@dataclass(frozen=True)
+class Activity:
+    """One thing that the device did: a kernel, a copy or a fill. Times count from the sample's first start."""
+
+    kind: str
+    name: str
+    stream: int  # CUPTI's number
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Tally:
+    count: int
+    total_ns: float
+
+
+@dataclass(frozen=True)
+class StreamMeasurement(Measurement):
+    """A measurement on a device. The last four are filled by ``method="kernel_sum"`` alone."""
+
+    device: int = -1
+    invalid: Mapping[str, int] = field(default_factory=dict)  # samples that are NaN, by reason
+    kernels: Mapping[str, Tally] = field(default_factory=dict)  # by name, over all samples
+    streams: Mapping[int, Tally] = field(default_factory=dict)  # by CUPTI's number: where the work really ran
+    stream_handed_over: int | None = None  # CUPTI's number of it
+    last_sample: tuple[Activity, ...] = ()
+
+
+def stream_measurement(
+    record: _native.StreamRecord,
+    clock: _native.Clock,
+    request: StreamRequest,
+    stop: StopRule,
+    warm_up: WarmUpWish,
+    *,
+    name: str,
+    kind_of_call: str,
+    collector_paused: bool,
+) -> StreamMeasurement:
+    columns = record.columns
+    headline = f"{request.method}_ns"
+    first = dict.fromkeys((headline, "host_issue_ns"))
+    ordered = [*first, *(column for column in columns if column not in first)]
+    quantities = {column: _quantity(column, columns[column], record, clock, request) for column in ordered}
+    return StreamMeasurement(
+        name=name,
+        quantities=quantities,
+        absent={key: why for key, why in _ABSENT.items() if key not in quantities},
+        calls_per_sample=record.calls_per_sample,
+        stopped_by=record.stopped_by,
+        elapsed_s=record.elapsed_ns / 1e9,
+        warm_up=WarmUp(
+            kind=warm_up.kind,
+            settled=record.warm_up_settled,
+            calls=record.warm_up_calls,
+            elapsed_s=record.warm_up_elapsed_ns / 1e9,
+            first_call_ns=record.first_call_ns,
+        ),
+        collector_paused=collector_paused,
+        settings=_settings(record, clock, request, kind_of_call),
+        warnings=notices_of_stream(record, request, stop, warm_up),
+        device=record.device,
+        invalid=dict(record.invalid),
+        kernels={kernel: Tally(*tally) for kernel, tally in record.kernels.items()},
+        streams={stream: Tally(*tally) for stream, tally in record.streams.items()},
+        stream_handed_over=record.trace_stream,
+        last_sample=tuple(Activity(*activity) for activity in record.last_sample),
+    )
+
+
+def _quantity(
+    column: str,
+    samples: _native.StreamSamples,
+    record: _native.StreamRecord,
+    clock: _native.Clock,
+    request: StreamRequest,
+) -> Quantity:
+    floor = record.floor
+    if column == "host_issue_ns":
+        what = "launching the captured graph" if request.graph else "entering and leaving the call"
+        host = {"quantum_ns": clock.quantum_ns, "overhead_ns": clock.overhead_ns, "bias_ns": clock.bias_ns}
+        return Quantity(
+            column,
+            f"{clock.source} stamps on {what}, bias subtracted",
+            samples,
+            clock.quantum_ns / record.calls_per_sample,
+            host,
+        )
+    if column in ("device_span_ns", "context_span_ns"):
+        resolution_ns = floor.get("event_quantum_ns", 0.0) / record.calls_per_sample
+        return Quantity(column, _span_method(column, record, request), samples, resolution_ns, floor)
+    resolution_ns = floor.get("record_step_ns", 1.0) / record.calls_per_sample
+    return Quantity(column, f"activity records of CUPTI {record.cupti_version}", samples, resolution_ns, floor)
+
+
+def _span_method(column: str, record: _native.StreamRecord, request: StreamRequest) -> str:
+    what = "replays of a captured graph" if request.graph else "the calls"
+    if column == "context_span_ns":
+        return f"events of the whole context around {what}"
+    gate = f"{record.gate} gate" if record.gate != "none" else "no gate, so launch gaps are in it"
+    return f"events on {record.stream} around {what}, {gate}"
+
+
+def _settings(
+    record: _native.StreamRecord, clock: _native.Clock, request: StreamRequest, kind_of_call: str
+) -> dict[str, str]:
+    settings = {
+        "method": request.method,
+        "device": str(record.device),
+        "stream": record.stream.removeprefix("stream "),
+        "clock": clock.source,
+        "call": kind_of_call,
+        "cache": _cache(record, request),
+    }
+    if request.method == "device_span":
+        settings["gate"] = record.gate
+    if request.method in ("device_span", "context_span"):
+        settings["guard"] = record.guard
+    if request.graph:
+        settings["graph"] = f"{record.graph_nodes} nodes"
+    if request.method == "kernel_sum":
+        settings["cupti"] = record.cupti_path
+    return settings
+
+
+def _cache(record: _native.StreamRecord, request: StreamRequest) -> str:
+    if isinstance(request.cache, Rotate):
+        return f"rotated over {len(request.cache.sets)} sets of arguments"
+    if request.cache == "warm":
+        return "warm"
+    reset = ", persisting lines reset" if record.persisting_lines_reset else ""
+    return f"flushed with {record.flush_bytes >> 20} MiB before each sample{reset}"

@@ -1,0 +1,180 @@
+"""What a reader should know about a run on a stream, told from its record. Each rule is one small function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlap.engine import _native, digits
+from fairlap.engine.cuda_request import Rotate, StreamRequest
+from fairlap.engine.measurement import Notice
+from fairlap.engine.wishes import StopRule, WarmUpWish
+
+SAMPLES_FOR_AN_INTERVAL = 6
+FLOORS_TO_STAND_CLEAR = 2.0
+
+ENDED_BY_THE_DEVICE = ("timeout", "gate", "cuda_error")
+
+INVALID_BECAUSE = {
+    "gate_timed_out": "the call did not return while the stream was held; it waits for the device now and then",
+    "hidden_work": "work was still running after the stop event",
+    "records_dropped": "CUPTI lost activity records, and which samples they belong to is not known",
+    "no_activity": "the device did nothing in them, as far as its records tell; is it the right device and context?",
+    "span_backwards": "their stop event is older than their start event",
+    "calls_were_reduced": "they were taken with more calls per sample, before the gate timed out",
+}
+
+
+@dataclass(frozen=True)
+class _Run:
+    record: _native.StreamRecord
+    request: StreamRequest
+    stop: StopRule
+    warm_up: WarmUpWish
+
+
+def notices_of_stream(
+    record: _native.StreamRecord, request: StreamRequest, stop: StopRule, warm_up: WarmUpWish
+) -> tuple[Notice, ...]:
+    """Everything worth saying about one run on a stream, the gravest first."""
+    run = _Run(record, request, stop, warm_up)
+    found = (
+        *_invalid_samples(run),
+        _hidden_work(run),
+        _wrong_stream(run),
+        _work_between_samples(run),
+        _stopped_short(run),
+        _gate_not_the_best(run),
+        _fewer_calls(run),
+        _rotation_too_small(run),
+        _near_the_floor(run),
+        _profiled_before(run),
+        _too_few(run),
+        _target_not_reached(run),
+        _full(run),
+        _not_settled(run),
+    )
+    return tuple(notice for notice in found if notice is not None)
+
+
+def _invalid_samples(run: _Run) -> list[Notice]:
+    return [
+        Notice(reason, f"{count:,} of {run.record.samples:,} samples are invalid: {INVALID_BECAUSE[reason]}")
+        for reason, count in run.record.invalid.items()
+    ]
+
+
+def _hidden_work(run: _Run) -> Notice | None:
+    if "hidden_work" not in run.record.invalid:
+        return None
+    return Notice(
+        "work_elsewhere",
+        f"work went on for up to {digits.duration(run.record.longest_tail_ns)} after the stop event on "
+        f"{run.record.stream}; its stream is not known to events: method='kernel_sum' shows which it is",
+    )
+
+
+def _wrong_stream(run: _Run) -> Notice | None:
+    handed, used = run.record.trace_stream, run.record.streams
+    others = sorted(stream for stream in used if stream != handed)
+    if handed is None or not others:
+        return None
+    listed = ", ".join(f"{stream} ({used[stream][0]:,} activities)" for stream in others)
+    share = "part of the work" if handed in used else "none of the work ran on it; all"
+    return Notice(
+        "other_streams",
+        f"the stream handed over is number {handed} in the activity records; {share} ran on {listed}",
+    )
+
+
+def _work_between_samples(run: _Run) -> Notice | None:
+    if run.record.between_samples == 0:
+        return None
+    return Notice(
+        "work_between_samples",
+        f"{run.record.between_samples:,} kernels or copies ran between samples and belong to none; if the framework "
+        "enqueues after its call has returned, pass done=",
+    )
+
+
+def _stopped_short(run: _Run) -> Notice | None:
+    if run.record.stopped_by == "interrupt":
+        return Notice("interrupted", f"Ctrl-C ended the run after {run.record.samples:,} samples")
+    if run.record.stopped_by in ENDED_BY_THE_DEVICE:
+        return Notice(run.record.stopped_by, run.record.error)
+    return None
+
+
+def _gate_not_the_best(run: _Run) -> Notice | None:
+    if run.request.method != "device_span" or not run.record.gate_because:
+        return None
+    return Notice("gate_fallback", f"the gate in use is {run.record.gate}: {run.record.gate_because}")
+
+
+def _fewer_calls(run: _Run) -> Notice | None:
+    if run.record.halvings == 0:
+        return None
+    return Notice(
+        "fewer_calls_per_sample",
+        f"more than {run.record.calls_per_sample} calls in one sample did not return while the stream was held",
+    )
+
+
+def _rotation_too_small(run: _Run) -> Notice | None:
+    cache = run.request.cache
+    if not isinstance(cache, Rotate) or not cache.is_small_for(run.record.cache_bytes):
+        return None
+    return Notice(
+        "rotation_small",
+        f"the arguments rotated over are {cache.bytes_known() >> 20} MiB together, less than three times the "
+        f"{run.record.cache_bytes >> 20} MiB of L2 cache; some calls may find it warm",
+    )
+
+
+def _near_the_floor(run: _Run) -> Notice | None:
+    floor_ns = run.record.floor.get("empty_pair_ns", 0.0)
+    column = run.record.columns.get("device_span_ns")
+    if column is None or run.record.valid == 0:
+        return None
+    median_ns = _native.quantiles(column, [0.5])[0] * run.record.calls_per_sample
+    if median_ns > FLOORS_TO_STAND_CLEAR * floor_ns:
+        return None
+    return Notice(
+        "near_the_floor",
+        f"one sample spans {digits.duration(median_ns)}, two events with nothing between them "
+        f"{digits.duration(floor_ns)}; raise calls_per_sample, or use method='kernel_sum'",
+    )
+
+
+def _profiled_before(run: _Run) -> Notice | None:
+    if not run.record.cupti_was_used or run.request.method == "kernel_sum":
+        return None
+    return Notice(
+        "profiled_before",
+        "activity records were taken in this process before, and launches may cost more since; time in a new process",
+    )
+
+
+def _too_few(run: _Run) -> Notice | None:
+    if run.record.valid >= SAMPLES_FOR_AN_INTERVAL:
+        return None
+    return Notice("few_samples", f"{run.record.valid} valid samples are too few for an interval")
+
+
+def _target_not_reached(run: _Run) -> Notice | None:
+    if run.stop.target == 0 or run.record.stopped_by in ("target", "interrupt", "raised"):
+        return None
+    return Notice("target_not_reached", f"the interval did not narrow to {run.stop.target:.3g} of the median")
+
+
+def _full(run: _Run) -> Notice | None:
+    if run.record.stopped_by != "full":
+        return None
+    return Notice(
+        "buffer_full", f"all {run.record.samples:,} places for samples were used; ask for samples= to have more"
+    )
+
+
+def _not_settled(run: _Run) -> Notice | None:
+    if run.warm_up.kind != "found" or run.record.warm_up_settled or run.record.samples == 0:
+        return None
+    return Notice("warm_up_not_settled", "the warm-up did not settle; the samples may still drift")

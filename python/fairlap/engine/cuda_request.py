@@ -1,0 +1,130 @@
+"""What a caller may ask of a timing on a stream, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fairlap.engine import _native
+from fairlap.engine.native_functions import NativeFunction, native_function_of
+from fairlap.engine.streams import StreamHandle
+from fairlap.engine.works import native_work, python_work
+from fairlap.errors import WrongRequest
+
+Method = Literal["device_span", "context_span", "kernel_sum", "host_issue"]
+Gate = Literal["auto", "stream-wait", "spin", "none"]
+
+METHODS = ("device_span", "context_span", "kernel_sum", "host_issue")
+GATES = ("auto", "stream-wait", "spin", "none")
+CACHES = ("warm", "flush")
+_ROTATION_FILLS_THE_CACHE = 3
+
+
+@dataclass(frozen=True)
+class Rotate:
+    """A cold cache by turns: every call takes the next of these sets of arguments.
+
+    Together the sets should be several times the device's L2 cache; a smaller rotation is noticed on the result.
+    """
+
+    sets: Sequence[tuple[object, ...]]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.sets, str) or not isinstance(self.sets, Sequence) or len(self.sets) < 2:
+            raise WrongRequest("Rotate takes two or more sets of arguments, each a tuple")
+        for arguments in self.sets:
+            if not isinstance(arguments, tuple):
+                raise WrongRequest(f"each set of arguments must be a tuple, not {type(arguments).__name__}")
+
+    def bytes_known(self) -> int:
+        """The size of the arguments that tell their size."""
+        return sum(_size_of(argument) for arguments in self.sets for argument in arguments)
+
+    def is_small_for(self, cache_bytes: int) -> bool:
+        return 0 < self.bytes_known() < _ROTATION_FILLS_THE_CACHE * cache_bytes
+
+
+def _size_of(argument: object) -> int:
+    size = getattr(argument, "nbytes", 0)
+    return size if isinstance(size, int) else 0
+
+
+@dataclass(frozen=True)
+class StreamRequest:
+    """Everything but the work itself."""
+
+    method: Method
+    gate: Gate
+    cache: Literal["warm", "flush"] | Rotate
+    graph: bool
+    guard: bool
+
+
+def checked_request(
+    stream: StreamHandle,
+    *,
+    method: object,
+    gate: object,
+    cache: object,
+    graph: object,
+    guard: object,
+    args: tuple[object, ...],
+    calls: int,
+    done: object,
+) -> StreamRequest:
+    method = _one_of("method", method, METHODS)
+    gate = _one_of("gate", gate, GATES)
+    if not isinstance(cache, Rotate):
+        cache = _one_of("cache", cache, CACHES, "or Rotate([...])")
+    graph, guard = _truth("graph", graph), _truth("guard", guard)
+    if stream.address is None and method == "device_span":
+        raise WrongRequest(
+            "device_span needs the stream that the work runs on; pass stream=, or use method='kernel_sum' or "
+            "method='context_span' for a framework that hides its streams"
+        )
+    if stream.address is None and graph:
+        raise WrongRequest("a graph is captured on a stream; pass stream=")
+    if gate not in ("auto", "none") and method != "device_span":
+        raise WrongRequest(f"a gate holds one stream and goes with method='device_span', not with {method!r}")
+    if cache == "flush" and method == "host_issue":
+        raise WrongRequest("host_issue does not look at the device, so there is no cache to flush")
+    if cache == "flush" and calls > 1:
+        raise WrongRequest(
+            "cache='flush' with several calls per sample would find the cache warm from the second call on"
+        )
+    if isinstance(cache, Rotate) and args:
+        raise WrongRequest("with cache=Rotate([...]) the arguments come from its sets; leave args= out")
+    if graph and done is not None:
+        raise WrongRequest(
+            "a captured graph is replayed without the callable, so done= has nothing to wait for; leave it out"
+        )
+    return StreamRequest(method, gate, cache, graph, guard)  # type: ignore[arg-type]
+
+
+def works_for(
+    fn: Callable[..., object] | NativeFunction | object,
+    args: tuple[object, ...],
+    kwargs: Mapping[str, object] | None,
+    done: Callable[[Any], object] | NativeFunction | object | None,
+    cache: object,
+) -> list[_native.PythonCall | _native.NativeCall]:
+    """One call for each set of arguments, to be taken in turn."""
+    native = native_function_of(fn)
+    sets = list(cache.sets) if isinstance(cache, Rotate) else [args]
+    if native:
+        return [native_work(native, arguments, kwargs, done) for arguments in sets]
+    return [python_work(fn, arguments, kwargs, done) for arguments in sets]
+
+
+def _one_of(name: str, value: object, choices: tuple[str, ...], further: str = "") -> str:
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise WrongRequest(f"{name} must be one of {listed} {further}".rstrip() + f", not {value!r}")
+    return value
+
+
+def _truth(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise WrongRequest(f"{name} must be True or False, not {value!r}")
+    return value

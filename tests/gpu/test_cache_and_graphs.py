@@ -1,0 +1,76 @@
+"""A cold cache is really cold, and a replayed graph is really the call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.engine.cuda_request import Rotate
+from fairlap.engine.on_stream import time_on_stream
+from fairlap.errors import CallableRaised, NotAvailable
+
+
+@pytest.fixture
+def small(torch: Any) -> tuple[Any, Any]:
+    """Two tensors that together fit into the cache of any recent device."""
+    return torch.ones(1 << 20, device="cuda"), torch.empty(1 << 20, device="cuda")
+
+
+def test_after_a_flush_the_same_copy_takes_longer(stream: Any, small: tuple[Any, Any]) -> None:
+    source, target = small
+    warm = time_on_stream(lambda: target.copy_(source), stream=stream, samples=200, calls_per_sample=1)
+    cold = time_on_stream(lambda: target.copy_(source), stream=stream, samples=200, cache="flush")
+    assert "flushed with" in cold.settings["cache"]
+    assert cold.calls_per_sample == 1
+    assert cold.median_ns > warm.median_ns, f"{warm}\n{cold}"
+
+
+def test_rotated_arguments_are_cold_too(torch: Any, stream: Any, small: tuple[Any, Any]) -> None:
+    source, target = small
+    cache_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+    count = max(2, 4 * cache_bytes // (2 * source.nbytes) + 1)
+    sets = [(torch.empty_like(target), torch.ones_like(source)) for _ in range(count)]
+    warm = time_on_stream(lambda: target.copy_(source), stream=stream, samples=300, calls_per_sample=8)
+    cold = time_on_stream(
+        lambda to, of: to.copy_(of), stream=stream, samples=300, calls_per_sample=8, cache=Rotate(sets), warmup=count
+    )
+    assert "rotation_small" not in {notice.code for notice in cold.warnings}
+    assert cold.median_ns > warm.median_ns, f"{warm}\n{cold}"
+
+
+def test_a_chain_of_launches_becomes_one_graph_of_as_many_nodes(torch: Any, stream: Any) -> None:
+    tensor = torch.zeros(64, device="cuda")
+
+    def work() -> None:
+        for _ in range(50):
+            tensor.add_(1)
+
+    replayed = time_on_stream(work, stream=stream, samples=50, graph=True, calls_per_sample=1)
+    called = time_on_stream(work, stream=stream, samples=50, gate="none", calls_per_sample=1)
+    assert replayed.settings["graph"] == "50 nodes"
+    assert not np.isnan(replayed.device_span_ns).any(), str(replayed)
+    assert replayed.median_ns < called.median_ns
+    assert np.median(replayed.host_issue_ns) < np.median(called.host_issue_ns)
+
+
+def test_a_replay_does_the_work(torch: Any, stream: Any) -> None:
+    tensor = torch.zeros(1, device="cuda")
+    result = time_on_stream(lambda: tensor.add_(1), stream=stream, samples=10, warmup=3, calls_per_sample=1, graph=True)
+    stream.synchronize()
+    # Capturing runs nothing; the first three calls are real ones.
+    assert tensor.item() == result.warm_up.calls + result.samples
+
+
+def test_a_call_that_cannot_be_captured_leaves_the_stream_usable(torch: Any, stream: Any) -> None:
+    tensor = torch.ones(10, device="cuda")
+    with pytest.raises((NotAvailable, CallableRaised)):
+        time_on_stream(lambda: tensor.sum().item(), stream=stream, samples=10, graph=True)
+    assert tensor.sum().item() == 10
+    assert time_on_stream(lambda: tensor.add_(1), stream=stream, samples=10, graph=True).samples == 10
+
+
+def test_the_default_stream_cannot_be_captured(torch: Any) -> None:
+    tensor = torch.ones(10, device="cuda")
+    with pytest.raises(NotAvailable, match="default stream"):
+        time_on_stream(lambda: tensor.add_(1), stream=torch.cuda.default_stream(), samples=10, graph=True)

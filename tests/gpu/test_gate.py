@@ -1,0 +1,59 @@
+"""The gate holds a real stream, lets it go, and never leaves it standing."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.engine.on_stream import time_on_stream
+from fairlap.errors import NotAvailable
+
+
+def chain(torch: Any, length: int = 100) -> Any:
+    tensor = torch.zeros(64, device="cuda")
+
+    def work() -> None:
+        for _ in range(length):
+            tensor.add_(1)
+
+    return work
+
+
+@pytest.mark.parametrize("gate", ["stream-wait", "spin"])
+def test_launch_gaps_are_in_the_span_only_without_a_gate(torch: Any, stream: Any, gate: str) -> None:
+    work = chain(torch)
+    gated = time_on_stream(work, stream=stream, samples=40, calls_per_sample=1, gate=gate)  # type: ignore[arg-type]
+    open_ = time_on_stream(work, stream=stream, samples=40, calls_per_sample=1, gate="none")
+    assert gated.settings["gate"] == gate
+    assert not np.isnan(gated.device_span_ns).any(), str(gated)
+    assert gated.median_ns < open_.median_ns
+
+
+def test_automatic_takes_the_stream_wait(torch: Any, stream: Any) -> None:
+    result = time_on_stream(chain(torch, 5), stream=stream, samples=20)
+    assert result.settings["gate"] == "stream-wait", str(result)
+
+
+def test_a_call_that_waits_for_the_device_does_not_hang_and_is_timed_without_a_gate(torch: Any, stream: Any) -> None:
+    tensor = torch.ones(1000, device="cuda")
+    begun = time.monotonic()
+    result = time_on_stream(lambda: tensor.sum().item(), stream=stream, samples=20, gate_timeout_s=0.1)
+    assert time.monotonic() - begun < 30
+    assert result.settings["gate"] == "none"
+    assert any(notice.code == "gate" for notice in result.warnings)
+    assert not np.isnan(result.median_ns)
+
+
+def test_a_gate_asked_for_by_name_that_the_call_waits_for_is_an_error(torch: Any, stream: Any) -> None:
+    tensor = torch.ones(1000, device="cuda")
+    with pytest.raises(NotAvailable, match="gate='none'"):
+        time_on_stream(lambda: tensor.sum().item(), stream=stream, samples=20, gate="stream-wait", gate_timeout_s=0.1)
+    stream.synchronize()  # The stream goes on.
+
+
+def test_a_call_of_more_launches_than_the_queue_holds_does_not_hang(torch: Any, stream: Any) -> None:
+    result = time_on_stream(chain(torch, 3000), stream=stream, samples=5, calls_per_sample=1)
+    assert result.samples == 5
+    assert result.invalid.get("gate_timed_out", 0) < 5
