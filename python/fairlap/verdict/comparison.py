@@ -1,0 +1,75 @@
+"""What is known about one pair of contestants on one workload."""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from .blocks import Evidence
+from .doubts import Doubt
+from .metric import Metric
+
+
+class Verdict(Enum):
+    """The four things that can be said about a pair; for a metric other than speed read better and worse."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+
+
+_OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A closed range of ratios, drawn at a level: it misses the truth in at most that share of runs."""
+
+    low: float
+    high: float
+    level: float
+
+    def inverse(self) -> "Interval":
+        """The same range for the ratio taken the other way round."""
+        return Interval(1 / self.high, 1 / self.low if self.low > 0 else float("inf"), self.level)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Contestant a against contestant b.
+
+    `ratio` says how many times as large a's figure is as b's. `interval` decides faster and slower,
+    `equivalence_interval` decides equivalent, `sign_interval` is a cross-check that assumes less.
+    """
+
+    workload: str
+    metric: Metric
+    a: str
+    b: str
+    blocks: int
+    ratio: float
+    interval: Interval
+    p: float
+    p_adjusted: float
+    margin: float
+    equivalence_interval: Interval
+    p_equivalent: float
+    p_equivalent_adjusted: float
+    sign_interval: Interval
+    detectable_effect: float
+    verdict: Verdict
+    within_margin: bool
+    evidence: Evidence = "between processes"
+    doubts: tuple[Doubt, ...] = ()
+
+    def reversed(self) -> "Comparison":
+        """The same finding told from b's side."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            ratio=1 / self.ratio,
+            interval=self.interval.inverse(),
+            equivalence_interval=self.equivalence_interval.inverse(),
+            sign_interval=self.sign_interval.inverse(),
+            verdict=_OPPOSITE.get(self.verdict, self.verdict),
+        )

@@ -1,0 +1,24 @@
+"""What is compared: its name, its unit, and which way is better."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A quantity with one positive figure per process.
+
+    `is_speed` decides the words: times and throughputs make a contestant "1.18 times as fast"; anything
+    else, such as memory or energy, is "0.85 times that of" the other.
+    """
+
+    name: str
+    unit: str
+    better: Literal["lower", "higher"] = "lower"
+    is_speed: bool = True
+
+
+LATENCY = Metric("latency", "ns")
+THROUGHPUT = Metric("throughput", "items/s", better="higher")
+COMPILE_TIME = Metric("compile time", "ns", is_speed=False)
+TIME_TO_FIRST_GRADIENT = Metric("time to first gradient", "ns", is_speed=False)

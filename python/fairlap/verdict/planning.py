@@ -1,0 +1,79 @@
+"""How many blocks an experiment needs, before it is run.
+
+The model here is a normal one, because a plan needs some shape: effect and spread of the within-block log
+ratios, nothing else. What a finished run could have shown comes from its own noise (`detectable.py`).
+"""
+
+from functools import lru_cache
+from math import erf, exp, pi, sqrt
+
+import numpy as np
+
+from . import signed_rank
+from .errors import BadOption, require_between
+
+_MOST_BLOCKS = 500
+
+
+def _phi(x: float) -> float:
+    return (1 + erf(x / sqrt(2))) / 2
+
+
+@lru_cache(maxsize=1024)
+def _chances(effect_over_spread: float) -> tuple[float, float, float, float]:
+    """P(X1>0), P(X1+X2>0), P(X1>0 and X1+X2>0), P(X1+X2>0 and X1+X3>0) for normal X around the effect."""
+    d = effect_over_spread
+    x = np.linspace(d - 8, d + 8, 801)
+    weight = np.array([exp(-((v - d) ** 2) / 2) / sqrt(2 * pi) for v in x]) * (x[1] - x[0])
+    partner = np.array([_phi(v + d) for v in x])
+    positive = x > 0
+    return (
+        _phi(d),
+        _phi(d * sqrt(2)),
+        float((weight * partner)[positive].sum()),
+        float((weight * partner**2).sum()),
+    )
+
+
+def power(effect_over_spread: float, blocks: int, level: float) -> float:
+    """The chance that the signed-rank test shows the effect on its own side.
+
+    The rank sum's exact mean and variance under the alternative (Lehmann 1975), with a normal tail beyond the
+    exact critical value.
+    """
+    n = blocks
+    cut = int(np.searchsorted(signed_rank.null_cdf(n), level / 2, side="right"))
+    if cut == 0:
+        return 0.0
+    p1, p2, p3, p4 = _chances(effect_over_spread)
+    mean = n * p1 + n * (n - 1) / 2 * p2
+    variance = (
+        n * p1 * (1 - p1)
+        + n * (n - 1) / 2 * p2 * (1 - p2)
+        + 2 * n * (n - 1) * (p3 - p1 * p2)
+        + n * (n - 1) * (n - 2) * (p4 - p2**2)
+    )
+    fewest_to_show = n * (n + 1) / 2 - cut + 1
+    return _phi((mean - fewest_to_show + 0.5) / sqrt(max(variance, 1e-12)))
+
+
+def blocks_needed(effect: float, spread: float, *, level: float = 0.05, wanted_power: float = 0.8) -> int:
+    """The fewest blocks that find a ratio of 1 + effect amid this spread of the log ratios."""
+    require_between("level", level, 0.0, 1.0)
+    require_between("wanted power", wanted_power, 0.0, 1.0)
+    if effect <= 0 or spread <= 0:
+        raise BadOption(f"effect is {effect} and spread is {spread}, but both must be above zero")
+    relative = float(np.log1p(effect)) / spread
+    if power(relative, _MOST_BLOCKS, level) < wanted_power:
+        raise BadOption(
+            f"an effect of {effect:.3g} amid a spread of {spread:.3g} needs over {_MOST_BLOCKS} blocks; "
+            "control the conditions first"
+        )
+    too_few, enough = signed_rank.blocks_to_reach(level) - 1, _MOST_BLOCKS
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        if power(relative, middle, level) < wanted_power:
+            too_few = middle
+        else:
+            enough = middle
+    return enough

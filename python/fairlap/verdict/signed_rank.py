@@ -1,0 +1,118 @@
+"""Wilcoxon's signed-rank test, the Hodges-Lehmann centre, and the interval that is the test turned around.
+
+All three read one sorted array, the Walsh averages: the means of every two differences, each also with
+itself (Wilcoxon 1945; Hodges and Lehmann 1963; Tukey). The test counts how many lie beyond zero, the
+interval cuts as many from both ends as the test tolerates, so the two say the same at every level.
+
+Assumed: each difference is as likely to have either sign if the centre is zero, given its size. The random
+order inside each block grants that; neither normality nor independence of the noise is needed.
+
+Ties and zeros. Averages that are exactly zero count against the hypothesis from both sides. That is the
+limit of breaking ties by an infinitesimal symmetric noise in the least favourable way, so the level holds
+exactly and the closed interval covers at least as often as stated; a clock with coarse ticks costs some
+power and never a false verdict. Dropping zeros, or midranks under the untied distribution, grant neither.
+
+Every function works on the last axis, so thousands of experiments can be computed in one call.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from .arrays import Counts, Floats
+
+# Logarithms of times near 1e10 ns differ by rounding of at most 4e-15; no clock resolves a ratio of 1e-12.
+ROUNDING = 1e-12
+
+
+@lru_cache(maxsize=256)
+def null_cdf(n: int) -> Floats:
+    """P(T <= t) for t = 0 .. n(n+1)/2, where T is the signed-rank sum of n fair coins.
+
+    Rank r joins the sum with probability one half; the convolution is exact in binary floating point for
+    the sizes that matter and cannot overflow for the others.
+    """
+    chances: Floats = np.ones(1)
+    for rank in range(1, n + 1):
+        with_rank = np.zeros(chances.size + rank)
+        with_rank[: chances.size] += chances / 2
+        with_rank[rank:] += chances / 2
+        chances = with_rank
+    cdf: Floats = np.cumsum(chances)
+    cdf.setflags(write=False)
+    return cdf
+
+
+@lru_cache(maxsize=256)
+def _pairs_with_self(n: int) -> tuple[Counts, Counts]:
+    first, second = np.triu_indices(n)
+    return first, second
+
+
+def walsh_averages(differences: Floats) -> Floats:
+    """The n(n+1)/2 sorted Walsh averages of the last axis."""
+    first, second = _pairs_with_self(differences.shape[-1])
+    averages: Floats = np.take(differences, first, axis=-1)
+    averages += np.take(differences, second, axis=-1)
+    averages /= 2
+    averages[np.abs(averages) < ROUNDING] = 0.0
+    averages.sort(axis=-1)
+    return averages
+
+
+def sample_size(walsh: Floats) -> int:
+    """How many differences the Walsh averages came from."""
+    return int((np.sqrt(8 * walsh.shape[-1] + 1) - 1) / 2 + 0.5)
+
+
+def centre(walsh: Floats) -> Floats:
+    """The Hodges-Lehmann estimate: the median of the Walsh averages, which estimates a pseudomedian."""
+    middle = walsh.shape[-1] // 2
+    if walsh.shape[-1] % 2:
+        odd: Floats = walsh[..., middle]
+        return odd
+    even: Floats = (walsh[..., middle - 1] + walsh[..., middle]) / 2
+    return even
+
+
+def p_above(walsh: Floats, threshold: float = 0.0) -> Floats:
+    """One-sided p value for "the centre is above the threshold"."""
+    against = np.count_nonzero(walsh <= threshold, axis=-1)
+    p: Floats = null_cdf(sample_size(walsh))[against]
+    return p
+
+
+def p_below(walsh: Floats, threshold: float = 0.0) -> Floats:
+    """One-sided p value for "the centre is below the threshold"."""
+    against = np.count_nonzero(walsh >= threshold, axis=-1)
+    p: Floats = null_cdf(sample_size(walsh))[against]
+    return p
+
+
+def p_two_sided(walsh: Floats) -> Floats:
+    """Two-sided p value for "the centre is not zero"."""
+    p: Floats = np.minimum(1.0, 2 * np.minimum(p_above(walsh), p_below(walsh)))
+    return p
+
+
+def interval(walsh: Floats, levels: Floats | float) -> tuple[Floats, Floats]:
+    """The closed interval of every centre that the two-sided test at this level does not reject.
+
+    Where the sample is too small to reject anything at the level, the interval is unbounded.
+    """
+    n = sample_size(walsh)
+    tolerated = np.searchsorted(null_cdf(n), np.asarray(levels) / 2, side="right")
+    cut = np.broadcast_to(tolerated, walsh.shape[:-1])
+    bounded = cut > 0
+    at = np.where(bounded, cut - 1, 0)[..., None]
+    low = np.take_along_axis(walsh, at, axis=-1)[..., 0]
+    high = np.take_along_axis(walsh, walsh.shape[-1] - 1 - at, axis=-1)[..., 0]
+    return np.where(bounded, low, -np.inf), np.where(bounded, high, np.inf)
+
+
+def blocks_to_reach(level: float) -> int:
+    """The fewest blocks n whose smallest two-sided p value, 2 to the power 1 - n, is within the level."""
+    n = 1
+    while 2.0 ** (1 - n) > level:
+        n += 1
+    return n

@@ -1,0 +1,107 @@
+"""The simulated trust suite: which experiments, at which size, and the tables it writes.
+
+python -m tests.trust.suite --out build/trust          the stated 10,000 trials, about ten minutes
+python -m tests.trust.suite --out build/trust --small  the size that the tests run
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from .drift_and_change import drift, flat_processes, known_change_points
+from .figure import Experiment, Figure
+from .identical_arms import (
+    five_identical_arms,
+    five_identical_arms_through_the_ranking,
+    two_identical_arms,
+    two_identical_arms_at_30_blocks,
+    whole_path,
+    with_adaptive_stopping,
+)
+from .known_effects import equivalence, injected_effects, interval_coverage, intervals_of_a_family
+from .rejected_rules import rejected_rules
+
+# Experiment, trials of the full run, trials in the tests.
+EXPERIMENTS: dict[str, tuple[Experiment, int, int]] = {
+    "1 two identical arms": (two_identical_arms, 10_000, 10_000),
+    "1 at 30 blocks": (two_identical_arms_at_30_blocks, 50_000, 5_000),
+    "2 whole path": (whole_path, 400, 60),
+    "3 five identical arms": (five_identical_arms, 10_000, 1_000),
+    "3 through the ranking": (five_identical_arms_through_the_ranking, 200, 100),
+    "4 adaptive stopping": (with_adaptive_stopping, 10_000, 600),
+    "5 injected effects": (injected_effects, 10_000, 2_000),
+    "6 coverage": (interval_coverage, 10_000, 4_000),
+    "7 equivalence": (equivalence, 10_000, 10_000),
+    "8 drift": (drift, 10_000, 10_000),
+    "11 known change points": (known_change_points, 1_000, 100),
+    "11 flat processes": (flat_processes, 2_000, 150),
+    "family intervals": (intervals_of_a_family, 10_000, 2_000),
+    "rejected rules": (rejected_rules, 10_000, 1_000),
+}
+
+
+# What the protocol as specified does not reach, with the reason. Nothing is loosened for it: the table shows
+# it as not met, and only the exit code of the suite leaves it out.
+KNOWN_UNMET = {
+    ("6", "quantised clock, 30 blocks"): (
+        "with ticks wider than the noise the Hodges-Lehmann centre settles on multiples of half a tick, so "
+        "from about 30 blocks on the interval is narrower than the clock can resolve"
+    ),
+}
+
+
+def run(*, small: bool) -> list[Figure]:
+    """Run every experiment, saying on the way how long each took."""
+    figures: list[Figure] = []
+    for name, (experiment, full_trials, small_trials) in EXPERIMENTS.items():
+        started = time.perf_counter()
+        found = experiment(small_trials if small else full_trials)
+        figures += found
+        failed = sum(not figure.passed for figure in found)
+        print(
+            f"{name}: {len(found)} figures, {failed} not met, {time.perf_counter() - started:.1f} s",
+            flush=True,
+        )
+    return figures
+
+
+def as_markdown(figures: list[Figure]) -> str:
+    """A table with a row per figure."""
+    lines = [
+        "| # | case | what | of trials | rate | asked | met |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for f in figures:
+        asked = " and ".join(
+            word
+            for word in (
+                "" if f.low is None else f"at least {100 * f.low:.2f} %",
+                "" if f.high is None else f"at most {100 * f.high:.2f} %",
+            )
+            if word
+        )
+        met = "" if not asked else "yes" if f.passed else "**no**"
+        rate = f"{100 * f.rate:.2f} %"
+        lines.append(f"| {f.experiment} | {f.case} | {f.what} | {f.count} / {f.trials} | {rate} | {asked} | {met} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Run the simulated trust suite and write its figures.")
+    parser.add_argument("--out", type=Path, required=True, help="folder for trust.json and trust.md")
+    parser.add_argument("--small", action="store_true", help="the size that the tests run")
+    options = parser.parse_args(arguments)
+    figures = run(small=options.small)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "trust.json").write_text(json.dumps([f.as_row() for f in figures], indent=1) + "\n")
+    (options.out / "trust.md").write_text(as_markdown(figures))
+    unmet = [figure for figure in figures if not figure.passed]
+    for figure in unmet:
+        print(f"not met: {figure} {KNOWN_UNMET.get((figure.experiment, figure.case), '')}")
+    return 1 if any((figure.experiment, figure.case) not in KNOWN_UNMET for figure in unmet) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""The gate drops whole blocks, blind to who ran, and counts them."""
+
+import numpy as np
+import pytest
+from fairlap.verdict import BadOption, GateLimits, UnequalBlocks, noise_gate
+from fairlap.verdict.doubts import ManyBlocksDropped
+
+QUIET = np.full((10, 3), 0.001)
+
+
+def steal(**hits: float) -> np.ndarray:
+    values = QUIET.copy()
+    for place, value in hits.items():
+        block, process = map(int, place[1:].split("_"))
+        values[block, process] = value
+    return values
+
+
+def test_a_block_with_one_disturbed_process_goes_as_a_whole_and_is_counted() -> None:
+    outcome = noise_gate({"steal share": steal(b4_1=0.03, b7_2=0.021, b8_0=0.02)})
+    assert np.flatnonzero(~outcome.kept).tolist() == [4, 7]
+    assert outcome.dropped == 2
+    assert outcome.dropped_by == {"steal share": 2}
+    assert outcome.doubts == ()
+
+
+def test_shuffling_the_processes_of_a_block_changes_nothing() -> None:
+    rng = np.random.default_rng(0)
+    readings = {"steal share": rng.uniform(0, 0.025, (20, 4)), "run queue": rng.gamma(1.0, 1.0, (20, 4))}
+    shuffled = {name: rng.permuted(values, axis=1) for name, values in readings.items()}
+    assert noise_gate(readings).kept.tolist() == noise_gate(shuffled).kept.tolist()
+    assert not noise_gate(readings).kept.all()
+
+
+def test_any_throttling_drops_the_block() -> None:
+    throttled = np.zeros((10, 3))
+    throttled[2, 0] = 1
+    outcome = noise_gate({"throttled": throttled, "steal share": steal(b2_1=0.5)})
+    assert np.flatnonzero(~outcome.kept).tolist() == [2]
+    assert outcome.dropped_by == {"throttled": 1, "steal share": 1}
+
+
+def test_other_readings_are_judged_against_the_run() -> None:
+    switches = np.tile(np.array([10.0, 11.0, 9.0, 12.0, 10.0, 8.0, 11.0, 10.0, 9.0, 10.0])[:, None], (1, 2))
+    switches[3, 1] = 100.0
+    assert np.flatnonzero(~noise_gate({"involuntary switches": switches}).kept).tolist() == [3]
+    # The median is 10 and the robust spread 1.48, so the limit is 10 + 6 x 1.48 = 18.9.
+    switches[3, 1] = 18.8
+    assert noise_gate({"involuntary switches": switches}).kept.all()
+    switches[3, 1] = 19.0
+    assert noise_gate({"involuntary switches": switches}).dropped == 1
+
+
+def test_a_reading_that_hardly_varies_needs_half_as_much_again() -> None:
+    queue = np.full((10, 2), 2.0)
+    queue[5] = 2.9
+    assert noise_gate({"run queue": queue}).kept.all()
+    queue[5] = 3.1
+    assert noise_gate({"run queue": queue}).dropped == 1
+
+
+def test_missing_readings_are_named_and_drop_nothing() -> None:
+    missing = np.full((10, 3), np.nan)
+    partly = steal(b1_1=np.nan, b1_2=0.5)
+    outcome = noise_gate({"steal share": partly, "run queue": missing})
+    assert np.flatnonzero(~outcome.kept).tolist() == [1]
+    assert set(outcome.not_read) == {"run queue", "throttled", "involuntary switches", "clock drop"}
+    assert outcome.dropped_by == {"steal share": 1}
+
+
+def test_a_block_read_by_nobody_stays() -> None:
+    values = steal(b5_0=0.5)
+    values[3] = np.nan
+    outcome = noise_gate({"steal share": values})
+    assert np.flatnonzero(~outcome.kept).tolist() == [5]
+    assert "steal share" not in outcome.not_read
+
+
+def test_dropping_more_than_a_quarter_is_a_doubt() -> None:
+    few = noise_gate({"steal share": steal(b0_0=1.0, b1_0=1.0)})
+    many = noise_gate({"steal share": steal(b0_0=1.0, b1_0=1.0, b2_0=1.0)})
+    assert few.doubts == ()
+    assert many.doubts == (ManyBlocksDropped(3, 10),)
+    assert str(many.doubts[0]).startswith("3 of 10 blocks were dropped as noisy")
+    exactly = noise_gate({"steal share": np.where(np.arange(8)[:, None] < 2, 1.0, 0.0)})
+    assert exactly.doubts == ()
+
+
+def test_limits_can_be_chosen() -> None:
+    limits = GateLimits(absolute={"steal share": 0.5}, relative=("heat",))
+    assert noise_gate({"steal share": steal(b0_0=0.4)}, limits).kept.all()
+    assert noise_gate({"heat": steal(b0_0=0.4)}, limits).dropped == 1
+
+
+def test_readings_that_cannot_be_judged_are_refused() -> None:
+    with pytest.raises(BadOption, match="no limit is known for humidity"):
+        noise_gate({"humidity": QUIET})
+    with pytest.raises(BadOption, match="an empty set of readings"):
+        noise_gate({})
+    with pytest.raises(UnequalBlocks, match="different numbers of blocks"):
+        noise_gate({"steal share": QUIET, "throttled": QUIET[:5]})
