@@ -1,4 +1,4 @@
-"""These tests need a real NVIDIA GPU; elsewhere each is skipped with the reason. `make gpu-proof` runs them."""
+"""These tests need a real NVIDIA GPU; elsewhere each is skipped with the reason."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlap.engine._native import Clock, Interval, MeasurementInProgress, __version__
 from fairlap.engine.clocks import clock_named
 from fairlap.engine.cuda_errors import DeviceFailed
+from fairlap.engine.cuda_measurement import StreamMeasurement
 from fairlap.engine.cuda_request import Rotate
 from fairlap.engine.floors import floor
 from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
@@ -24,6 +25,7 @@ __all__ = [
     "Notice",
     "Quantity",
     "Rotate",
+    "StreamMeasurement",
     "WarmUp",
     "__version__",
     "clock_named",
