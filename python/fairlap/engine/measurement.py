@@ -102,7 +102,7 @@ class Measurement:
     quantities: Mapping[str, Quantity]
     absent: Mapping[str, str]  # quantities this method cannot give, and why
     calls_per_sample: int
-    # "samples", "seconds", "target", "full", "interrupt" or "raised"; on a stream also "timeout", "gate" or "cuda_error".
+    # "samples", "seconds", "target", "full", "interrupt" or "raised"; on a stream also "timeout", "gate", "cuda_error".
     stopped_by: str
     elapsed_s: float
     warm_up: WarmUp
