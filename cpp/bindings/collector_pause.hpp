@@ -12,6 +12,9 @@ class CollectorPause {
   ~CollectorPause() {
     if (paused_) PyGC_Enable();
   }
+  // True when the timed callable switched the collector on again behind our back.
+  [[nodiscard]] bool undone() const noexcept { return paused_ && PyGC_IsEnabled() == 1; }
+
   CollectorPause(const CollectorPause&) = delete;
   CollectorPause& operator=(const CollectorPause&) = delete;
 

@@ -139,6 +139,7 @@ py::buffer_info buffer_of(Groups& groups) {
 struct LoopRecord {
   std::shared_ptr<loop::Record> record;
   py::object exception;
+  bool collector_came_back = false;  // the callable switched the garbage collector on again
 };
 
 template <class TimedWork>
@@ -152,6 +153,7 @@ LoopRecord time_calls(TimedWork& work, const clock::Clock& on_clock, const loop:
     loop::TakerFor<TimedWork> taker(work, on_clock.source());
     out.record = loop::run(taker, on_clock, plan);
   }
+  out.collector_came_back = pause.undone();
   out.exception = work.exception();
   const bool raised = !out.exception.is_none() && !py::isinstance(out.exception, PyExc_KeyboardInterrupt);
   if (raised) out.record->stopped_by = loop::StopReason::raised;
@@ -242,6 +244,7 @@ void register_record(py::module_& module) {
           [](const LoopRecord& self) { return Samples{self.record, self.record->host_issue_ns()}; })
       .def_property_readonly("groups", [](const LoopRecord& self) { return Groups{self.record}; })
       .def_property_readonly("exception", [](const LoopRecord& self) { return self.exception; })
+      .def_readonly("collector_came_back", &LoopRecord::collector_came_back)
       .def_property_readonly("stopped_by",
                              [](const LoopRecord& self) { return name_of(self.record->stopped_by); })
       .def_property_readonly("samples", of_record(&loop::Record::taken))

@@ -62,7 +62,7 @@ Driver::Opened Driver::open() {
   const std::string name = chosen != nullptr && *chosen != '\0' ? chosen : "libcuda.so.1";
   std::string why_not;
   const auto library = SharedLibrary::open({name}, why_not);
-  if (!library) return {nullptr, name + " was not found: " + why_not};
+  if (!library) return {nullptr, name + " could not be loaded: " + why_not};
 
   std::unique_ptr<Driver> driver(new Driver());
   driver->path_ = library->path();

@@ -19,12 +19,13 @@ constexpr std::size_t samples_at_most = std::size_t{1} << 23U;
 constexpr std::size_t samples_for_target = 40;
 
 std::size_t capacity_for(const Plan& plan, const WarmedUp& warmed_up) {
-  if (plan.samples > 0) return plan.samples;
-  if (plan.seconds <= 0.0 || warmed_up.sample_period_ns <= 0.0) return samples_unknown;
+  if (plan.seconds <= 0.0) return plan.samples > 0 ? plan.samples : samples_unknown;
+  const std::size_t asked = plan.samples > 0 ? plan.samples : samples_at_most;
+  if (warmed_up.sample_period_ns <= 0.0) return std::min(asked, samples_unknown);
   const double expected = plan.seconds * 1e9 / warmed_up.sample_period_ns;
   // The period was seen over a handful of samples only, so the room is generous; pages are cheap.
   const double with_room = std::min(4.0 * expected + 1024.0, static_cast<double>(samples_at_most));
-  return static_cast<std::size_t>(with_room);
+  return std::min(asked, static_cast<std::size_t>(with_room));
 }
 
 // Stops on the size of the spread alone; it never sees a difference, so it cannot favour one.

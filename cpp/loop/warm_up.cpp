@@ -10,7 +10,7 @@
 namespace fairlap::loop {
 namespace {
 
-constexpr std::size_t window_samples = 4096;
+constexpr std::size_t window_samples = 65'536;  // 5 ms of the shortest calls
 constexpr double window_ns = 5e6;
 constexpr double steady_within = 0.02;
 constexpr std::size_t choosing_samples = 5;
@@ -73,7 +73,11 @@ class WarmUp {
     Steadiness steadiness(steady_within, clock_.floor().quantum_ns);
     const std::uint64_t begin = clock_.start();
     const std::uint64_t longest = clock_.ticks_of(plan_.warm_up_max_seconds * 1e9);
-    while (going_on() && !steadiness.settled() && clock_.finish() - begin < longest) {
+    // A window that cannot fit any more is not begun, so that a slow call is not warmed up for long.
+    const auto fits = [&] {
+      return clock_.finish() - begin + clock_.ticks_of(out_.sample_period_ns) < longest;
+    };
+    while (going_on() && !steadiness.settled() && fits()) {
       steadiness.add_window(window(window_samples, out_.calls_per_sample, window_ns));
     }
     out_.done.settled = steadiness.settled();

@@ -108,7 +108,7 @@ TEST("a machine without a driver is an answer with a reason") {
   setenv("FAIRLAP_LIBCUDA", "/nowhere/libcuda.so.1", 1);
   const cuda::Driver::Opened opened = cuda::Driver::open();
   CHECK(!opened.driver);
-  CHECK(contains(opened.absent_because, "/nowhere/libcuda.so.1 was not found"));
+  CHECK(contains(opened.absent_because, "/nowhere/libcuda.so.1 could not be loaded"));
 }
 
 TEST("a driver that cannot start says why") {

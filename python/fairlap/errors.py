@@ -26,3 +26,22 @@ class CallableRaised(FairlapError):
     def __init__(self, message: str, result: Measurement) -> None:
         super().__init__(message)
         self.result = result
+
+    def __reduce__(self) -> tuple[type[CallableRaised], tuple[str, Measurement]]:
+        return type(self), (str(self), self.result)
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """The first line of a text, cut where it gets long."""
+    line = next(iter(text.strip().splitlines()), "")
+    return line if len(line) <= most else f"{line[:most]}..."
+
+
+def described(error: BaseException) -> str:
+    """A stranger's exception in one line, even when its own text raises."""
+    kind = type(error).__name__
+    try:
+        text = shortened(str(error))
+    except Exception:
+        return f"{kind} (its text cannot be shown)"
+    return f"{kind}: {text}" if text else kind

@@ -236,7 +236,7 @@ def test_without_a_driver_the_reason_is_an_answer() -> None:
         "from fairlap.engine.on_stream import time_on_stream\n"
         "from fairlap.errors import NotAvailable\n"
         "floors = floor()\n"
-        "assert floors['cuda'] is None and 'was not found' in floors['cuda_absent'], floors\n"
+        "assert floors['cuda'] is None and 'could not be loaded' in floors['cuda_absent'], floors\n"
         "try:\n"
         "    time_on_stream(print, stream=0)\n"
         "except NotAvailable as error:\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -51,11 +52,27 @@ def cli(ctx: click.Context, debug: bool) -> None:
     ctx.obj = debug
 
 
+def _discard_output() -> None:
+    """What could not be written is not tried again when the interpreter ends."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command line; every error a user can cause is one or two lines and a non-zero exit."""
     debug = "--debug" in sys.argv
     try:
-        sys.exit(cli.main(standalone_mode=False))
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        status = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(status)
+    except OSError as error:
+        if debug:
+            raise
+        _discard_output()
+        click.echo(f"fairlap: {error.strerror or error}; the output was not written in full", err=True)
+        sys.exit(1)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

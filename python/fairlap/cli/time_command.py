@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Literal
 
 import click
 
-from fairlap.errors import CallableRaised, WrongRequest
+from fairlap.errors import CallableRaised, WrongRequest, described
 
 INTERRUPTED = 130
 
@@ -60,17 +62,18 @@ def command(
 
     raised: CallableRaised | None = None
     try:
-        result = time_calls(
-            call,
-            samples=samples,
-            seconds=seconds,
-            target=target,
-            warmup=warmup,
-            calls_per_sample=calls_per_sample,
-            clock=clock,
-            pause_gc=not keep_gc,
-            name=target_name,
-        )
+        with _stray_prints_on_stderr(as_json):
+            result = time_calls(
+                call,
+                samples=samples,
+                seconds=seconds,
+                target=target,
+                warmup=warmup,
+                calls_per_sample=calls_per_sample,
+                clock=clock,
+                pause_gc=not keep_gc,
+                name=target_name,
+            )
     except CallableRaised as error:
         raised, result = error, error.result
     if result.samples or raised is None:
@@ -79,6 +82,23 @@ def command(
         raise raised
     if result.interrupted:
         sys.exit(INTERRUPTED)
+
+
+@contextmanager
+def _stray_prints_on_stderr(wanted: bool) -> Iterator[None]:
+    """What the timed callable prints must not get between a program and its JSON."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def imported_callable(target_name: str) -> Callable[[], object]:
@@ -92,8 +112,8 @@ def imported_callable(target_name: str) -> Callable[[], object]:
         found: object = import_module(module_name)
     except ModuleNotFoundError as error:
         raise WrongRequest(f"cannot import {module_name}: {error}") from error
-    except Exception as error:
-        raise WrongRequest(f"importing {module_name} raised {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise WrongRequest(f"importing {module_name} raised {described(error)}") from error
     for name in path.split("."):
         try:
             found = getattr(found, name)

@@ -100,6 +100,9 @@ class LoopRecord:
     def clock_source_changed(self) -> bool:
         ...
     @property
+    def collector_came_back(self) -> bool:
+        ...
+    @property
     def correction_ns(self) -> float:
         ...
     @property

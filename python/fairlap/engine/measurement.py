@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -81,6 +82,12 @@ class Quantity:
     def __len__(self) -> int:
         return len(memoryview(self.samples))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickling: the samples are copied out of the engine's memory."""
+        state = {key: value for key, value in self.__dict__.items() if key != "interval"}
+        state["samples"] = array("d", memoryview(self.samples).tobytes())
+        return state
+
     def __str__(self) -> str:
         median_ns = self.median_ns
         if math.isnan(median_ns):
@@ -158,6 +165,10 @@ class Measurement:
         if self.group_table is None:
             raise NotAvailable(f"{self.name} has no groups: its method does not read counters beside the samples")
         return np.asarray(self.group_table)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickling: the groups are copied out of the engine's memory."""
+        return {**self.__dict__, "group_table": None if self.group_table is None else self.groups.copy()}
 
     def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
         """Plain values for JSON; with ``raw`` also every sample."""

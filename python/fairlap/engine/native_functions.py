@@ -61,11 +61,17 @@ def _of_ctypes(function: object) -> NativeFunction:
             f"{name} needs the interpreter lock (it comes from PyDLL or PYFUNCTYPE) and would crash without it; "
             "wrap it in a lambda to time it as a Python call"
         )
-    arguments = getattr(function, "argtypes", None) or ()
+    arguments: tuple[Any, ...] = tuple(getattr(function, "argtypes", None) or ())
     if len(arguments) > 1:
         raise WrongRequest(
             f"{name} takes {len(arguments)} arguments; a function timed natively takes one pointer or nothing. "
             "Wrap it in a lambda to time it through ctypes"
+        )
+    by_value = (ctypes.c_float, ctypes.c_double, ctypes.c_longdouble, ctypes.Structure, ctypes.Union)
+    if any(isinstance(kind, type) and issubclass(kind, by_value) for kind in arguments):
+        raise WrongRequest(
+            f"{name} takes a {arguments[0].__name__} by value; a function timed natively takes one pointer or "
+            "nothing. Wrap it in a lambda to time it through ctypes"
         )
     address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
     return NativeFunction(address or 0, 0, name, owner=function)
@@ -76,6 +82,8 @@ def address_of_argument(argument: object) -> int:
     import ctypes
 
     if isinstance(argument, int) and not isinstance(argument, bool):
+        if not 0 <= argument < 2**64:
+            raise WrongRequest(f"the address handed to a native function must be unsigned, not {argument}")
         return argument
     if isinstance(argument, ctypes.c_void_p):
         return argument.value or 0

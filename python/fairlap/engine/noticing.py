@@ -43,6 +43,7 @@ def notices_of_run(
         _target_not_reached(run),
         _buffer_full(run),
         _warm_up_not_settled(run),
+        _collector_came_back(run),
         _near_the_floor(run),
         _page_faults(run),
         _major_faults(run),
@@ -132,6 +133,14 @@ def _warm_up_not_settled(run: _Run) -> Notice | None:
         "warm_up_not_settled",
         f"the warm-up had not settled after {run.record.warm_up_elapsed_ns / 1e9:.2g} s; "
         "give warmup= a number of calls",
+    )
+
+
+def _collector_came_back(run: _Run) -> Notice | None:
+    if not run.record.collector_came_back:
+        return None
+    return Notice(
+        "collector_came_back", "the callable switched the garbage collector on again; collections are in the samples"
     )
 
 

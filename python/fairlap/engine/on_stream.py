@@ -16,7 +16,7 @@ from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.streams import stream_of
 from fairlap.engine.time_calls import name_of
 from fairlap.engine.wishes import calls_per_sample_wish, positive_number, stop_rule, warm_up_wish
-from fairlap.errors import CallableRaised, NotAvailable
+from fairlap.errors import CallableRaised, NotAvailable, described
 
 QUANTUM_SHARE = 0.01
 """With ``calls_per_sample="auto"`` the event quantum is at most this share of a sample."""
@@ -118,6 +118,6 @@ def _raise_if_ended_badly(record: _native.StreamRecord, result: StreamMeasuremen
     kept = f"the {result.samples} samples before it are in the exception's .result"
     if record.stopped_by == "raised":
         error = record.exception
-        raise CallableRaised(f"{result.name} raised {type(error).__name__}: {error}; {kept}", result) from error
+        raise CallableRaised(f"{result.name} raised {described(error)}; {kept}", result) from error
     if record.stopped_by in ENDED_BY_THE_DEVICE:
         raise DeviceFailed(f"{result.name}: {record.error} ({kept})", result)

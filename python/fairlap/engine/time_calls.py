@@ -11,9 +11,9 @@ from fairlap.engine.clocks import clock_named
 from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.noticing import notices_of_run
-from fairlap.engine.wishes import calls_per_sample_wish, stop_rule, warm_up_wish
+from fairlap.engine.wishes import calls_per_sample_wish, given_name, stop_rule, truth, warm_up_wish
 from fairlap.engine.works import native_work, python_work
-from fairlap.errors import CallableRaised
+from fairlap.errors import CallableRaised, NotAvailable, described
 
 FLOOR_MULTIPLE = 50.0
 LONGEST_WARM_UP_S = 2.0
@@ -49,35 +49,40 @@ def time_calls(
     stop = stop_rule(samples, seconds, target)
     warm_up = warm_up_wish(warmup)
     calls = calls_per_sample_wish(calls_per_sample)
+    pause_gc = truth("pause_gc", pause_gc)
+    name = given_name(name)
     on_clock = clock_named(clock)
     native = native_function_of(fn)
     work = native_work(native, args, kwargs, done) if native else python_work(fn, args, kwargs, done)
-    record = _native.time_calls(
-        work,
-        on_clock,
-        samples=stop.samples,
-        seconds=stop.seconds,
-        target=stop.target,
-        calls_per_sample=1 if calls == 0 and warm_up.kind == "none" else calls,
-        floor_multiple=FLOOR_MULTIPLE,
-        warm_up=warm_up.kind,
-        warm_up_calls=warm_up.calls,
-        warm_up_max_seconds=LONGEST_WARM_UP_S,
-        pause_collector=bool(pause_gc),
-    )
+    try:
+        record = _native.time_calls(
+            work,
+            on_clock,
+            samples=stop.samples,
+            seconds=stop.seconds,
+            target=stop.target,
+            calls_per_sample=1 if calls == 0 and warm_up.kind == "none" else calls,
+            floor_multiple=FLOOR_MULTIPLE,
+            warm_up=warm_up.kind,
+            warm_up_calls=warm_up.calls,
+            warm_up_max_seconds=LONGEST_WARM_UP_S,
+            pause_collector=pause_gc,
+        )
+    except MemoryError:
+        raise NotAvailable("there is not enough memory for the samples, eight bytes each; ask for fewer") from None
     notices = notices_of_run(record, on_clock, stop.target, python_threads=0 if native else threading.active_count())
     result = measurement_of(
         record,
         on_clock,
         name=name or (native.name if native else name_of(fn)),
         settings={"clock": on_clock.source, "call": "native" if native else "Python"},
-        collector_paused=bool(pause_gc),
+        collector_paused=pause_gc and not record.collector_came_back,
         notices=notices,
     )
     if record.stopped_by == "raised":
         error = record.exception
         raise CallableRaised(
-            f"{result.name} raised {type(error).__name__}: {error}; "
+            f"{result.name} raised {described(error)}; "
             f"the {result.samples} samples before it are in the exception's .result",
             result,
         ) from error

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
-from fairlap.errors import WrongRequest
+from fairlap.errors import WrongRequest, shortened
 
 DEFAULT_SECONDS = 1.0
 LONGEST_SECONDS_FOR_TARGET = 60.0
-MOST_SAMPLES = 2**31
+MOST_SAMPLES = 10**8  # 800 MB; taken and touched before the first sample
+MOST_CALLS = 2**24
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def stop_rule(samples: int | None, seconds: float | None, target: float | None) 
 def warm_up_wish(warmup: int | Literal["auto"]) -> WarmUpWish:
     if warmup == "auto":
         return WarmUpWish("found", 0)
-    calls = whole_number("warmup", warmup, least=0, most=MOST_SAMPLES, or_else='"auto"')
+    calls = whole_number("warmup", warmup, least=0, most=MOST_CALLS, or_else='"auto"')
     return WarmUpWish("calls", calls) if calls else WarmUpWish("none", 0)
 
 
@@ -54,7 +56,7 @@ def calls_per_sample_wish(calls_per_sample: int | Literal["auto"]) -> int:
     """Zero stands for "auto", as the engine has it."""
     if calls_per_sample == "auto":
         return 0
-    return whole_number("calls_per_sample", calls_per_sample, least=1, most=MOST_SAMPLES, or_else='"auto"')
+    return whole_number("calls_per_sample", calls_per_sample, least=1, most=MOST_CALLS, or_else='"auto"')
 
 
 def whole_number(name: str, value: object, *, least: int, most: int, or_else: str = "") -> int:
@@ -68,8 +70,26 @@ def whole_number(name: str, value: object, *, least: int, most: int, or_else: st
 
 
 def positive_number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise WrongRequest(f"{name} must be a number, not {value!r}")
-    if not math.isfinite(value) or value <= 0:
-        raise WrongRequest(f"{name} must be a finite number above zero, not {value!r}")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or number <= 0:
+        raise WrongRequest(f"{name} must be a finite number above zero, not {shortened(repr(value))}")
+    return number
+
+
+def truth(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise WrongRequest(f"{name} must be True or False, not {value!r}")
+    return value
+
+
+def given_name(name: object) -> str | None:
+    if name is None:
+        return None
+    if not isinstance(name, str) or not name:
+        raise WrongRequest(f"name must be a text that is not empty, not {name!r}")
+    return name

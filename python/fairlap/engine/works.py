@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 
 from fairlap.engine import _native
@@ -14,16 +15,27 @@ def python_work(
 ) -> _native.PythonCall:
     if not callable(fn):
         raise WrongRequest(f"the thing to time must be callable, not {fn!r}")
+    if done is None and _only_makes_something_to_run(fn):
+        raise WrongRequest(
+            f"calling {getattr(fn, '__name__', 'it')} runs none of its body, since it is an async function or a "
+            "generator; wrap it (lambda: asyncio.run(f())) or give what runs it as done="
+        )
     if not isinstance(args, tuple):
         raise WrongRequest(f"args must be a tuple, not {type(args).__name__}; write args=(x,) for one argument")
     if isinstance(done, NativeFunction):
         raise WrongRequest("a native done goes with a native fn; give a Python callable that waits instead")
     if done is not None and not callable(done):
         raise WrongRequest(f"done must be callable, not {done!r}")
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise WrongRequest(f"kwargs must be a mapping, not {type(kwargs).__name__}")
     keywords = dict(kwargs or {})
     if not all(isinstance(key, str) for key in keywords):
         raise WrongRequest("the names in kwargs must be strings")
     return _native.PythonCall(fn, args, keywords, done)
+
+
+def _only_makes_something_to_run(fn: object) -> bool:
+    return inspect.iscoroutinefunction(fn) or inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn)
 
 
 def native_work(
