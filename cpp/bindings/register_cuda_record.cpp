@@ -11,16 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/samples.hpp"
+
 namespace py = pybind11;
 
 namespace fairlap::bindings {
 namespace {
-
-// One column of the table as it lies, read-only, for memoryview and NumPy.
-struct StreamSamples {
-  std::shared_ptr<cuda::StreamRecord> record;
-  std::span<const double> values;
-};
 
 const char* name_of(cuda::GuardKind guard) {
   switch (guard) {
@@ -49,12 +45,12 @@ const char* name_of(cuda::ActivityKind kind) {
 using CountAndTotal = std::pair<std::size_t, double>;
 using ActivityRow = std::tuple<std::string, std::string, std::uint32_t, std::uint64_t, std::uint64_t>;
 
-std::map<std::string, StreamSamples> columns(const StreamRecordView& self) {
-  std::map<std::string, StreamSamples> out;
+std::map<std::string, Samples> columns(const StreamRecordView& self) {
+  std::map<std::string, Samples> out;
   for (std::size_t index = 0; index < cuda::kQuantities; ++index) {
     const auto quantity = static_cast<cuda::Quantity>(index);
     if (!self.record->table->has(quantity)) continue;
-    out[cuda::name_of(quantity)] = StreamSamples{self.record, self.record->table->column(quantity)};
+    out[cuda::name_of(quantity)] = Samples{self.record, self.record->table->column(quantity)};
   }
   return out;
 }
@@ -114,19 +110,6 @@ std::map<std::string, double> figures_of(const cuda::DeviceFloor& floor) {
 
 void register_cuda_record(py::module_& module) {
   using cuda::StreamRecord;
-  py::class_<StreamSamples>(module, "StreamSamples", py::buffer_protocol(),
-                            "float64 nanoseconds, read-only, in order of time; an invalid sample is NaN.")
-      .def_buffer([](StreamSamples& samples) -> py::buffer_info {
-        return {const_cast<double*>(samples.values.data()),
-                sizeof(double),
-                py::format_descriptor<double>::format(),
-                1,
-                {static_cast<py::ssize_t>(samples.values.size())},
-                {sizeof(double)},
-                true};
-      })
-      .def("__len__", [](const StreamSamples& samples) { return samples.values.size(); });
-
   const auto of_record = [](auto member) {
     return [member](const StreamRecordView& self) { return (*self.record).*member; };
   };

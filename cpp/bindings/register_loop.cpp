@@ -15,6 +15,7 @@
 #include "bindings/native_work.hpp"
 #include "bindings/one_at_a_time.hpp"
 #include "bindings/python_work.hpp"
+#include "bindings/samples.hpp"
 #include "loop/measured_loop.hpp"
 #include "loop/robust_interval.hpp"
 
@@ -23,6 +24,7 @@ using namespace fairlap;
 using bindings::NativeTarget;
 using bindings::NativeWork;
 using bindings::PythonWork;
+using bindings::Samples;
 
 namespace {
 
@@ -62,12 +64,6 @@ loop::WarmUpKind warm_up_kind(const std::string& name) {
   if (name == "found") return loop::WarmUpKind::found;
   throw std::invalid_argument("a warm-up is none, calls or found, not '" + name + "'");
 }
-
-// The samples of one quantity as they lie in the record, read-only, for memoryview and NumPy.
-struct Samples {
-  std::shared_ptr<loop::Record> record;
-  std::span<const double> values;
-};
 
 struct Groups {
   std::shared_ptr<loop::Record> record;
@@ -222,7 +218,7 @@ py::typing::Tuple<py::int_, py::int_, py::str> capsule_function(const py::capsul
 
 void register_record(py::module_& module) {
   py::class_<Samples>(module, "Samples", py::buffer_protocol(),
-                      "float64 nanoseconds, read-only, in order of time.")
+                      "float64 nanoseconds, read-only, in order of time; an invalid sample is NaN.")
       .def_buffer([](Samples& samples) { return buffer_of(samples); })
       .def("__len__", [](const Samples& samples) { return samples.values.size(); });
   py::class_<Groups>(module, "Groups", py::buffer_protocol(), "A table of what happened beside the samples.")

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -103,6 +105,13 @@ std::string message_of(Act&& act) {
     return error.what();
   }
   return "";
+}
+
+inline bool all_equal(std::span<const double> values, double expected) {
+  for (const double value : values) {
+    if (!(std::abs(value - expected) < 0.01)) return false;
+  }
+  return !values.empty();
 }
 
 inline bool contains(const std::string& text, const std::string& part) {

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "check.hpp"
 #include "cuda/activity_trace.hpp"
 #include "cuda_at_work.hpp"
@@ -22,13 +20,6 @@ StreamPlan traced_plan(std::size_t samples) {
   StreamPlan plan = quick_plan(samples);
   plan.method = Method::kernel_sum;
   return plan;
-}
-
-bool all_equal(std::span<const double> values, double expected) {
-  for (const double value : values) {
-    if (!(std::abs(value - expected) < 0.01)) return false;
-  }
-  return !values.empty();
 }
 
 }  // namespace

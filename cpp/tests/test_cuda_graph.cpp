@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "check.hpp"
 #include "cuda_at_work.hpp"
 
@@ -10,17 +8,6 @@ using namespace fairlap::test;
 using cuda::Quantity;
 using cuda::StreamPlan;
 using cuda::StreamStop;
-
-namespace {
-
-bool all_equal(std::span<const double> values, double expected) {
-  for (const double value : values) {
-    if (!(std::abs(value - expected) < 0.01)) return false;
-  }
-  return !values.empty();
-}
-
-}  // namespace
 
 TEST("a graph is captured once and its replays are timed") {
   const EngineAtWork at_work;

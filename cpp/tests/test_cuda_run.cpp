@@ -18,13 +18,6 @@ using cuda::StreamStop;
 
 namespace {
 
-bool all_equal(std::span<const double> values, double expected) {
-  for (const double value : values) {
-    if (!(std::abs(value - expected) < 0.01)) return false;
-  }
-  return !values.empty();
-}
-
 std::size_t invalid_in(std::span<const double> values) {
   std::size_t invalid = 0;
   for (const double value : values) invalid += std::isnan(value) ? 1 : 0;

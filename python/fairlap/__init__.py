@@ -7,13 +7,23 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # Type checkers know the name; importing typing would take most of the import's time.
 if TYPE_CHECKING:
-    from fairlap.engine import Measurement, NativeFunction, Rotate, floor, measure
+    from fairlap.engine import (
+        DeviceFailed,
+        Measurement,
+        MeasurementInProgress,
+        NativeFunction,
+        Rotate,
+        floor,
+        measure,
+    )
     from fairlap.errors import CallableRaised, FairlapError, NotAvailable, WrongRequest
 
 __all__ = [
     "CallableRaised",
+    "DeviceFailed",
     "FairlapError",
     "Measurement",
+    "MeasurementInProgress",
     "NativeFunction",
     "NotAvailable",
     "Rotate",
@@ -28,7 +38,9 @@ _HOME = {
     "FairlapError": "fairlap.errors",
     "NotAvailable": "fairlap.errors",
     "WrongRequest": "fairlap.errors",
+    "DeviceFailed": "fairlap.engine",
     "Measurement": "fairlap.engine",
+    "MeasurementInProgress": "fairlap.engine",
     "NativeFunction": "fairlap.engine",
     "Rotate": "fairlap.engine",
     "floor": "fairlap.engine",

@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from fairlap.engine.measurement import Measurement
 
 
+NOT_ENOUGH_MEMORY = "there is not enough memory for the samples, eight bytes each; ask for fewer"
+
+
 class FairlapError(Exception):
     """The root of all errors fairlap raises on purpose."""
 

@@ -134,3 +134,11 @@ def test_python_dash_m_and_version_agree_with_the_package() -> None:
     import fairlap as package
 
     assert fairlap("--version").stdout.strip() == f"fairlap {package.__version__}"
+
+
+def test_debug_shows_the_traceback_wherever_it_stands() -> None:
+    for arguments in (("--debug", "time", "math:pi"), ("time", "math:pi", "--debug")):
+        told = fairlap(*arguments)
+        assert told.returncode != 0
+        assert "Traceback" in told.stderr
+        assert "WrongRequest" in told.stderr

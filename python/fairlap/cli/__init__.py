@@ -45,11 +45,9 @@ def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> 
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version)
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-@click.pass_context
-def cli(ctx: click.Context, debug: bool) -> None:
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+def cli() -> None:
     """Says which AI framework is faster on this machine, by how much, and whether it is real."""
-    ctx.obj = debug
 
 
 def _discard_output() -> None:
@@ -58,20 +56,29 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _without_debug(arguments: list[str]) -> list[str]:
+    """``--debug`` may stand anywhere before ``--``."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return [argument for argument in arguments[:end] if argument != "--debug"] + arguments[end:]
+
+
 def main() -> None:
     """Run the command line; every error a user can cause is one or two lines and a non-zero exit."""
-    debug = "--debug" in sys.argv
+    arguments = _without_debug(sys.argv[1:])
+    debug = len(arguments) < len(sys.argv) - 1
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
-        status = cli.main(standalone_mode=False)
+        status = cli.main(arguments, standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status)
     except OSError as error:
         if debug:
             raise
         _discard_output()
-        click.echo(f"fairlap: {error.strerror or error}; the output was not written in full", err=True)
+        why = error.strerror or str(error)
+        told = f"{error.filename}: {why}" if error.filename else f"{why}; the output was not written in full"
+        click.echo(f"fairlap: {told}", err=True)
         sys.exit(1)
     except click.ClickException as error:
         error.show()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import typing
 import typing_extensions
-__all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'StreamRecord', 'StreamSamples', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'StreamRecord', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -67,7 +67,7 @@ class NativeCall:
         ...
 class Samples:
     """
-    float64 nanoseconds, read-only, in order of time.
+    float64 nanoseconds, read-only, in order of time; an invalid sample is NaN.
     """
     def __buffer__(self, flags: int, /) -> memoryview:
         ...
@@ -168,14 +168,6 @@ class BadStream(ValueError):
     pass
 class CaptureFailed(RuntimeError):
     pass
-class StreamSamples:
-    """
-    float64 nanoseconds, read-only, in order of time; an invalid sample is NaN.
-    """
-    def __buffer__(self, flags: int, /) -> memoryview:
-        ...
-    def __len__(self) -> int:
-        ...
 class StreamRecord:
     """
     Everything one run on a stream left behind.
@@ -190,7 +182,7 @@ class StreamRecord:
     def calls_per_sample(self) -> int:
         ...
     @property
-    def columns(self) -> dict[str, StreamSamples]:
+    def columns(self) -> dict[str, Samples]:
         ...
     @property
     def cupti_path(self) -> str:

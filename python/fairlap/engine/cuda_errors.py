@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fairlap.engine import _native
-from fairlap.errors import FairlapError, NotAvailable, WrongRequest
+from fairlap.errors import NOT_ENOUGH_MEMORY, FairlapError, NotAvailable, WrongRequest
 
 if TYPE_CHECKING:
     from fairlap.engine.measurement import Measurement
@@ -20,6 +20,9 @@ class DeviceFailed(FairlapError, RuntimeError):
         super().__init__(message)
         self.result = result
 
+    def __reduce__(self) -> tuple[type[DeviceFailed], tuple[str, Measurement | None]]:
+        return type(self), (str(self), self.result)
+
 
 @contextmanager
 def native_errors_explained() -> Iterator[None]:
@@ -29,5 +32,7 @@ def native_errors_explained() -> Iterator[None]:
         raise WrongRequest(str(error)) from None
     except (_native.CudaUnavailable, _native.CaptureFailed) as error:
         raise NotAvailable(str(error)) from None
+    except MemoryError:
+        raise NotAvailable(NOT_ENOUGH_MEMORY) from None
     except _native.CudaError as error:
         raise DeviceFailed(str(error)) from None

@@ -92,7 +92,7 @@ def stream_measurement(
 
 def _quantity(
     column: str,
-    samples: _native.StreamSamples,
+    samples: _native.Samples,
     record: _native.StreamRecord,
     clock: _native.Clock,
     request: StreamRequest,

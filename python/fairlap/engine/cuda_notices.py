@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.engine import _native, digits
+from fairlap.engine import _native, digits, ending_notices
 from fairlap.engine.cuda_request import Rotate, StreamRequest
 from fairlap.engine.measurement import Notice
 from fairlap.engine.wishes import StopRule, WarmUpWish
 
-SAMPLES_FOR_AN_INTERVAL = 6
 FLOORS_TO_STAND_CLEAR = 2.0
 
 ENDED_BY_THE_DEVICE = ("timeout", "gate", "cuda_error")
@@ -28,30 +27,31 @@ INVALID_BECAUSE = {
 class _Run:
     record: _native.StreamRecord
     request: StreamRequest
-    stop: StopRule
-    warm_up: WarmUpWish
 
 
 def notices_of_stream(
     record: _native.StreamRecord, request: StreamRequest, stop: StopRule, warm_up: WarmUpWish
 ) -> tuple[Notice, ...]:
     """Everything worth saying about one run on a stream, the gravest first."""
-    run = _Run(record, request, stop, warm_up)
+    run = _Run(record, request)
     found = (
         *_invalid_samples(run),
         _hidden_work(run),
         _wrong_stream(run),
         _work_between_samples(run),
-        _stopped_short(run),
+        ending_notices.interrupted(record.stopped_by, record.samples),
+        _ended_by_the_device(run),
         _gate_not_the_best(run),
         _fewer_calls(run),
         _rotation_too_small(run),
         _near_the_floor(run),
         _profiled_before(run),
-        _too_few(run),
-        _target_not_reached(run),
-        _full(run),
-        _not_settled(run),
+        ending_notices.few_samples(record.valid),
+        ending_notices.target_not_reached(stop.target, record.stopped_by),
+        ending_notices.buffer_full(record.stopped_by, record.samples),
+        ending_notices.warm_up_not_settled(
+            warm_up.kind, record.warm_up_settled, record.warm_up_elapsed_ns / 1e9, record.samples
+        ),
     )
     return tuple(notice for notice in found if notice is not None)
 
@@ -96,9 +96,7 @@ def _work_between_samples(run: _Run) -> Notice | None:
     )
 
 
-def _stopped_short(run: _Run) -> Notice | None:
-    if run.record.stopped_by == "interrupt":
-        return Notice("interrupted", f"Ctrl-C ended the run after {run.record.samples:,} samples")
+def _ended_by_the_device(run: _Run) -> Notice | None:
     if run.record.stopped_by in ENDED_BY_THE_DEVICE:
         return Notice(run.record.stopped_by, run.record.error)
     return None
@@ -152,29 +150,3 @@ def _profiled_before(run: _Run) -> Notice | None:
         "profiled_before",
         "activity records were taken in this process before, and launches may cost more since; time in a new process",
     )
-
-
-def _too_few(run: _Run) -> Notice | None:
-    if run.record.valid >= SAMPLES_FOR_AN_INTERVAL:
-        return None
-    return Notice("few_samples", f"{run.record.valid} valid samples are too few for an interval")
-
-
-def _target_not_reached(run: _Run) -> Notice | None:
-    if run.stop.target == 0 or run.record.stopped_by in ("target", "interrupt", "raised"):
-        return None
-    return Notice("target_not_reached", f"the interval did not narrow to {run.stop.target:.3g} of the median")
-
-
-def _full(run: _Run) -> Notice | None:
-    if run.record.stopped_by != "full":
-        return None
-    return Notice(
-        "buffer_full", f"all {run.record.samples:,} places for samples were used; ask for samples= to have more"
-    )
-
-
-def _not_settled(run: _Run) -> Notice | None:
-    if run.warm_up.kind != "found" or run.record.warm_up_settled or run.record.samples == 0:
-        return None
-    return Notice("warm_up_not_settled", "the warm-up did not settle; the samples may still drift")

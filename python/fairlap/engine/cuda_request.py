@@ -9,6 +9,7 @@ from typing import Any, Literal
 from fairlap.engine import _native
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.streams import StreamHandle
+from fairlap.engine.wishes import truth
 from fairlap.engine.works import native_work, python_work
 from fairlap.errors import WrongRequest
 
@@ -77,7 +78,7 @@ def checked_request(
     gate = _one_of("gate", gate, GATES)
     if not isinstance(cache, Rotate):
         cache = _one_of("cache", cache, CACHES, "or Rotate([...])")
-    graph, guard = _truth("graph", graph), _truth("guard", guard)
+    graph, guard = truth("graph", graph), truth("guard", guard)
     if stream.address is None and method == "device_span":
         raise WrongRequest(
             "device_span needs the stream that the work runs on; pass stream=, or use method='kernel_sum' or "
@@ -121,10 +122,4 @@ def _one_of(name: str, value: object, choices: tuple[str, ...], further: str = "
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise WrongRequest(f"{name} must be one of {listed} {further}".rstrip() + f", not {value!r}")
-    return value
-
-
-def _truth(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise WrongRequest(f"{name} must be True or False, not {value!r}")
     return value

@@ -49,6 +49,11 @@ def duration(duration_ns: float, resolution_ns: float = 0.0) -> str:
     return f"{rounded(duration_ns, resolution_ns, unit_ns, decimals)} {unit}"
 
 
+def counted(count: int, what: str) -> str:
+    """``1 sample``, ``2,000 samples``."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def interval(middle_ns: float, low_ns: float, high_ns: float, resolution_ns: float = 0.0) -> str:
     """``10.02 us [9.98, 10.07]``: all three in the unit and with the digits of the middle."""
     if math.isnan(middle_ns):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.engine import _native, digits
+from fairlap.engine import _native, digits, ending_notices
 from fairlap.engine.measurement import Notice
 
 # A drift that moves a result by less than this does not matter to a reader.
 HARMFUL_DRIFT_PPM = 200.0
 FAULTS_PER_CALL = 1.0
 SHARE_STOLEN = 0.01
-SAMPLES_FOR_AN_INTERVAL = 6
 SAMPLES_FOR_A_GLANCE = 1000
 
 
@@ -19,7 +18,6 @@ SAMPLES_FOR_A_GLANCE = 1000
 class _Run:
     record: _native.LoopRecord
     clock: _native.Clock
-    target: float
     python_threads: int
     totals: dict[str, int]
 
@@ -32,17 +30,19 @@ def notices_of_run(
     record: _native.LoopRecord, clock: _native.Clock, target: float, *, python_threads: int
 ) -> tuple[Notice, ...]:
     """Everything worth saying about one run of the measured loop, the gravest first."""
-    run = _Run(record, clock, target, python_threads, record.groups.totals())
+    run = _Run(record, clock, python_threads, record.groups.totals())
     found = (
         _clock_went_backwards(run),
         _clock_source_changed(run),
         _clock_drifted(run),
         _clock_not_trusted(run),
-        _interrupted(run),
-        _too_few_samples(run),
-        _target_not_reached(run),
-        _buffer_full(run),
-        _warm_up_not_settled(run),
+        ending_notices.interrupted(record.stopped_by, record.samples),
+        ending_notices.few_samples(record.samples),
+        ending_notices.target_not_reached(target, record.stopped_by),
+        ending_notices.buffer_full(record.stopped_by, record.samples),
+        ending_notices.warm_up_not_settled(
+            record.warm_up_kind, record.warm_up_settled, record.warm_up_elapsed_ns / 1e9, record.samples
+        ),
         _collector_came_back(run),
         _near_the_floor(run),
         _page_faults(run),
@@ -90,50 +90,6 @@ def _clock_not_trusted(run: _Run) -> Notice | None:
     if run.clock.trusted:
         return None
     return Notice("clock_not_trusted", f"{run.clock.source} was asked for, but {run.clock.counter_distrust}")
-
-
-def _interrupted(run: _Run) -> Notice | None:
-    if run.record.stopped_by != "interrupt":
-        return None
-    return Notice("interrupted", f"interrupted after {run.record.samples:,} samples, which are kept")
-
-
-def _too_few_samples(run: _Run) -> Notice | None:
-    if run.record.samples >= SAMPLES_FOR_AN_INTERVAL:
-        return None
-    return Notice(
-        "few_samples",
-        f"{run.record.samples} samples give no 95 % interval; {SAMPLES_FOR_AN_INTERVAL} are the least",
-    )
-
-
-def _target_not_reached(run: _Run) -> Notice | None:
-    if run.target == 0 or run.record.stopped_by not in ("seconds", "samples", "full"):
-        return None
-    return Notice(
-        "target_not_reached",
-        f"the interval did not shrink to the target of {run.target:.2%}; the run ended by {run.record.stopped_by}",
-    )
-
-
-def _buffer_full(run: _Run) -> Notice | None:
-    if run.record.stopped_by != "full":
-        return None
-    return Notice(
-        "buffer_full",
-        f"all {run.record.samples:,} places for samples were used before the time was over; "
-        "give samples= or a larger calls_per_sample=",
-    )
-
-
-def _warm_up_not_settled(run: _Run) -> Notice | None:
-    if run.record.warm_up_kind != "found" or run.record.warm_up_settled or run.record.samples == 0:
-        return None
-    return Notice(
-        "warm_up_not_settled",
-        f"the warm-up had not settled after {run.record.warm_up_elapsed_ns / 1e9:.2g} s; "
-        "give warmup= a number of calls",
-    )
 
 
 def _collector_came_back(run: _Run) -> Notice | None:

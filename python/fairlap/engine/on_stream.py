@@ -14,8 +14,8 @@ from fairlap.engine.cuda_notices import ENDED_BY_THE_DEVICE
 from fairlap.engine.cuda_request import Gate, Method, Rotate, checked_request, works_for
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.streams import stream_of
-from fairlap.engine.time_calls import name_of
-from fairlap.engine.wishes import calls_per_sample_wish, positive_number, stop_rule, warm_up_wish
+from fairlap.engine.time_calls import kept_samples, name_of
+from fairlap.engine.wishes import calls_per_sample_wish, given_name, positive_number, stop_rule, truth, warm_up_wish
 from fairlap.errors import CallableRaised, NotAvailable, described
 
 QUANTUM_SHARE = 0.01
@@ -73,6 +73,8 @@ def time_on_stream(
     timeout_s = positive_number("timeout_s", timeout_s)
     gate_timeout_s = positive_number("gate_timeout_s", gate_timeout_s)
     on_clock = clock_named(clock)
+    pause_gc = truth("pause_gc", pause_gc)
+    name = given_name(name)
     works = works_for(fn, args, kwargs, done, cache)
     if absent := _native.cuda_absent_because():
         raise NotAvailable(f"there is no CUDA here: {absent}")
@@ -97,7 +99,7 @@ def time_on_stream(
             timeout_s=timeout_s,
             gate_timeout_s=gate_timeout_s,
             cupti_places=cupti_places(_native.cuda_driver_version()) if request.method == "kernel_sum" else [],
-            pause_collector=bool(pause_gc),
+            pause_collector=pause_gc,
         )
     native = native_function_of(fn)
     result = stream_measurement(
@@ -108,14 +110,14 @@ def time_on_stream(
         warm_up,
         name=name or (native.name if native else name_of(fn)),
         kind_of_call="native" if native else "Python",
-        collector_paused=bool(pause_gc),
+        collector_paused=pause_gc,
     )
     _raise_if_ended_badly(record, result)
     return result
 
 
 def _raise_if_ended_badly(record: _native.StreamRecord, result: StreamMeasurement) -> None:
-    kept = f"the {result.samples} samples before it are in the exception's .result"
+    kept = kept_samples(result)
     if record.stopped_by == "raised":
         error = record.exception
         raise CallableRaised(f"{result.name} raised {described(error)}; {kept}", result) from error

@@ -6,14 +6,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from fairlap.engine import _native
+from fairlap.engine import _native, digits
 from fairlap.engine.clocks import clock_named
 from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.noticing import notices_of_run
 from fairlap.engine.wishes import calls_per_sample_wish, given_name, stop_rule, truth, warm_up_wish
 from fairlap.engine.works import native_work, python_work
-from fairlap.errors import CallableRaised, NotAvailable, described
+from fairlap.errors import NOT_ENOUGH_MEMORY, CallableRaised, NotAvailable, described
 
 FLOOR_MULTIPLE = 50.0
 LONGEST_WARM_UP_S = 2.0
@@ -69,7 +69,7 @@ def time_calls(
             pause_collector=pause_gc,
         )
     except MemoryError:
-        raise NotAvailable("there is not enough memory for the samples, eight bytes each; ask for fewer") from None
+        raise NotAvailable(NOT_ENOUGH_MEMORY) from None
     notices = notices_of_run(record, on_clock, stop.target, python_threads=0 if native else threading.active_count())
     result = measurement_of(
         record,
@@ -81,11 +81,7 @@ def time_calls(
     )
     if record.stopped_by == "raised":
         error = record.exception
-        raise CallableRaised(
-            f"{result.name} raised {described(error)}; "
-            f"the {result.samples} samples before it are in the exception's .result",
-            result,
-        ) from error
+        raise CallableRaised(f"{result.name} raised {described(error)}; {kept_samples(result)}", result) from error
     return result
 
 
@@ -94,6 +90,14 @@ def name_of(fn: object) -> str:
     inner = getattr(fn, "func", fn)  # functools.partial
     name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
     return str(name)
+
+
+def kept_samples(result: Measurement) -> str:
+    """What became of the samples taken before a run broke off."""
+    if result.samples == 0:
+        return "no sample was taken before it"
+    count = digits.counted(result.samples, "sample")
+    return f"the {count} before it {'is' if result.samples == 1 else 'are'} kept"
 
 
 def measurement_of(

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+namespace fairlap::bindings {
+
+// The samples of one quantity as they lie in a record, read-only, for memoryview and NumPy.
+struct Samples {
+  std::shared_ptr<const void> keeps_alive;
+  std::span<const double> values;
+};
+
+}  // namespace fairlap::bindings
