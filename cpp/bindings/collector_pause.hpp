@@ -8,18 +8,24 @@ namespace fairlap::bindings {
 // the measurement ends. Made and destroyed with the interpreter lock held.
 class CollectorPause {
  public:
-  explicit CollectorPause(bool wanted) noexcept : paused_(wanted && PyGC_Disable() == 1) {}
+  explicit CollectorPause(bool wanted) noexcept : wanted_(wanted), was_on_(wanted && PyGC_Disable() == 1) {}
   ~CollectorPause() {
-    if (paused_) PyGC_Enable();
+    if (!wanted_) return;
+    if (was_on_) {
+      PyGC_Enable();
+    } else {
+      PyGC_Disable();
+    }
   }
   // True when the timed callable switched the collector on again behind our back.
-  [[nodiscard]] bool undone() const noexcept { return paused_ && PyGC_IsEnabled() == 1; }
+  [[nodiscard]] bool undone() const noexcept { return wanted_ && PyGC_IsEnabled() == 1; }
 
   CollectorPause(const CollectorPause&) = delete;
   CollectorPause& operator=(const CollectorPause&) = delete;
 
  private:
-  bool paused_;
+  bool wanted_;
+  bool was_on_;
 };
 
 }  // namespace fairlap::bindings

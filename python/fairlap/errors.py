@@ -40,11 +40,19 @@ def shortened(text: str, most: int = 200) -> str:
     return line if len(line) <= most else f"{line[:most]}..."
 
 
+def shown(value: object) -> str:
+    """A stranger's object in one line, even when its own text raises."""
+    try:
+        return shortened(repr(value))
+    except Exception:
+        return f"an object of type {type(value).__qualname__}"
+
+
 def described(error: BaseException) -> str:
     """A stranger's exception in one line, even when its own text raises."""
     kind = type(error).__name__
     try:
         text = shortened(str(error))
-    except Exception:
+    except BaseException:  # a text that raises KeyboardInterrupt must not take the samples with it
         return f"{kind} (its text cannot be shown)"
     return f"{kind}: {text}" if text else kind

@@ -34,24 +34,30 @@ def work():
 """
 
 LOUD = """
+import ctypes
 import os
 
+print("at import")
+c_library = ctypes.CDLL(None)
 calls = 0
 
 def work():
     global calls
     calls += 1
     print("printed")
+    c_library.printf(b"from C\\n")
     os.write(1, b"written\\n")
     if calls > 20:
         raise ValueError("enough")
 """
 
 
-def fairlap(*arguments: str, cwd: Path | None = None, ending: str = "") -> subprocess.CompletedProcess[str]:
-    """``ending`` is what a shell would have after the command, such as ``> /dev/full``."""
+def fairlap(
+    *arguments: str, cwd: Path | None = None, before: str = "", ending: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """``before`` and ``ending`` are what a shell would have around the command, such as ``> /dev/full``."""
     return subprocess.run(
-        ["sh", "-c", f'"$@" {ending}', "sh", sys.executable, "-m", "fairlap", *arguments],
+        ["sh", "-c", f'{before} "$@" {ending}', "sh", sys.executable, "-m", "fairlap", *arguments],
         capture_output=True,
         text=True,
         cwd=cwd,
@@ -72,6 +78,18 @@ def test_a_closed_output_is_one_clear_line_and_exit_1(arguments: tuple[str, ...]
     told = fairlap(*arguments, ending=">&-")
     assert told.returncode == 1
     assert told.stderr == "fairlap: standard output is closed; the output was not written in full\n"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_is_cut_off_half_way_is_one_clear_line_and_exit_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbuffered: str
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    long = ("time", "os:getpid", "--samples", "20000", "--json", "--raw")
+    told = fairlap(*long, cwd=tmp_path, ending="> short.json", before="ulimit -f 100;")
+    assert told.returncode == 1
+    assert told.stderr == "fairlap: File too large; the output was not written in full\n"
+    assert (tmp_path / "short.json").stat().st_size > 0
 
 
 def test_an_exception_whose_text_cannot_be_shown_is_one_line_and_exit_2(tmp_path: Path) -> None:
@@ -96,8 +114,9 @@ def test_json_stands_alone_on_standard_output_though_the_callable_prints(tmp_pat
     told = fairlap("time", "loud:work", "--samples", "5", "--warmup", "0", "--json", cwd=tmp_path)
     assert told.returncode == 0
     assert json.loads(told.stdout)["samples"] == 5
-    assert told.stderr.count("printed\n") == 5
-    assert told.stderr.count("written\n") == 5
+    assert told.stderr.count("at import\n") == 1
+    for words in ("printed\n", "written\n", "from C\n"):
+        assert told.stderr.count(words) == 5
 
 
 def test_json_stands_alone_on_standard_output_though_the_callable_prints_and_raises(tmp_path: Path) -> None:

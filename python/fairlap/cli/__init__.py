@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -62,6 +63,13 @@ def _without_debug(arguments: list[str]) -> list[str]:
     return [argument for argument in arguments[:end] if argument != "--debug"] + arguments[end:]
 
 
+def _buffer_output() -> None:
+    """An unbuffered output (python -u) drops the rest of a write that a full disk cuts off, and does not say so."""
+    raw = sys.stdout.buffer
+    if isinstance(raw, io.RawIOBase):
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors)
+
+
 def main() -> None:
     """Run the command line; every error a user can cause is one or two lines and a non-zero exit."""
     arguments = _without_debug(sys.argv[1:])
@@ -69,6 +77,7 @@ def main() -> None:
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
+        _buffer_output()
         status = cli.main(arguments, standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status)

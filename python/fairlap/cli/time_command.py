@@ -57,14 +57,13 @@ def command(
     """Time one importable callable, called without arguments."""
     if raw and not as_json:
         raise WrongRequest("--raw prints every sample as JSON and needs --json")
-    call = imported_callable(target_name)
     from fairlap.engine import time_calls
 
     raised: CallableRaised | None = None
     try:
         with _stray_prints_on_stderr(as_json):
             result = time_calls(
-                call,
+                imported_callable(target_name),
                 samples=samples,
                 seconds=seconds,
                 target=target,
@@ -90,13 +89,18 @@ def _stray_prints_on_stderr(wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    sys.stdout.flush()
+    import ctypes
+
+    stdout = sys.stdout
     kept = os.dup(1)
-    os.dup2(2, 1)
+    elsewhere = 2 if sys.stderr is not None else os.open(os.devnull, os.O_WRONLY)
+    os.dup2(elsewhere, 1)
     try:
         yield
     finally:
-        sys.stdout.flush()
+        ctypes.CDLL(None).fflush(None)  # what C code printed waits in a buffer of its own
+        sys.stdout = stdout
+        stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
 

@@ -67,11 +67,20 @@ def _of_ctypes(function: object) -> NativeFunction:
             f"{name} takes {len(arguments)} arguments; a function timed natively takes one pointer or nothing. "
             "Wrap it in a lambda to time it through ctypes"
         )
-    by_value = (ctypes.c_float, ctypes.c_double, ctypes.c_longdouble, ctypes.Structure, ctypes.Union)
+    structures = (ctypes.Structure, ctypes.Union)
+    by_value = (ctypes.c_float, ctypes.c_double, ctypes.c_longdouble, ctypes.py_object, *structures)
     if any(isinstance(kind, type) and issubclass(kind, by_value) for kind in arguments):
         raise WrongRequest(
             f"{name} takes a {arguments[0].__name__} by value; a function timed natively takes one pointer or "
             "nothing. Wrap it in a lambda to time it through ctypes"
+        )
+    # A structure comes back through a hidden pointer, a long double on a stack that somebody must clear.
+    returned: Any = getattr(function, "restype", None)
+    not_droppable = (ctypes.c_longdouble, ctypes.py_object, *structures)
+    if isinstance(returned, type) and issubclass(returned, not_droppable):
+        raise WrongRequest(
+            f"{name} returns a {returned.__name__}, which a function timed natively cannot; "
+            "wrap it in a lambda to time it through ctypes"
         )
     address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
     return NativeFunction(address or 0, 0, name, owner=function)

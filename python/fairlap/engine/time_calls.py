@@ -12,7 +12,7 @@ from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.noticing import notices_of_run
 from fairlap.engine.wishes import calls_per_sample_wish, given_name, stop_rule, truth, warm_up_wish
-from fairlap.engine.works import native_work, python_work
+from fairlap.engine.works import name_of, native_work, python_work
 from fairlap.errors import NOT_ENOUGH_MEMORY, CallableRaised, NotAvailable, described
 
 FLOOR_MULTIPLE = 50.0
@@ -83,13 +83,6 @@ def time_calls(
         error = record.exception
         raise CallableRaised(f"{result.name} raised {described(error)}; {kept_samples(result)}", result) from error
     return result
-
-
-def name_of(fn: object) -> str:
-    """What a reader calls this callable."""
-    inner = getattr(fn, "func", fn)  # functools.partial
-    name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
-    return str(name)
 
 
 def kept_samples(result: Measurement) -> str:

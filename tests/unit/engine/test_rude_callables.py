@@ -50,11 +50,31 @@ class WordsOfAnotherKind(Exception):
         return 5  # type: ignore[return-value]
 
 
+class AsyncObject:
+    async def __call__(self) -> None:
+        pass
+
+
+class NoAttributes:
+    def __call__(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(f"do not ask for {name}")
+
+
+class NoText:
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
 def codes(result: fairlap.Measurement) -> set[str]:
     return {notice.code for notice in result.warnings}
 
 
-@pytest.mark.parametrize("fn", [a_coroutine, an_async_generator, a_generator, Holder().a_method, partial(a_generator)])
+@pytest.mark.parametrize(
+    "fn", [a_coroutine, an_async_generator, a_generator, Holder().a_method, AsyncObject(), partial(a_generator)]
+)
 def test_a_function_whose_body_would_not_run_is_refused(fn: Callable[[], object]) -> None:
     with pytest.raises(fairlap.WrongRequest, match=r"runs none of its body.*wrap it.*or give what runs it as done="):
         time_calls(fn, samples=1, warmup=0)
@@ -111,6 +131,16 @@ def test_a_collector_that_stays_paused_is_not_talked_about() -> None:
     assert result.collector_paused
 
 
+def test_a_collector_that_was_off_before_is_off_after_though_the_callable_switches_it_on() -> None:
+    gc.disable()
+    try:
+        result = time_calls(gc.enable, samples=3, warmup=0)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    assert "collector_came_back" in codes(result)
+
+
 def test_a_collector_that_was_not_to_be_paused_does_not_come_back() -> None:
     result = time_calls(gc.enable, samples=10, warmup=0, pause_gc=False)
     assert "collector_came_back" not in codes(result)
@@ -122,6 +152,23 @@ def test_a_native_function_that_takes_an_argument_by_value_is_refused(kind: Any)
     function.argtypes = (kind,)
     with pytest.raises(fairlap.WrongRequest, match=f"abs takes a {kind.__name__} by value.*Wrap it in a lambda"):
         time_calls(function, args=(0,), samples=1, warmup=0)
+
+
+@pytest.mark.parametrize("kind", [ctypes.c_longdouble, ctypes.py_object, Pair, Either])
+def test_a_native_function_that_returns_what_cannot_be_dropped_is_refused(kind: Any) -> None:
+    function = ctypes.CDLL(None).abs
+    function.restype = kind
+    with pytest.raises(fairlap.WrongRequest, match=f"abs returns a {kind.__name__}.*wrap it in a lambda"):
+        time_calls(function, args=(0,), samples=1, warmup=0)
+
+
+def test_a_callable_whose_attributes_raise_is_timed_under_the_name_of_its_type() -> None:
+    assert time_calls(NoAttributes(), samples=3, warmup=0).name == "NoAttributes"
+
+
+def test_something_without_a_text_that_is_not_callable_is_refused_by_its_type() -> None:
+    with pytest.raises(fairlap.WrongRequest, match="must be callable, not an object of type NoText"):
+        time_calls(NoText(), samples=1)
 
 
 def test_a_native_function_that_takes_a_pointer_to_a_structure_is_timed() -> None:
