@@ -4,21 +4,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find cpp cmake python -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
+SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine clean
 
-demo: $(VENV)/.installed  ## Install, show the floor, compare two timed callables.
+demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a small convolutional net.
 	$(BIN)/fairlap floor
-	$(BIN)/python docs/examples/two_callables.py
+	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 6
 
 test: test-cpp test-python  ## All tests that need no GPU.
 
 test-cpp: build/release/.built
 	$(BIN)/ctest --test-dir build/release --output-on-failure
 
-test-python: $(VENV)/.dev build/release/.built
+test-python: $(VENV)/.dev $(VENV)/.frameworks build/release/.built
 	$(BIN)/python -m pytest
 
 test-sanitized: $(VENV)/.dev  ## C++ and Python tests under address, undefined and thread sanitizers.
@@ -49,6 +49,11 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 
 $(VENV)/.dev: $(VENV)/.installed
 	$(BIN)/pip install --quiet '.[dev]'
+	touch $@
+
+# The frameworks that race, as large as they are.
+$(VENV)/.frameworks: $(VENV)/.installed
+	$(BIN)/pip install --quiet '.[frameworks]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.installed

@@ -13,6 +13,8 @@ from fairlap.errors import FairlapError
 
 # Each command, where it lives, and the line that --help shows without importing it.
 COMMANDS = {
+    "compare": "The same model in several frameworks: who is faster, and is it real.",
+    "envs": "The environments made for contestants.",
     "floor": "What this machine's clocks and devices cannot see below.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
 }

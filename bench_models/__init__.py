@@ -1,0 +1,1 @@
+"""Models that mean the same work in every framework. One folder each; see docs/models.md."""

@@ -1,0 +1,35 @@
+"""The net as an ONNX graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+from fairlap.workloads.workload import Arrays
+from onnx import TensorProto, helper, numpy_helper
+
+from bench_models.convnet.spec import CHANNELS, CLASSES, IMAGE, STRIDES
+
+
+def build(weights: Arrays, batch: int) -> Any:
+    nodes, hidden = [], "image"
+    for number, stride in enumerate(STRIDES):
+        names = [hidden, f"conv{number}.weight", f"conv{number}.bias"]
+        convolution = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [stride, stride]}
+        nodes.append(helper.make_node("Conv", names, [f"convolved{number}"], **convolution))
+        nodes.append(helper.make_node("Relu", [f"convolved{number}"], [f"hidden{number}"]))
+        hidden = f"hidden{number}"
+    nodes.append(helper.make_node("GlobalAveragePool", [hidden], ["pooled"]))
+    nodes.append(helper.make_node("Flatten", ["pooled"], ["flat"]))
+    nodes.append(helper.make_node("Gemm", ["flat", "head.weight", "head.bias"], ["logits"], transB=1))
+    graph = helper.make_graph(
+        nodes,
+        "convnet",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, CHANNELS[0], IMAGE, IMAGE])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, CLASSES])],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    model.ir_version = 10
+    onnx.checker.check_model(model)
+    return model

@@ -1,0 +1,42 @@
+"""Small enough to be quick, large enough that its activations are worth giving back to the kernel."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from fairlap.workloads.spec import Constant, Fill, Normal, Spec, Tensor, Uniform, Weight
+
+IMAGE = 64
+CHANNELS = (3, 32, 64, 64)
+STRIDES = (1, 2, 2)
+CLASSES = 10
+
+
+def _layers() -> tuple[Weight, ...]:
+    weights: list[Weight] = []
+    bias: Fill = Uniform(-0.1, 0.1)
+    for number, (inward, outward) in enumerate(pairwise(CHANNELS)):
+        he = Normal((2 / (inward * 9)) ** 0.5)
+        weights += [
+            Weight(f"conv{number}.weight", (outward, inward, 3, 3), he),
+            Weight(f"conv{number}.bias", (outward,), bias),
+        ]
+    weights += [
+        Weight("head.weight", (CLASSES, CHANNELS[-1]), Normal((1 / CHANNELS[-1]) ** 0.5)),
+        Weight("head.bias", (CLASSES,), bias),
+    ]
+    return tuple(weights)
+
+
+SPEC = Spec(
+    name="convnet",
+    task="image classification",
+    inputs=(Tensor("image", ("batch", CHANNELS[0], IMAGE, IMAGE)),),
+    outputs=(Tensor("logits", ("batch", CLASSES), Constant(0.0)),),
+    weights=_layers(),
+    parameters=56_970,
+    gmacs_per_item=0.031851136,
+    published="arithmetic: the sizes of its layers",
+    loss="cross_entropy",
+    default_batch=8,
+)

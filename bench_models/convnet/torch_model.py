@@ -1,0 +1,32 @@
+"""The net as a PyTorch module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fairlap.workloads.workload import Arrays
+from torch import nn
+
+from bench_models.convnet.spec import CHANNELS, CLASSES, STRIDES
+
+
+class ConvNet(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        for number, stride in enumerate(STRIDES):
+            layer = nn.Conv2d(CHANNELS[number], CHANNELS[number + 1], 3, stride, padding=1)
+            self.add_module(f"conv{number}", layer)
+        self.head = nn.Linear(CHANNELS[-1], CLASSES)
+
+    def forward(self, image: Any) -> tuple[Any]:
+        hidden = image
+        for number in range(len(STRIDES)):
+            hidden = torch.relu(self.get_submodule(f"conv{number}")(hidden))
+        return (self.head(hidden.mean(dim=(2, 3))),)
+
+
+def build(weights: Arrays) -> Any:
+    model = ConvNet()
+    model.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
+    return model.eval()

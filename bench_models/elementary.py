@@ -1,0 +1,37 @@
+"""What references share: the few operations that have one definition and many names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from fairlap.workloads.workload import Arrays
+
+Array = npt.NDArray[Any]
+
+
+def linear(inputs: Array, weights: Arrays, name: str) -> Array:
+    result: Array = inputs @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+    return result
+
+
+def layer_norm(inputs: Array, weights: Arrays, name: str, epsilon: float) -> Array:
+    centred = inputs - inputs.mean(axis=-1, keepdims=True)
+    scale = np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + epsilon)
+    result: Array = centred / scale * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+    return result
+
+
+def gelu(inputs: Array) -> Array:
+    """The exact one, by the error function."""
+    from scipy.special import erf  # type: ignore[import-untyped]
+
+    result: Array = 0.5 * inputs * (1.0 + erf(inputs / np.sqrt(2.0)))
+    return result
+
+
+def softmax(inputs: Array) -> Array:
+    exponentials = np.exp(inputs - inputs.max(axis=-1, keepdims=True))
+    result: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return result

@@ -1,0 +1,28 @@
+"""The perceptron as a pure function; matrices lie (in, out)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from fairlap.workloads.workload import Arrays
+
+from bench_models.mlp.spec import EPSILON
+
+
+def params(weights: Arrays) -> dict[str, Any]:
+    return {name: np.ascontiguousarray(array.T) for name, array in weights.items()}
+
+
+def canonical(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: np.asarray(array).T for name, array in params.items()}
+
+
+def forward(params: dict[str, Any], inputs: dict[str, Any]) -> tuple[Any]:
+    def linear(name: str, hidden: Any) -> Any:
+        return hidden @ params[f"{name}.weight"] + params[f"{name}.bias"]
+
+    hidden = jax.nn.gelu(linear("first", inputs["image"]), approximate=False)
+    hidden = jax.nn.standardize(hidden, epsilon=EPSILON) * params["norm.weight"] + params["norm.bias"]
+    return (linear("third", jax.nn.gelu(linear("second", hidden), approximate=False)),)

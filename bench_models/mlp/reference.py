@@ -1,0 +1,19 @@
+"""The perceptron in NumPy, in the precision of what it is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from fairlap.workloads.workload import Arrays
+
+from bench_models.elementary import gelu, layer_norm, linear
+from bench_models.mlp.spec import EPSILON
+
+
+def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
+    hidden = gelu(linear(inputs["image"], weights, "first"))
+    hidden = layer_norm(hidden, weights, "norm", EPSILON)
+    hidden = gelu(linear(hidden, weights, "second"))
+    return {"logits": np.asarray(linear(hidden, weights, "third"))}

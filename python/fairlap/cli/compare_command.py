@@ -1,0 +1,112 @@
+"""``fairlap compare``: the same model in several frameworks, each in processes of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from fairlap.race.plan import Plan
+
+
+@click.command("compare")
+@click.argument("models", nargs=-1, metavar="MODEL...")
+@click.option("--on", "listed", metavar="A,B,...", help="Contestants: torch, torch:compile, torch==2.13.0, jax, ...")
+@click.option("--batch", type=int, help="Items in one call.  [default: the model's]")
+@click.option("--mode", type=click.Choice(["infer", "grad"]), default="infer", show_default=True)
+@click.option("--precision", type=click.Choice(["fp32", "bf16"]), default="fp32", show_default=True)
+@click.option("--threads", type=int, help="Threads for every contestant.  [default: all cores]")
+@click.option("--blocks", type=int, default=12, show_default=True, help="Fresh processes for every contestant.")
+@click.option(
+    "--conditions",
+    type=click.Choice(["controlled", "as-found"]),
+    default="controlled",
+    show_default=True,
+    help="Controlled: the same memory behaviour for all, cores bound; as-found processes run beside.",
+)
+@click.option("--seconds", type=float, default=0.5, show_default=True, help="Measured in each process.")
+@click.option("--seed", type=int, help="Draws orders and processes.  [default: drawn, and stored]")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write everything there.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
+@click.option("--save-plan", type=click.Path(dir_okay=False, path_type=Path), help="Write the plan there.")
+@click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Replay a saved plan.")
+@click.option("--memory-limit", metavar="BYTES", type=int, help="Address space that a worker may take.")
+def command(
+    models: tuple[str, ...],
+    listed: str | None,
+    json_file: Path | None,
+    dry_run: bool,
+    save_plan: Path | None,
+    plan_file: Path | None,
+    **wishes: Any,
+) -> None:
+    """Compare frameworks on one or more models: same weights, outputs proven equal, fresh processes, one verdict."""
+    from fairlap.errors import WrongRequest
+    from fairlap.race.plan import load_plan
+    from fairlap.race.plan import save_plan as save
+
+    if plan_file is not None:
+        if models or listed:
+            raise WrongRequest("a saved plan names its own models and contestants; leave MODEL and --on out")
+        plan = load_plan(plan_file)
+    else:
+        if not models or not listed:
+            raise WrongRequest("give a model and contestants, such as: fairlap compare mlp --on torch,jax")
+        plan = _drawn(models, listed, **wishes)
+    if save_plan is not None:
+        save(plan, save_plan)
+    if dry_run:
+        _print(plan)
+        return
+    from fairlap.race.telling import run_and_tell
+
+    raise SystemExit(run_and_tell(plan, json_file))
+
+
+def _drawn(
+    models: tuple[str, ...],
+    listed: str,
+    *,
+    batch: int | None,
+    mode: Any,
+    precision: Any,
+    threads: int | None,
+    blocks: int,
+    conditions: Any,
+    seconds: float,
+    seed: int | None,
+    memory_limit: int | None,
+) -> Plan:
+    import os
+    import secrets
+
+    from fairlap.race.naming import contestants_named
+    from fairlap.race.plan import Limits, Measuring, Work, draw_plan
+    from fairlap.workloads.registry import find
+
+    cores = tuple(sorted(os.sched_getaffinity(0)))
+    works = []
+    for model in models:
+        spec = find(model).spec
+        works.append(Work(spec.name, batch or spec.default_batch, mode, precision))
+    return draw_plan(
+        contestants_named(listed),
+        tuple(works),
+        blocks=blocks,
+        conditions=conditions,
+        threads=len(cores) if threads is None else threads,
+        available_cores=cores,
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        measuring=Measuring(seconds=seconds),
+        limits=Limits(memory_bytes=memory_limit),
+    )
+
+
+def _print(plan: Plan) -> None:
+    click.echo(f"seed {plan.seed}, {plan.threads} threads, {plan.processes()} processes in {len(plan.blocks)} blocks")
+    for block in plan.blocks:
+        order = ", ".join(plan.contestants[place].text for place in block.order)
+        drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"
+        click.echo(f"{block.number:4}  {block.conditions:<10}  {plan.works[block.work].label}: {order}  ({drawn})")

@@ -1,0 +1,41 @@
+"""``fairlap envs``: the environments made for contestants, and removing them."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.group("envs", invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """List the environments made for contestants; `fairlap envs remove` removes them."""
+    if ctx.invoked_subcommand is None:
+        _list()
+
+
+def _list() -> None:
+    from fairlap.race.environments import environments, environments_folder
+
+    found = environments()
+    if not found:
+        click.echo(f"no environment has been made yet; they will lie in {environments_folder()}")
+        return
+    for each in found:
+        size_mb = each.size_bytes() / 1e6
+        click.echo(f"{each.key}  {each.made}  {size_mb:7,.0f} MB  {', '.join(each.requirements)}")
+    click.echo(f"in {environments_folder()}")
+
+
+@command.command("remove")
+@click.argument("keys", nargs=-1, metavar="KEY...")
+@click.option("--all", "everything", is_flag=True, help="Remove every environment.")
+def remove(keys: tuple[str, ...], everything: bool) -> None:
+    """Remove environments by the keys that `fairlap envs` lists."""
+    from fairlap.errors import WrongRequest
+    from fairlap.race.environments import environments, remove_environment
+
+    if everything == bool(keys):
+        raise WrongRequest("give the keys of the environments to remove, or --all")
+    for key in [each.key for each in environments()] if everything else keys:
+        remove_environment(key)
+        click.echo(f"removed {key}")

@@ -1,0 +1,76 @@
+"""What an adapter gives: a contestant, ready to be called, checked and measured."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.workloads.workload import Arrays, Workload
+
+Phase = Callable[[str], AbstractContextManager[None]]
+"""``with phase("build"):`` times a part of the preparation under its name: import, build, compile."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every contestant is asked for alike. What took effect is read back from the framework."""
+
+    threads: int
+    variant: str = ""
+    device: str = "cpu"
+    options: Mapping[str, str] = field(default_factory=dict)  # the framework's own, such as mode=max-autotune
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A framework with its model loaded.
+
+    ``bind`` takes inputs (by the spec's names) and gives the callable for one unit of work on them: an inference,
+    or the loss and its gradients. ``done`` waits for all that such a call returned; None when calls return when
+    done. ``outputs`` turns what a call returned into NumPy arrays by the spec's names; in mode "grad" they are
+    "loss" and "grad/<weight>" in the weight's own layout. ``weights`` reads the weights back out of the framework,
+    by the spec's names and in its layout, for hashing.
+    """
+
+    bind: Callable[[Arrays], Callable[[], Any]]
+    done: Callable[[Any], Any] | None
+    outputs: Callable[[Any], dict[str, npt.NDArray[np.float32]]]
+    weights: Callable[[], dict[str, npt.NDArray[np.float32]]]
+    in_force: Mapping[str, str]  # read back: threads, precision, ... ; keys as in Settings, then the framework's own
+    memory_bytes: Callable[[], Mapping[str, int]] | None = None  # the allocator's statistics, where it has them
+    stream: object | None = None
+
+
+class Unsupported(Exception):
+    """This framework cannot do what was asked; the message says what and why."""
+
+
+class Framework(ABC):
+    """One framework. Made once in a worker process; its module must not import the framework at its top."""
+
+    name: ClassVar[str]
+    packages: ClassVar[tuple[str, ...]]  # what pip installs for it, the one that carries the version first
+    module: ClassVar[str]  # what is imported; it being importable means that the framework is here
+    variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one first: what the bare name means
+    modes: ClassVar[tuple[str, ...]] = ("infer",)
+    precisions: ClassVar[tuple[str, ...]] = ("fp32",)
+    environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
+
+    @classmethod
+    def environment_for(cls, settings: Settings) -> dict[str, str]:
+        """Variables that must stand before the interpreter starts, so that settings can take effect."""
+        return dict(cls.environment)
+
+    @abstractmethod
+    def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        """Import, build and compile, each under its phase; raise ``Unsupported`` for what cannot be done."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """After ``prepare``: the version that was imported, as it tells it itself."""

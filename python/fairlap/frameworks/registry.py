@@ -1,0 +1,65 @@
+"""Which frameworks there are: ours, and those that other packages bring."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+
+from fairlap.errors import WrongRequest, described
+from fairlap.frameworks.contract import Framework
+
+GROUP = "fairlap.frameworks"
+
+_OURS = {
+    "torch": "fairlap.frameworks.torch:Torch",
+    "jax": "fairlap.frameworks.jax:Jax",
+    "tensorflow": "fairlap.frameworks.tensorflow:TensorFlow",
+    "onnxruntime": "fairlap.frameworks.onnxruntime:OnnxRuntime",
+    "openvino": "fairlap.frameworks.openvino:OpenVino",
+}
+
+
+def framework_names() -> list[str]:
+    """Sorted; no adapter is imported."""
+    return sorted(_places())
+
+
+def framework_named(name: str) -> type[Framework]:
+    """The adapter's class. Its file is imported, the framework is not."""
+    return framework_at(place_of(name))
+
+
+def place_of(name: str) -> str:
+    """Where the adapter's class lies, as ``module:Class``. A worker elsewhere finds it there too."""
+    places = _OURS if name in _OURS else _places()  # reading every package's metadata takes 30 ms
+    if name not in places:
+        import difflib
+
+        near = difflib.get_close_matches(name, places, n=3) or sorted(places)
+        raise WrongRequest(f"there is no framework {name!r}; did you mean {', '.join(near)}?")
+    return places[name]
+
+
+def framework_at(place: str) -> type[Framework]:
+    module, _, attribute = place.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (Exception, SystemExit) as error:
+        raise WrongRequest(f"the adapter at {place} cannot be loaded: {described(error)}") from error
+    if not (isinstance(found, type) and issubclass(found, Framework)):
+        raise WrongRequest(f"{place} is not a Framework")
+    return found
+
+
+def is_importable(framework: type[Framework]) -> bool:
+    """Without importing it."""
+    try:
+        return find_spec(framework.module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _places() -> dict[str, str]:
+    from importlib.metadata import entry_points  # costs 25 ms, and a worker seldom needs it
+
+    return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **_OURS}

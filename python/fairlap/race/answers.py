@@ -1,0 +1,98 @@
+"""Is it the same work? Answers against the float64 reference, weights by hash, settings as asked."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from fairlap.race.laps import AnswerError
+from fairlap.race.materials import SLOPES, Materials
+from fairlap.workloads import safetensors
+from fairlap.workloads.check import output_errors
+from fairlap.workloads.gradient_check import gradient_disagreements
+from fairlap.workloads.spec import Tolerance
+from fairlap.workloads.workload import Arrays
+
+GRADIENT = "grad/"
+LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "bf16": 5e-2}
+_NUMBER = re.compile(r"^\d+$")
+
+
+class OtherWork(Exception):
+    """A contestant did other work than was asked for; the message has the figure."""
+
+
+def answer_errors(materials: Materials, file: Path, which: str, when: str) -> list[AnswerError]:
+    """Every array of one answer against the reference; raises only when the file itself is no answer."""
+    got = safetensors.read(file)
+    reference = materials.reference(which)
+    tolerance = materials.spec.tolerances[materials.work.precision]
+    errors = [_error(name, when, got, expected, tolerance) for name, expected in reference.items() if name != SLOPES]
+    if SLOPES in reference:
+        errors += _gradient_errors(materials, got, which, when, reference[SLOPES].tolist())
+    return errors
+
+
+def _error(name: str, when: str, got: Arrays, expected: np.ndarray, tolerance: Tolerance) -> AnswerError:
+    if name not in got:
+        raise OtherWork(f"its answer lacks {name}")
+    found = output_errors(name, got[name], expected, tolerance)
+    return AnswerError(name, when, found.cosine, found.worst_absolute, found.relative_error, found.right, found.why)
+
+
+def _gradient_errors(
+    materials: Materials, got: Arrays, which: str, when: str, slopes: list[float]
+) -> list[AnswerError]:
+    gradients = {name.removeprefix(GRADIENT): got[name] for name in got if name.startswith(GRADIENT)}
+    lacking = [w.name for w in materials.spec.weights if w.trained and w.name not in gradients]
+    if lacking:
+        raise OtherWork(f"its answer lacks the gradient of {lacking[0]}")
+    allowed = LARGEST_GRADIENT_DISAGREEMENT[materials.work.precision]
+    disagreements = gradient_disagreements(materials.workload(which), gradients, slopes)
+    return [
+        AnswerError(f"gradient along direction {number}", when, math.nan, math.nan, value, value <= allowed)
+        for number, value in enumerate(disagreements)
+    ]
+
+
+def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> None:
+    """Raise for the worst of the wrong ones."""
+    wrong = [error for error in errors if not error.right]
+    if not wrong:
+        return
+    worst = max(wrong, key=lambda error: math.inf if math.isnan(error.relative) else error.relative)
+    told = f"relative error {worst.relative:.1e}"
+    if not math.isnan(worst.cosine):
+        told += f", cosine {worst.cosine:.4f}, worst element off by {worst.worst_absolute:.1e}"
+    if worst.why:
+        told = f"{worst.why}; {told}"
+    settings = ", ".join(f"{key} {value}" for key, value in in_force.items())
+    raise OtherWork(f"{worst.what} differs from the float64 reference ({worst.when}: {told}). In force: {settings}")
+
+
+def require_weights(materials: Materials, loaded_hash: str) -> None:
+    """A worker that cannot hash as we do leaves it empty; its answers still have to be right."""
+    if loaded_hash and loaded_hash != materials.weights_hash:
+        raise OtherWork(
+            f"its weights are not those it was given (hash {loaded_hash[:12]}, not {materials.weights_hash[:12]})"
+        )
+
+
+def require_settings(in_force: Mapping[str, str], threads: int, precision: str) -> None:
+    """What can be read back must be what was asked for."""
+    read = in_force.get("threads", "")
+    if _NUMBER.match(read) and int(read) != threads:
+        raise OtherWork(f"it runs on {read} threads, not on the {threads} asked for")
+    if in_force.get("precision", precision) != precision:
+        raise OtherWork(f"it computes in {in_force['precision']}, not in {precision}")
+
+
+def require_changed(before: Path, changed: Path) -> None:
+    """The same answer to other inputs is an answer kept from before."""
+    first, second = safetensors.read(before), safetensors.read(changed)
+    if all(name in second and np.array_equal(first[name], second[name]) for name in first):
+        raise OtherWork("it gave the same answer to other inputs: its answer is kept from before")

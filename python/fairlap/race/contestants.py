@@ -1,0 +1,73 @@
+"""From a contestant's name to what starts its process: an interpreter with its environment, or a program."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairlap.errors import FairlapError, WrongRequest
+from fairlap.frameworks.contract import Framework, Settings
+from fairlap.frameworks.registry import framework_named, is_importable, place_of
+from fairlap.race.environments import environment_with
+from fairlap.race.naming import ContestantName
+from fairlap.race.plan import Plan
+
+_WORKER = ("-P", "-m", "fairlap.race.worker")  # -P: the current folder must not shadow a framework
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How one contestant's processes are started. ``missing`` says why they cannot be, and then nothing is."""
+
+    name: ContestantName
+    command: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    missing: str = ""
+    adapter: str = ""
+
+
+def runners_for(plan: Plan, stack: ExitStack, tell: Callable[[str], None]) -> list[Runner]:
+    """One for each contestant. What cannot be installed is that contestant's outcome, not the end of the race."""
+    frameworks = {name: framework_named(name.framework) for name in plan.contestants if name.framework}
+    for name, framework in frameworks.items():
+        if name.variant not in framework.variants:
+            known = ", ".join(
+                f"{name.framework}:{variant}" if variant else name.framework for variant in framework.variants
+            )
+            raise WrongRequest(f"{name.text}: {name.framework} has no variant {name.variant!r}; it has {known}")
+    return [_runner(name, frameworks.get(name), plan, stack, tell) for name in plan.contestants]
+
+
+def _runner(
+    name: ContestantName,
+    framework: type[Framework] | None,
+    plan: Plan,
+    stack: ExitStack,
+    tell: Callable[[str], None],
+) -> Runner:
+    if framework is None:
+        program = shutil.which(name.program)
+        if program is None:
+            return Runner(name, missing=f"{name.program} is not a program that can be run")
+        return Runner(name, (str(Path(program).resolve()),))
+    wanted = framework.environment_for(Settings(plan.threads, name.variant, plan.device, dict(name.options)))
+    if not name.version and is_importable(framework):
+        return Runner(name, (sys.executable, *_WORKER), wanted, adapter=place_of(name.framework))
+    try:
+        made = stack.enter_context(environment_with(requirements_of(name, framework), tell))
+    except FairlapError as error:
+        return Runner(name, missing=str(error))
+    return Runner(name, (str(made.python), *_WORKER), wanted, adapter=place_of(name.framework))
+
+
+def requirements_of(name: ContestantName, framework: type[Framework]) -> tuple[str, ...]:
+    """The version asked for replaces the one that fairlap was tested with; what comes beside stays."""
+    first, *others = framework.packages
+    if not name.version:
+        return framework.packages
+    bare = first.partition("==")[0]
+    return (f"{bare}{name.version}", *others)

@@ -1,0 +1,159 @@
+"""Environments of their own for contestants: made with venv and pip on demand, cached by content, shared, removable.
+
+The user's own pip settings hold. An environment lies in a folder named after what it was made from; a mark
+written last tells a whole one from a torn one, and a lock keeps two makers apart.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlap.errors import FairlapError, WrongRequest, shortened
+from fairlap.race.linked_packages import link_packages
+
+WORKER_NEEDS = ("numpy", "msgspec")
+_MARK = "made-from.json"
+_MAKING_LIMIT_S = 3600.0
+
+Tell = Callable[[str], None]
+
+
+class InstallFailed(FairlapError):
+    """pip could not make what a contestant needs. Its own last words are in the message, all of them in the log."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    key: str
+    folder: Path
+    requirements: tuple[str, ...]
+    made: str  # when
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    def size_bytes(self) -> int:
+        return sum(path.lstat().st_size for path in self.folder.rglob("*") if not path.is_symlink())
+
+
+def environments_folder() -> Path:
+    """``FAIRLAP_ENVS``, else the user's cache."""
+    if chosen := os.environ.get("FAIRLAP_ENVS"):
+        return Path(chosen)
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache) / "fairlap" / "envs"
+
+
+def key_of(requirements: tuple[str, ...]) -> str:
+    made_of = [*sorted(requirements), *WORKER_NEEDS, platform.python_version(), platform.machine(), sys.base_prefix]
+    return hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def environment_with(requirements: tuple[str, ...], tell: Tell) -> Iterator[Environment]:
+    """The environment that holds these requirements, made if need be, and not removable while in use here."""
+    key = key_of(requirements)
+    folder = environments_folder() / key
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(key, fcntl.LOCK_EX):
+        if _whole(folder) is None:
+            _make(folder, requirements, tell)
+    with _lock(key, fcntl.LOCK_SH):
+        found = _whole(folder)
+        if found is None:
+            raise InstallFailed(f"the environment for {', '.join(requirements)} was removed while it was wanted")
+        link_packages(found.folder)
+        yield found
+
+
+def environments() -> list[Environment]:
+    """All whole environments, the oldest first."""
+    folder = environments_folder()
+    found = [_whole(path) for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    return sorted((each for each in found if each is not None), key=lambda each: each.made)
+
+
+def remove_environment(key: str) -> None:
+    """Remove one, whole or torn; refused while a race uses it."""
+    folder = environments_folder() / key
+    if not folder.is_dir() or folder.parent != environments_folder():
+        raise WrongRequest(f"there is no environment {key}; `fairlap envs` lists them")
+    try:
+        with _lock(key, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            shutil.rmtree(folder)
+            _log_of(folder).unlink(missing_ok=True)
+    except BlockingIOError:
+        raise WrongRequest(f"the environment {key} is in use; wait for the race that uses it to end") from None
+
+
+@contextmanager
+def _lock(key: str, kind: int) -> Iterator[None]:
+    """The lock's file stays: removing it would let two holders in."""
+    with (environments_folder() / f"{key}.lock").open("a") as file:
+        fcntl.flock(file, kind)
+        yield
+
+
+def _whole(folder: Path) -> Environment | None:
+    try:
+        told = json.loads((folder / _MARK).read_text())
+        return Environment(folder.name, folder, tuple(told["requirements"]), told["made"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _log_of(folder: Path) -> Path:
+    return folder.with_suffix(".log")
+
+
+def _make(folder: Path, requirements: tuple[str, ...], tell: Tell) -> None:
+    tell(f"making an environment for {', '.join(requirements)}; this can take minutes, and is done once")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        with _log_of(folder).open("wb") as log:
+            _run([sys.executable, "-m", "venv", str(folder)], requirements, log.fileno(), folder)
+            pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
+            _run([*pip, *requirements, *WORKER_NEEDS], requirements, log.fileno(), folder)
+        link_packages(folder)
+        made = {"requirements": list(requirements), "made": time.strftime("%Y-%m-%dT%H:%M:%S")}
+        (folder / _MARK).write_text(json.dumps(made))
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise InstallFailed(f"no environment for {', '.join(requirements)}: {error}") from None
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _run(command: list[str], requirements: tuple[str, ...], log: int, folder: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, timeout=_MAKING_LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise InstallFailed(f"installing {', '.join(requirements)} took over an hour and was stopped") from None
+    if done.returncode != 0:
+        log_file = _log_of(folder)
+        why = f"{_last_words(log_file)} (all of it: {log_file})"
+        raise InstallFailed(f"installing {', '.join(requirements)} failed: {why}")
+
+
+def _last_words(log: Path) -> str:
+    """pip's own first error line, else the last line it printed."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")]
+    return shortened((errors or lines or ["it printed nothing"])[-1].removeprefix("ERROR:").strip())

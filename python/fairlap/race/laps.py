@@ -1,0 +1,96 @@
+"""What one process left behind: its outcome, its phases, its figure, and everything counted beside."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from fairlap.race.plan import Conditions
+
+Outcome = Literal[
+    "finished",
+    "disqualified",  # it ran, but not the same work or not as it was told to
+    "unsupported",
+    "failed",  # an exception, told by the worker
+    "crash",
+    "exit",
+    "timeout",
+    "out_of_memory",
+    "protocol",
+    "not_installed",
+]
+
+
+_AFTER_THE_FIRST = ("checked_calls", "warm_up", "measured")
+
+
+class AnswerError(msgspec.Struct, frozen=True):
+    """How far one array of an answer lies from the float64 reference. Stored also when it is right."""
+
+    what: str
+    when: str  # "before", "changed inputs" or "after" the timed run
+    cosine: float
+    worst_absolute: float
+    relative: float
+    right: bool
+    why: str = ""
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One process's timing of one quantity, per call, in nanoseconds."""
+
+    p50_ns: float
+    p90_ns: float
+    p99_ns: float
+    samples: int
+    calls_per_sample: int
+    steady_from: int
+    course: str  # flat, warm-up, slow-down, none
+    method: str
+    resolution_ns: float
+
+
+class Lap(msgspec.Struct):
+    """One contestant's process in one block."""
+
+    block: int
+    position: int
+    contestant: str
+    work: str
+    conditions: Conditions
+    outcome: Outcome = "finished"
+    message: str = ""
+    version: str = ""
+    in_force: dict[str, str] = {}
+    phases_s: dict[str, float] = {}  # interpreter, import, build, compile, first_call, ...
+    figures: dict[str, Figure] = {}  # by quantity; the first is the headline
+    errors: list[AnswerError] = []
+    per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
+    warnings: list[str] = []
+    memory_bytes: dict[str, int] = {}
+    last_words: str = ""  # the end of what its process printed
+    hash_seed: int = 0
+    padding_bytes: int = 0
+    cores: tuple[int, ...] = ()
+    began_s: float = 0.0  # since the race began
+    elapsed_s: float = 0.0
+
+    @property
+    def finished(self) -> bool:
+        return self.outcome == "finished"
+
+    @property
+    def headline_ns(self) -> float:
+        return next(iter(self.figures.values())).p50_ns
+
+    def time_to_first_s(self) -> float | None:
+        """From the start of the process to its first answer: nothing left out, compiling least of all."""
+        if "first_call" not in self.phases_s:
+            return None
+        return sum(seconds for phase, seconds in self.phases_s.items() if phase not in _AFTER_THE_FIRST)
+
+    @property
+    def in_framework_s(self) -> float:
+        """Import, build, warm-up and measured calls; the start of the interpreter is fairlap's own share."""
+        return sum(seconds for phase, seconds in self.phases_s.items() if phase != "start")

@@ -1,0 +1,118 @@
+"""What every contestant is handed for one piece of work: the same files of weights and inputs, and their hashes.
+
+They lie in the user's cache under a name made of all that determines them, and are written once. The answers of
+the float64 reference lie beside them, since a large model's reference takes longer than its race.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.errors import WrongRequest
+from fairlap.race.plan import Work
+from fairlap.workloads import safetensors
+from fairlap.workloads.draw import LABELS, draw_inputs, draw_labels, draw_weights
+from fairlap.workloads.gradient_check import slopes
+from fairlap.workloads.hashing import hash_of
+from fairlap.workloads.reference import reference_answers
+from fairlap.workloads.registry import find
+from fairlap.workloads.rounding import rounded_to_bfloat16
+from fairlap.workloads.spec import Spec
+from fairlap.workloads.workload import Arrays, Workload
+
+SLOPES = "slopes"
+_CHANGED = 1  # added to the seed: inputs that a contestant has not seen while it was made
+
+
+@dataclass(frozen=True)
+class Materials:
+    """One piece of work, ready to be handed out."""
+
+    work: Work
+    spec: Spec
+    package: str
+    folder: Path
+
+    @property
+    def weights_file(self) -> Path:
+        return self.folder / "weights.safetensors"
+
+    def inputs_file(self, which: str) -> Path:
+        """``inputs`` are measured; ``changed`` ones unmask an answer that was kept from before."""
+        return self.folder / f"{which}.safetensors"
+
+    @cached_property
+    def weights(self) -> Arrays:
+        return safetensors.read(self.weights_file)
+
+    def workload(self, which: str) -> Workload:
+        arrays = dict(safetensors.read(self.inputs_file(which)))
+        labels = arrays.pop(LABELS, None)
+        work = self.work
+        return Workload(self.spec, self.package, work.batch, work.mode, work.precision, self.weights, arrays, labels)
+
+    @cached_property
+    def weights_hash(self) -> str:
+        """What a contestant must have loaded; in bfloat16, what is left of the weights after rounding."""
+        if self.work.precision == "fp32":
+            return hash_of(self.weights)
+        return hash_of({name: rounded_to_bfloat16(array) for name, array in self.weights.items()})
+
+    def reference(self, which: str) -> Arrays:
+        """The float64 answer, computed once for ever."""
+        file = self.folder / f"reference-{which}-{self.work.mode}-{_hash_of_sources(self.package)}.safetensors"
+        if not file.exists():
+            work = self.workload(which)
+            answers: dict[str, Any] = dict(reference_answers(work))
+            if work.mode == "grad":
+                answers[SLOPES] = np.asarray(slopes(work))
+            safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in answers.items()})
+        return safetensors.read(file)
+
+
+def materials_for(work: Work, data_seed: int, tell: Callable[[str], None] = lambda _: None) -> Materials:
+    """Draw weights and inputs, or find those drawn before."""
+    found = find(work.model)
+    spec = found.spec
+    if work.mode not in spec.modes:
+        raise WrongRequest(f"{work.model} has no mode {work.mode}; it has {', '.join(spec.modes)}")
+    if work.precision not in spec.precisions:
+        raise WrongRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
+    key = hashlib.sha256(f"{spec!r} {work.batch} {data_seed}".encode()).hexdigest()[:16]
+    materials = Materials(work, spec, found.package, _cache_folder() / f"{spec.name}-b{work.batch}-{key}")
+    materials.folder.mkdir(parents=True, exist_ok=True)
+    if not materials.weights_file.exists():
+        tell(f"{work.model}: writing weights and inputs (done once)")
+        safetensors.write(materials.weights_file, draw_weights(spec, data_seed))
+    for which, seed in (("inputs", data_seed), ("changed", data_seed + _CHANGED)):
+        if not materials.inputs_file(which).exists():
+            arrays: dict[str, npt.NDArray[Any]] = dict(draw_inputs(spec, work.batch, seed))
+            labels = draw_labels(spec, work.batch, data_seed)  # of the loss, which stays the same
+            safetensors.write(materials.inputs_file(which), arrays if labels is None else {**arrays, LABELS: labels})
+    return materials
+
+
+def _cache_folder() -> Path:
+    if chosen := os.environ.get("FAIRLAP_CACHE"):
+        return Path(chosen) / "work"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairlap" / "work"
+
+
+def _hash_of_sources(package: str) -> str:
+    """A changed reference must not be answered from the cache. Shared code beside the package counts too."""
+    module = import_module(package)
+    folder = Path(str(module.__file__)).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.parent.rglob("*.py") if package.startswith("bench_models.") else folder.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

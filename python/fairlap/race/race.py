@@ -1,0 +1,79 @@
+"""Running a plan: block after block, one process at a time, each lap kept as soon as it has ended."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from fairlap.race.contestants import Runner, runners_for
+from fairlap.race.lap_of_process import lap_of_process
+from fairlap.race.laps import Lap
+from fairlap.race.materials import Materials, materials_for
+from fairlap.race.plan import Block, Plan
+
+Progress = Callable[[int, int, Lap], None]
+
+
+class Race:
+    """One run of a plan. ``laps`` grows while it runs and holds whatever ended when it was interrupted."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        tell: Callable[[str], None] = lambda _: None,
+        progress: Progress = lambda _done, _of, _lap: None,
+    ) -> None:
+        self.plan = plan
+        self.laps: list[Lap] = []
+        self.interrupted = False
+        self._tell = tell
+        self._progress = progress
+        self._began_s = time.monotonic()
+        self._elapsed_s = 0.0
+        self._in_frameworks_s = 0.0
+
+    def run(self, after_block: Callable[[], object] = lambda: None) -> None:
+        """Make ready what every contestant is handed, then run block after block."""
+        with ExitStack() as stack:
+            try:
+                scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
+                works = [materials_for(work, self.plan.data_seed, self._tell) for work in self.plan.works]
+                runners = runners_for(self.plan, stack, self._tell)
+                self._began_s = time.monotonic()
+                for block in self.plan.blocks:
+                    self._run_block(block, works[block.work], runners, scratch)
+                    after_block()
+            except KeyboardInterrupt:
+                self.interrupted = True
+                raise
+            finally:
+                self._elapsed_s = time.monotonic() - self._began_s
+
+    def _run_block(self, block: Block, materials: Materials, runners: list[Runner], scratch: Path) -> None:
+        for position, place in enumerate(block.order):
+            runner = runners[place]
+            began_s = time.monotonic()
+            lap = Lap(
+                block=block.number,
+                position=position,
+                contestant=runner.name.text,
+                work=materials.work.label,
+                conditions=block.conditions,
+                hash_seed=block.hash_seed,
+                padding_bytes=block.padding_bytes,
+                cores=block.cores,
+                began_s=began_s - self._began_s,
+            )
+            lap_of_process(lap, block, self.plan, materials, runner, scratch)
+            lap.elapsed_s = time.monotonic() - began_s
+            self._in_frameworks_s += lap.in_framework_s
+            self.laps.append(lap)
+            self._progress(len(self.laps), self.plan.processes(), lap)
+
+    def shares(self) -> dict[str, float]:
+        """Where the wall time went: into the frameworks (import, build, warm-up, measured calls), and into fairlap."""
+        whole_s = self._elapsed_s or time.monotonic() - self._began_s
+        return {"whole": whole_s, "frameworks": self._in_frameworks_s, "fairlap": whole_s - self._in_frameworks_s}

@@ -1,0 +1,171 @@
+"""From laps to what they show: a row for every contestant under every condition, and the verdict between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlap import verdict
+from fairlap.race.laps import Lap
+from fairlap.race.plan import Conditions, Plan
+
+FAULTS = "page_faults"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contestant on one work under one kind of conditions."""
+
+    contestant: str
+    conditions: Conditions
+    laps: tuple[Lap, ...]
+    figure: verdict.ContestantFigure | None  # None when no process finished
+    causes: tuple[verdict.ModeCause, ...]
+
+    @property
+    def finished(self) -> tuple[Lap, ...]:
+        return tuple(lap for lap in self.laps if lap.finished)
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not ranked, or what went wrong in some of its processes; empty when nothing did."""
+        bad = [lap for lap in self.laps if not lap.finished]
+        if not bad:
+            return ""
+        outcome, count = Counter(lap.outcome for lap in bad).most_common(1)[0]
+        message = next(lap.message for lap in bad if lap.outcome == outcome)
+        often = "" if count == len(self.laps) else f" in {count} of {len(self.laps)} processes"
+        return f"{outcome.replace('_', ' ')}{often}: {message}"
+
+    @property
+    def ranked(self) -> bool:
+        """Doing other work once is enough not to be ranked; a crash is not a wrong answer."""
+        return bool(self.finished) and all(lap.outcome != "disqualified" for lap in self.laps)
+
+    @property
+    def median_ns(self) -> float:
+        return float(np.median([lap.headline_ns for lap in self.finished]))
+
+    @property
+    def range_ns(self) -> tuple[float, float]:
+        values = [lap.headline_ns for lap in self.finished]
+        return min(values), max(values)
+
+    def median_of(self, counter: str) -> float | None:
+        values = [lap.per_call[counter] for lap in self.finished if counter in lap.per_call]
+        return float(np.median(values)) if values else None
+
+    @property
+    def worst_relative_error(self) -> float | None:
+        errors = [error.relative for lap in self.laps for error in lap.errors]
+        return max(errors) if errors else None
+
+
+@dataclass(frozen=True)
+class Heat:
+    """All that one work showed under one kind of conditions."""
+
+    work: str
+    conditions: Conditions
+    rows: tuple[Row, ...]  # the fastest first, then those that are not ranked
+    table: verdict.BlockTable | None  # None when fewer than two could be compared in two blocks
+    comparisons: tuple[verdict.Comparison, ...]
+    standing: verdict.Standing | None
+    why_no_verdict: str
+
+
+@dataclass(frozen=True)
+class Results:
+    heats: tuple[Heat, ...]
+
+    def heat(self, work: str, conditions: Conditions) -> Heat | None:
+        return next((heat for heat in self.heats if (heat.work, heat.conditions) == (work, conditions)), None)
+
+    def order_differs(self, work: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """The ranked contestants in both orders, when controlling the conditions makes two of them swap places.
+
+        A swap counts when no process of the one overlaps with any of the other, under both conditions.
+        """
+        found, controlled = self.heat(work, "as-found"), self.heat(work, "controlled")
+        if found is None or controlled is None:
+            return None
+        ranges = [{row.contestant: row.range_ns for row in heat.rows if row.ranked} for heat in (found, controlled)]
+        both = [name for name in ranges[0] if name in ranges[1]]
+        if not any(
+            _below(ranges[0][a], ranges[0][b]) and _below(ranges[1][b], ranges[1][a]) for a in both for b in both
+        ):
+            return None
+        return tuple(both), tuple(name for name in ranges[1] if name in both)
+
+
+def _below(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one[1] < other[0]
+
+
+def results_of(plan: Plan, laps: Sequence[Lap]) -> Results:
+    """One family of comparisons for all works under the plan's first conditions; the others are shown beside."""
+    heats: list[Heat] = []
+    for conditions in ("controlled", "as-found"):
+        tables: list[verdict.BlockTable] = []
+        drafts = []
+        for work in plan.works:
+            here = [lap for lap in laps if lap.work == work.label and lap.conditions == conditions]
+            if not here:
+                continue
+            rows = _rows(plan, here, conditions)
+            table, why = _table(rows, work.label)
+            if table is not None:
+                tables.append(table)
+            drafts.append((work.label, rows, table, why))
+        comparisons = verdict.judge(tables) if tables else ()
+        for label, rows, table, why in drafts:
+            own = tuple(each for each in comparisons if each.workload == label)
+            standing = verdict.standing(table, own) if table is not None else None
+            heats.append(Heat(label, conditions, rows, table, own, standing, why))
+    return Results(tuple(heats))
+
+
+def _rows(plan: Plan, laps: Sequence[Lap], conditions: Conditions) -> tuple[Row, ...]:
+    rows = []
+    for name in plan.contestants:
+        own = tuple(lap for lap in laps if lap.contestant == name.text)
+        if own:
+            rows.append(_row(name.text, conditions, own))
+    return tuple(sorted(rows, key=lambda row: (not row.ranked, row.median_ns if row.finished else float("inf"))))
+
+
+def _row(contestant: str, conditions: Conditions, laps: tuple[Lap, ...]) -> Row:
+    finished = [lap for lap in laps if lap.finished]
+    if not finished:
+        return Row(contestant, conditions, laps, None, ())
+    figure = verdict.contestant_figure(np.log([lap.headline_ns for lap in finished]))
+    return Row(contestant, conditions, laps, figure, verdict.mode_causes(figure.modes, _covariates(finished)))
+
+
+def _covariates(laps: Sequence[Lap]) -> dict[str, Sequence[float] | Sequence[str]]:
+    """What may separate the modes. A count that some process lacks is left out."""
+    named = {"page faults per call": FAULTS, "migrations": "migrations"}
+    covariates: dict[str, Sequence[float] | Sequence[str]] = {
+        shown: [lap.per_call[key] for lap in laps]
+        for shown, key in named.items()
+        if all(key in lap.per_call for lap in laps)
+    }
+    covariates["core"] = [",".join(map(str, lap.cores)) for lap in laps]
+    covariates["position in block"] = [float(lap.position) for lap in laps]
+    return covariates
+
+
+def _table(rows: Sequence[Row], label: str) -> tuple[verdict.BlockTable | None, str]:
+    """Only blocks in which every ranked contestant finished: a block with a hole would compare unequal noise."""
+    ranked = [row for row in rows if row.ranked]
+    if len(ranked) < 2:
+        return None, f"{len(ranked)} contestants can be ranked; a comparison needs two"
+    by_block = [{lap.block: lap.headline_ns for lap in row.finished} for row in ranked]
+    complete = sorted(set.intersection(*(set(blocks) for blocks in by_block)))
+    if len(complete) < 2:
+        return None, f"{len(complete)} blocks are complete; a verdict needs two, and six to claim a difference"
+    figures = {row.contestant: [blocks[n] for n in complete] for row, blocks in zip(ranked, by_block, strict=True)}
+    return verdict.block_table(figures, workload=label), ""

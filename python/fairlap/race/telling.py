@@ -1,0 +1,128 @@
+"""What a race says in the terminal: progress on standard error, the answer on standard output."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import click
+
+from fairlap import verdict
+from fairlap.engine import digits
+from fairlap.race.laps import Lap
+from fairlap.race.plan import Plan
+from fairlap.race.results import FAULTS, Heat, Results, Row, results_of
+from fairlap.verdict.mode_causes import REMEDIES
+
+_FAULTS_WORTH_TELLING = 1.0
+
+
+def run_and_tell(plan: Plan, json_file: Path | None) -> int:
+    """Run the plan; print what came of it also when it was interrupted. The exit status: 0 when somebody finished."""
+    from fairlap.race.race import Race
+    from fairlap.race.saving import save_results
+
+    race = Race(plan, tell=lambda line: click.echo(f"fairlap: {line}", err=True), progress=_progress)
+
+    def save() -> None:
+        if json_file is not None:
+            save_results(json_file, race)
+
+    try:
+        race.run(after_block=save)
+    except KeyboardInterrupt:
+        click.echo(f"fairlap: interrupted; {len(race.laps)} of {plan.processes()} processes are kept", err=True)
+    save()
+    results = results_of(plan, race.laps)
+    click.echo(text_of(plan, results))
+    if race.interrupted:
+        return 130
+    return 0 if any(lap.finished for lap in race.laps) else 1
+
+
+def _progress(done: int, of: int, lap: Lap) -> None:
+    figure = digits.duration(lap.headline_ns) if lap.finished else lap.outcome.replace("_", " ")
+    line = f"[{done}/{of}] block {lap.block} {lap.conditions} {lap.contestant} on {lap.work}: {figure}"
+    click.echo(line, err=True)
+    sys.stderr.flush()
+
+
+def text_of(plan: Plan, results: Results) -> str:
+    """The whole answer: for each work what matters most first."""
+    parts = []
+    for work in plan.works:
+        lines = _order_line(results, work.label)
+        heats = [heat for heat in results.heats if heat.work == work.label]
+        for heat in heats:
+            lines += _heat_lines(plan, heat)
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _order_line(results: Results, work: str) -> list[str]:
+    differs = results.order_differs(work)
+    if differs is None:
+        return []
+    found, controlled = (" < ".join(order) for order in differs)
+    return [
+        "The order depends on the conditions; the causes stand below.",
+        f"  as found:   {found}",
+        f"  controlled: {controlled}",
+    ]
+
+
+def _heat_lines(plan: Plan, heat: Heat) -> list[str]:
+    blocks = heat.table.blocks if heat.table is not None else 0
+    lines = [f"{heat.work} · {plan.device} ({plan.threads} threads) · {heat.conditions}, {blocks} complete blocks"]
+    best = next((row.median_ns for row in heat.rows if row.ranked), None)
+    width = max(len(row.contestant) for row in heat.rows)
+    places = {place.contestant: place.label for place in heat.standing.places} if heat.standing else {}
+    for row in heat.rows:
+        lines.append(f"  {places.get(row.contestant, '-'):>3} {row.contestant:<{width}}  {_row_text(row, best)}")
+        lines += [f"      {' ' * width} {told}" for told in _remarks(row)]
+    lines += [f"  {sentence}" for sentence in _sentences(heat)]
+    if heat.why_no_verdict:
+        lines.append(f"  no verdict: {heat.why_no_verdict}")
+    return lines
+
+
+def _sentences(heat: Heat) -> list[str]:
+    """The pairs a reader asks for: the first against each of the others. All pairs are in the JSON."""
+    if heat.standing is None:
+        return []
+    first = heat.standing.places[0].contestant
+    return [verdict.sentence(each) for each in heat.comparisons if first in (each.a, each.b)]
+
+
+def _row_text(row: Row, best_ns: float | None) -> str:
+    if row.figure is None:
+        return row.trouble
+    if row.figure.value is None:
+        listed = ", ".join(f"{digits.duration(m.value)} in {m.share:.0%} of processes" for m in row.figure.modes.modes)
+        text = f"two modes: {listed}" if len(row.figure.modes.modes) == 2 else f"modes: {listed}"
+    else:
+        text = _with_interval(row.figure)
+    times = f"  {row.median_ns / best_ns:.2f}x" if best_ns else ""
+    error = row.worst_relative_error
+    return f"{text}{times}" + (f"  error {error:.1e}" if error is not None else "")
+
+
+def _with_interval(figure: verdict.ContestantFigure) -> str:
+    value, low, high = figure.value or 0.0, figure.low or 0.0, figure.high or math.inf
+    if low == 0.0 or math.isinf(high):  # fewer than six processes carry no interval
+        return digits.duration(value)
+    return digits.interval(value, low, high)
+
+
+def _remarks(row: Row) -> list[str]:
+    remarks = []
+    if row.figure is not None and row.trouble:
+        remarks.append(f"! {row.trouble}")
+    faults = row.median_of(FAULTS)
+    if faults is not None and faults >= _FAULTS_WORTH_TELLING:
+        remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")
+    for cause in row.causes:
+        remedy = f"; {cause.remedy}" if cause.remedy else ""
+        remarks.append(f"! its modes go with {cause.covariate} ({', '.join(cause.typical)}){remedy}")
+    return remarks

@@ -1,0 +1,1 @@
+"""What the work is: models, their weights and inputs, and how an answer is told right from wrong."""

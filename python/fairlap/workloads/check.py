@@ -1,0 +1,55 @@
+"""Is an array right? Against the float64 reference, with words for every way of being wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.workloads.spec import Tolerance
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """How far an array lies from the reference. ``why`` is empty when it is right."""
+
+    name: str
+    cosine: float
+    worst_absolute: float
+    worst_relative: float  # of elements that are not tiny
+    relative_error: float  # norm of the difference over the norm of the reference
+    why: str = ""
+
+    @property
+    def right(self) -> bool:
+        return not self.why
+
+
+def output_errors(
+    name: str, got: npt.NDArray[Any], reference: npt.NDArray[np.float64], tolerance: Tolerance
+) -> OutputError:
+    """Right means: cosine high enough, and every element near enough absolutely or relatively."""
+    infinite = float("inf")
+    if got.shape != reference.shape:
+        shapes = f"its shape is {list(got.shape)}, not {list(reference.shape)}"
+        return OutputError(name, float("nan"), infinite, infinite, infinite, shapes)
+    if not np.isfinite(got).all():
+        bad = "NaN" if np.isnan(got).any() else "infinite"
+        share = f"{int((~np.isfinite(got)).sum()):,} of {got.size:,} elements are not finite ({bad})"
+        return OutputError(name, float("nan"), infinite, infinite, infinite, share)
+    values, expected = got.astype(np.float64).reshape(-1), reference.reshape(-1)
+    difference = np.abs(values - expected)
+    norm, norm_got = float(np.linalg.norm(expected)), float(np.linalg.norm(values))
+    cosine = float(values @ expected / (norm * norm_got)) if norm > 0 and norm_got > 0 else float(norm == norm_got)
+    near = (difference <= tolerance.absolute) | (difference <= tolerance.relative * np.abs(expected))
+    sizeable = np.abs(expected) > tolerance.absolute
+    worst_relative = float((difference[sizeable] / np.abs(expected[sizeable])).max(initial=0.0))
+    relative_error = float(np.linalg.norm(difference)) / norm if norm > 0 else float(np.linalg.norm(difference))
+    why = ""
+    if cosine < tolerance.cosine:
+        why = f"its cosine with the reference is {cosine:.4f}, below {tolerance.cosine}"
+    elif not near.all():
+        why = f"{int((~near).sum()):,} of {near.size:,} elements are off by more than allowed"
+    return OutputError(name, cosine, float(difference.max(initial=0.0)), worst_relative, relative_error, why)

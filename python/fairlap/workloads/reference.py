@@ -1,0 +1,36 @@
+"""The answer in float64, against which every contestant's is held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.workloads.losses import loss_of
+from fairlap.workloads.workload import Arrays, Workload
+
+Answers = dict[str, npt.NDArray[np.float64]]
+
+
+def reference_answers(work: Workload) -> Answers:
+    """The outputs; in mode "grad" the loss."""
+    weights, inputs = _in_float64(work.weights), _in_float64(work.inputs)
+    if work.mode == "grad":
+        return {"loss": np.asarray(loss_at(work, weights, inputs))}
+    return {name: np.asarray(value, dtype=np.float64) for name, value in _forward(work)(weights, inputs).items()}
+
+
+def loss_at(work: Workload, weights: Arrays, inputs: Arrays) -> float:
+    outputs = _forward(work)(weights, inputs)
+    return loss_of(work.spec.loss, outputs[work.spec.outputs[0].name], work.labels)
+
+
+def _forward(work: Workload) -> Callable[[Arrays, Arrays], dict[str, npt.NDArray[Any]]]:
+    forward: Callable[[Arrays, Arrays], dict[str, npt.NDArray[Any]]] = work.implementation_of_reference().forward
+    return forward
+
+
+def _in_float64(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    return {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in arrays.items()}

@@ -1,0 +1,148 @@
+"""A framework that runs every model by its reference, in float32. Its variants go wrong on purpose, one way each."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.workloads.rounding import rounded_to_bfloat16
+from fairlap.workloads.workload import Arrays, Workload
+
+VARIANTS = (
+    *("slow", "loud", "daemon"),  # these do the work all the same
+    *("other-threads", "other-precision", "other-weights", "cached", "swapped", "transposed", "silent-bf16"),
+    *("nan", "late-nan", "one-output-less", "unsupported", "raises", "raises-rudely", "exits"),
+    *("crash", "abort", "killed", "hang-prepare", "hang-call", "hang-measure", "memory", "rubbish", "closes"),
+)
+
+
+class Example(Framework):
+    name = "example"
+    packages = ("numpy",)
+    module = "numpy"
+    variants = ("", *VARIANTS)
+
+    def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        variant = wanted.variant
+        with phase("build"):
+            weights = {name: np.array(array) for name, array in work.weights.items()}
+        at_once: dict[str, Callable[[], Any]] = {
+            "unsupported": _unsupported,
+            "raises": _raise_a_key_error,
+            "raises-rudely": _rude,
+            "exits": lambda: sys.exit(7),
+            "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+            "abort": os.abort,
+            "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+            "hang-prepare": lambda: time.sleep(1000),
+            "memory": _eat_memory,
+            "rubbish": lambda: _to_pipes(b"this is no message\n"),
+            "closes": _close_pipes,
+            "daemon": lambda: subprocess.Popen(
+                [sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True
+            ),
+            "loud": lambda: (
+                print("printed " * 50_000),
+                os.write(1, b'{"say":"bye"}\n'),
+                print("on stderr", file=sys.stderr),
+            ),
+        }
+        at_once.get(variant, lambda: None)()
+        forward = partial(work.implementation_of_reference().forward, _spoiled(weights, variant))
+        return Contestant(
+            bind=lambda inputs: _call(forward, inputs, variant),
+            done=None,
+            outputs=lambda result: {name: np.array(value, np.float32) for name, value in result.items()},
+            weights=lambda: weights if variant != "other-weights" else {**weights, "extra": np.zeros(1, np.float32)},
+            in_force={
+                "threads": str(wanted.threads + (variant == "other-threads")),
+                "precision": "bf16" if variant == "other-precision" else work.precision,
+            },
+        )
+
+    def version(self) -> str:
+        return str(np.__version__)
+
+
+def _call(forward: Callable[[Arrays], Any], inputs: Arrays, variant: str) -> Callable[[], Any]:
+    calls = itertools.count(1)
+
+    def call() -> Any:
+        number = next(calls)
+        if variant == "hang-call" or (variant == "hang-measure" and number > 1):
+            time.sleep(1000)
+        if variant == "slow":
+            time.sleep(0.002)
+        answer = forward(inputs)
+        if variant == "cached":
+            answer = _KEPT.setdefault("answer", answer)
+        if variant == "nan" or (variant == "late-nan" and number > 1):
+            answer = {name: value * np.nan for name, value in answer.items()}
+        return {} if variant == "one-output-less" else answer
+
+    return call
+
+
+_KEPT: dict[str, Any] = {}
+
+
+def _spoiled(weights: dict[str, Any], variant: str) -> dict[str, Any]:
+    """The mistakes that people make: the model runs, and looks right."""
+    spoiled = dict(weights)
+    if variant == "swapped":
+        spoiled["norm.weight"], spoiled["norm.bias"] = weights["norm.bias"], weights["norm.weight"]
+    if variant == "transposed":
+        spoiled["second.weight"] = weights["second.weight"].T
+    if variant == "silent-bf16":
+        spoiled = {name: rounded_to_bfloat16(array) for name, array in weights.items()}
+    return spoiled
+
+
+def _raise_a_key_error() -> None:
+    raise KeyError("nothing")
+
+
+def _unsupported() -> None:
+    raise Unsupported("example does not do this")
+
+
+class Rude(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def _rude() -> None:
+    raise Rude
+
+
+def _eat_memory() -> None:
+    kept = []
+    while True:
+        kept.append(np.ones(10_000_000))
+
+
+def _pipes() -> list[int]:
+    """The worker's own ends, as a framework would reach them by accident."""
+    arguments = Path("/proc/self/cmdline").read_bytes().split(b"\0")
+    return [int(arguments[arguments.index(option) + 1]) for option in (b"--write", b"--read")]
+
+
+def _to_pipes(text: bytes) -> None:
+    os.write(_pipes()[0], text)
+    time.sleep(1000)
+
+
+def _close_pipes() -> None:
+    for end in _pipes():
+        os.close(end)
+    time.sleep(1000)

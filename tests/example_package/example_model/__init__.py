@@ -1,0 +1,1 @@
+"""One matrix product, brought by another package."""

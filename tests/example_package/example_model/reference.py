@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+
+
+def forward(weights: Arrays, inputs: Arrays) -> dict[str, Any]:
+    return {"product": inputs["row"] @ weights["matrix"].T}

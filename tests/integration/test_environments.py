@@ -1,0 +1,94 @@
+"""Environments of their own: made once, shared, never half there, and fairlap's own code inside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from fairlap.errors import WrongRequest
+from fairlap.race import environments as envs
+
+pytestmark = pytest.mark.sanitized
+
+
+def wheel(folder: Path, name: str, version: str) -> Path:
+    """The smallest package that pip installs."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{name}.py", f"VERSION = {version!r}\n")
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
+def said_by(python: Path, code: str) -> str:
+    run = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=60)
+    return (run.stdout or run.stderr).strip()
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_ENVS", str(tmp_path / "envs"))
+
+
+def test_an_environment_holds_what_was_asked_for_and_fairlap_and_nothing_of_ours(tmp_path: Path) -> None:
+    told: list[str] = []
+    with envs.environment_with((str(wheel(tmp_path, "tiny_framework", "1.5")),), told.append) as made:
+        assert said_by(made.python, "import tiny_framework; print(tiny_framework.VERSION)") == "1.5"
+        assert said_by(made.python, "import fairlap, bench_models, numpy, msgspec; print('all there')") == "all there"
+        assert "No module named 'pytest'" in said_by(made.python, "import pytest")
+        with pytest.raises(WrongRequest, match="is in use"):
+            envs.remove_environment(made.key)
+    assert len(told) == 1
+    assert [each.key for each in envs.environments()] == [made.key]
+    with envs.environment_with(made.requirements, told.append) as again:
+        assert again.key == made.key
+    assert len(told) == 1  # made once
+    (made.folder / "made-from.json").unlink()  # as a killed maker leaves it
+    assert envs.environments() == []
+    with envs.environment_with(made.requirements, told.append):
+        pass
+    assert len(told) == 2
+    envs.remove_environment(made.key)
+    assert envs.environments() == []
+    assert not made.folder.exists()
+
+
+def test_two_races_that_want_the_same_environment_make_it_once(tmp_path: Path) -> None:
+    requirement = str(wheel(tmp_path, "tiny_framework", "2.0"))
+    code = (
+        "from fairlap.race.environments import environment_with\n"
+        f"with environment_with(({requirement!r},), print) as made: print(made.key)"
+    )
+    racers = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [racer.communicate(timeout=110)[0].strip().splitlines() for racer in racers]
+    assert sorted(len(lines) for lines in told) == [1, 2]
+    assert told[0][-1] == told[1][-1]
+
+
+def test_a_failed_installation_gives_pips_reason_and_leaves_nothing_half_made(tmp_path: Path) -> None:
+    missing = str(tmp_path / "absent-1.0-py3-none-any.whl")
+    with (
+        pytest.raises(envs.InstallFailed, match=r"installing .*absent.* failed: .*absent") as caught,
+        envs.environment_with((missing,), lambda _: None),
+    ):
+        pass
+    assert "\n" not in str(caught.value)
+    assert envs.environments() == []
+    assert not list((tmp_path / "envs").glob("*/bin"))
+
+
+def test_the_key_tells_versions_apart() -> None:
+    assert envs.key_of(("torch==2.13.0",)) != envs.key_of(("torch==2.12.0",))
+    assert envs.key_of(("a", "b")) == envs.key_of(("b", "a"))
+
+
+@pytest.mark.parametrize("key", ["nothing-there", "../elsewhere", ""])
+def test_only_environments_can_be_removed(key: str) -> None:
+    with pytest.raises(WrongRequest, match="there is no environment"):
+        envs.remove_environment(key)

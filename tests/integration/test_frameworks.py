@@ -1,0 +1,185 @@
+"""The real frameworks: the same weights, the same answers, gradients that are slopes, and settings as asked."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from example_installed import install_example
+from fairlap.race.laps import Lap
+from fairlap.race.leftovers import marked
+from fairlap.race.naming import contestant_named, contestants_named
+from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.race import Race
+from fairlap.workloads.spec import Mode
+
+pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
+
+ALL = (
+    *("torch", "torch:compile", "jax", "tensorflow", "tensorflow:graph", "tensorflow:xla"),
+    *("onnxruntime", "openvino"),
+)
+DIFFERENTIATE = ALL[:6]
+THREADS = 1
+
+
+def here(name: str) -> bool:
+    return find_spec(contestant_named(name).framework) is not None
+
+
+def needs(name: str) -> None:
+    if not here(name):
+        pytest.skip(f"{name} is not installed here")
+
+
+@functools.cache
+def race(model: str, mode: Mode, contestants: tuple[str, ...]) -> dict[str, Lap]:
+    plan = draw_plan(
+        contestants_named(",".join(name for name in contestants if here(name))),
+        (Work(model, 2, mode),),
+        blocks=1,
+        conditions="as-found",
+        threads=THREADS,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.1),
+    )
+    running = Race(plan)
+    running.run()
+    return {lap.contestant: lap for lap in running.laps}
+
+
+@pytest.mark.parametrize("model", ["mlp", "convnet"])
+@pytest.mark.parametrize("name", ALL)
+def test_every_framework_gives_the_reference_s_answer_from_the_given_weights(name: str, model: str) -> None:
+    needs(name)
+    lap = race(model, "infer", ALL)[name]
+    assert lap.outcome == "finished", lap.message + lap.last_words
+    assert len(lap.errors) == 3
+    assert all(error.relative < 1e-5 for error in lap.errors)
+    assert lap.version.partition("+")[0] == version(contestant_named(name).framework).partition("+")[0]
+
+
+@pytest.mark.parametrize("name", DIFFERENTIATE)
+def test_every_framework_that_differentiates_gives_the_slopes_of_the_reference(name: str) -> None:
+    needs(name)
+    lap = race("mlp", "grad", ALL)[name]
+    assert lap.outcome == "finished", lap.message + lap.last_words
+    slopes = [error for error in lap.errors if error.what.startswith("gradient")]
+    assert len(slopes) == 9
+    assert all(error.relative < 1e-4 for error in slopes)
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
+def test_a_framework_that_does_not_differentiate_says_so(name: str) -> None:
+    needs(name)
+    assert race("mlp", "grad", ALL)[name].outcome == "unsupported"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_threads_in_force_are_read_back(name: str) -> None:
+    needs(name)
+    assert race("mlp", "infer", ALL)[name].in_force["threads"] == str(THREADS)
+
+
+def test_a_silent_bfloat16_is_caught_wherever_the_processor_has_it() -> None:
+    needs("openvino")
+    lap = race("convnet", "infer", ("openvino:precision_hint=bf16",))["openvino:precision_hint=bf16"]
+    if lap.in_force["precision"] == "fp32":  # this processor has no bfloat16, so the hint did nothing
+        assert lap.outcome == "finished"
+    else:
+        assert lap.outcome == "disqualified"
+
+
+def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
+    needs("jax")
+    needs("onnxruntime")
+    out = tmp_path / "out.json"
+    told = fairlap("compare", "mlp", "--on", "jax,onnxruntime", "--blocks", "2", "--seconds", "0.1", "--json", str(out))
+    assert told.returncode == 0, told.stderr
+    assert "no verdict" not in told.stdout
+    assert "inconclusive: 2 blocks cannot reach 5 %" in told.stdout
+    document = json.loads(out.read_text())
+    assert [lap["outcome"] for lap in document["laps"]] == ["finished"] * 8
+    assert {heat["conditions"] for heat in document["heats"]} == {"controlled", "as-found"}
+    assert document["plan"]["works"] == [{"model": "mlp", "batch": 1, "mode": "infer", "precision": "fp32"}]
+
+
+def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_example(tmp_path / "installed", monkeypatch)
+    plan, out = str(tmp_path / "plan.json"), tmp_path / "out.json"
+    told = fairlap(
+        "compare", "example_model", "--on", "example,example:slow", "--blocks", "2", "--save-plan", plan, "--dry-run"
+    )
+    assert told.returncode == 0, told.stderr
+    assert "8 processes in 4 blocks" in told.stdout
+    assert fairlap("compare", "--plan", plan, "--json", str(out)).returncode == 0
+    saved, replayed = json.loads(Path(plan).read_text()), json.loads(out.read_text())
+    assert replayed["plan"] == saved
+    ran = [(lap["block"], lap["contestant"], lap["hash_seed"]) for lap in replayed["laps"]]
+    assert ran == [
+        (block["number"], saved["contestants"][place]["text"], block["hash_seed"])
+        for block in saved["blocks"]
+        for place in block["order"]
+    ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are found through /proc")
+def test_ctrl_c_keeps_what_ended_and_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_example(tmp_path / "installed", monkeypatch)
+    out = tmp_path / "out.json"
+    arguments = ["compare", "example_model", "--on", "example,example:hang-call", "--seed", "1", "--json", str(out)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairlap", *arguments, "--conditions", "as-found", "--blocks", "40"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    mark = f"FAIRLAP_WORKER={process.pid}-"
+    wait_for(lambda: any(True for _ in marked(mark)))
+    time.sleep(3)  # the good one may or may not have ended by now; the hanging one never will
+    process.send_signal(signal.SIGINT)
+    stderr = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, stderr
+    assert "fairlap: interrupted; " in stderr
+    assert "Traceback" not in stderr
+    assert list(marked(mark)) == []
+    assert all(lap["outcome"] == "finished" for lap in json.loads(out.read_text())["laps"])
+
+
+def test_a_killed_race_leaves_no_worker_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if sys.platform != "linux":
+        pytest.skip("only Linux ends a process with its parent")
+    install_example(tmp_path / "installed", monkeypatch)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairlap", "compare", "example_model", "--on", "example:hang-call"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    mark = f"FAIRLAP_WORKER={process.pid}-"
+    wait_for(lambda: any(True for _ in marked(mark)))
+    process.kill()
+    process.wait()
+    wait_for(lambda: not list(marked(mark)))
+
+
+def fairlap(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fairlap", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
+
+
+def wait_for(happened: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,0 +1,113 @@
+"""A plan draws every block on its own, is the same for the same seed, and survives being saved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fairlap.errors import WrongRequest
+from fairlap.race.conditions import CONTROLLED_MEMORY, environment_of
+from fairlap.race.naming import contestants_named
+from fairlap.race.plan import Conditions, Plan, Work, draw_plan, load_plan, save_plan
+
+CORES = (0, 1, 2, 3)
+
+
+def drawn(blocks: int = 8, conditions: Conditions = "controlled", seed: int = 1, threads: int = 2) -> Plan:
+    return draw_plan(
+        contestants_named("torch,jax,tensorflow:xla"),
+        (Work("mlp", 1), Work("gemm", 4, "grad")),
+        blocks=blocks,
+        conditions=conditions,
+        threads=threads,
+        available_cores=CORES,
+        seed=seed,
+    )
+
+
+def test_every_block_runs_every_contestant_once() -> None:
+    for block in drawn().blocks:
+        assert sorted(block.order) == [0, 1, 2]
+
+
+def test_every_work_gets_as_many_controlled_blocks_as_asked_for_and_at_most_six_as_found() -> None:
+    counted = Counter((block.work, block.conditions) for block in drawn(blocks=8).blocks)
+    assert counted == {(0, "controlled"): 8, (1, "controlled"): 8, (0, "as-found"): 6, (1, "as-found"): 6}
+
+
+def test_as_found_runs_have_no_controlled_ones_beside() -> None:
+    assert {block.conditions for block in drawn(conditions="as-found").blocks} == {"as-found"}
+
+
+def test_the_same_seed_draws_the_same_plan_and_another_seed_another() -> None:
+    assert drawn(seed=5) == drawn(seed=5)
+    assert drawn(seed=5).blocks != drawn(seed=6).blocks
+
+
+def test_orders_hash_seeds_padding_and_cores_differ_between_blocks() -> None:
+    blocks = [block for block in drawn(blocks=40).blocks if block.conditions == "controlled"]
+    assert len({block.order for block in blocks}) == 6  # all orders of three
+    assert len({block.hash_seed for block in blocks}) == len(blocks)
+    assert len({block.padding_bytes for block in blocks}) > len(blocks) // 2
+    assert len({block.cores for block in blocks}) == 6  # all pairs of four cores
+    assert all(len(block.cores) == 2 for block in blocks)
+
+
+def test_as_found_processes_may_use_every_core() -> None:
+    assert {block.cores for block in drawn().blocks if block.conditions == "as-found"} == {CORES}
+
+
+def test_no_contestant_is_first_more_often_than_chance_allows() -> None:
+    blocks = drawn(blocks=300, conditions="as-found").blocks
+    first = Counter(block.order[0] for block in blocks)
+    assert all(140 <= first[contestant] <= 260 for contestant in range(3))  # 200 of 600 expected, five deviations
+
+
+def test_a_saved_plan_comes_back_equal(tmp_path: Path) -> None:
+    save_plan(drawn(), tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json") == drawn()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('"format": 1', '"format": 99'), "plan format 99"),
+        (('"threads": 2', '"threads": "two"'), r"Expected `int`, got `str` - at `\$.threads`"),
+        (('"work": 1', '"work": 7'), "does not run every contestant once"),
+        (("{", "rubbish"), "is not a plan"),
+    ],
+)
+def test_a_spoiled_plan_is_refused_by_the_place_that_is_wrong(
+    tmp_path: Path, change: tuple[str, str], words: str
+) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(drawn(), path)
+    path.write_text(path.read_text().replace(*change, 1))
+    with pytest.raises(WrongRequest, match=words):
+        load_plan(path)
+
+
+def test_a_plan_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(WrongRequest, match=r"nowhere\.json cannot be read: No such file"):
+        load_plan(tmp_path / "nowhere.json")
+
+
+@pytest.mark.parametrize(("blocks", "threads"), [(0, 1), (-1, 1), (1, 0), (1, 5)])
+def test_a_plan_that_cannot_be_run_is_refused(blocks: int, threads: int) -> None:
+    with pytest.raises(WrongRequest, match="must"):
+        drawn(blocks=blocks, threads=threads)
+
+
+def test_controlled_processes_have_the_memory_settings_and_as_found_ones_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in CONTROLLED_MEMORY:
+        monkeypatch.delenv(name, raising=False)
+    for block in drawn().blocks:
+        variables = environment_of(block, {"OMP_NUM_THREADS": "2"})
+        assert all((name in variables) == (block.conditions == "controlled") for name in CONTROLLED_MEMORY)
+        assert variables["PYTHONHASHSEED"] == str(block.hash_seed)
+        assert len(variables["FAIRLAP_PADDING"]) == block.padding_bytes
+        assert variables["OMP_NUM_THREADS"] == "2"
+        assert variables["ORT_DISABLE_TELEMETRY"] == "1"

@@ -1,0 +1,161 @@
+"""Whatever a contestant does, its row says it, the others stand, and nothing is left running."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from example_installed import install_example
+from fairlap.errors import WrongRequest
+from fairlap.race.laps import Lap
+from fairlap.race.leftovers import marked
+from fairlap.race.naming import contestants_named
+from fairlap.race.plan import Limits, Measuring, Work, draw_plan
+from fairlap.race.race import Race
+
+pytestmark = [
+    pytest.mark.sanitized,
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
+]
+
+QUICK = Limits(start_s=30, prepare_s=30, answer_s=30, measure_s=30)
+
+
+@pytest.fixture(autouse=True)
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_example(tmp_path / "installed", monkeypatch)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+
+
+def race(contestants: str, model: str = "mlp", limits: Limits = QUICK, blocks: int = 1) -> list[Lap]:
+    plan = draw_plan(
+        contestants_named(contestants),
+        (Work(model, 2),),
+        blocks=blocks,
+        conditions="as-found",
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.05),
+        limits=limits,
+    )
+    running = Race(plan)
+    running.run()
+    assert list(marked(f"FAIRLAP_WORKER={os.getpid()}-")) == []
+    return sorted(running.laps, key=lambda lap: lap.contestant)
+
+
+def lap_of(variant: str, model: str = "mlp", limits: Limits = QUICK) -> Lap:
+    """The lap of a bad contestant that raced beside a good one, which must have finished."""
+    good, bad = race(f"example,example:{variant}", model, limits)
+    assert good.outcome == "finished", good.message
+    return bad
+
+
+def test_a_contestant_that_does_its_work_has_everything_on_its_lap() -> None:
+    [lap] = race("example")
+    assert lap.outcome == "finished", lap.message
+    assert lap.headline_ns > 0
+    assert {"start", "import", "build", "first_call", "warm_up", "measured"} <= set(lap.phases_s)
+    assert {error.when for error in lap.errors} == {"before", "changed inputs", "after"}
+    assert all(0 < error.relative < 1e-5 for error in lap.errors)
+    assert lap.in_force["threads"] == "1"
+    assert lap.memory_bytes["peak_resident"] > 1_000_000
+    assert {"page_faults", "migrations", "voluntary_switches", "process_cpu_ns"} <= set(lap.per_call)
+    assert lap.time_to_first_s() == pytest.approx(
+        sum(lap.phases_s[name] for name in ("start", "import", "build", "bind", "first_call"))
+    )
+
+
+def test_a_model_from_another_package_is_raced() -> None:
+    [lap] = race("example", "example_model")
+    assert lap.outcome == "finished", lap.message
+
+
+def test_the_slower_of_two_is_measured_slower() -> None:
+    fast, slow = race("example,example:slow")
+    assert slow.headline_ns > 2e6 > fast.headline_ns
+
+
+@pytest.mark.parametrize("variant", ["loud", "daemon"])
+def test_stray_prints_and_lingering_children_do_no_harm(variant: str) -> None:
+    assert lap_of(variant).outcome == "finished"
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        ("swapped", "logits differs from the float64 reference"),
+        ("transposed", "logits differs from the float64 reference"),
+        ("silent-bf16", "logits differs from the float64 reference"),
+        ("cached", "logits differs from the float64 reference (changed inputs"),
+        ("nan", "elements are not finite (NaN)"),
+        ("late-nan", "logits differs from the float64 reference (after"),
+        ("one-output-less", "its answer lacks logits"),
+        ("other-weights", "its weights are not those it was given"),
+        ("other-threads", "it runs on 2 threads, not on the 1 asked for"),
+        ("other-precision", "it computes in bf16, not in fp32"),
+    ],
+)
+def test_other_work_is_disqualified_with_the_figure(variant: str, words: str) -> None:
+    lap = lap_of(variant)
+    assert lap.outcome == "disqualified"
+    assert words in lap.message
+
+
+@pytest.mark.parametrize(
+    ("variant", "outcome", "words"),
+    [
+        ("unsupported", "unsupported", "example does not do this"),
+        ("raises", "failed", "in prepare: KeyError: 'nothing'"),
+        ("raises-rudely", "failed", "Rude (its text cannot be shown)"),
+        ("exits", "failed", "SystemExit: 7"),
+        ("crash", "crash", "killed by SIGSEGV during prepare"),
+        ("abort", "crash", "killed by SIGABRT during prepare"),
+        ("killed", "crash", "killed by SIGKILL during prepare"),
+        ("rubbish", "protocol", "'this is no message', which is no message"),
+        ("closes", "protocol", "closed its pipe and went on running"),
+    ],
+)
+def test_a_worker_that_is_lost_says_how(variant: str, outcome: str, words: str) -> None:
+    lap = lap_of(variant)
+    assert lap.outcome == outcome
+    assert words in lap.message
+
+
+@pytest.mark.parametrize(
+    ("variant", "limits", "words"),
+    [
+        ("hang-prepare", Limits(prepare_s=4), "prepare took longer than it may"),
+        ("hang-call", Limits(answer_s=4), "answer took longer than it may"),
+        ("hang-measure", Limits(measure_s=4), "measure took longer than it may"),
+    ],
+)
+def test_a_hanging_worker_is_stopped_and_its_lap_says_timeout(variant: str, limits: Limits, words: str) -> None:
+    lap = lap_of(variant, limits=limits)
+    assert lap.outcome == "timeout"
+    assert words in lap.message
+
+
+def test_a_worker_that_wants_more_memory_than_it_may_have_is_out_of_memory() -> None:
+    lap = lap_of("memory", limits=Limits(memory_bytes=2_000_000_000))
+    assert lap.outcome == "out_of_memory"
+    assert "in prepare: " in lap.message
+
+
+def test_a_variant_or_framework_that_is_not_there_is_refused_before_anything_runs() -> None:
+    with pytest.raises(WrongRequest, match="example has no variant 'fast'"):
+        race("example:fast")
+    with pytest.raises(WrongRequest, match="there is no framework 'exampel'; did you mean example"):
+        race("exampel")
+    with pytest.raises(WrongRequest, match="there is no model 'mpl'; did you mean mlp"):
+        race("example", "mpl")
+
+
+def test_a_program_that_cannot_be_run_is_a_row_with_its_reason() -> None:
+    good, bad = sorted(race("example,./nothing-here"), key=lambda lap: lap.outcome)
+    assert good.outcome == "finished"
+    assert bad.outcome == "not_installed"
+    assert "./nothing-here is not a program that can be run" in bad.message
