@@ -1,43 +1,109 @@
-"""The protocol is not Python's: a C++ program races against a Python worker."""
+"""A worker that is no Python program: compiled here, asked through the same class, right and timed."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import pytest
-from example_installed import install_example
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Measuring, Work, draw_plan
-from fairlap.race.race import Race
+from fairlap.race.protocol import Prepare, Which
+from fairlap.race.sessions import living_processes
+from fairlap.race.worker_lost import WorkerLost
+from fairlap.race.worker_process import WorkerProcess
+from fairlap.workloads import safetensors
+from fairlap.workloads.hashing import hash_of
+
+SOURCE = Path(__file__).parent / "cpp_worker" / "worker.cpp"
+COMPILER = shutil.which(os.environ.get("CXX", "c++"))
 
 pytestmark = [
     pytest.mark.sanitized,
-    pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler"),
+    pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler"),
 ]
 
 
-def test_a_cpp_worker_races_against_a_python_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    program = tmp_path / "cpp-worker"
-    source = Path(__file__).parent / "cpp_worker" / "worker.cpp"
-    subprocess.run(["c++", "-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror", source, "-o", program], check=True)
-    plan = draw_plan(
-        contestants_named(f"{program},example"),
-        (Work("example_model", 2),),
-        blocks=2,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        measuring=Measuring(seconds=0.1),
-    )
-    race = Race(plan)
-    race.run()
-    assert [lap.outcome for lap in race.laps] == ["finished"] * 4, [lap.message for lap in race.laps]
-    of_program = [lap for lap in race.laps if lap.contestant == str(program)]
-    assert all(lap.figures["wall_ns"].method == "std::chrono::steady_clock" for lap in of_program)
-    assert all(len(lap.errors) == 3 for lap in of_program)
-    assert "kept" in of_program[0].last_words
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("cpp_worker") / "worker"
+    assert COMPILER is not None
+    flags = ["-std=c++20", "-O3", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([COMPILER, *flags, "-o", built, SOURCE], check=True, timeout=110)
+    return built
+
+
+@pytest.fixture
+def weight() -> np.ndarray:
+    return np.random.default_rng(1).normal(size=(128, 256)).astype(np.float32)
+
+
+@pytest.fixture
+def request_for(tmp_path: Path, weight: np.ndarray) -> Prepare:
+    x = np.random.default_rng(2).normal(size=(16, 256)).astype(np.float32)
+    weights, inputs, changed = (tmp_path / f"{name}.safetensors" for name in ("weights", "inputs", "changed"))
+    safetensors.write(weights, {"linear.weight": weight, "beside": np.zeros(3, np.float32)})
+    safetensors.write(inputs, {"rows": x})
+    safetensors.write(changed, {"rows": x[::-1]})
+    names = {"input": "rows", "weight": "linear.weight", "output": "product"}
+    return Prepare("./worker", "any.model", 16, 1, str(weights), str(inputs), str(changed), options=names)
+
+
+def test_a_program_in_another_language_does_the_same_work(
+    program: Path, request_for: Prepare, weight: np.ndarray, tmp_path: Path
+) -> None:
+    answer = tmp_path / "answer.safetensors"
+    with WorkerProcess((str(program),), environment=dict(os.environ)) as worker:
+        assert worker.hello.language == "c++"
+        prepared = worker.prepare(request_for, within_s=20)
+        seconds = {}
+        both: tuple[Which, Which] = ("inputs", "changed")
+        for which in both:
+            seconds[which] = worker.answer(which, answer, within_s=20)
+            x = safetensors.read(Path(getattr(request_for, which)))["rows"].astype(np.float64)
+            np.testing.assert_allclose(safetensors.read(answer)["product"], x @ weight.T, rtol=1e-4, atol=1e-4)
+        laps = worker.measure(seconds=0.1, within_s=20)
+        few = worker.measure(samples=7, calls_per_sample=2, warmup=1, within_s=20)
+        bye = worker.quit()
+    assert prepared.weights_hash == hash_of({"linear.weight": weight})
+    assert prepared.in_force == {"threads": "1", "precision": "fp32"}
+    assert list(worker.phases_s) == ["interpreter", "build", "first_call"]
+    assert worker.phases_s["first_call"] == seconds["inputs"]
+    assert laps.told.quantities[0].count == len(laps.samples_ns["wall_ns"]) > 10
+    assert (laps.samples_ns["wall_ns"] > 0).all()
+    assert (few.told.calls_per_sample, len(few.samples_ns["wall_ns"])) == (2, 7)
+    assert bye.memory["peak"] > 0
+    if sys.platform == "linux":
+        assert living_processes(worker.hello.pid, worker.token) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"mode": "grad"}, "it does not differentiate"), ({"threads": 2}, "it has one thread")],
+)
+def test_what_it_cannot_do_is_unsupported(
+    program: Path, request_for: Prepare, change: dict[str, object], message: str
+) -> None:
+    with WorkerProcess((str(program),), environment={}) as worker, pytest.raises(WorkerLost, match=message) as how:
+        worker.prepare(msgspec.structs.replace(request_for, **change), within_s=20)
+    assert how.value.outcome == "unsupported"
+
+
+def test_a_file_that_is_not_there_is_a_failure_with_its_name(program: Path, request_for: Prepare) -> None:
+    with WorkerProcess((str(program),), environment={}) as worker, pytest.raises(WorkerLost) as how:
+        worker.prepare(msgspec.structs.replace(request_for, weights="/not/there"), within_s=20)
+    assert (how.value.outcome, how.value.message) == ("failed", "/not/there is not a safetensors file (in build)")
+
+
+def test_it_ends_when_its_parent_closes_the_pipe(program: Path) -> None:
+    read, write = os.pipe()
+    replies, its_write = os.pipe()
+    options = ["--read", str(read), "--write", str(its_write), "--parent", str(os.getpid())]
+    with subprocess.Popen([program, *options], pass_fds=(read, its_write)) as process:
+        for fd in (read, its_write, write):
+            os.close(fd)
+        assert process.wait(timeout=10) == 0
+    os.close(replies)

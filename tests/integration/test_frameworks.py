@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 from example_installed import install_example
 from fairlap.race.laps import Lap
-from fairlap.race.leftovers import marked
 from fairlap.race.naming import contestant_named, contestants_named
 from fairlap.race.plan import Measuring, Work, draw_plan
 from fairlap.race.race import Race
+from fairlap.race.sessions import TOKEN
 from fairlap.workloads.spec import Mode
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
@@ -64,7 +64,7 @@ def race(model: str, mode: Mode, contestants: tuple[str, ...]) -> dict[str, Lap]
 def test_every_framework_gives_the_reference_s_answer_from_the_given_weights(name: str, model: str) -> None:
     needs(name)
     lap = race(model, "infer", ALL)[name]
-    assert lap.outcome == "finished", lap.message + lap.last_words
+    assert lap.outcome == "finished", lap.message + lap.details
     assert len(lap.errors) == 3
     assert all(error.relative < 1e-5 for error in lap.errors)
     assert lap.version.partition("+")[0] == version(contestant_named(name).framework).partition("+")[0]
@@ -74,7 +74,7 @@ def test_every_framework_gives_the_reference_s_answer_from_the_given_weights(nam
 def test_every_framework_that_differentiates_gives_the_slopes_of_the_reference(name: str) -> None:
     needs(name)
     lap = race("mlp", "grad", ALL)[name]
-    assert lap.outcome == "finished", lap.message + lap.last_words
+    assert lap.outcome == "finished", lap.message + lap.details
     slopes = [error for error in lap.errors if error.what.startswith("gradient")]
     assert len(slopes) == 9
     assert all(error.relative < 1e-4 for error in slopes)
@@ -145,15 +145,14 @@ def test_ctrl_c_keeps_what_ended_and_leaves_no_process(tmp_path: Path, monkeypat
         stderr=subprocess.PIPE,
         text=True,
     )
-    mark = f"FAIRLAP_WORKER={process.pid}-"
-    wait_for(lambda: any(True for _ in marked(mark)))
+    wait_for(lambda: bool(workers_of(process.pid)))
     time.sleep(3)  # the good one may or may not have ended by now; the hanging one never will
     process.send_signal(signal.SIGINT)
     stderr = process.communicate(timeout=60)[1]
     assert process.returncode == 130, stderr
     assert "fairlap: interrupted; " in stderr
     assert "Traceback" not in stderr
-    assert list(marked(mark)) == []
+    assert workers_of(process.pid) == []
     assert all(lap["outcome"] == "finished" for lap in json.loads(out.read_text())["laps"])
 
 
@@ -166,11 +165,23 @@ def test_a_killed_race_leaves_no_worker_behind(tmp_path: Path, monkeypatch: pyte
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    mark = f"FAIRLAP_WORKER={process.pid}-"
-    wait_for(lambda: any(True for _ in marked(mark)))
+    wait_for(lambda: bool(workers_of(process.pid)))
     process.kill()
     process.wait()
-    wait_for(lambda: not list(marked(mark)))
+    wait_for(lambda: not workers_of(process.pid))
+
+
+def workers_of(race: int) -> list[int]:
+    """Processes that name this race as their parent on the command line, and whatever carries such a worker's token."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            asked = f"--parent\0{race}\0".encode() in (path / "cmdline").read_bytes()
+            if asked and TOKEN.encode() in (path / "environ").read_bytes():
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
 
 
 def fairlap(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -75,8 +75,7 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> Non
 
 
 def require_weights(materials: Materials, loaded_hash: str) -> None:
-    """A worker that cannot hash as we do leaves it empty; its answers still have to be right."""
-    if loaded_hash and loaded_hash != materials.weights_hash:
+    if loaded_hash != materials.weights_hash:
         raise OtherWork(
             f"its weights are not those it was given (hash {loaded_hash[:12]}, not {materials.weights_hash[:12]})"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,8 +14,7 @@ from fairlap.frameworks.registry import framework_named, is_importable, place_of
 from fairlap.race.environments import environment_with
 from fairlap.race.naming import ContestantName
 from fairlap.race.plan import Plan
-
-_WORKER = ("-P", "-m", "fairlap.race.worker")  # -P: the current folder must not shadow a framework
+from fairlap.race.worker_process import python_worker
 
 
 @dataclass(frozen=True)
@@ -53,15 +51,15 @@ def _runner(
         program = shutil.which(name.program)
         if program is None:
             return Runner(name, missing=f"{name.program} is not a program that can be run")
-        return Runner(name, (str(Path(program).resolve()),))
+        return Runner(name, (str(Path(program).resolve()),), adapter=name.program)
     wanted = framework.environment_for(Settings(plan.threads, name.variant, plan.device, dict(name.options)))
     if not name.version and is_importable(framework):
-        return Runner(name, (sys.executable, *_WORKER), wanted, adapter=place_of(name.framework))
+        return Runner(name, python_worker(), wanted, adapter=place_of(name.framework))
     try:
         made = stack.enter_context(environment_with(requirements_of(name, framework), tell))
     except FairlapError as error:
         return Runner(name, missing=str(error))
-    return Runner(name, (str(made.python), *_WORKER), wanted, adapter=place_of(name.framework))
+    return Runner(name, python_worker(made.python), wanted, adapter=place_of(name.framework))
 
 
 def requirements_of(name: ContestantName, framework: type[Framework]) -> tuple[str, ...]:

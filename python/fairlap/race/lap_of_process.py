@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,19 @@ from fairlap.race.contestants import Runner
 from fairlap.race.laps import Figure, Lap
 from fairlap.race.materials import Materials
 from fairlap.race.plan import Block, Plan
-from fairlap.race.worker_process import WorkerLost, WorkerProcess
+from fairlap.race.worker_lost import WorkerLost
+from fairlap.race.worker_process import MeasuredLaps, WorkerProcess
 from fairlap.workloads.safetensors import BadFile
+
+_PER_CALL = {
+    "process_minor_faults": "page_faults",
+    "process_major_faults": "major_faults",
+    "process_voluntary_switches": "voluntary_switches",
+    "process_involuntary_switches": "involuntary_switches",
+    "migrations": "migrations",
+    "thread_cpu_ns": "thread_cpu_ns",
+    "process_cpu_ns": "process_cpu_ns",
+}
 
 
 def lap_of_process(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runner, scratch: Path) -> None:
@@ -27,7 +37,7 @@ def lap_of_process(lap: Lap, block: Block, plan: Plan, materials: Materials, run
     try:
         _run(lap, block, plan, materials, runner, scratch)
     except WorkerLost as lost:
-        lap.outcome, lap.message = lost.outcome, str(lost)
+        lap.outcome, lap.message, lap.details = lost.outcome, lost.message, lost.details
     except (answers.OtherWork, BadFile) as wrong:
         lap.outcome, lap.message = "disqualified", str(wrong)
     except (FairlapError, verdict.BadInput) as error:
@@ -35,75 +45,85 @@ def lap_of_process(lap: Lap, block: Block, plan: Plan, materials: Materials, run
 
 
 def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runner, scratch: Path) -> None:
-    work, limits = materials.work, plan.limits
-    command = (*runner.command, "--cores", ",".join(map(str, block.cores)))
-    if limits.memory_bytes is not None:
-        command = (*command, "--memory", str(limits.memory_bytes))
-
-    def keep(phase: protocol.Phase) -> None:
-        lap.phases_s[phase.name] = lap.phases_s.get(phase.name, 0.0) + phase.seconds
-
-    began_s = time.monotonic()
-    with WorkerProcess(command, environment_of(block, runner.environment), on_phase=keep) as worker:
-        try:
-            worker.hello(limits.start_s)
-            lap.phases_s["start"] = time.monotonic() - began_s
-            prepared = worker.ask(_prepare(plan, materials, runner), protocol.Prepared, limits.prepare_s)
-            lap.version, lap.in_force = prepared.version, prepared.in_force
-            answers.require_settings(prepared.in_force, plan.threads, work.precision)
-            answers.require_weights(materials, prepared.weights_hash)
-            first = _answer(worker, lap, materials, "inputs", "before", scratch, limits.answer_s)
-            changed = _answer(worker, lap, materials, "changed", "changed inputs", scratch, limits.answer_s)
-            answers.require_changed(first, changed)
-            wish = protocol.Measure(plan.measuring.seconds, plan.measuring.samples)
-            laps, raw = worker.measure(wish, limits.measure_s)
-            _answer(worker, lap, materials, "inputs", "after", scratch, limits.answer_s)
-            lap.memory_bytes = worker.quit().memory_bytes
-        finally:
-            lap.last_words = worker.last_words()[-2000:]
-    lap.per_call, lap.warnings = laps.per_call, laps.warnings
-    lap.phases_s["warm_up"] = laps.warm_up_s
-    samples = np.frombuffer(raw, "<f8")
-    lap.phases_s["measured"] = float(samples.sum()) * laps.calls_per_sample / 1e9
-    lap.figures[laps.quantity] = _figure(samples[~np.isnan(samples)], laps, runner.name.text)
+    limits = plan.limits
+    with WorkerProcess(
+        runner.command,
+        environment=environment_of(block, runner.environment),
+        start_s=limits.start_s,
+        cores=block.cores,
+        memory_limit_bytes=limits.memory_bytes,
+    ) as worker:
+        lap.phases_s = worker.phases_s  # one and the same, so that a lost worker's phases are kept
+        prepared = worker.prepare(_request(plan, materials, runner), within_s=limits.prepare_s)
+        lap.version, lap.in_force = prepared.version, prepared.in_force
+        answers.require_settings(prepared.in_force, plan.threads, materials.work.precision)
+        answers.require_weights(materials, prepared.weights_hash)
+        first = _answer(worker, lap, materials, "inputs", "before", scratch, limits.answer_s)
+        changed = _answer(worker, lap, materials, "changed", "changed inputs", scratch, limits.answer_s)
+        answers.require_changed(first, changed)
+        wish = plan.measuring
+        measured = worker.measure(seconds=wish.seconds, samples=wish.samples, within_s=limits.measure_s)
+        _answer(worker, lap, materials, "inputs", "after", scratch, limits.answer_s)
+        lap.memory_bytes = worker.quit().memory
+    _keep(lap, measured)
 
 
-def _prepare(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
+def _request(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
     work = materials.work
+    inputs = str(materials.inputs_file("inputs"))
     return protocol.Prepare(
-        framework=runner.name.framework,
-        adapter=runner.adapter,
-        variant=runner.name.variant,
-        options=dict(runner.name.options),
-        model=work.model,
-        package=materials.package,
+        framework=runner.adapter,
+        workload=materials.package,
         batch=work.batch,
+        threads=plan.threads,
+        weights=str(materials.weights_file),
+        inputs=inputs,
+        changed=str(materials.inputs_file("changed")),
+        labels=inputs if materials.spec.loss == "cross_entropy" else None,
         mode=work.mode,
         precision=work.precision,
-        threads=plan.threads,
+        variant=runner.name.variant,
         device=plan.device,
-        weights_file=str(materials.weights_file),
-        inputs_file=str(materials.inputs_file("inputs")),
+        options=dict(runner.name.options),
     )
 
 
 def _answer(
-    worker: WorkerProcess, lap: Lap, materials: Materials, which: str, when: str, scratch: Path, limit_s: float
+    worker: WorkerProcess,
+    lap: Lap,
+    materials: Materials,
+    which: protocol.Which,
+    when: str,
+    scratch: Path,
+    limit_s: float,
 ) -> Path:
     """Ask for an answer, hold it against the reference, and keep the error also when it is right."""
     file = scratch / f"{when.replace(' ', '-')}.safetensors"
     file.unlink(missing_ok=True)
-    request = protocol.Answer(str(materials.inputs_file(which)), str(file))
-    answered = worker.ask(request, protocol.Answered, limit_s)
-    phase = "first_call" if "first_call" not in lap.phases_s else "checked_calls"
-    lap.phases_s[phase] = lap.phases_s.get(phase, 0.0) + answered.seconds
+    seconds = worker.answer(which, file, within_s=limit_s)
+    if lap.errors:
+        lap.phases_s["checked_calls"] = lap.phases_s.get("checked_calls", 0.0) + seconds
     errors = answers.answer_errors(materials, file, which, when)
     lap.errors += errors
     answers.require_right(errors, lap.in_force)
     return file
 
 
-def _figure(samples: np.ndarray, laps: protocol.Laps, whose: str) -> Figure:
+def _keep(lap: Lap, measured: MeasuredLaps) -> None:
+    told = measured.told
+    headline = measured.samples_ns[told.quantities[0].name]
+    calls = max(1, len(headline) * told.calls_per_sample)
+    lap.per_call = {name: told.counts[key] / calls for key, name in _PER_CALL.items() if key in told.counts}
+    lap.warnings = [notice.text for notice in told.warnings]
+    if told.warm_up is not None:
+        lap.phases_s["warm_up"] = told.warm_up.elapsed_s
+    lap.phases_s["measured"] = float(np.nansum(headline)) * told.calls_per_sample / 1e9
+    for quantity in told.quantities:
+        samples = measured.samples_ns[quantity.name]
+        lap.figures[quantity.name] = _figure(samples[~np.isnan(samples)], told, quantity, lap.contestant)
+
+
+def _figure(samples: np.ndarray, told: protocol.Laps, quantity: protocol.LapsOf, whose: str) -> Figure:
     steady = verdict.steady_state(samples, whose)
     p50, p90, p99 = (verdict.process_figure(samples, steady, quantile=q, whose=whose).value for q in (0.5, 0.9, 0.99))
     return Figure(
@@ -111,9 +131,9 @@ def _figure(samples: np.ndarray, laps: protocol.Laps, whose: str) -> Figure:
         p90_ns=p90,
         p99_ns=p99,
         samples=len(samples),
-        calls_per_sample=laps.calls_per_sample,
+        calls_per_sample=told.calls_per_sample,
         steady_from=steady.steady_from,
         course=steady.course.value,
-        method=laps.method,
-        resolution_ns=laps.resolution_ns,
+        method=quantity.method,
+        resolution_ns=quantity.resolution_ns,
     )

@@ -63,13 +63,13 @@ class Lap(msgspec.Struct):
     message: str = ""
     version: str = ""
     in_force: dict[str, str] = {}
-    phases_s: dict[str, float] = {}  # interpreter, import, build, compile, first_call, ...
+    phases_s: dict[str, float] = {}  # interpreter, numpy, fairlap, import, build, compile, bind, first_call, ...
     figures: dict[str, Figure] = {}  # by quantity; the first is the headline
     errors: list[AnswerError] = []
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
     warnings: list[str] = []
     memory_bytes: dict[str, int] = {}
-    last_words: str = ""  # the end of what its process printed
+    details: str = ""  # of a lost process: its traceback, or the end of what it printed
     hash_seed: int = 0
     padding_bytes: int = 0
     cores: tuple[int, ...] = ()
@@ -88,9 +88,10 @@ class Lap(msgspec.Struct):
         """From the start of the process to its first answer: nothing left out, compiling least of all."""
         if "first_call" not in self.phases_s:
             return None
-        return sum(seconds for phase, seconds in self.phases_s.items() if phase not in _AFTER_THE_FIRST)
+        others = ("fairlap", *_AFTER_THE_FIRST)
+        return sum(seconds for phase, seconds in self.phases_s.items() if phase not in others)
 
     @property
     def in_framework_s(self) -> float:
-        """Import, build, warm-up and measured calls; the start of the interpreter is fairlap's own share."""
-        return sum(seconds for phase, seconds in self.phases_s.items() if phase != "start")
+        """Import (NumPy's too, which all of them load), build, warm-up and calls."""
+        return sum(seconds for phase, seconds in self.phases_s.items() if phase not in ("interpreter", "fairlap"))

@@ -1,7 +1,7 @@
-"""What parent and worker say to each other. docs/worker-protocol.md tells it for writers in other languages.
+"""What parent and worker say to each other. docs/worker-protocol.md says it for people and other languages.
 
-One JSON object per line, on two pipes that are neither standard input nor output. A message whose ``bytes`` is
-above zero is followed by that many raw bytes.
+One JSON object on a line for each message; its "type" names it. A message with "bytes" above zero is followed by
+that many raw bytes: float64, little-endian. Unknown fields are skipped, so that fields can be added.
 """
 
 from __future__ import annotations
@@ -10,110 +10,173 @@ from typing import Literal
 
 import msgspec
 
-PROTOCOL_VERSION = 1
+from fairlap.workloads.spec import Mode, Precision
+
+VERSION = 1
+LONGEST_LINE_BYTES = 64 * 2**20
+MOST_RAW_BYTES = 8 * 10**9
+BYTES_OF_A_SAMPLE = 8
+
+Which = Literal["inputs", "changed"]
+FailureKind = Literal["unsupported", "exception", "out_of_memory"]
 
 
-class Message(msgspec.Struct, tag_field="say", forbid_unknown_fields=False):
-    """The base of all messages; ``say`` tells which one it is."""
+class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
+    """Anything that goes through the pipes."""
 
 
-class Hello(Message, tag="hello"):
-    """Worker, first of all."""
+class Prepare(Message, frozen=True):
+    """Load one model into one framework. Files are safetensors."""
+
+    framework: str  # a name, or "module:Class"
+    workload: str  # the package that holds the model, such as "bench_models.mlp"
+    batch: int
+    threads: int
+    weights: str
+    inputs: str
+    changed: str  # inputs of the same shapes with other values
+    labels: str | None = None  # a file with a tensor "labels"
+    mode: Mode = "infer"
+    precision: Precision = "fp32"
+    variant: str = ""
+    device: str = "cpu"
+    options: dict[str, str] = {}
+
+
+class Answer(Message, frozen=True):
+    """Run one call on these inputs and write what it gives to a safetensors file."""
+
+    which: Which
+    path: str
+
+
+class Measure(Message, frozen=True):
+    """Time calls on the inputs. What is null is the worker's choice."""
+
+    seconds: float | None = None
+    samples: int | None = None
+    warmup: int | None = None
+    calls_per_sample: int | None = None
+
+
+class Quit(Message, frozen=True):
+    """Say what memory was used, and end."""
+
+
+Request = Prepare | Answer | Measure | Quit
+
+
+class Hello(Message, frozen=True):
+    """The first word."""
 
     protocol: int
     language: str
     pid: int
 
 
-class Prepare(Message, tag="prepare"):
-    """Parent: load this model and be ready to run it. Files are safetensors; labels lie among the inputs."""
+class Begin(Message, frozen=True):
+    """A phase begins; should the worker be lost, the parent can name it."""
 
-    framework: str
-    adapter: str  # where Python finds it, as module:Class
-    variant: str
-    options: dict[str, str]
-    model: str
-    package: str  # where Python finds the model
-    batch: int
-    mode: str
-    precision: str
-    threads: int
-    device: str
-    weights_file: str
-    inputs_file: str
+    phase: str
 
 
-class Phase(Message, tag="phase"):
-    """Worker, whenever a part of its preparation has ended."""
+class Phase(Message, frozen=True):
+    """A phase has ended."""
 
     name: str
     seconds: float
 
 
-class Prepared(Message, tag="prepared"):
-    """Worker: the answer to ``prepare``."""
-
+class Prepared(Message, frozen=True):
     version: str
-    in_force: dict[str, str]
-    weights_hash: str  # of what the framework holds; empty when it cannot tell
+    in_force: dict[str, str]  # settings read back, not those asked for
+    weights_hash: str  # of what was loaded, see docs/worker-protocol.md
 
 
-class Answer(Message, tag="answer"):
-    """Parent: run once on these inputs and write the answer there, as safetensors."""
-
-    inputs_file: str
-    write_to: str
-
-
-class Answered(Message, tag="answered"):
-    """Worker: how long the call and its completion took."""
-
+class Answered(Message, frozen=True):
     seconds: float
 
 
-class Measure(Message, tag="measure"):
-    """Parent: time calls on the inputs that were given with ``prepare``."""
+class LapsOf(msgspec.Struct, frozen=True):
+    """One quantity of a measurement."""
 
-    seconds: float
-    samples: int | None = None
-
-
-class Laps(Message, tag="laps"):
-    """Worker: the answer to ``measure``; float64 nanoseconds per call follow, little-endian, in order of time."""
-
-    quantity: str  # wall_ns on a CPU; device_span_ns, ... on a device
+    name: str  # wall_ns, host_issue_ns, device_span_ns, kernel_sum_ns
+    count: int
     method: str
     resolution_ns: float
+    floor: dict[str, float | None] = {}
+    unit: Literal["ns"] = "ns"
+
+
+class WarmUp(msgspec.Struct, frozen=True):
+    kind: str
+    settled: bool
+    calls: int
+    elapsed_s: float
+    first_call_ns: float | None = None
+
+
+class Notice(msgspec.Struct, frozen=True):
+    code: str
+    text: str
+
+
+class Laps(Message, frozen=True):
+    """The samples follow raw: all of the first quantity in order of time, then all of the second, and so on."""
+
+    quantities: list[LapsOf]  # the first one is the headline
     calls_per_sample: int
+    stopped_by: str
+    elapsed_s: float
     bytes: int
-    stopped_by: str = ""
-    warm_up: str = ""
-    warm_up_s: float = 0.0
-    per_call: dict[str, float] = {}
-    warnings: list[str] = []
+    warm_up: WarmUp | None = None
+    counts: dict[str, int] = {}  # over the whole measurement: faults, switches, migrations, CPU time
+    groups: dict[str, list[int]] = {}  # the same for each group of neighbouring samples, column by column
+    warnings: list[Notice] = []
 
 
-class Quit(Message, tag="quit"):
-    """Parent: say goodbye and end."""
+class Bye(Message, frozen=True):
+    memory: dict[str, int] = {}  # bytes
 
 
-class Bye(Message, tag="bye"):
-    """Worker, last of all."""
-
-    memory_bytes: dict[str, int] = {}
-
-
-class Failed(Message, tag="failed"):
-    """Worker, instead of any answer. After it the worker ends."""
+class Failed(Message, frozen=True):
+    """The last word of a worker that cannot go on."""
 
     phase: str
-    kind: Literal["unsupported", "exception", "out_of_memory"]
+    kind: FailureKind
     message: str
     traceback: str = ""
 
 
-FromParent = Prepare | Answer | Measure | Quit
-FromWorker = Hello | Phase | Prepared | Answered | Laps | Bye | Failed
+Reply = Hello | Begin | Phase | Prepared | Answered | Laps | Bye | Failed
 
-encode = msgspec.json.Encoder().encode
-"""A message as bytes; the caller adds the end of the line."""
+_encoder = msgspec.json.Encoder()
+_requests = msgspec.json.Decoder(Request)
+_replies = msgspec.json.Decoder(Reply)
+
+
+def line_of(message: Request | Reply) -> bytes:
+    return _encoder.encode(message) + b"\n"
+
+
+def request_in(line: bytes) -> Request:
+    request: Request = _requests.decode(line)
+    return request
+
+
+def reply_in(line: bytes) -> Reply:
+    """Raises msgspec.MsgspecError for anything that is not a reply, with numbers that contradict each other as well."""
+    reply: Reply = _replies.decode(line)
+    if isinstance(reply, Laps):
+        told = BYTES_OF_A_SAMPLE * sum(quantity.count for quantity in reply.quantities)
+        if not reply.quantities or min(quantity.count for quantity in reply.quantities) < 0:
+            raise msgspec.ValidationError("laps of no quantity, or of less than no samples")
+        if reply.bytes != told or told > MOST_RAW_BYTES:
+            raise msgspec.ValidationError(f"laps of {reply.bytes} bytes, where the counts make {told}")
+        if reply.calls_per_sample < 1:
+            raise msgspec.ValidationError(f"{reply.calls_per_sample} calls in a sample")
+    return reply
+
+
+def raw_bytes_after(reply: Reply) -> int:
+    return reply.bytes if isinstance(reply, Laps) else 0

@@ -1,227 +1,194 @@
-"""The parent's side of a worker: start it, ask, wait no longer than allowed, and leave nothing running."""
+"""The parent's side of one worker: started, asked under a time limit, and ended with all that it started.
+
+Every method either gives the answer or raises ``WorkerLost``, and then nothing of the worker is left.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import selectors
-import signal
+import secrets
 import subprocess
+import sys
 import time
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from types import TracebackType
+from typing import NoReturn, TypeVar
 
-import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from fairlap.errors import FairlapError, shortened
 from fairlap.race import protocol
-from fairlap.race.laps import Outcome
-from fairlap.race.leftovers import end_all_marked
+from fairlap.race.protocol import Begin, Failed, Laps, Phase, Reply, Request, Which
+from fairlap.race.sessions import TOKEN, kill_session
+from fairlap.race.starting import limit_memory, started
+from fairlap.race.wire import PipeClosed, Rubbish
+from fairlap.race.worker_lost import LossOutcome, WorkerLost, ended, oom_kills, told_failure
 
-_MARK = "FAIRLAP_WORKER"
-_LAST_WORDS = 65_536
-_GOODBYE_S = 10.0
-_LONGEST_LINE = 16_000_000
+INTERPRETER = "interpreter"
+"""From the start of the process to its first word, as the parent sees it."""
 
-Answer = TypeVar("Answer", bound=protocol.Message)
+_END_AFTER_LAST_WORD_S = 2.0
+
+Answer = TypeVar("Answer", bound=Reply)
 
 
-class WorkerLost(FairlapError):
-    """The worker gave no answer, and is gone. ``outcome`` says how in one word, the message in a line."""
+@dataclass(frozen=True)
+class MeasuredLaps:
+    told: Laps
+    samples_ns: dict[str, npt.NDArray[np.float64]]  # by quantity, the headline first
 
-    def __init__(self, outcome: Outcome, message: str) -> None:
-        super().__init__(message)
-        self.outcome: Outcome = outcome
+
+def python_worker(python: str | Path = sys.executable) -> tuple[str, ...]:
+    """The command of fairlap's own worker. The folder it happens to run in is not searched for modules."""
+    return (str(python), "-P", "-m", "fairlap.race.worker")
 
 
 class WorkerProcess:
-    """One worker. Use it with ``with``: however the block is left, no process of it is."""
+    """Use it in ``with``. It must be started from a thread that outlives it: the kernel ends it with that thread."""
 
     def __init__(
         self,
-        command: tuple[str, ...],
-        environment: Mapping[str, str],
+        command: Sequence[str],
         *,
-        on_phase: Callable[[protocol.Phase], None] = lambda _: None,
+        environment: Mapping[str, str],
+        start_s: float = 60.0,
+        cores: Collection[int] | None = None,
+        memory_limit_bytes: int | None = None,
+        prints_file: Path | None = None,
     ) -> None:
-        self._on_phase = on_phase
-        self._mark = f"{os.getpid()}-{uuid.uuid4().hex}"
-        self._buffer = bytearray()
-        self._told_on_stderr = bytearray()
-        self._out_of_memory_kills = out_of_memory_kills()
-        worker_reads, self._write = os.pipe()
-        self._read, worker_writes = os.pipe()
-        stderr_read, stderr_write = os.pipe()
-        self._stderr = stderr_read
-        ends = ["--read", str(worker_reads), "--write", str(worker_writes), "--parent", str(os.getpid())]
+        """``environment`` is given whole. ``prints_file`` gets the last 64 KiB that it printed, once it has ended."""
+        self.phases_s: dict[str, float] = {}
+        self.survivors: tuple[int, ...] = ()  # processes that even SIGKILL did not end
+        self._phase = INTERPRETER
+        self._prints_file = prints_file
+        self.token = secrets.token_hex(16)
+        self._oom_kills = oom_kills()
+        self._is_over = False
+        began_s = time.monotonic()
+        self._process, self._wire = started(command, {**environment, TOKEN: self.token}, cores)
         try:
-            self._process = subprocess.Popen(
-                [*command, *ends],
-                env={**environment, _MARK: self._mark},
-                stdin=subprocess.DEVNULL,
-                stdout=stderr_write,
-                stderr=stderr_write,
-                pass_fds=(worker_reads, worker_writes),
-                start_new_session=True,
-            )
-        except OSError as error:
-            for end in (self._read, self._write, self._stderr):
-                os.close(end)
-            raise WorkerLost("exit", f"{command[0]} cannot be started: {error.strerror}") from None
-        finally:
-            for end in (worker_reads, worker_writes, stderr_write):
-                os.close(end)
-        for end in (self._read, self._stderr):
-            os.set_blocking(end, False)
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._read, selectors.EVENT_READ)
-        self._selector.register(self._stderr, selectors.EVENT_READ)
+            if memory_limit_bytes is not None:
+                limit_memory(self._process.pid, memory_limit_bytes)
+            self.hello = self._awaited(protocol.Hello, began_s + start_s, start_s)
+            self.phases_s[INTERPRETER] = time.monotonic() - began_s
+            if self.hello.protocol != protocol.VERSION:
+                self._lose(
+                    "protocol",
+                    f"it speaks version {self.hello.protocol} of the protocol; this is version {protocol.VERSION}",
+                )
+        except BaseException:
+            self.end()
+            raise
+
+    def prepare(self, request: protocol.Prepare, *, within_s: float) -> protocol.Prepared:
+        return self._asked(request, protocol.Prepared, within_s)
+
+    def answer(self, which: Which, path: Path, *, within_s: float) -> float:
+        """Seconds that the one call took; what it gave is in the file then."""
+        return self._asked(protocol.Answer(which, str(path)), protocol.Answered, within_s).seconds
+
+    def measure(
+        self,
+        *,
+        within_s: float,
+        seconds: float | None = None,
+        samples: int | None = None,
+        warmup: int | None = None,
+        calls_per_sample: int | None = None,
+    ) -> MeasuredLaps:
+        wanted = protocol.Measure(seconds, samples, warmup, calls_per_sample)
+        told = self._asked(wanted, Laps, within_s)
+        values = np.frombuffer(self._raw, dtype="<f8")
+        samples_ns, first = {}, 0
+        for quantity in told.quantities:
+            samples_ns[quantity.name] = values[first : first + quantity.count]
+            first += quantity.count
+        return MeasuredLaps(told, samples_ns)
+
+    def quit(self, *, within_s: float = 30.0) -> protocol.Bye:
+        """Its last word. How it ends after that, by itself or not, changes nothing."""
+        bye = self._asked(protocol.Quit(), protocol.Bye, within_s)
+        self.end()
+        return bye
+
+    def end(self) -> None:
+        """Kill what is left of it and of all that it started; harmless when repeated."""
+        if self._is_over:
+            return
+        self.survivors = kill_session(self._process.pid, self.token)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=1.0)
+        self._is_over = True  # not before: a second Ctrl-C must not leave this half done for ever
+        self.printed = self._wire.last_prints()
+        self._wire.close()
+        if self._prints_file is not None:
+            self._prints_file.write_bytes(self.printed)
 
     def __enter__(self) -> WorkerProcess:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._end()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def last_words(self) -> str:
-        """The end of what it printed."""
-        return self._told_on_stderr.decode(errors="replace")
-
-    def hello(self, limit_s: float) -> protocol.Hello:
-        hello = self._answer(protocol.Hello, "its start", time.monotonic() + limit_s)
-        if hello.protocol != protocol.PROTOCOL_VERSION:
-            spoken = f"it speaks version {hello.protocol} of the worker protocol, not {protocol.PROTOCOL_VERSION}"
-            raise WorkerLost("protocol", spoken)
-        return hello
-
-    def ask(self, request: protocol.Message, answer: type[Answer], limit_s: float) -> Answer:
-        """Send one request and wait for its answer."""
-        deadline = time.monotonic() + limit_s
-        doing = type(request).__name__.lower()
-        self._send(request, doing)
-        return self._answer(answer, doing, deadline)
-
-    def measure(self, request: protocol.Measure, limit_s: float) -> tuple[protocol.Laps, bytes]:
-        deadline = time.monotonic() + limit_s
-        self._send(request, "measure")
-        laps = self._answer(protocol.Laps, "measure", deadline)
-        if laps.bytes < 0 or laps.bytes % 8:
-            raise WorkerLost("protocol", f"its samples are {laps.bytes} bytes long, which is not a number of float64")
-        while len(self._buffer) < laps.bytes:
-            self._more("measure", deadline)
-        raw = bytes(self._buffer[: laps.bytes])
-        del self._buffer[: laps.bytes]
-        return laps, raw
-
-    def quit(self) -> protocol.Bye:
-        """Ask it to end, and wait until it has."""
-        bye = self.ask(protocol.Quit(), protocol.Bye, _GOODBYE_S)
+    def _asked(self, request: Request, kind: type[Answer], within_s: float) -> Answer:
+        self._phase = type(request).__name__.lower()
+        deadline_s = time.monotonic() + within_s
         try:
-            self._process.wait(_GOODBYE_S)
-        except subprocess.TimeoutExpired:
-            raise WorkerLost("timeout", "it said goodbye and did not end") from None
-        return bye
+            self._wire.send(protocol.line_of(request), deadline_s)
+        except TimeoutError:
+            self._lose("timeout", f"it did not take the request to {self._phase} within {within_s:g} s")
+        except PipeClosed:
+            pass  # it may have said why before it went
+        except BaseException:
+            self.end()
+            raise
+        return self._awaited(kind, deadline_s, within_s)
 
-    def _send(self, request: protocol.Message, doing: str) -> None:
+    def _awaited(self, kind: type[Answer], deadline_s: float, within_s: float) -> Answer:
+        """The answer; phases are noted as they come by. Any other end of the wait, Ctrl-C too, ends the worker."""
+        asked = self._phase
         try:
-            os.write(self._write, protocol.encode(request) + b"\n")
-        except BrokenPipeError:
-            raise self._gone(doing) from None
+            while True:
+                reply, self._raw = self._wire.receive(deadline_s)
+                if isinstance(reply, kind):
+                    return reply
+                self._note(reply, asked)
+        except TimeoutError:
+            within = "" if self._phase == asked else f" ({asked})"
+            self._lose("timeout", f"it did not finish {self._phase}{within} within {within_s:g} s")
+        except Rubbish as rubbish:
+            self._lose("protocol", f"it sent what is no message in {self._phase}: {rubbish}")
+        except PipeClosed:
+            self._gone()
+        except BaseException:
+            self.end()
+            raise
 
-    def _answer(self, wanted: type[Answer], doing: str, deadline: float) -> Answer:
-        while True:
-            message = self._message(doing, deadline)
-            if isinstance(message, protocol.Phase):
-                self._on_phase(message)
-            elif isinstance(message, protocol.Failed):
-                outcome: Outcome = "failed" if message.kind == "exception" else message.kind
-                raise WorkerLost(outcome, f"in {message.phase}: {message.message}")
-            elif isinstance(message, wanted):
-                return message
-            else:
-                raise WorkerLost("protocol", f"it said {type(message).__name__.lower()!r} when asked for {doing}")
+    def _note(self, reply: Reply, asked: str) -> None:
+        match reply:
+            case Begin(phase):
+                self._phase = phase
+            case Phase(name, seconds):
+                self.phases_s[name] = self.phases_s.get(name, 0.0) + seconds
+                self._phase = asked
+            case Failed():
+                self.end()
+                raise told_failure(reply)
+            case _:
+                raise Rubbish(f"{type(reply).__name__.lower()}, which nobody asked for")
 
-    def _message(self, doing: str, deadline: float) -> protocol.Message:
-        while (end := self._buffer.find(b"\n")) < 0:
-            if len(self._buffer) > _LONGEST_LINE:
-                raise WorkerLost("protocol", f"during {doing} it sent a line without an end")
-            self._more(doing, deadline)
-        line = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
-        try:
-            message: protocol.Message = msgspec.json.decode(line, type=protocol.FromWorker)
-            return message
-        except msgspec.MsgspecError as error:
-            said = shortened(line.decode(errors="replace"), 80)
-            raise WorkerLost("protocol", f"during {doing} it sent {said!r}, which is no message: {error}") from None
+    def _gone(self) -> NoReturn:
+        """Told apart by how the process ended; when it has not, it closed the pipe and lives on."""
+        status = self._wire.status_within(_END_AFTER_LAST_WORD_S)
+        if status is None:
+            self._lose("protocol", f"it closed its pipe in {self._phase} and ran on")
+        self.end()
+        raise ended(status, self._phase, self.printed, self._oom_kills)
 
-    def _more(self, doing: str, deadline: float) -> None:
-        """Wait for more of an answer; what it prints meanwhile is kept."""
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            self._end()
-            raise WorkerLost("timeout", f"{doing} took longer than it may, and the process was ended")
-        for key, _ in self._selector.select(left_s):
-            chunk = os.read(key.fd, 1 << 20)
-            if key.fd == self._stderr:
-                self._told_on_stderr += chunk
-                del self._told_on_stderr[:-_LAST_WORDS]
-                if not chunk:
-                    self._selector.unregister(self._stderr)
-            elif chunk:
-                self._buffer += chunk
-            else:
-                raise self._gone(doing)
-
-    def _gone(self, doing: str) -> WorkerLost:
-        """It closed its pipe: how did it end?"""
-        try:
-            status = self._process.wait(_GOODBYE_S)
-        except subprocess.TimeoutExpired:
-            self._end()
-            return WorkerLost("protocol", f"during {doing} it closed its pipe and went on running; it was ended")
-        self._drain()
-        words = shortened(next(iter(reversed(self.last_words().strip().splitlines())), ""))
-        said = f"; it last printed: {words}" if words else ""
-        if status == -signal.SIGKILL and out_of_memory_kills() > self._out_of_memory_kills:
-            return WorkerLost("out_of_memory", f"the kernel killed it during {doing}: no memory was left{said}")
-        if status < 0:
-            return WorkerLost("crash", f"killed by {signal.Signals(-status).name} during {doing}{said}")
-        return WorkerLost("exit", f"it ended with status {status} during {doing}{said}")
-
-    def _drain(self) -> None:
-        try:
-            while chunk := os.read(self._stderr, 1 << 16):
-                self._told_on_stderr += chunk
-                del self._told_on_stderr[:-_LAST_WORDS]
-        except BlockingIOError:
-            return
-
-    def _end(self) -> None:
-        """Its whole session, and whatever left the session but carries its mark."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        end_all_marked(f"{_MARK}={self._mark}")
-        if self._selector.get_map() is not None:
-            self._drain()
-            self._selector.close()
-            for end in (self._read, self._write, self._stderr):
-                os.close(end)
-
-
-def out_of_memory_kills() -> int:
-    """How often this kernel has killed for want of memory; 0 where it does not tell."""
-    try:
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    except OSError:
-        pass
-    return 0
+    def _lose(self, outcome: LossOutcome, message: str) -> NoReturn:
+        self.end()
+        raise WorkerLost(outcome, message, phase=self._phase, details=self.printed.decode("utf-8", "replace"))

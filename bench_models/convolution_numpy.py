@@ -1,0 +1,56 @@
+"""Units in NumPy, for the references: plain sums of products, in the precision of what they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from fairlap.workloads.workload import Arrays
+
+from bench_models.convolution_units import EPSILON, Unit
+
+Array = npt.NDArray[Any]
+
+
+def apply_unit(weights: Arrays, unit: Unit, image: Array) -> Array:
+    kernel = weights[f"{unit.convolution}.weight"]
+    margin = ((0, 0), (0, 0), (unit.padding, unit.padding), (unit.padding, unit.padding))
+    padded = np.pad(image, margin) if unit.padding else image
+    convolve = _depthwise if unit.groups > 1 else _dense
+    return _normalise(weights, unit.normalisation, convolve(padded, kernel, unit))
+
+
+def _dense(padded: Array, kernel: Array, unit: Unit) -> Array:
+    """One matrix product per image: kernels as rows, the pixels under each position as columns."""
+    side = unit.image_after
+    shifts = [_shifted(padded, row, column, unit) for row, column in _positions(unit)]
+    columns = np.stack(shifts, axis=2) if len(shifts) > 1 else shifts[0]
+    columns = columns.reshape(len(padded), -1, side * side)
+    convolved: Array = kernel.reshape(unit.outward, -1) @ columns
+    return convolved.reshape(-1, unit.outward, side, side)
+
+
+def _depthwise(padded: Array, kernel: Array, unit: Unit) -> Array:
+    shape = (len(padded), unit.outward, unit.image_after, unit.image_after)
+    total = np.zeros(shape, dtype=padded.dtype)
+    for row, column in _positions(unit):
+        total += _shifted(padded, row, column, unit) * kernel[:, 0, row, column, None, None]
+    return total
+
+
+def _positions(unit: Unit) -> list[tuple[int, int]]:
+    return [(row, column) for row in range(unit.kernel) for column in range(unit.kernel)]
+
+
+def _shifted(padded: Array, row: int, column: int, unit: Unit) -> Array:
+    """The pixels that one element of the kernel meets."""
+    reach = unit.stride * (unit.image_after - 1) + 1
+    return padded[:, :, row : row + reach : unit.stride, column : column + reach : unit.stride]
+
+
+def _normalise(weights: Arrays, name: str, image: Array) -> Array:
+    mean, variance, scale, shift = (
+        weights[f"{name}.{part}"][:, None, None] for part in ("running_mean", "running_var", "weight", "bias")
+    )
+    return (image - mean) / np.sqrt(variance + EPSILON) * scale + shift

@@ -1,0 +1,54 @@
+"""Units in TensorFlow. Images are NHWC, kernels HWIO and depthwise kernels (height, width, channels, 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from fairlap.workloads.workload import Arrays
+
+from bench_models.convolution_units import EPSILON, STATISTICS, Unit
+
+
+def variables(weights: Arrays, dtype: Any) -> dict[str, Any]:
+    return {
+        name: tf.Variable(
+            tf.cast(np.ascontiguousarray(array.transpose(_AXES_IN[_kind(array)])), dtype),
+            trainable=not name.endswith(STATISTICS),
+        )
+        for name, array in weights.items()
+    }
+
+
+def to_spec_layout(array: Any) -> Any:
+    kind = "depthwise" if array.ndim == 4 and array.shape[3] == 1 else str(array.ndim)
+    return array.transpose(_AXES_OUT[kind])
+
+
+def apply_unit(weights: dict[str, Any], unit: Unit, image: Any) -> Any:
+    kernel = weights[f"{unit.convolution}.weight"]
+    # TensorFlow's own "SAME" pads a stride of two on one side only.
+    edge = [unit.padding, unit.padding]
+    padding = [[0, 0], edge, edge, [0, 0]]
+    strides = [1, unit.stride, unit.stride, 1]
+    if unit.groups > 1:
+        convolved = tf.nn.depthwise_conv2d(image, kernel, strides, padding)
+    else:
+        convolved = tf.nn.conv2d(image, kernel, strides, padding if unit.padding else "VALID")
+    scale, shift, mean, variance = (
+        tf.cast(weights[f"{unit.normalisation}.{part}"], tf.float32)  # the fused operation wants float32 here
+        for part in ("weight", "bias", *STATISTICS)
+    )
+    normalised, _, _ = tf.compat.v1.nn.fused_batch_norm(
+        convolved, scale, shift, mean, variance, epsilon=EPSILON, is_training=False
+    )
+    return normalised
+
+
+def _kind(array: Any) -> str:
+    return "depthwise" if array.ndim == 4 and array.shape[1] == 1 else str(array.ndim)
+
+
+_AXES_IN = {"depthwise": (2, 3, 0, 1), "4": (2, 3, 1, 0), "2": (1, 0), "1": (0,)}
+_AXES_OUT = {"depthwise": (2, 3, 0, 1), "4": (3, 2, 0, 1), "2": (1, 0), "1": (0,)}

@@ -1,0 +1,1 @@
+"""MobileNetV2: inverted residual blocks around depthwise convolutions, with a linear bottleneck between them."""

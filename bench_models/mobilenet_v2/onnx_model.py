@@ -1,0 +1,27 @@
+"""MobileNetV2 as an ONNX graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+
+from bench_models.convolution_onnx import ImageGraph
+from bench_models.convolution_units import Unit
+from bench_models.mobilenet_v2.spec import BLOCKS, LAST, SPEC, STEM
+
+
+def build(weights: Arrays, batch: int) -> Any:
+    graph = ImageGraph()
+    zero, six = graph.constant(0.0), graph.constant(6.0)
+
+    def with_relu6(unit: Unit, image: str) -> str:
+        return graph.add("Clip", graph.unit(unit, image), zero, six)
+
+    hidden = with_relu6(STEM, "image")
+    for block in BLOCKS:
+        expanded = with_relu6(block.expand, hidden) if block.expand else hidden
+        projected = graph.unit(block.project, with_relu6(block.depthwise, expanded))
+        hidden = graph.add("Add", projected, hidden) if block.residual else projected
+    graph.classify(with_relu6(LAST, hidden), "classifier.1", "logits")
+    return graph.model(SPEC, weights, batch)

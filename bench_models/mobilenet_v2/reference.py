@@ -1,0 +1,33 @@
+"""MobileNetV2 in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from fairlap.workloads.workload import Arrays
+
+from bench_models.convolution_numpy import apply_unit
+from bench_models.mobilenet_v2.spec import BLOCKS, LAST, STEM, Block
+
+Array = npt.NDArray[Any]
+
+
+def forward(weights: Arrays, inputs: Arrays) -> dict[str, Array]:
+    hidden = _relu6(apply_unit(weights, STEM, inputs["image"]))
+    for block in BLOCKS:
+        hidden = _apply_block(weights, block, hidden)
+    features = _relu6(apply_unit(weights, LAST, hidden)).mean(axis=(2, 3))
+    return {"logits": features @ weights["classifier.1.weight"].T + weights["classifier.1.bias"]}
+
+
+def _apply_block(weights: Arrays, block: Block, image: Array) -> Array:
+    hidden = _relu6(apply_unit(weights, block.expand, image)) if block.expand else image
+    hidden = _relu6(apply_unit(weights, block.depthwise, hidden))
+    hidden = apply_unit(weights, block.project, hidden)
+    return hidden + image if block.residual else hidden
+
+
+def _relu6(image: Array) -> Array:
+    return np.clip(image, 0.0, 6.0)

@@ -1,0 +1,41 @@
+"""MobileNetV2 as a TensorFlow module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from fairlap.workloads.workload import Arrays
+
+from bench_models.convolution_tensorflow import apply_unit, to_spec_layout, variables
+from bench_models.mobilenet_v2.spec import BLOCKS, LAST, STEM, Block
+
+
+class MobileNetV2(tf.Module):
+    def __init__(self, weights: Arrays, dtype: Any) -> None:
+        super().__init__()
+        self.variables_by_name = variables(weights, dtype)
+
+    def __call__(self, inputs: dict[str, Any]) -> tuple[Any]:
+        weights = self.variables_by_name
+        hidden = tf.transpose(inputs["image"], (0, 2, 3, 1))
+        hidden = tf.nn.relu6(apply_unit(weights, STEM, hidden))
+        for block in BLOCKS:
+            hidden = self._apply_block(block, hidden)
+        features = tf.reduce_mean(tf.nn.relu6(apply_unit(weights, LAST, hidden)), axis=(1, 2))
+        return (tf.nn.bias_add(features @ weights["classifier.1.weight"], weights["classifier.1.bias"]),)
+
+    def _apply_block(self, block: Block, image: Any) -> Any:
+        weights = self.variables_by_name
+        hidden = tf.nn.relu6(apply_unit(weights, block.expand, image)) if block.expand else image
+        hidden = tf.nn.relu6(apply_unit(weights, block.depthwise, hidden))
+        hidden = apply_unit(weights, block.project, hidden)
+        return hidden + image if block.residual else hidden
+
+
+def build(weights: Arrays, dtype: Any) -> MobileNetV2:
+    return MobileNetV2(weights, dtype)
+
+
+def canonical(name: str, array: Any) -> Any:
+    return to_spec_layout(array)

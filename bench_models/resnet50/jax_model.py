@@ -1,0 +1,37 @@
+"""ResNet-50 as a pure function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from fairlap.workloads.workload import Arrays
+from jax import lax, nn
+
+from bench_models.convolution_jax import apply_unit, to_jax_layout, to_spec_layout
+from bench_models.resnet50.spec import BLOCKS, STEM, Block
+
+
+def params(weights: Arrays) -> dict[str, Any]:
+    return to_jax_layout(weights)
+
+
+def canonical(params: dict[str, Any]) -> dict[str, Any]:
+    return to_spec_layout(params)
+
+
+def forward(params: dict[str, Any], inputs: dict[str, Any]) -> tuple[Any]:
+    hidden = jnp.transpose(inputs["image"], (0, 2, 3, 1))
+    hidden = nn.relu(apply_unit(params, STEM, hidden))
+    padding = ((0, 0), (1, 1), (1, 1), (0, 0))
+    hidden = lax.reduce_window(hidden, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), padding)
+    for block in BLOCKS:
+        hidden = _apply_block(params, block, hidden)
+    return (hidden.mean(axis=(1, 2)) @ params["fc.weight"] + params["fc.bias"],)
+
+
+def _apply_block(params: dict[str, Any], block: Block, image: Any) -> Any:
+    hidden = nn.relu(apply_unit(params, block.narrow, image))
+    hidden = nn.relu(apply_unit(params, block.spatial, hidden))
+    hidden = apply_unit(params, block.widen, hidden)
+    return nn.relu(hidden + (apply_unit(params, block.shortcut, image) if block.shortcut else image))

@@ -1,0 +1,28 @@
+"""ResNet-50 as an ONNX graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+
+from bench_models.convolution_onnx import ImageGraph
+from bench_models.resnet50.spec import BLOCKS, SPEC, STEM, Block
+
+
+def build(weights: Arrays, batch: int) -> Any:
+    graph = ImageGraph()
+    hidden = graph.add("Relu", graph.unit(STEM, "image"))
+    hidden = graph.add("MaxPool", hidden, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    for block in BLOCKS:
+        hidden = _add_block(graph, block, hidden)
+    graph.classify(hidden, "fc", "logits")
+    return graph.model(SPEC, weights, batch)
+
+
+def _add_block(graph: ImageGraph, block: Block, image: str) -> str:
+    hidden = graph.add("Relu", graph.unit(block.narrow, image))
+    hidden = graph.add("Relu", graph.unit(block.spatial, hidden))
+    hidden = graph.unit(block.widen, hidden)
+    shortcut = graph.unit(block.shortcut, image) if block.shortcut else image
+    return graph.add("Relu", graph.add("Add", hidden, shortcut))

@@ -1,0 +1,42 @@
+"""ResNet-50 in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from fairlap.workloads.workload import Arrays
+
+from bench_models.convolution_numpy import apply_unit
+from bench_models.resnet50.spec import BLOCKS, STEM, Block
+
+Array = npt.NDArray[Any]
+
+
+def forward(weights: Arrays, inputs: Arrays) -> dict[str, Array]:
+    hidden = _largest_of_nine(_rectified(apply_unit(weights, STEM, inputs["image"])))
+    for block in BLOCKS:
+        hidden = _apply_block(weights, block, hidden)
+    features = hidden.mean(axis=(2, 3))
+    return {"logits": features @ weights["fc.weight"].T + weights["fc.bias"]}
+
+
+def _apply_block(weights: Arrays, block: Block, image: Array) -> Array:
+    hidden = _rectified(apply_unit(weights, block.narrow, image))
+    hidden = _rectified(apply_unit(weights, block.spatial, hidden))
+    hidden = apply_unit(weights, block.widen, hidden)
+    return _rectified(hidden + (apply_unit(weights, block.shortcut, image) if block.shortcut else image))
+
+
+def _largest_of_nine(image: Array) -> Array:
+    """The largest of every 3x3 pixels, two pixels apart, with one pixel of padding that is never the largest."""
+    margin = ((0, 0), (0, 0), (1, 1), (1, 1))
+    padded = np.pad(image, margin, constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    largest: Array = windows[:, :, ::2, ::2].max(axis=(4, 5))
+    return largest
+
+
+def _rectified(image: Array) -> Array:
+    return np.maximum(image, 0.0)

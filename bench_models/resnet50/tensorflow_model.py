@@ -1,0 +1,43 @@
+"""ResNet-50 as a TensorFlow module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from fairlap.workloads.workload import Arrays
+
+from bench_models.convolution_tensorflow import apply_unit, to_spec_layout, variables
+from bench_models.resnet50.spec import BLOCKS, STEM, Block
+
+
+class ResNet50(tf.Module):
+    def __init__(self, weights: Arrays, dtype: Any) -> None:
+        super().__init__()
+        self.variables_by_name = variables(weights, dtype)
+
+    def __call__(self, inputs: dict[str, Any]) -> tuple[Any]:
+        weights = self.variables_by_name
+        hidden = tf.transpose(inputs["image"], (0, 2, 3, 1))
+        hidden = tf.nn.relu(apply_unit(weights, STEM, hidden))
+        # After a ReLU a padding of zeros is never larger than what it stands beside.
+        hidden = tf.nn.max_pool2d(tf.pad(hidden, [[0, 0], [1, 1], [1, 1], [0, 0]]), 3, 2, "VALID")
+        for block in BLOCKS:
+            hidden = self._apply_block(block, hidden)
+        features = tf.reduce_mean(hidden, axis=(1, 2))
+        return (tf.nn.bias_add(features @ weights["fc.weight"], weights["fc.bias"]),)
+
+    def _apply_block(self, block: Block, image: Any) -> Any:
+        weights = self.variables_by_name
+        hidden = tf.nn.relu(apply_unit(weights, block.narrow, image))
+        hidden = tf.nn.relu(apply_unit(weights, block.spatial, hidden))
+        hidden = apply_unit(weights, block.widen, hidden)
+        return tf.nn.relu(hidden + (apply_unit(weights, block.shortcut, image) if block.shortcut else image))
+
+
+def build(weights: Arrays, dtype: Any) -> ResNet50:
+    return ResNet50(weights, dtype)
+
+
+def canonical(name: str, array: Any) -> Any:
+    return to_spec_layout(array)

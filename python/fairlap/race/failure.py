@@ -1,0 +1,47 @@
+"""What a worker says of an exception that ended its work."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+
+from fairlap.errors import CallableRaised, described, shortened
+from fairlap.frameworks.contract import Unsupported
+from fairlap.race.failure_words import tells_of_memory
+from fairlap.race.protocol import Failed, FailureKind
+
+_MOST_TRACEBACK = 8192
+_MOST_MESSAGE = 400
+_MEMORY_CLASSES = ("OutOfMemoryError", "ResourceExhaustedError")
+
+
+def failure(phase: str, error: BaseException) -> Failed:
+    if isinstance(error, CallableRaised) and error.__cause__ is not None:
+        error = error.__cause__
+    kind = kind_of(error)
+    message = shortened(str(error), _MOST_MESSAGE) if kind == "unsupported" else described(error)
+    return Failed(phase, kind, message, _traceback(error))
+
+
+def kind_of(error: BaseException) -> FailureKind:
+    if isinstance(error, Unsupported):
+        return "unsupported"
+    return "out_of_memory" if _is_want_of_memory(error) else "exception"
+
+
+def _is_want_of_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    if any(kind.__name__ in _MEMORY_CLASSES for kind in type(error).__mro__):
+        return True
+    try:
+        return tells_of_memory(str(error)[:_MOST_TRACEBACK])
+    except Exception:  # a text that raises tells nothing
+        return False
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error))[-_MOST_TRACEBACK:]
+    except Exception:  # an exception whose own text raises, or no memory left for the text
+        return ""

@@ -1,0 +1,180 @@
+"""What a worker does between its first word and its last: load one contestant, let it answer, measure it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlap.errors import WrongRequest
+from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported
+from fairlap.race import own_memory
+from fairlap.race.phases import OURS, Phases
+from fairlap.race.protocol import Answer, Answered, Bye, Measure, Prepare, Prepared
+
+if TYPE_CHECKING:
+    from fairlap.engine import Measurement
+    from fairlap.workloads.workload import Arrays, Workload
+
+LABELS = "labels"
+FIRST_CALL = "first_call"
+
+
+class Service:
+    """Serves one contestant in this process."""
+
+    def __init__(self, phase: Phases) -> None:
+        self._phase = phase
+        self._contestant: Contestant | None = None
+        self._inputs: dict[str, Arrays] = {}
+        self._bound: Callable[[], Any] | None = None
+        self._was_called = False
+        self._memory: dict[str, int] = {}
+        self._ended_children_before = own_memory.largest_ended_child_bytes()  # the guardian's
+
+    def prepare(self, wanted: Prepare) -> Prepared:
+        self._phase.now = "prepare"
+        with self._phase(OURS):
+            import fairlap.engine
+            from fairlap.workloads.hashing import hash_of
+
+            fairlap.engine.clock_named()  # calibrated here rather than in the first call
+            framework = framework_class(wanted.framework)()
+            _require_support(framework, wanted)
+            work = self._workload(wanted)
+        settings = Settings(wanted.threads, wanted.variant, wanted.device, wanted.options)
+        contestant = framework.prepare(work, settings, self._phase)
+        self._keep_peak("peak_preparing")
+        self._phase.now = "reading back"
+        self._contestant = contestant
+        loaded = hash_of(contestant.weights())
+        return Prepared(framework.version(), dict(contestant.in_force), loaded)
+
+    def answer(self, wanted: Answer) -> Answered:
+        self._phase.now = "answer"
+        contestant = self._prepared()
+        bound = self._measured_call() if wanted.which == "inputs" else contestant.bind(self._inputs[wanted.which])
+        result, seconds = self._call_once(bound, contestant)
+        from fairlap.workloads import safetensors
+
+        safetensors.write(Path(wanted.path), contestant.outputs(result))
+        return Answered(seconds)
+
+    def measure(self, wanted: Measure) -> Measurement:
+        from fairlap import engine
+
+        self._phase.now = "measure"
+        contestant = self._prepared()
+        bound = self._measured_call()
+        own_memory.reset_peak()
+        measured = engine.measure(
+            bound,
+            done=contestant.done,
+            stream=contestant.stream,
+            seconds=wanted.seconds,
+            samples=wanted.samples,
+            warmup="auto" if wanted.warmup is None else wanted.warmup,
+            calls_per_sample="auto" if wanted.calls_per_sample is None else wanted.calls_per_sample,
+        )
+        self._keep_peak("peak_measuring")
+        if measured.interrupted:
+            raise KeyboardInterrupt
+        return measured
+
+    def quit(self) -> Bye:
+        self._phase.now = "quit"
+        memory = own_memory.memory_now()
+        if (largest := own_memory.largest_ended_child_bytes()) > self._ended_children_before:
+            memory["largest_ended_child_peak"] = largest
+        memory["peak"] = max([memory.get("peak", 0), *self._memory.values()])
+        if self._contestant is not None and self._contestant.memory_bytes is not None:
+            memory |= {f"allocator_{name}": size for name, size in self._contestant.memory_bytes().items()}
+        return Bye(memory | self._memory)
+
+    def _workload(self, wanted: Prepare) -> Workload:
+        from fairlap.workloads import safetensors
+        from fairlap.workloads.workload import Workload
+
+        spec = import_module(f"{wanted.workload}.spec").SPEC
+        weights = safetensors.read(Path(wanted.weights))
+        names = [tensor.name for tensor in spec.inputs]
+        for which, file in (("inputs", wanted.inputs), ("changed", wanted.changed)):
+            arrays = safetensors.read(Path(file))
+            self._inputs[which] = {name: arrays[name] for name in names}
+        labels = None if wanted.labels is None else safetensors.read(Path(wanted.labels))[LABELS]
+        return Workload(
+            spec,
+            wanted.workload,
+            wanted.batch,
+            wanted.mode,
+            wanted.precision,
+            weights,
+            self._inputs["inputs"],
+            labels,
+        )
+
+    def _prepared(self) -> Contestant:
+        if self._contestant is None:
+            raise WrongRequest("nothing is prepared yet")
+        return self._contestant
+
+    def _measured_call(self) -> Callable[[], Any]:
+        """Bound once: what answers before and after is the very callable that is measured."""
+        if self._bound is None:
+            with self._phase("bind"):
+                self._bound = self._prepared().bind(self._inputs["inputs"])
+        return self._bound
+
+    def _call_once(self, bound: Callable[[], Any], contestant: Contestant) -> tuple[Any, float]:
+        """One call with its completion, on the engine's clock. The process's first is a phase of its own."""
+        from fairlap import engine
+
+        kept: list[Any] = []
+
+        def call() -> Any:
+            try:
+                kept.append(bound())
+            except Exception:
+                raise  # passing through Python, it keeps the way it came
+            return kept[0]
+
+        before = "" if self._was_called else self._phase.begin(FIRST_CALL)
+        once = engine.time_calls(call, done=contestant.done, samples=1, warmup=0, calls_per_sample=1)
+        if once.interrupted:
+            raise KeyboardInterrupt
+        seconds = float(once.wall_ns[0]) / 1e9
+        if not self._was_called:
+            self._phase.end(FIRST_CALL, seconds, before)
+            self._was_called = True
+        return kept[0], seconds
+
+    def _keep_peak(self, name: str) -> None:
+        """Before our own copies for the check can raise the mark."""
+        peak = own_memory.peak_bytes()
+        if peak is not None:
+            self._memory[name] = peak
+
+
+def framework_class(name: str) -> type[Framework]:
+    """By its registered name, or written out as "module:Class"."""
+    if ":" not in name:
+        from fairlap.frameworks.registry import framework_named
+
+        return framework_named(name)
+    module, _, attribute = name.partition(":")
+    found = getattr(import_module(module), attribute, None)
+    if not (isinstance(found, type) and issubclass(found, Framework)):
+        raise WrongRequest(f"{name} is not a class derived from fairlap.frameworks.contract.Framework")
+    return found
+
+
+def _require_support(framework: Framework, wanted: Prepare) -> None:
+    for what, value, known in (
+        ("variant", wanted.variant, framework.variants),
+        ("mode", wanted.mode, framework.modes),
+        ("precision", wanted.precision, framework.precisions),
+    ):
+        if value not in known:
+            listed = ", ".join(each or "(none)" for each in known)
+            raise Unsupported(f"{framework.name} has no {what} {value}; it has {listed}")

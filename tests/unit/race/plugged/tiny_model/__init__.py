@@ -1,0 +1,1 @@
+"""A model of one multiplication, for workers that are tested without a real framework."""
