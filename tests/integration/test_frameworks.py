@@ -11,11 +11,11 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from example_installed import install_example
+from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.race.laps import Lap
 from fairlap.race.naming import contestant_named, contestants_named
 from fairlap.race.plan import Measuring, Work, draw_plan
@@ -27,14 +27,14 @@ pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
 
 ALL = (
     *("torch", "torch:compile", "jax", "tensorflow", "tensorflow:graph", "tensorflow:xla"),
-    *("onnxruntime", "openvino"),
+    *("onnxruntime", "openvino", "litert"),
 )
 DIFFERENTIATE = ALL[:6]
 THREADS = 1
 
 
 def here(name: str) -> bool:
-    return find_spec(contestant_named(name).framework) is not None
+    return is_importable(framework_named(contestant_named(name).framework))
 
 
 def needs(name: str) -> None:
@@ -67,7 +67,8 @@ def test_every_framework_gives_the_reference_s_answer_from_the_given_weights(nam
     assert lap.outcome == "finished", lap.message + lap.details
     assert len(lap.errors) == 3
     assert all(error.relative < 1e-5 for error in lap.errors)
-    assert lap.version.partition("+")[0] == version(contestant_named(name).framework).partition("+")[0]
+    package = framework_named(contestant_named(name).framework).packages[0].partition("==")[0]
+    assert lap.version.startswith(version(package).partition("+")[0])
 
 
 @pytest.mark.parametrize("name", DIFFERENTIATE)
@@ -80,7 +81,7 @@ def test_every_framework_that_differentiates_gives_the_slopes_of_the_reference(n
     assert all(error.relative < 1e-4 for error in slopes)
 
 
-@pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino", "litert"])
 def test_a_framework_that_does_not_differentiate_says_so(name: str) -> None:
     needs(name)
     assert race("mlp", "grad", ALL)[name].outcome == "unsupported"
@@ -92,13 +93,9 @@ def test_the_threads_in_force_are_read_back(name: str) -> None:
     assert race("mlp", "infer", ALL)[name].in_force["threads"] == str(THREADS)
 
 
-def test_a_silent_bfloat16_is_caught_wherever_the_processor_has_it() -> None:
+def test_openvino_is_held_to_float32_though_it_prefers_bfloat16_where_the_processor_has_it() -> None:
     needs("openvino")
-    lap = race("convnet", "infer", ("openvino:precision_hint=bf16",))["openvino:precision_hint=bf16"]
-    if lap.in_force["precision"] == "fp32":  # this processor has no bfloat16, so the hint did nothing
-        assert lap.outcome == "finished"
-    else:
-        assert lap.outcome == "disqualified"
+    assert race("convnet", "infer", ALL)["openvino"].in_force["precision"] == "fp32"
 
 
 def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:

@@ -31,7 +31,6 @@ def test_every_adapter_pins_what_pip_installs_and_starts_with_its_plain_variant(
     assert framework.variants[0] == ""
     variables = framework.environment_for(Settings(threads=3))
     assert all(isinstance(value, str) for value in variables.values())
-    assert "3" in variables.values()
 
 
 def test_an_unknown_framework_is_refused_with_near_ones() -> None:

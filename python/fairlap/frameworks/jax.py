@@ -1,18 +1,20 @@
-"""JAX: a pure function, lowered and compiled ahead of time, so that compiling has a clock of its own."""
+"""JAX: a pure function, lowered and compiled ahead of time, so that each of the two has a clock of its own."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
-from fairlap.workloads.workload import Arrays, Workload
-
-_POOL = "tf_XLAEigen"  # what XLA calls the threads that share the work of one operation, as the kernel shows it
+from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings
+from fairlap.frameworks.own_threads import threads_named
+from fairlap.frameworks.refusals import refuse_what_is_unknown
+from fairlap.frameworks.trained_leaves import trained_leaves
+from fairlap.workloads.workload import Workload
 
 
 class Jax(Framework):
@@ -21,98 +23,118 @@ class Jax(Framework):
     module = "jax"
     modes = ("infer", "grad")
     precisions = ("fp32", "bf16")
-    environment = {"TF_CPP_MIN_LOG_LEVEL": "3"}  # noqa: RUF012  read-only by its type
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        # XLA sizes its pool by this where it is set, else by the cores the process may use.
-        return {**cls.environment, "NPROC": str(settings.threads), "JAX_PLATFORMS": "cpu"}
+        """The pool of XLA's client is as large as PJRT_NPROC says, in releases before it as NPROC says."""
+        threads = str(settings.threads)
+        return {"JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3", "NPROC": threads, "PJRT_NPROC": threads}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        if wanted.device != "cpu" or wanted.options:
-            raise Unsupported("jax is driven on the CPU and without options here")
+        refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import jax
-        self._jax = jax
+        self._version = str(jax.__version__)
         model = work.implementation("jax")
-        names = [tensor.name for tensor in work.spec.outputs]
-        dtype = {"fp32": np.dtype(np.float32), "bf16": jax.numpy.bfloat16}[work.precision]
-
-        def placed(arrays: Any) -> Any:
-            return jax.tree.map(lambda array: jax.device_put(_cast(array, dtype), may_alias=True), arrays)
-
         with phase("build"):
-            weights = placed(model.params(work.weights))
-            inputs = placed(dict(work.inputs))
-            jax.block_until_ready((weights, inputs))
-            step = jax.jit(model.forward if work.mode == "infer" else _loss_and_gradients(jax, work, model))
-            lowered = step.lower(weights, inputs)
+            leaves, tree = jax.tree.flatten(_put(model.params(work.weights), work))
+            inputs = _put(dict(work.inputs), work)
+
+        def canonical(arrays: list[Any]) -> dict[str, Any]:
+            back: dict[str, Any] = model.canonical(jax.tree.unflatten(tree, [np.asarray(each) for each in arrays]))
+            return back
+
+        if work.mode == "infer":
+            function = model.forward
+            arguments: tuple[Any, ...] = (jax.tree.unflatten(tree, leaves),)
+            answers = partial(_outputs, work)
+        else:
+            trained = trained_leaves(work.spec, leaves, canonical)
+            learnt, fixed = _parted(leaves, trained)
+            loss = partial(_loss, model.forward, work.spec.loss, partial(_joined, tree, trained))
+            function = jax.value_and_grad(loss)
+            arguments = (learnt, fixed, _put(work.labels, work))
+            answers = partial(_gradients, work, canonical, partial(_zeros_between, leaves, trained))
+        with phase("lower"):
+            lowered = jax.jit(function).lower(*arguments, inputs)
         with phase("compile"):
             compiled = lowered.compile()
-
-        def bind(inputs: Arrays) -> Callable[[], Any]:
-            return partial(compiled, weights, jax.block_until_ready(placed(dict(inputs))))
-
-        def outputs(result: Any) -> dict[str, Any]:
-            if work.mode == "infer":
-                return {name: _array(value) for name, value in zip(names, result, strict=True)}
-            loss, gradients = result
-            trained = {weight.name for weight in work.spec.weights if weight.trained}
-            named = model.canonical(jax.tree.map(_array, gradients))
-            return {
-                "loss": _array(loss),
-                **{f"grad/{name}": _array(value) for name, value in named.items() if name in trained},
-            }
-
         return Contestant(
-            bind=bind,
+            bind=lambda arrays: partial(compiled, *arguments, _put(dict(arrays), work)),
             done=jax.block_until_ready,
-            outputs=outputs,
-            weights=lambda: {
-                name: _array(value) for name, value in model.canonical(jax.tree.map(_array, weights)).items()
-            },
-            in_force=self._in_force(compiled, work, wanted),
+            outputs=answers,
+            weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
+            in_force=_in_force(leaves, wanted),
         )
 
     def version(self) -> str:
-        return str(self._jax.__version__)
-
-    def _in_force(self, compiled: Any, work: Workload, wanted: Settings) -> dict[str, str]:
-        jax = self._jax
-        floats = {str(each.dtype) for each in jax.tree.leaves(compiled.in_avals) if each.dtype.kind not in "iu"}
-        precision = {"{'float32'}": "fp32", "{'bfloat16'}": "bf16"}.get(str(floats), ",".join(sorted(floats)))
-        threads = _threads_named(_POOL)
-        return {
-            "threads": str(threads) if threads else f"asked {wanted.threads}, cannot be read",
-            "precision": precision if floats else work.precision,
-            "backend": jax.default_backend(),
-            "matmul_precision": str(jax.config.jax_default_matmul_precision),
-            "x64": str(jax.config.jax_enable_x64),
-            "async_dispatch": str(jax.config.read("jax_cpu_enable_async_dispatch")),
-        }
+        return self._version
 
 
-def _loss_and_gradients(jax: Any, work: Workload, model: Any) -> Callable[..., Any]:
-    labels = None if work.labels is None else jax.numpy.asarray(work.labels)
+def _put(arrays: Any, work: Workload) -> Any:
+    """On JAX's device, sharing memory where it is aligned to 64 bytes, which the workload's arrays are."""
+    import jax
 
-    def loss(weights: Any, inputs: Any) -> Any:
-        output = model.forward(weights, inputs)[0]
-        if labels is None:
-            return jax.numpy.mean(jax.numpy.square(output))
-        log_shares = jax.nn.log_softmax(output, axis=-1)
-        return -jax.numpy.mean(jax.numpy.take_along_axis(log_shares, labels[..., None], axis=-1))
+    def one(array: Any) -> Any:
+        if work.precision == "bf16" and array.dtype == np.float32:
+            array = array.astype(jax.numpy.bfloat16)
+        return jax.device_put(array, may_alias=True)
 
-    return jax.value_and_grad(loss)  # type: ignore[no-any-return]
-
-
-def _cast(array: Any, dtype: Any) -> Any:
-    return array.astype(dtype) if array.dtype.kind == "f" and array.dtype != dtype else array
+    return jax.tree.map(one, arrays)
 
 
-def _array(value: Any) -> Any:
-    return np.array(value, dtype=np.float32, order="C")
+def _loss(
+    forward: Callable[..., Any], kind: str, joined: Any, learnt: Any, fixed: Any, labels: Any, inputs: Any
+) -> Any:
+    import jax
+    from jax import numpy as jnp
+
+    first = forward(joined(learnt, fixed), inputs)[0].astype(jnp.float32)
+    if kind == "mean_square":
+        return jnp.mean(jnp.square(first))
+    chosen = jnp.take_along_axis(jax.nn.log_softmax(first), labels[..., None], axis=-1)
+    return -jnp.mean(chosen)
 
 
-def _threads_named(name: str) -> int:
-    """How many threads of this process the kernel knows by this name."""
-    return sum(path.read_text().strip().startswith(name) for path in Path("/proc/self/task").glob("*/comm"))
+def _parted(leaves: list[Any], trained: list[bool]) -> tuple[list[Any], list[Any]]:
+    pairs = list(zip(leaves, trained, strict=True))
+    return [leaf for leaf, learns in pairs if learns], [leaf for leaf, learns in pairs if not learns]
+
+
+def _joined(tree: Any, trained: list[bool], learnt: list[Any], fixed: list[Any]) -> Any:
+    import jax
+
+    first, second = iter(learnt), iter(fixed)
+    return jax.tree.unflatten(tree, [next(first if learns else second) for learns in trained])
+
+
+def _zeros_between(leaves: list[Any], trained: list[bool], gradients: list[Any]) -> list[Any]:
+    found = iter(gradients)
+    return [
+        next(found) if learns else np.zeros(leaf.shape, np.float32)
+        for leaf, learns in zip(leaves, trained, strict=True)
+    ]
+
+
+def _outputs(work: Workload, result: Any) -> Answers:
+    return named_outputs(work.spec, [np.asarray(each) for each in result])
+
+
+def _gradients(work: Workload, canonical: Any, completed: Any, result: Any) -> Answers:
+    loss, gradients = result
+    by_name = canonical(completed(gradients))
+    return named_gradients(np.asarray(loss), {name: by_name[name] for name in trained_names(work.spec)})
+
+
+def _in_force(leaves: list[Any], wanted: Settings) -> dict[str, str]:
+    import jax
+
+    names = {"float32": "fp32", "bfloat16": "bf16"}
+    kinds = {str(leaf.dtype) for leaf in leaves if jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating)}
+    pool = threads_named("tf_XLAEigen")
+    return {
+        **({"threads": str(pool)} if pool else {"threads_asked": str(wanted.threads)}),
+        "precision": " and ".join(sorted(names.get(kind, kind) for kind in kinds)),
+        "matmul_precision": str(jax.config.values["jax_default_matmul_precision"] or "default"),
+        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+    }

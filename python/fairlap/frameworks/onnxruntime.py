@@ -1,70 +1,100 @@
-"""ONNX Runtime: a graph built without any framework, run through bound inputs and outputs."""
+"""ONNX Runtime: a session whose inputs and outputs are bound to memory, so that nothing is copied around a call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from fairlap.frameworks.answers import Answers, named_outputs
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
-from fairlap.frameworks.onnx_weights import weights_of_model
-from fairlap.frameworks.thread_environment import thread_environment
+from fairlap.frameworks.onnx_graph import serialized_graph, weights_in
+from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
+
+_LEVELS = {
+    "all": "ORT_ENABLE_ALL",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "basic": "ORT_ENABLE_BASIC",
+    "disabled": "ORT_DISABLE_ALL",
+}
+_SPINNING = {"on": "1", "off": "0"}
+_SPINNING_KEY = "session.intra_op.allow_spinning"
 
 
 class OnnxRuntime(Framework):
     name = "onnxruntime"
     packages = ("onnxruntime==1.31.1", "onnx==1.23.2")
     module = "onnxruntime"
-    environment = {"ORT_DISABLE_TELEMETRY": "1"}  # noqa: RUF012  read-only by its type
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        return {**cls.environment, **thread_environment(settings.threads)}
+        return {"ORT_DISABLE_TELEMETRY": "1"}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        if work.mode != "infer" or work.precision != "fp32":
-            raise Unsupported(f"onnxruntime on a CPU has no mode {work.mode} in {work.precision}")
-        if wanted.device != "cpu" or wanted.options:
-            raise Unsupported("onnxruntime is driven on the CPU and without options here")
+        lacking = "its kernels there compute in float32"
+        refuse_what_is_unknown(type(self), work, wanted, options=("optimization", "spinning"), lacking=lacking)
         with phase("import"):
             import onnxruntime
-        self._onnxruntime = onnxruntime
+        self._version = str(onnxruntime.__version__)
+        options = _session_options(onnxruntime, wanted)
         with phase("build"):
-            model = work.implementation("onnx").build(work.weights, work.batch).SerializeToString()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = wanted.threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        with phase("compile"):
-            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        names = [tensor.name for tensor in work.spec.outputs]
-
-        def bind(inputs: Arrays) -> Callable[[], Any]:
-            binding = session.io_binding()
-            for name, array in inputs.items():
-                binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(np.asarray(array)))
-            for name in names:
-                binding.bind_output(name)
-            return partial(_run, session.run_with_iobinding, binding)
-
+            graph = serialized_graph(work, work.weights)
+        with phase("compile"):  # making the session is what optimizes the graph
+            session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        # All bindings write to the same memory, so that what is read is always what the last call wrote.
+        held = {
+            tensor.name: onnxruntime.OrtValue.ortvalue_from_shape_and_type(
+                tensor.sized(work.batch), np.dtype(tensor.dtype).type
+            )
+            for tensor in work.spec.outputs
+        }
         return Contestant(
-            bind=bind,
+            bind=partial(_bind, session, held),
             done=None,
-            outputs=lambda result: dict(zip(names, result.copy_outputs_to_cpu(), strict=True)),
-            weights=lambda: weights_of_model(model),
+            outputs=partial(_answers, work, held),
+            weights=partial(dict, weights_in(graph, work.weights)),
             in_force=_in_force(session),
         )
 
     def version(self) -> str:
-        return str(self._onnxruntime.__version__)
+        return self._version
 
 
-def _run(run_with_iobinding: Callable[[Any], None], binding: Any) -> Any:
-    run_with_iobinding(binding)
-    return binding
+def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
+    level = _one_of(_LEVELS, "optimization", wanted.options.get("optimization", "all"))
+    spinning = _one_of(_SPINNING, "spinning", wanted.options.get("spinning", "on"))
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = wanted.threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+    options.add_session_config_entry(_SPINNING_KEY, spinning)
+    options.log_severity_level = 3  # errors
+    return options
+
+
+def _one_of(known: Mapping[str, str], option: str, value: str) -> str:
+    if value not in known:
+        raise Unsupported(f"onnxruntime has no {option} {value!r}; it has {', '.join(known)}")
+    return known[value]
+
+
+def _bind(session: Any, held: Mapping[str, Any], inputs: Arrays) -> Callable[[], Any]:
+    import onnxruntime
+
+    binding = session.io_binding()
+    for name, array in inputs.items():
+        binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))  # shares its memory
+    for name, value in held.items():
+        binding.bind_ortvalue_output(name, value)
+    return partial(session.run_with_iobinding, binding)
+
+
+def _answers(work: Workload, held: Mapping[str, Any], _result: None) -> Answers:
+    return named_outputs(work.spec, [held[tensor.name].numpy().copy() for tensor in work.spec.outputs])
 
 
 def _in_force(session: Any) -> dict[str, str]:
@@ -72,9 +102,8 @@ def _in_force(session: Any) -> dict[str, str]:
     return {
         "threads": str(options.intra_op_num_threads),
         "precision": "fp32",
-        "inter_op_threads": str(options.inter_op_num_threads),
-        "optimisation": options.graph_optimization_level.name,
-        "execution": options.execution_mode.name,
-        "providers": ",".join(session.get_providers()),
-        "weights": "read from the model's bytes: a session does not give them back",
+        "providers": ", ".join(session.get_providers()),
+        "optimization": options.graph_optimization_level.name,
+        "execution_mode": options.execution_mode.name,
+        "spinning": options.get_session_config_entry(_SPINNING_KEY),
     }

@@ -1,4 +1,4 @@
-"""OpenVINO: the ONNX graph, compiled for the CPU. It computes in bfloat16 unless it is told not to."""
+"""OpenVINO on the CPU. It computes in bfloat16 where it can unless it is told not to, so it is told, and asked."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
+from fairlap.frameworks.answers import Answers, named_outputs
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
-from fairlap.frameworks.onnx_weights import weights_of_model
-from fairlap.frameworks.thread_environment import thread_environment
+from fairlap.frameworks.onnx_graph import serialized_graph, weights_in
+from fairlap.frameworks.refusals import refuse_what_is_unknown
+from fairlap.workloads.rounding import rounded_to_bfloat16
 from fairlap.workloads.workload import Arrays, Workload
 
-_PRECISIONS = {"fp32": "f32", "bf16": "bf16"}
+_HINTS = {"fp32": "f32", "bf16": "bf16"}
 
 
 class OpenVino(Framework):
@@ -24,69 +24,65 @@ class OpenVino(Framework):
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        return thread_environment(settings.threads)
+        return {"OPENVINO_TELEMETRY": "0"}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        if work.mode != "infer":
-            raise Unsupported("openvino does not differentiate")
-        if wanted.device != "cpu" or set(wanted.options) - {"precision_hint"}:
-            raise Unsupported("openvino is driven on the CPU; its one option here is precision_hint")
+        refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import openvino
-        self._openvino = openvino
+        self._version = str(openvino.__version__)
+        core = openvino.Core()
+        if work.precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+            raise Unsupported("openvino has no bf16 on this CPU: it lacks the instructions for it")
+        weights = work.weights
+        if work.precision == "bf16":  # the graph is float32 all the same; OpenVINO casts inside
+            weights = {name: rounded_to_bfloat16(array) for name, array in weights.items()}
         with phase("build"):
-            model = work.implementation("onnx").build(work.weights, work.batch).SerializeToString()
-            network = openvino.Core().read_model(model)
-        settings = {
-            "INFERENCE_NUM_THREADS": wanted.threads,
-            "NUM_STREAMS": 1,
-            "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": wanted.options.get("precision_hint", _PRECISIONS[work.precision]),
-        }
+            graph = serialized_graph(work, weights)
+            model = core.read_model(graph)
         with phase("compile"):
-            compiled = openvino.Core().compile_model(network, "CPU", settings)
-        names = [tensor.name for tensor in work.spec.outputs]
-
-        def bind(inputs: Arrays) -> Callable[[], Any]:
-            request = compiled.create_infer_request()
-            # A tensor does not keep the memory it shares alive, and wants it writable.
-            kept = {name: np.array(array) for name, array in inputs.items()}
-            for name, array in kept.items():
-                request.set_tensor(name, openvino.Tensor(array, shared_memory=True))
-            return partial(_infer, request.infer, request, kept)
-
+            compiled = core.compile_model(
+                model,
+                "CPU",
+                {
+                    "PERFORMANCE_HINT": "LATENCY",
+                    "NUM_STREAMS": "1",
+                    "INFERENCE_NUM_THREADS": wanted.threads,
+                    "INFERENCE_PRECISION_HINT": _HINTS[work.precision],
+                },
+            )
         return Contestant(
-            bind=bind,
+            bind=partial(_bind, compiled),
             done=None,
-            outputs=lambda request: {name: np.array(request.get_tensor(name).data) for name in names},
-            weights=lambda: _weights(model, work.precision),
+            outputs=partial(_answers, work),
+            weights=partial(dict, weights_in(graph, weights)),
             in_force=_in_force(compiled),
         )
 
     def version(self) -> str:
-        return str(self._openvino.__version__).partition("-")[0]
+        return self._version
 
 
-def _infer(infer: Callable[[], Any], request: Any, _kept: Any) -> Any:
-    infer()
-    return request
+def _bind(compiled: Any, inputs: Arrays) -> Callable[[], Any]:
+    import openvino
+
+    request = compiled.create_infer_request()
+    for name, array in inputs.items():
+        request.set_tensor(name, openvino.Tensor(array))  # a copy: it shares no memory that is read-only
+    return partial(request.infer, share_outputs=True)
 
 
-def _weights(model: bytes, precision: str) -> dict[str, Any]:
-    weights = weights_of_model(model)
-    if precision == "fp32":
-        return weights
-    from fairlap.workloads.rounding import rounded_to_bfloat16
-
-    return {name: rounded_to_bfloat16(array) for name, array in weights.items()}
+def _answers(work: Workload, result: Any) -> Answers:
+    return named_outputs(work.spec, [result[tensor.name].copy() for tensor in work.spec.outputs])
 
 
 def _in_force(compiled: Any) -> dict[str, str]:
-    hint = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
+    kind = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
+    names = {hint: precision for precision, hint in _HINTS.items()}
     return {
         "threads": str(compiled.get_property("INFERENCE_NUM_THREADS")),
-        "precision": {"f32": "fp32"}.get(hint, hint),
+        "precision": names.get(kind, kind),
         "streams": str(compiled.get_property("NUM_STREAMS")),
-        "performance_hint": str(compiled.get_property("PERFORMANCE_HINT")),
-        "weights": "read from the model's bytes: a compiled model does not give them back",
+        "pinning": str(compiled.get_property("ENABLE_CPU_PINNING")).lower(),
+        "execution_mode": compiled.get_property("EXECUTION_MODE_HINT").name.lower(),
     }

@@ -16,6 +16,7 @@ _OURS = {
     "tensorflow": "fairlap.frameworks.tensorflow:TensorFlow",
     "onnxruntime": "fairlap.frameworks.onnxruntime:OnnxRuntime",
     "openvino": "fairlap.frameworks.openvino:OpenVino",
+    "litert": "fairlap.frameworks.litert:LiteRT",
 }
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow: a module called eagerly, through tf.function, or through tf.function compiled by XLA."""
+"""TensorFlow: eagerly, as a graph, and as a graph that XLA compiles."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
-from fairlap.frameworks.thread_environment import thread_environment
+from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings
+from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
 
 
@@ -20,95 +19,101 @@ class TensorFlow(Framework):
     variants = ("", "graph", "xla")
     modes = ("infer", "grad")
     precisions = ("fp32", "bf16")
-    environment = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}  # noqa: RUF012  read-only by its type
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        return {**cls.environment, **thread_environment(settings.threads)}
+        return {
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "CUDA_VISIBLE_DEVICES": "",
+            "TF_NUM_INTRAOP_THREADS": str(settings.threads),
+            "TF_NUM_INTEROP_THREADS": "1",
+            "OMP_NUM_THREADS": str(settings.threads),
+        }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        if wanted.device != "cpu" or wanted.options:
-            raise Unsupported("tensorflow is driven on the CPU and without options here")
+        refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import tensorflow as tf
-        self._tf = tf
         tf.config.threading.set_intra_op_parallelism_threads(wanted.threads)
         tf.config.threading.set_inter_op_parallelism_threads(1)
-        dtype = {"fp32": tf.float32, "bf16": tf.bfloat16}[work.precision]
+        self._version = str(tf.__version__)
         implementation = work.implementation("tensorflow")
         with phase("build"):
-            model = implementation.build(work.weights, dtype)
-        names = [tensor.name for tensor in work.spec.outputs]
-        variables = model.variables_by_name
-        step: Any = model.__call__ if work.mode == "infer" else _loss_and_gradients(tf, work, model)
+            model = implementation.build(work.weights, tf.bfloat16 if work.precision == "bf16" else tf.float32)
+        step = model.__call__
+        if work.mode == "grad":
+            trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
+            labels = None if work.labels is None else tf.constant(work.labels)
+            step = partial(_loss_and_gradients, model, work.spec.loss, labels, trained)
         if wanted.variant:
-            step = tf.function(step, jit_compile=wanted.variant == "xla", autograph=False)
-
-        def tensors(inputs: Arrays) -> dict[str, Any]:
-            placed = {name: tf.constant(array) for name, array in inputs.items()}
-            return {name: tf.cast(each, dtype) if each.dtype.is_floating else each for name, each in placed.items()}
-
-        if wanted.variant:
-            with phase("compile"):  # tracing; XLA itself compiles at the first call
-                step = step.get_concrete_function(tensors(work.inputs))
-
-        def bind(inputs: Arrays) -> Callable[[], Any]:
-            return partial(step, tensors(inputs))
-
-        def outputs(result: Any) -> dict[str, Any]:
-            if work.mode == "infer":
-                return {name: _array(value) for name, value in zip(names, result, strict=True)}
-            loss, gradients = result
-            named = {
-                f"grad/{name}": _array(implementation.canonical(name, _array(value)))
-                for name, value in gradients.items()
-            }
-            return {"loss": _array(loss), **named}
-
+            inputs = _tensors(work, work.inputs)
+            with phase("trace"):
+                step = tf.function(step, jit_compile=wanted.variant == "xla").get_concrete_function(inputs)
+            with phase("compile"):
+                step(inputs)  # the graph is optimized, and XLA compiles, when it is first called
         return Contestant(
-            bind=bind,
+            bind=partial(_bind, work, step),
             done=None,
-            outputs=outputs,
-            weights=lambda: {
-                name: _array(implementation.canonical(name, _array(value))) for name, value in variables.items()
-            },
-            in_force=_in_force(tf, variables, wanted),
+            outputs=partial(_answers, work, implementation.canonical),
+            weights=partial(_weights, work, model, implementation.canonical),
+            in_force=_in_force(model, wanted),
         )
 
     def version(self) -> str:
-        return str(self._tf.__version__)
+        return self._version
 
 
-def _in_force(tf: Any, variables: dict[str, Any], wanted: Settings) -> dict[str, str]:
-    kinds = {variable.dtype for variable in variables.values()} or {tf.float32}
-    precision = {tf.float32: "fp32", tf.bfloat16: "bf16"}
+def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays) -> Callable[[], Any]:
+    return partial(step, _tensors(work, inputs))
+
+
+def _tensors(work: Workload, arrays: Arrays) -> dict[str, Any]:
+    import tensorflow as tf
+
+    tensors = {name: tf.convert_to_tensor(array) for name, array in arrays.items()}
+    if work.precision == "bf16":
+        return {name: tf.cast(each, tf.bfloat16) if each.dtype.is_floating else each for name, each in tensors.items()}
+    return tensors
+
+
+def _loss_and_gradients(
+    model: Any, kind: str, labels: Any, trained: list[Any], inputs: dict[str, Any]
+) -> tuple[Any, list[Any]]:
+    import tensorflow as tf
+
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(trained)
+        first = tf.cast(model(inputs)[0], tf.float32)
+        if kind == "mean_square":
+            loss = tf.reduce_mean(tf.square(first))
+        else:
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, first))
+    gradients = tape.gradient(loss, trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    # A lookup's gradient comes as rows with their places; the others' is whole, and so must this be.
+    return loss, [tf.convert_to_tensor(each) for each in gradients]
+
+
+def _answers(work: Workload, canonical: Callable[[str, Any], Any], result: Any) -> Answers:
+    if work.mode == "infer":
+        return named_outputs(work.spec, [each.numpy() for each in result])
+    loss, gradients = result
+    by_name = zip(trained_names(work.spec), gradients, strict=True)
+    return named_gradients(loss.numpy(), {name: canonical(name, each.numpy()) for name, each in by_name})
+
+
+def _weights(work: Workload, model: Any, canonical: Callable[[str, Any], Any]) -> Answers:
+    held = model.variables_by_name
+    return {weight.name: as_float32(canonical(weight.name, held[weight.name].numpy())) for weight in work.spec.weights}
+
+
+def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
+    import tensorflow as tf
+
+    names = {tf.float32: "fp32", tf.bfloat16: "bf16"}
+    kinds = {variable.dtype for variable in model.variables_by_name.values()}
     return {
         "threads": str(tf.config.threading.get_intra_op_parallelism_threads()),
-        "precision": ",".join(sorted(precision.get(kind, kind.name) for kind in kinds)),
-        "inter_op_threads": str(tf.config.threading.get_inter_op_parallelism_threads()),
-        "execution": {"": "eager", "graph": "tf.function", "xla": "tf.function(jit_compile=True)"}[wanted.variant],
-        "tensor_float_32": str(tf.config.experimental.tensor_float_32_execution_enabled()),
+        "precision": " and ".join(sorted(names.get(kind, kind.name) for kind in kinds)),
+        "interop_threads": str(tf.config.threading.get_inter_op_parallelism_threads()),
+        "execution": {"": "eager", "graph": "graph", "xla": "XLA"}[wanted.variant],
     }
-
-
-def _loss_and_gradients(tf: Any, work: Workload, model: Any) -> Callable[..., Any]:
-    trained = {weight.name for weight in work.spec.weights if weight.trained}
-    variables = {name: each for name, each in model.variables_by_name.items() if name in trained}
-    labels = None if work.labels is None else tf.constant(work.labels)
-
-    def call(inputs: Any) -> Any:
-        with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(list(variables.values()))
-            output = model(inputs)[0]
-            if labels is None:
-                loss = tf.reduce_mean(tf.square(output))
-            else:
-                loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, output))
-        return loss, tape.gradient(loss, variables)
-
-    return call
-
-
-def _array(value: Any) -> Any:
-    array = value.numpy() if hasattr(value, "numpy") else value
-    return np.array(array, dtype=np.float32, order="C")

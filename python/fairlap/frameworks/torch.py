@@ -1,18 +1,19 @@
-"""PyTorch: a module in eager mode, or the same module through torch.compile."""
+"""PyTorch, as it runs by itself and through ``torch.compile``."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
-from fairlap.frameworks.thread_environment import thread_environment
+from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
-
-_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
 class Torch(Framework):
@@ -25,100 +26,121 @@ class Torch(Framework):
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        return thread_environment(settings.threads)
+        return {"OMP_NUM_THREADS": str(settings.threads), "MKL_NUM_THREADS": str(settings.threads)}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        if wanted.device != "cpu":
-            raise Unsupported(f"torch on {wanted.device} is not written yet; use --device cpu")
-        compile_mode = _compile_mode(wanted)
+        compiled = wanted.variant == "compile"
+        refuse_what_is_unknown(type(self), work, wanted, options=("mode",) if compiled else ())
         with phase("import"):
             import torch
-        self._torch = torch
         torch.set_num_threads(wanted.threads)
         torch.set_num_interop_threads(1)
-        dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[work.precision]
+        self._version = str(torch.__version__)
+        if work.mode == "infer":
+            # For the whole process: a context around each call would be timed with it.
+            self._no_gradients = torch.inference_mode()
+            self._no_gradients.__enter__()
         with phase("build"):
-            model = work.implementation("torch").build(work.weights).to(dtype)
-            if (layout := getattr(model, "MEMORY_FORMAT", None)) is not None:
-                model = model.to(memory_format=getattr(torch, layout))
-            trained = {weight.name for weight in work.spec.weights if weight.trained}
-            for name, parameter in model.named_parameters():
-                parameter.requires_grad_(work.mode == "grad" and name in trained)
-        forward = model
-        if wanted.variant == "compile":
-            with phase("compile"):  # loads the compiler; it compiles at the first call
-                forward = torch.compile(model, mode=compile_mode)
-        names = [tensor.name for tensor in work.spec.outputs]
-
-        def tensors(inputs: Arrays) -> dict[str, Any]:
-            # The arrays are read-only and nobody writes to them; sharing them is what we want.
-            shared = {name: torch.from_numpy(np.array(array, copy=None)) for name, array in inputs.items()}
-            return {name: each.to(dtype) if each.is_floating_point() else each for name, each in shared.items()}
-
-        def bind(inputs: Arrays) -> Callable[[], Any]:
-            if work.mode == "grad":
-                return partial(_loss_and_gradients(torch, work, forward, model), **tensors(inputs))
-            return partial(torch.inference_mode()(forward), **tensors(inputs))
-
-        def outputs(result: Any) -> dict[str, Any]:
-            if work.mode == "infer":
-                return {name: _array(value) for name, value in zip(names, result, strict=True)}
-            loss, gradients = result
-            named = {f"grad/{name}": _array(value) for name, value in gradients.items()}
-            return {"loss": _array(loss), **named}
-
+            implementation = work.implementation("torch")
+            model = implementation.build(work.weights).requires_grad_(work.mode == "grad")
+            if getattr(implementation, "MEMORY_FORMAT", "") == "channels_last":
+                model = model.to(memory_format=torch.channels_last)
+            if work.precision == "bf16":
+                model = model.to(torch.bfloat16)
+        forward = model if work.mode == "infer" else partial(_loss, model, work.spec.loss, _labels(work))
+        if compiled:
+            with phase("compile"):
+                forward = _compiled(forward, wanted.options.get("mode"))
+                self._bind(work, model, forward, work.inputs)()  # it compiles when it is first called
         return Contestant(
-            bind=bind,
+            bind=partial(self._bind, work, model, forward),
             done=None,
-            outputs=outputs,
-            weights=lambda: {name: _array(value) for name, value in model.state_dict().items()},
-            in_force=self._in_force(model, wanted, compile_mode),
+            outputs=partial(_answers, work),
+            weights=partial(_weights, work, model),
+            in_force=_in_force(model, wanted),
         )
 
     def version(self) -> str:
-        return str(self._torch.__version__)
+        return self._version
 
-    def _in_force(self, model: Any, wanted: Settings, compile_mode: str) -> dict[str, str]:
-        torch = self._torch
-        dtype = next(model.parameters(), torch.empty(0)).dtype
-        return {
-            "threads": str(torch.get_num_threads()),
-            "precision": {torch.float32: "fp32", torch.bfloat16: "bf16"}[dtype],
-            "interop_threads": str(torch.get_num_interop_threads()),
-            "execution": f"torch.compile({compile_mode})" if wanted.variant == "compile" else "eager",
-            "memory_format": getattr(model, "MEMORY_FORMAT", "contiguous"),
-            "float32_matmul_precision": torch.get_float32_matmul_precision(),
-            "mkldnn": str(torch.backends.mkldnn.is_available()),
-            "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        }
+    def _bind(self, work: Workload, model: Any, forward: Callable[..., Any], inputs: Arrays) -> Callable[[], Any]:
+        tensors = {name: _tensor(array) for name, array in inputs.items()}
+        if work.precision == "bf16":
+            tensors = {name: each.bfloat16() if each.is_floating_point() else each for name, each in tensors.items()}
+        if work.mode == "infer":
+            return partial(forward, **tensors)
+        parameters = dict(model.named_parameters())
+        trained = [parameters[name] for name in trained_names(work.spec)]
+        return partial(_loss_and_gradients, forward, trained, tensors)
 
 
-def _compile_mode(wanted: Settings) -> str:
-    unknown = sorted(set(wanted.options) - {"mode"})
-    mode = wanted.options.get("mode", "default")
-    if unknown or (mode != "default" and wanted.variant != "compile"):
-        raise Unsupported(f"torch:{wanted.variant} has no option {', '.join(unknown) or 'mode'}")
-    if mode not in _MODES:
-        raise Unsupported(f"torch.compile has no mode {mode!r}; it has {', '.join(_MODES)}")
-    return mode
+def _tensor(array: npt.NDArray[Any]) -> Any:
+    """Shares the array's memory."""
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the array is read-only; nobody writes to it
+        return torch.from_numpy(array)
 
 
-def _loss_and_gradients(torch: Any, work: Workload, forward: Any, model: Any) -> Callable[..., Any]:
-    names = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    labels = None if work.labels is None else torch.from_numpy(work.labels.astype(np.int64))
-    functional = torch.nn.functional
-
-    def call(**inputs: Any) -> Any:
-        output = forward(**inputs)[0]
-        if labels is None:
-            loss = output.square().mean()
-        else:
-            loss = functional.cross_entropy(output.reshape(-1, output.shape[-1]), labels.reshape(-1))
-        return loss.detach(), dict(zip(names, torch.autograd.grad(loss, parameters), strict=True))
-
-    return call
+def _labels(work: Workload) -> Any:
+    return None if work.labels is None else _tensor(work.labels.reshape(-1).astype(np.int64))
 
 
-def _array(value: Any) -> Any:
-    return np.array(value.detach().float().numpy(), order="C")
+def _loss(model: Any, kind: str, labels: Any, **inputs: Any) -> Any:
+    from torch.nn import functional
+
+    first = model(**inputs)[0].float()
+    if kind == "mean_square":
+        return first.square().mean()
+    return functional.cross_entropy(first.reshape(-1, first.shape[-1]), labels)
+
+
+def _loss_and_gradients(forward: Any, trained: list[Any], inputs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    import torch
+
+    loss = forward(**inputs)
+    return loss, torch.autograd.grad(loss, trained)
+
+
+def _compiled(forward: Any, mode: str | None) -> Any:
+    import torch
+
+    known = list(torch._inductor.list_mode_options()) if mode else []
+    if mode and mode not in known:
+        raise Unsupported(f"torch.compile has no mode {mode!r}; it has {', '.join(known)}")
+    return torch.compile(forward, mode=mode)
+
+
+def _answers(work: Workload, result: Any) -> Answers:
+    if work.mode == "infer":
+        return named_outputs(work.spec, [each.float().numpy() for each in result])
+    loss, gradients = result
+    by_name = zip(trained_names(work.spec), gradients, strict=True)
+    return named_gradients(loss.detach(), {name: each.float().numpy() for name, each in by_name})
+
+
+def _weights(work: Workload, model: Any) -> Answers:
+    held = model.state_dict()
+    return {weight.name: as_float32(held[weight.name].float().numpy()) for weight in work.spec.weights}
+
+
+def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
+    import torch
+
+    kinds = {each.dtype for each in model.state_dict().values() if each.is_floating_point()}
+    names = {torch.float32: "fp32", torch.bfloat16: "bf16"}
+    found = {
+        "threads": str(torch.get_num_threads()),
+        "precision": " and ".join(sorted(names.get(kind, str(kind)) for kind in kinds)),
+        "interop_threads": str(torch.get_num_interop_threads()),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+    }
+    if wanted.variant == "compile":
+        from torch._dynamo.utils import counters
+
+        found["mode"] = wanted.options.get("mode", "default")
+        found["graphs"] = str(counters["stats"]["unique_graphs"])
+        found["graph_breaks"] = str(sum(counters["graph_break"].values()))
+        found["compile_cache_hits"] = str(counters["inductor"]["fxgraph_cache_hit"])
+    return found

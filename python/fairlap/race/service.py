@@ -48,8 +48,8 @@ class Service:
         self._keep_peak("peak_preparing")
         self._phase.now = "reading back"
         self._contestant = contestant
-        loaded = hash_of(contestant.weights())
-        return Prepared(framework.version(), dict(contestant.in_force), loaded)
+        loaded = contestant.weights()
+        return Prepared(framework.version(), dict(contestant.in_force), hash_of(loaded) if loaded else "")
 
     def answer(self, wanted: Answer) -> Answered:
         self._phase.now = "answer"
@@ -158,15 +158,11 @@ class Service:
 
 def framework_class(name: str) -> type[Framework]:
     """By its registered name, or written out as "module:Class"."""
-    if ":" not in name:
-        from fairlap.frameworks.registry import framework_named
+    from fairlap.frameworks.registry import framework_at, framework_named
 
+    if ":" not in name:
         return framework_named(name)
-    module, _, attribute = name.partition(":")
-    found = getattr(import_module(module), attribute, None)
-    if not (isinstance(found, type) and issubclass(found, Framework)):
-        raise WrongRequest(f"{name} is not a class derived from fairlap.frameworks.contract.Framework")
-    return found
+    return framework_at(name)
 
 
 def _require_support(framework: Framework, wanted: Prepare) -> None:

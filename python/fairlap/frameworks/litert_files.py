@@ -1,0 +1,68 @@
+"""Models converted for LiteRT, kept in the user's cache under a name made of all that determines them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from fairlap.errors import shortened
+from fairlap.frameworks.contract import Unsupported
+from fairlap.frameworks.litert_convert import CANNOT
+from fairlap.workloads import safetensors
+from fairlap.workloads.hashing import hash_of
+from fairlap.workloads.workload import Workload
+
+
+def converted_file(work: Workload) -> tuple[Path, bool]:
+    """The file, and whether it was there already."""
+    try:
+        converter = version("tensorflow")
+    except PackageNotFoundError:
+        raise Unsupported("litert needs tensorflow, whose converter makes its model files") from None
+    made_of = [work.package, str(work.batch), converter, hash_of(work.weights), _sources(work.package)]
+    key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
+    file = _folder() / f"{work.spec.name}-b{work.batch}-{key}.tflite"
+    if file.exists():
+        return file, True
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        weights = Path(scratch) / "weights.safetensors"
+        safetensors.write(weights, work.weights)
+        _convert(work, weights, file)
+    return file, False
+
+
+def _convert(work: Workload, weights: Path, file: Path) -> None:
+    command = [sys.executable, "-P", "-m", "fairlap.frameworks.litert_convert"]
+    command += [work.package, str(work.batch), str(weights), str(file)]
+    quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=quiet)
+    if done.returncode == 0:
+        return
+    lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {done.returncode}"]
+    if done.returncode == CANNOT:
+        raise Unsupported(
+            f"litert cannot run {work.spec.name}: TensorFlow's converter refuses it: {shortened(lines[-1])}"
+        )
+    raise RuntimeError(f"TensorFlow's converter failed on {work.spec.name}: {shortened(lines[-1])}")
+
+
+def _folder() -> Path:
+    if chosen := os.environ.get("FAIRLAP_CACHE"):
+        return Path(chosen) / "litert"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairlap" / "litert"
+
+
+def _sources(package: str) -> str:
+    """A changed model must be converted anew."""
+    folder = Path(str(import_module(package).__file__)).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
