@@ -18,6 +18,7 @@ from fairlap.race.worker_lost import WorkerLost
 from fairlap.race.worker_process import MeasuredLaps, WorkerProcess
 from fairlap.workloads.safetensors import BadFile
 
+_FEWEST_CALLS = 10
 _PER_CALL = {
     "process_minor_faults": "page_faults",
     "process_major_faults": "major_faults",
@@ -61,8 +62,9 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         first = _answer(worker, lap, materials, "inputs", "before", scratch, limits.answer_s)
         changed = _answer(worker, lap, materials, "changed", "changed inputs", scratch, limits.answer_s)
         answers.require_changed(first, changed)
-        wish = plan.measuring
-        measured = worker.measure(seconds=wish.seconds, samples=wish.samples, within_s=limits.measure_s)
+        # A slow call is measured for longer: a median of one sample would be no median.
+        seconds = max(plan.measuring.seconds, _FEWEST_CALLS * lap.phases_s["checked_calls"])
+        measured = worker.measure(seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s)
         _answer(worker, lap, materials, "inputs", "after", scratch, limits.answer_s)
         lap.memory_bytes = worker.quit().memory
     _keep(lap, measured)

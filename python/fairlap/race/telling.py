@@ -15,7 +15,8 @@ from fairlap.race.plan import Plan
 from fairlap.race.results import FAULTS, Heat, Results, Row, results_of
 from fairlap.verdict.mode_causes import REMEDIES
 
-_FAULTS_WORTH_TELLING = 1.0
+_NS_OF_A_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
+_SHARE_WORTH_TELLING = 0.02
 
 
 def run_and_tell(plan: Plan, json_file: Path | None) -> int:
@@ -116,11 +117,13 @@ def _with_interval(figure: verdict.ContestantFigure) -> str:
 
 
 def _remarks(row: Row) -> list[str]:
+    if not row.finished:
+        return []
     remarks = []
     if row.figure is not None and row.trouble:
         remarks.append(f"! {row.trouble}")
     faults = row.median_of(FAULTS)
-    if faults is not None and faults >= _FAULTS_WORTH_TELLING:
+    if faults is not None and faults * _NS_OF_A_FAULT > _SHARE_WORTH_TELLING * row.median_ns:
         remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")
     for cause in row.causes:
         remedy = f"; {cause.remedy}" if cause.remedy else ""

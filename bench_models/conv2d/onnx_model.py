@@ -1,0 +1,16 @@
+"""The convolution as an ONNX graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from onnx import helper
+
+from bench_models.conv2d.spec import KERNEL, PADDING, SPEC
+from bench_models.operation_onnx import model_of
+
+
+def build(weights: Arrays, batch: int) -> Any:
+    shape = {"kernel_shape": [KERNEL, KERNEL], "pads": [PADDING] * 4}
+    return model_of(SPEC, [helper.make_node("Conv", ["image", "kernel"], ["convolved"], **shape)], weights, batch)

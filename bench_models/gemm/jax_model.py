@@ -1,0 +1,20 @@
+"""The product as a pure function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from fairlap.workloads.workload import Arrays
+
+
+def params(weights: Arrays) -> dict[str, Any]:
+    return dict(weights)
+
+
+def canonical(params: dict[str, Any]) -> dict[str, Any]:
+    return dict(params)
+
+
+def forward(params: dict[str, Any], inputs: dict[str, Any]) -> tuple[Any]:
+    return (jnp.matmul(inputs["left"], params["right"]),)

@@ -1,0 +1,15 @@
+"""The product as an ONNX graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from onnx import helper
+
+from bench_models.gemm.spec import SPEC
+from bench_models.operation_onnx import model_of
+
+
+def build(weights: Arrays, batch: int) -> Any:
+    return model_of(SPEC, [helper.make_node("MatMul", ["left", "right"], ["product"])], weights, batch)

@@ -1,0 +1,1 @@
+"""One layer normalisation of the size that transformers have."""

@@ -1,0 +1,16 @@
+"""Layer normalisation as an ONNX graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from onnx import helper
+
+from bench_models.layernorm.spec import EPSILON, SPEC
+from bench_models.operation_onnx import model_of
+
+
+def build(weights: Arrays, batch: int) -> Any:
+    names = ["hidden", "norm.weight", "norm.bias"]
+    return model_of(SPEC, [helper.make_node("LayerNormalization", names, ["normed"], epsilon=EPSILON)], weights, batch)

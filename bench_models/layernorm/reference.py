@@ -1,0 +1,15 @@
+"""Layer normalisation in NumPy, in the precision of what it is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+from fairlap.workloads.workload import Arrays
+
+from bench_models.elementary import layer_norm
+from bench_models.layernorm.spec import EPSILON
+
+
+def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
+    return {"normed": layer_norm(inputs["hidden"], weights, "norm", EPSILON)}

@@ -1,0 +1,25 @@
+"""An ONNX model around the few nodes of a single operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+from fairlap.workloads.spec import Spec, Tensor
+from fairlap.workloads.workload import Arrays
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 20
+IR_VERSION = 10
+
+
+def model_of(spec: Spec, nodes: Sequence[Any], weights: Arrays, batch: int) -> Any:
+    def values(tensors: Sequence[Tensor]) -> list[Any]:
+        return [helper.make_tensor_value_info(each.name, TensorProto.FLOAT, each.sized(batch)) for each in tensors]
+
+    initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, spec.name, values(spec.inputs), values(spec.outputs), initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    onnx.checker.check_model(model)
+    return model

@@ -1,0 +1,25 @@
+"""Softmax as a TensorFlow module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from fairlap.workloads.workload import Arrays
+
+
+class Softmax(tf.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.variables_by_name: dict[str, Any] = {}
+
+    def __call__(self, inputs: dict[str, Any]) -> tuple[Any]:
+        return (tf.nn.softmax(inputs["scores"], axis=-1),)
+
+
+def build(weights: Arrays, dtype: Any) -> Softmax:
+    return Softmax()
+
+
+def canonical(name: str, array: Any) -> Any:
+    return array
