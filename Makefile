@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine clean
+.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine bench-adapters models-table clean
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a small convolutional net.
 	$(BIN)/fairlap floor
@@ -38,6 +38,12 @@ stubs: $(VENV)/.dev  ## Write the native module's stub anew.
 
 bench-engine: $(VENV)/.bench  ## One table: cost per sample and bias, beside other timers.
 	$(BIN)/python tests/bench/engine
+
+bench-adapters: $(VENV)/.frameworks  ## What an adapter adds to a step, beside the tightest loop by hand.
+	$(BIN)/python tests/bench/adapter_overhead.py
+
+models-table: $(VENV)/.frameworks  ## Which model runs in which framework, with the errors of the answers.
+	$(BIN)/python tests/bench/models_table.py
 
 clean:
 	rm -rf $(VENV) build dist
