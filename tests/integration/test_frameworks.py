@@ -131,6 +131,15 @@ def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.M
     ]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="nobody can write to /proc there")
+def test_a_file_that_cannot_be_written_does_not_end_the_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_example(tmp_path / "installed", monkeypatch)
+    told = fairlap("compare", "example_model", "--on", "example", "--blocks", "2", "--json", "/proc/out.json")
+    assert told.returncode == 1
+    assert "/proc/out.json could not be written: " in told.stderr
+    assert "example_model · infer" in told.stdout
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found through /proc")
 def test_ctrl_c_keeps_what_ended_and_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_example(tmp_path / "installed", monkeypatch)

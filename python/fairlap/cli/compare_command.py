@@ -60,6 +60,8 @@ def command(
     if dry_run:
         _print(plan)
         return
+    if json_file is not None and not json_file.parent.is_dir():
+        raise WrongRequest(f"{json_file} cannot be written: {json_file.parent} is not a folder")
     from fairlap.race.telling import run_and_tell
 
     raise SystemExit(run_and_tell(plan, json_file))
@@ -82,17 +84,27 @@ def _drawn(
     import os
     import secrets
 
+    from fairlap.engine.wishes import positive_number, whole_number
+    from fairlap.race.contestants import require_known
+    from fairlap.race.materials import require_offered
     from fairlap.race.naming import contestants_named
     from fairlap.race.plan import Limits, Measuring, Work, draw_plan
     from fairlap.workloads.registry import find
 
+    seconds = positive_number("seconds", seconds)
+    if batch is not None:
+        batch = whole_number("batch", batch, least=1, most=2**20)
     cores = tuple(sorted(os.sched_getaffinity(0)))
     works = []
     for model in models:
         spec = find(model).spec
-        works.append(Work(spec.name, batch or spec.default_batch, mode, precision))
+        work = Work(spec.name, batch or spec.default_batch, mode, precision)
+        require_offered(spec, work)
+        works.append(work)
+    contestants = contestants_named(listed)
+    require_known(contestants)
     return draw_plan(
-        contestants_named(listed),
+        contestants,
         tuple(works),
         blocks=blocks,
         conditions=conditions,

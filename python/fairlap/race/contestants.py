@@ -30,14 +30,20 @@ class Runner:
 
 def runners_for(plan: Plan, stack: ExitStack, tell: Callable[[str], None]) -> list[Runner]:
     """One for each contestant. What cannot be installed is that contestant's outcome, not the end of the race."""
-    frameworks = {name: framework_named(name.framework) for name in plan.contestants if name.framework}
+    frameworks = require_known(plan.contestants)
+    return [_runner(name, frameworks.get(name), plan, stack, tell) for name in plan.contestants]
+
+
+def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantName, type[Framework]]:
+    """The adapters of those that are no programs; a name or variant that is not there is refused."""
+    frameworks = {name: framework_named(name.framework) for name in contestants if name.framework}
     for name, framework in frameworks.items():
         if name.variant not in framework.variants:
             known = ", ".join(
                 f"{name.framework}:{variant}" if variant else name.framework for variant in framework.variants
             )
             raise WrongRequest(f"{name.text}: {name.framework} has no variant {name.variant!r}; it has {known}")
-    return [_runner(name, frameworks.get(name), plan, stack, tell) for name in plan.contestants]
+    return frameworks
 
 
 def _runner(

@@ -80,14 +80,18 @@ class Materials:
         return safetensors.read(file)
 
 
-def materials_for(work: Work, data_seed: int, tell: Callable[[str], None] = lambda _: None) -> Materials:
-    """Draw weights and inputs, or find those drawn before."""
-    found = find(work.model)
-    spec = found.spec
+def require_offered(spec: Spec, work: Work) -> None:
     if work.mode not in spec.modes:
         raise WrongRequest(f"{work.model} has no mode {work.mode}; it has {', '.join(spec.modes)}")
     if work.precision not in spec.precisions:
         raise WrongRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
+
+
+def materials_for(work: Work, data_seed: int, tell: Callable[[str], None] = lambda _: None) -> Materials:
+    """Draw weights and inputs, or find those drawn before."""
+    found = find(work.model)
+    spec = found.spec
+    require_offered(spec, work)
     key = hashlib.sha256(f"{spec!r} {work.batch} {data_seed}".encode()).hexdigest()[:16]
     materials = Materials(work, spec, found.package, _cache_folder() / f"{spec.name}-b{work.batch}-{key}")
     materials.folder.mkdir(parents=True, exist_ok=True)

@@ -26,19 +26,28 @@ def run_and_tell(plan: Plan, json_file: Path | None) -> int:
 
     race = Race(plan, tell=lambda line: click.echo(f"fairlap: {line}", err=True), progress=_progress)
 
-    def save() -> None:
-        if json_file is not None:
-            save_results(json_file, race)
+    def save() -> str:
+        """Why the file could not be written; a full disk is no reason to lose the race."""
+        try:
+            if json_file is not None:
+                save_results(json_file, race)
+        except OSError as error:
+            return f"{json_file} could not be written: {error.strerror}"
+        return ""
 
     try:
         race.run(after_block=save)
     except KeyboardInterrupt:
         click.echo(f"fairlap: interrupted; {len(race.laps)} of {plan.processes()} processes are kept", err=True)
-    save()
+    not_saved = save()
     results = results_of(plan, race.laps)
     click.echo(text_of(plan, results))
+    if not_saved:
+        click.echo(f"fairlap: {not_saved}; what it would hold is lost but for the table above", err=True)
     if race.interrupted:
         return 130
+    if not_saved:
+        return 1
     return 0 if any(lap.finished for lap in race.laps) else 1
 
 

@@ -1,0 +1,76 @@
+"""What the command line of a race refuses, in a line, before anything runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.sanitized
+
+
+def fairlap(*arguments: str, envs: Path | None = None) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, **({"FAIRLAP_ENVS": str(envs)} if envs else {})}
+    command = [sys.executable, "-m", "fairlap", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=variables)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give a model and contestants"),
+        (["mlp"], "give a model and contestants"),
+        (["mlp", "--on", ""], "give a model and contestants"),
+        (["mlp", "--on", " , "], "no contestant is named"),
+        (["mlp", "--on", "torch,torch"], "torch is named twice"),
+        (["mlp", "--on", "torhc"], "there is no framework 'torhc'; did you mean torch"),
+        (["mlp", "--on", "torch:fast"], "torch has no variant 'fast'; it has torch, torch:compile"),
+        (["mpl", "--on", "torch"], "there is no model 'mpl'; did you mean mlp"),
+        (["mlp", "--on", "torch", "--blocks", "0"], "blocks must be at least 1"),
+        (["mlp", "--on", "torch", "--threads", "0"], "threads must lie between 1"),
+        (["mlp", "--on", "torch", "--threads", "100000"], "threads must lie between 1"),
+        (["mlp", "--on", "torch", "--batch", "0"], "batch must lie between 1"),
+        (["mlp", "--on", "torch", "--seconds", "-1"], "seconds must be a finite number above zero"),
+        (["mlp", "--on", "torch", "--seconds", "nan"], "seconds must be a finite number above zero"),
+        (["softmax", "--on", "torch", "--mode", "grad"], "softmax has no mode grad; it has infer"),
+        (["mlp", "--on", "torch", "--json", "/nowhere/out.json"], "/nowhere"),
+        (["--plan", "/nowhere/plan.json"], "the plan /nowhere/plan.json cannot be read"),
+        (["mlp", "--plan", "/nowhere/plan.json"], "a saved plan names its own models"),
+    ],
+)
+def test_a_race_that_cannot_be_run_is_refused_in_a_line(arguments: list[str], words: str) -> None:
+    told = fairlap("compare", *arguments)
+    assert told.returncode == 2
+    assert words in told.stderr
+    assert told.stderr.startswith("fairlap: ")
+    assert len(told.stderr.strip().splitlines()) <= 2
+
+
+def test_a_dry_run_prints_the_plan_and_runs_nothing() -> None:
+    told = fairlap("compare", "mlp", "--on", "torch,jax", "--blocks", "3", "--seed", "1", "--dry-run")
+    assert told.returncode == 0
+    assert "12 processes in 6 blocks" in told.stdout
+    assert told.stdout == fairlap("compare", "mlp", "--on", "torch,jax", "--blocks=3", "--seed=1", "--dry-run").stdout
+
+
+def test_where_no_environment_was_made_envs_says_so(tmp_path: Path) -> None:
+    told = fairlap("envs", envs=tmp_path)
+    assert told.returncode == 0
+    assert "no environment has been made yet" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["remove"], "give the keys of the environments to remove, or --all"),
+        (["remove", "abc"], "there is no environment abc"),
+        (["remove", "abc", "--all"], "give the keys of the environments to remove, or --all"),
+    ],
+)
+def test_removing_nothing_is_refused(tmp_path: Path, arguments: list[str], words: str) -> None:
+    told = fairlap("envs", *arguments, envs=tmp_path)
+    assert told.returncode == 2
+    assert words in told.stderr
