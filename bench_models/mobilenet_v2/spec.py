@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.workloads.spec import Constant, Spec, Tensor, Weight
+from fairlap.workloads.spec import TOLERANCES, Constant, Spec, Tensor, Tolerance, Weight
 
 from bench_models.convolution_units import Unit, classifier
 
@@ -88,6 +88,11 @@ def _weights() -> tuple[Weight, ...]:
     return (*layers, *classifier("classifier.1", FEATURES, CLASSES))
 
 
+# Fifty layers of bfloat16 leave an error of 0.07 in the worst of a thousand logits (six seeds, PyTorch and JAX), which
+# is more than the usual tolerance grants. The cosine is held tighter in return: honest work stays above 0.9998, and
+# the answer to another image is at most 0.9972.
+_BF16 = Tolerance(cosine=0.9995, absolute=1.3e-1, relative=1e-1)
+
 SPEC = Spec(
     name="mobilenet_v2",
     task="image classification",
@@ -98,4 +103,5 @@ SPEC = Spec(
     gmacs_per_item=0.30,
     published="torchvision, MobileNet_V2_Weights (num_params, GFLOPS)",
     loss="cross_entropy",
+    tolerances={**TOLERANCES, "bf16": _BF16},
 )

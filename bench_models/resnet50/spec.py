@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.workloads.spec import Constant, Spec, Tensor, Uniform, Weight
+from fairlap.workloads.spec import TOLERANCES, Constant, Spec, Tensor, Tolerance, Uniform, Weight
 
 from bench_models.convolution_units import Unit, classifier
 
@@ -73,6 +73,11 @@ def _weights() -> tuple[Weight, ...]:
     return (*(weight for unit in units() for weight in unit.weights()), *classifier("fc", FEATURES, CLASSES))
 
 
+# Fifty layers of bfloat16 leave an error of 0.04 in the worst of a thousand logits (six seeds, PyTorch and JAX), which
+# is more than the usual tolerance grants. The cosine is held tighter in return: honest work stays above 0.99997, and
+# the answer to another image is at most 0.9996.
+_BF16 = Tolerance(cosine=0.9999, absolute=8e-2, relative=1e-1)
+
 SPEC = Spec(
     name="resnet50",
     task="image classification",
@@ -83,4 +88,5 @@ SPEC = Spec(
     gmacs_per_item=4.09,
     published="torchvision, ResNet50_Weights (num_params, GFLOPS)",
     loss="cross_entropy",
+    tolerances={**TOLERANCES, "bf16": _BF16},
 )

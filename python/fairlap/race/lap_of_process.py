@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,24 @@ import numpy as np
 from fairlap import verdict
 from fairlap.errors import FairlapError
 from fairlap.race import answers, protocol
+from fairlap.race.agreement import Agreement
 from fairlap.race.conditions import environment_of
 from fairlap.race.contestants import Runner
-from fairlap.race.laps import Figure, Lap
+from fairlap.race.laps import AnswerError, Figure, Lap
 from fairlap.race.materials import Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.worker_lost import WorkerLost
 from fairlap.race.worker_process import MeasuredLaps, WorkerProcess
 from fairlap.workloads.safetensors import BadFile
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a race puts the answers, and what it remembers of them."""
+
+    scratch: Path
+    agreement: Agreement
+
 
 _FEWEST_CALLS = 10
 _PER_CALL = {
@@ -30,13 +41,13 @@ _PER_CALL = {
 }
 
 
-def lap_of_process(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runner, scratch: Path) -> None:
+def lap_of_process(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runner, bench: Bench) -> None:
     """Fill in the lap. Nothing that the process does is raised here but Ctrl-C."""
     if runner.missing:
         lap.outcome, lap.message = "not_installed", runner.missing
         return
     try:
-        _run(lap, block, plan, materials, runner, scratch)
+        _run(lap, block, plan, materials, runner, bench)
     except WorkerLost as lost:
         lap.outcome, lap.message, lap.details = lost.outcome, lost.message, lost.details
     except (answers.OtherWork, BadFile) as wrong:
@@ -45,7 +56,7 @@ def lap_of_process(lap: Lap, block: Block, plan: Plan, materials: Materials, run
         lap.outcome, lap.message = "failed", str(error)
 
 
-def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runner, scratch: Path) -> None:
+def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runner, bench: Bench) -> None:
     limits = plan.limits
     with WorkerProcess(
         runner.command,
@@ -59,13 +70,14 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         lap.version, lap.in_force = prepared.version, prepared.in_force
         answers.require_settings(prepared.in_force, plan.threads, materials.work.precision)
         answers.require_weights(materials, prepared.weights_hash)
-        first = _answer(worker, lap, materials, "inputs", "before", scratch, limits.answer_s)
-        changed = _answer(worker, lap, materials, "changed", "changed inputs", scratch, limits.answer_s)
+        first = _answer(worker, lap, materials, "inputs", "before", bench, limits.answer_s)
+        _keep_errors(lap, bench.agreement.errors(materials.work, lap.contestant, first))
+        changed = _answer(worker, lap, materials, "changed", "changed inputs", bench, limits.answer_s)
         answers.require_changed(first, changed)
         # A slow call is measured for longer: a median of one sample would be no median.
         seconds = max(plan.measuring.seconds, _FEWEST_CALLS * lap.phases_s["checked_calls"])
         measured = worker.measure(seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s)
-        _answer(worker, lap, materials, "inputs", "after", scratch, limits.answer_s)
+        _answer(worker, lap, materials, "inputs", "after", bench, limits.answer_s)
         lap.memory_bytes = worker.quit().memory
     _keep(lap, measured)
 
@@ -96,19 +108,22 @@ def _answer(
     materials: Materials,
     which: protocol.Which,
     when: str,
-    scratch: Path,
+    bench: Bench,
     limit_s: float,
 ) -> Path:
     """Ask for an answer, hold it against the reference, and keep the error also when it is right."""
-    file = scratch / f"{when.replace(' ', '-')}.safetensors"
+    file = bench.scratch / f"{when.replace(' ', '-')}.safetensors"
     file.unlink(missing_ok=True)
     seconds = worker.answer(which, file, within_s=limit_s)
     if lap.errors:
         lap.phases_s["checked_calls"] = lap.phases_s.get("checked_calls", 0.0) + seconds
-    errors = answers.answer_errors(materials, file, which, when)
+    _keep_errors(lap, answers.answer_errors(materials, file, which, when))
+    return file
+
+
+def _keep_errors(lap: Lap, errors: list[AnswerError]) -> None:
     lap.errors += errors
     answers.require_right(errors, lap.in_force)
-    return file
 
 
 def _keep(lap: Lap, measured: MeasuredLaps) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from fairlap.race.agreement import Agreement
 from fairlap.race.contestants import Runner, runners_for
-from fairlap.race.lap_of_process import lap_of_process
+from fairlap.race.lap_of_process import Bench, lap_of_process
 from fairlap.race.laps import Lap
 from fairlap.race.materials import Materials, materials_for
 from fairlap.race.plan import Block, Plan
@@ -40,11 +41,12 @@ class Race:
         with ExitStack() as stack:
             try:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
+                bench = Bench(scratch, Agreement(scratch))
                 works = [materials_for(work, self.plan.data_seed, self._tell) for work in self.plan.works]
                 runners = runners_for(self.plan, stack, self._tell)
                 self._began_s = time.monotonic()
                 for block in self.plan.blocks:
-                    self._run_block(block, works[block.work], runners, scratch)
+                    self._run_block(block, works[block.work], runners, bench)
                     after_block()
             except KeyboardInterrupt:
                 self.interrupted = True
@@ -52,7 +54,7 @@ class Race:
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
 
-    def _run_block(self, block: Block, materials: Materials, runners: list[Runner], scratch: Path) -> None:
+    def _run_block(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> None:
         for position, place in enumerate(block.order):
             runner = runners[place]
             began_s = time.monotonic()
@@ -67,7 +69,7 @@ class Race:
                 cores=block.cores,
                 began_s=began_s - self._began_s,
             )
-            lap_of_process(lap, block, self.plan, materials, runner, scratch)
+            lap_of_process(lap, block, self.plan, materials, runner, bench)
             lap.elapsed_s = time.monotonic() - began_s
             self._in_frameworks_s += lap.in_framework_s
             self.laps.append(lap)
