@@ -48,22 +48,22 @@ models-table: $(VENV)/.frameworks  ## Which model runs in which framework, with 
 clean:
 	rm -rf $(VENV) build dist
 
-# The package, as a user installs it.
+# The package, as a user installs it. What its extras need comes on top, without compiling it again.
 $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	CMAKE_ARGS="$$(cmake/python_headers.sh $(BIN)/python)" $(BIN)/pip install --quiet .
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet '.[dev]'
+	$(BIN)/pip install --quiet 'fairlap[dev]'
 	touch $@
 
 # The frameworks that race, as large as they are.
 $(VENV)/.frameworks: $(VENV)/.installed
-	$(BIN)/pip install --quiet '.[frameworks]'
+	$(BIN)/pip install --quiet 'fairlap[frameworks]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.installed
-	$(BIN)/pip install --quiet '.[bench]'
+	$(BIN)/pip install --quiet 'fairlap[bench]'
 	touch $@
 
 build/release/.built: $(VENV)/.dev $(SOURCES)

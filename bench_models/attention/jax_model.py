@@ -1,4 +1,4 @@
-"""Attention as a pure function. Heads are a batch axis of both products, which saves turning anything.
+"""Attention as a pure function.
 
 Scores and their softmax stay in float32 whatever goes in, as in JAX's own attention.
 """
@@ -23,7 +23,9 @@ def canonical(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def forward(params: dict[str, Any], inputs: dict[str, Any]) -> tuple[Any]:
-    query, key, value = inputs["query"], params["key"], params["value"]
-    scores = jnp.einsum("bhqs,hks->bhqk", query, key, preferred_element_type=jnp.float32) * SCALE
-    shares = jax.nn.softmax(scores, axis=-1).astype(value.dtype)
-    return (jnp.einsum("bhqk,hks->bhqs", shares, value),)
+    # Products of stacks of matrices, not sums over named axes: with those XLA turns the queries around, as all items
+    # share one memory, and takes 2.8 ms instead of 1.7 ms on a CPU core. Spelling out the memory for every item is as
+    # fast, but JAX 0.10.2 then gives wrong answers for two items and more.
+    key, value = params["key"], params["value"]
+    scores = jnp.matmul(inputs["query"], key.swapaxes(-1, -2), preferred_element_type=jnp.float32) * SCALE
+    return (jnp.matmul(jax.nn.softmax(scores, axis=-1).astype(value.dtype), value),)

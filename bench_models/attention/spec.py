@@ -17,8 +17,8 @@ SPEC = Spec(
     outputs=(Tensor("attended", ("batch", HEADS, QUERIES, SIZE), Constant(0.0)),),
     weights=(
         Weight("key", (HEADS, KEYS, SIZE), Normal(1.0)),
-        # What comes out is an average of values, a tenth as wide as they are.
-        Weight("value", (HEADS, KEYS, SIZE), Normal(2.5)),
+        # Averages of values come out 0.15 wide: far above every tolerance, and scores in bfloat16 still pass.
+        Weight("value", (HEADS, KEYS, SIZE), Normal(1.5)),
     ),
     parameters=393_216,
     gmacs_per_item=0.050331648,

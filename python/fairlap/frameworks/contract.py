@@ -47,6 +47,10 @@ class Contestant:
     stream: object | None = None
 
 
+NO_WEIGHTS = "cannot be read: no weights"
+"""What ``in_force["precision"]`` says of a model without weights, when it is they that the precision is read from."""
+
+
 class Unsupported(Exception):
     """This framework cannot do what was asked; the message says what and why."""
 

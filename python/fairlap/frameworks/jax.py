@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings
 from fairlap.frameworks.own_threads import threads_named
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.frameworks.trained_leaves import trained_leaves
@@ -134,7 +134,7 @@ def _in_force(leaves: list[Any], wanted: Settings) -> dict[str, str]:
     pool = threads_named("tf_XLAEigen")
     return {
         **({"threads": str(pool)} if pool else {"threads_asked": str(wanted.threads)}),
-        "precision": " and ".join(sorted(names.get(kind, kind) for kind in kinds)),
+        "precision": " and ".join(sorted(names.get(kind, kind) for kind in kinds)) or NO_WEIGHTS,
         "matmul_precision": str(jax.config.values["jax_default_matmul_precision"] or "default"),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
     }

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
 
@@ -113,7 +113,7 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
     kinds = {variable.dtype for variable in model.variables_by_name.values()}
     return {
         "threads": str(tf.config.threading.get_intra_op_parallelism_threads()),
-        "precision": " and ".join(sorted(names.get(kind, kind.name) for kind in kinds)),
+        "precision": " and ".join(sorted(names.get(kind, kind.name) for kind in kinds)) or NO_WEIGHTS,
         "interop_threads": str(tf.config.threading.get_inter_op_parallelism_threads()),
         "execution": {"": "eager", "graph": "graph", "xla": "XLA"}[wanted.variant],
     }

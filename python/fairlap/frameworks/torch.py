@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
 
@@ -132,7 +132,7 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
     names = {torch.float32: "fp32", torch.bfloat16: "bf16"}
     found = {
         "threads": str(torch.get_num_threads()),
-        "precision": " and ".join(sorted(names.get(kind, str(kind)) for kind in kinds)),
+        "precision": " and ".join(sorted(names.get(kind, str(kind)) for kind in kinds)) or NO_WEIGHTS,
         "interop_threads": str(torch.get_num_interop_threads()),
         "matmul_precision": torch.get_float32_matmul_precision(),
     }

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from fairlap.frameworks.contract import NO_WEIGHTS
 from fairlap.race.laps import AnswerError
 from fairlap.race.materials import SLOPES, Materials
 from fairlap.workloads import safetensors
 from fairlap.workloads.check import output_errors
-from fairlap.workloads.gradient_check import gradient_disagreements
+from fairlap.workloads.gradient_check import gradient_disagreements, unusable
 from fairlap.workloads.spec import Tolerance
 from fairlap.workloads.workload import Arrays
 
@@ -50,14 +51,11 @@ def _gradient_errors(
     materials: Materials, got: Arrays, which: str, when: str, slopes: list[float]
 ) -> list[AnswerError]:
     gradients = {name.removeprefix(GRADIENT): got[name] for name in got if name.startswith(GRADIENT)}
-    for weight in materials.spec.weights:
-        if weight.trained and weight.name not in gradients:
-            raise OtherWork(f"its answer lacks the gradient of {weight.name}")
-        if weight.trained and gradients[weight.name].shape != weight.shape:
-            shape = list(gradients[weight.name].shape)
-            raise OtherWork(f"its gradient of {weight.name} has the shape {shape}, not {list(weight.shape)}")
+    work = materials.workload(which)
+    if why := unusable(work, gradients):
+        raise OtherWork(why)
     allowed = LARGEST_GRADIENT_DISAGREEMENT[materials.work.precision]
-    disagreements = gradient_disagreements(materials.workload(which), gradients, slopes)
+    disagreements = gradient_disagreements(work, gradients, slopes)
     return [
         AnswerError(f"gradient along direction {number}", when, math.nan, math.nan, value, value <= allowed)
         for number, value in enumerate(disagreements)
@@ -93,7 +91,7 @@ def require_settings(in_force: Mapping[str, str], threads: int, precision: str) 
     read = in_force.get("threads", "")
     if _NUMBER.match(read) and int(read) != threads:
         raise OtherWork(f"it runs on {read} threads, not on the {threads} asked for")
-    if in_force.get("precision", precision) != precision:
+    if in_force.get("precision", precision) not in (precision, NO_WEIGHTS):
         raise OtherWork(f"it computes in {in_force['precision']}, not in {precision}")
 
 

@@ -31,25 +31,42 @@ def output_errors(
     name: str, got: npt.NDArray[Any], reference: npt.NDArray[np.float64], tolerance: Tolerance
 ) -> OutputError:
     """Right means: cosine high enough, and every element near enough absolutely or relatively."""
-    infinite = float("inf")
-    if got.shape != reference.shape:
-        shapes = f"its shape is {list(got.shape)}, not {list(reference.shape)}"
-        return OutputError(name, float("nan"), infinite, infinite, infinite, shapes)
-    if not np.isfinite(got).all():
-        bad = "NaN" if np.isnan(got).any() else "infinite"
-        share = f"{int((~np.isfinite(got)).sum()):,} of {got.size:,} elements are not finite ({bad})"
-        return OutputError(name, float("nan"), infinite, infinite, infinite, share)
+    why = _incomparable(got, reference)
+    if why:
+        infinite = float("inf")
+        return OutputError(name, float("nan"), infinite, infinite, infinite, why)
     values, expected = got.astype(np.float64).reshape(-1), reference.reshape(-1)
     difference = np.abs(values - expected)
-    norm, norm_got = float(np.linalg.norm(expected)), float(np.linalg.norm(values))
-    cosine = float(values @ expected / (norm * norm_got)) if norm > 0 and norm_got > 0 else float(norm == norm_got)
+    norm = float(np.linalg.norm(expected))
+    cosine = _cosine(values, expected)
     near = (difference <= tolerance.absolute) | (difference <= tolerance.relative * np.abs(expected))
     sizeable = np.abs(expected) > tolerance.absolute
     worst_relative = float((difference[sizeable] / np.abs(expected[sizeable])).max(initial=0.0))
     relative_error = float(np.linalg.norm(difference)) / norm if norm > 0 else float(np.linalg.norm(difference))
-    why = ""
     if cosine < tolerance.cosine:
         why = f"its cosine with the reference is {cosine:.4f}, below {tolerance.cosine}"
     elif not near.all():
         why = f"{int((~near).sum()):,} of {near.size:,} elements are off by more than allowed"
     return OutputError(name, cosine, float(difference.max(initial=0.0)), worst_relative, relative_error, why)
+
+
+def _incomparable(got: npt.NDArray[Any], reference: npt.NDArray[np.float64]) -> str:
+    """Why no distance can be told, or nothing."""
+    if got.shape != reference.shape:
+        return f"its shape is {list(got.shape)}, not {list(reference.shape)}"
+    if not np.isfinite(reference).all():
+        return "the reference itself is not finite, so nothing can be right"
+    finite = np.isfinite(got)
+    if not finite.all():
+        kind = "NaN" if np.isnan(got).any() else "infinite"
+        return f"{int((~finite).sum()):,} of {got.size:,} elements are not finite ({kind})"
+    return ""
+
+
+def _cosine(values: npt.NDArray[np.float64], expected: npt.NDArray[np.float64]) -> float:
+    """Nothing points away from a reference of zeros; there the elements alone decide."""
+    if not expected.any() or not values.any():
+        return float(not expected.any())
+    # Scaled first, so that no square vanishes or overflows.
+    first, second = values / np.abs(values).max(), expected / np.abs(expected).max()
+    return float(first @ second / (np.linalg.norm(first) * np.linalg.norm(second)))

@@ -7,7 +7,10 @@ so that small ones are not drowned by large ones.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import numpy.typing as npt
 
 from fairlap.workloads.reference import loss_at
 from fairlap.workloads.workload import Arrays, Workload
@@ -31,7 +34,7 @@ def slopes(work: Workload, seed: int = 0, directions: int = DIRECTIONS) -> list[
     return found
 
 
-def direction(work: Workload, seed: int, number: int) -> dict[str, np.ndarray]:
+def direction(work: Workload, seed: int, number: int) -> dict[str, npt.NDArray[np.float64]]:
     rng = np.random.default_rng([seed, number])
     along = {}
     for weight in work.spec.weights:
@@ -46,17 +49,30 @@ def gradient_disagreements(work: Workload, gradients: Arrays, expected: list[flo
     """For each direction, how far the gradients' slope is from the reference's, relative to the largest slope possible.
 
     The scale is that of the slope a random direction meets, the norm of the scaled gradient, so that a direction
-    which happens to run level does not make a tiny error look large.
+    which happens to run level does not make a tiny error look large. Infinite when ``unusable`` says why.
     """
+    if unusable(work, gradients):
+        return [float("inf")] * len(expected)
+    given = {weight.name: gradients[weight.name].astype(np.float64) for weight in work.spec.weights if weight.trained}
     found = []
     for number, slope in enumerate(expected):
         along = direction(work, seed, number)
-        told = sum(float(np.vdot(gradients[name].astype(np.float64), along[name])) for name in along)
-        scale = np.sqrt(
-            sum(
-                float(np.sum(np.square(gradients[name].astype(np.float64)))) * float(np.mean(np.square(along[name])))
-                for name in along
-            )
-        )
-        found.append(abs(told - slope) / max(float(scale), abs(slope), 1e-300))
+        told = sum(float(np.vdot(given[name], along[name])) for name in along)
+        scale = math.sqrt(sum(float(np.sum(given[name] ** 2) * np.mean(along[name] ** 2)) for name in along))
+        found.append(abs(told - slope) / max(scale, abs(slope), 1e-300))
     return found
+
+
+def unusable(work: Workload, gradients: Arrays) -> str:
+    """Why these gradients have no slope at all, or nothing."""
+    for weight in work.spec.weights:
+        if not weight.trained:
+            continue
+        if weight.name not in gradients:
+            return f"the gradient of {weight.name} is missing"
+        gradient = gradients[weight.name]
+        if gradient.shape != weight.shape:
+            return f"the gradient of {weight.name} has the shape {list(gradient.shape)}, not {list(weight.shape)}"
+        if not np.isfinite(gradient).all():
+            return f"the gradient of {weight.name} is not finite everywhere"
+    return ""

@@ -14,6 +14,6 @@ def hash_of(arrays: Arrays) -> str:
     for name in sorted(arrays):
         array = arrays[name]
         little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        digest.update(f"{name} {little.dtype.str} {list(little.shape)}\n".encode())
+        digest.update(f"{name} {little.dtype.str} {list(array.shape)}\n".encode())
         digest.update(little.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

@@ -55,11 +55,11 @@ def test_a_gradient_of_another_shape_is_refused(tmp_path: Path, monkeypatch: pyt
     arrays["loss"] = np.array(2.3, np.float32)
     path = tmp_path / "answer.safetensors"
     safetensors.write(path, arrays)
-    words = r"its gradient of first.weight has the shape \[784, 256\], not \[256, 784\]"
+    words = r"the gradient of first.weight has the shape \[784, 256\], not \[256, 784\]"
     with pytest.raises(OtherWork, match=words):
         answer_errors(materials, path, "inputs", "before")
     del arrays["grad/third.bias"]
     arrays["grad/first.weight"] = np.zeros((256, 784), np.float32)
     safetensors.write(path, arrays)
-    with pytest.raises(OtherWork, match=r"its answer lacks the gradient of third\.bias"):
+    with pytest.raises(OtherWork, match=r"the gradient of third\.bias is missing"):
         answer_errors(materials, path, "inputs", "before")

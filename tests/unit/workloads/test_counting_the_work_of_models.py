@@ -1,0 +1,40 @@
+"""The published multiply-accumulates of small models are those that their references really do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.workloads.registry import find
+from workloads_of_models import workload_of
+
+
+class Counted(np.ndarray[Any, Any]):
+    """An array that counts the products of every matrix multiplication that it or its offspring takes part in."""
+
+    products = 0
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **others: Any) -> Any:
+        plain = [_plain(each) for each in inputs]
+        if "out" in others:
+            others["out"] = tuple(_plain(each) for each in others["out"])
+        result = getattr(ufunc, method)(*plain, **others)
+        if ufunc is np.matmul:
+            Counted.products += result.size * plain[0].shape[-1]
+        return result.view(Counted) if isinstance(result, np.ndarray) else result
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Counted) else value
+
+
+@pytest.mark.parametrize("model", ["attention", "conv2d", "gemm", "mlp"])
+def test_the_reference_multiplies_as_often_as_published(model: str) -> None:
+    work = workload_of(model, batch=2)
+    Counted.products = 0
+    weights = {name: array.view(Counted) for name, array in work.weights.items()}
+    work.implementation_of_reference().forward(weights, work.inputs)
+    published = find(model).spec.gmacs_per_item
+    assert published is not None
+    assert Counted.products == round(2 * published * 1e9)
