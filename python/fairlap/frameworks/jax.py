@@ -135,6 +135,9 @@ def _in_force(leaves: list[Any], wanted: Settings) -> dict[str, str]:
     return {
         **({"threads": str(pool)} if pool else {"threads_asked": str(wanted.threads)}),
         "precision": " and ".join(sorted(names.get(kind, kind) for kind in kinds)) or NO_WEIGHTS,
-        "matmul_precision": str(jax.config.values["jax_default_matmul_precision"] or "default"),
+        "matmul_precision": str(jax.config.values.get("jax_default_matmul_precision") or "default"),
+        "x64": str(jax.config.values.get("jax_enable_x64")).lower(),
+        "async_dispatch": str(jax.config.values.get("jax_cpu_enable_async_dispatch")).lower(),
+        "compilation_cache": str(jax.config.values.get("jax_compilation_cache_dir") or "none"),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
     }

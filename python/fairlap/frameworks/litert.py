@@ -12,6 +12,7 @@ import numpy as np
 from fairlap.frameworks.answers import Answers, named_outputs
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings
 from fairlap.frameworks.litert_files import converted_file
+from fairlap.frameworks.litert_weights import told, weights_in
 from fairlap.frameworks.own_threads import thread_count
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
@@ -34,6 +35,7 @@ class LiteRT(Framework):
         with phase("build"):
             first = _interpreter(Interpreter, file, wanted.threads)
         threads = 1 + thread_count() - before if before else 0
+        held = told(weights_in(first, work.weights), work.weights)
         ready = [first]
 
         def bind(inputs: Arrays) -> Callable[[], Any]:
@@ -47,11 +49,11 @@ class LiteRT(Framework):
             bind=bind,
             done=None,
             outputs=partial(_answers, work),
-            weights=dict,
+            weights=partial(_weights, first, work),
             in_force={
                 **({"threads": str(threads)} if threads else {"threads_asked": str(wanted.threads)}),
                 "precision": _precision(first),
-                "weights": "not read back: the file names them otherwise, and folds some into others",
+                "weights": held,
                 "delegate": _delegate(first),
                 "conversion": "kept from before" if kept else "made now",
             },
@@ -78,6 +80,12 @@ def _answers(work: Workload, interpreter: Any) -> Answers:
     return named_outputs(
         work.spec, [interpreter.get_tensor(details[tensor.name]["index"]) for tensor in work.spec.outputs]
     )
+
+
+def _weights(interpreter: Any, work: Workload) -> Answers:
+    """All or none: the hash of some would be another hash."""
+    found = weights_in(interpreter, work.weights)
+    return found if found.keys() == work.weights.keys() else {}
 
 
 def _precision(interpreter: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -20,7 +21,14 @@ _LEVELS = {
     "basic": "ORT_ENABLE_BASIC",
     "disabled": "ORT_DISABLE_ALL",
 }
+_PROVIDERS = {  # those that compute in the CPU's memory, where inputs and outputs are bound
+    "cpu": "CPUExecutionProvider",
+    "dnnl": "DnnlExecutionProvider",
+    "openvino": "OpenVINOExecutionProvider",
+    "xnnpack": "XnnpackExecutionProvider",
+}
 _SPINNING = {"on": "1", "off": "0"}
+_OPTIONS = ("provider", "optimization", "spinning")
 _SPINNING_KEY = "session.intra_op.allow_spinning"
 
 
@@ -35,15 +43,17 @@ class OnnxRuntime(Framework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         lacking = "its kernels there compute in float32"
-        refuse_what_is_unknown(type(self), work, wanted, options=("optimization", "spinning"), lacking=lacking)
+        refuse_what_is_unknown(type(self), work, wanted, options=_OPTIONS, lacking=lacking)
         with phase("import"):
             import onnxruntime
         self._version = str(onnxruntime.__version__)
-        options = _session_options(onnxruntime, wanted)
+        options, provider = _session_options(onnxruntime, wanted), _provider(onnxruntime, wanted)
         with phase("build"):
             graph = serialized_graph(work, work.weights)
         with phase("compile"):  # making the session is what optimizes the graph
-            session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(graph, options, providers=[provider])
+        if session.get_providers()[0] != provider:
+            raise Unsupported(f"onnxruntime put {session.get_providers()[0]} in the place of {provider}")
         # All bindings write to the same memory, so that what is read is always what the last call wrote.
         held = {
             tensor.name: onnxruntime.OrtValue.ortvalue_from_shape_and_type(
@@ -76,6 +86,12 @@ def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
     return options
 
 
+def _provider(onnxruntime: Any, wanted: Settings) -> str:
+    here = onnxruntime.get_available_providers()
+    known = {name: provider for name, provider in _PROVIDERS.items() if provider in here}
+    return _one_of(known, "provider", wanted.options.get("provider", "cpu"))
+
+
 def _one_of(known: Mapping[str, str], option: str, value: str) -> str:
     if value not in known:
         raise Unsupported(f"onnxruntime has no {option} {value!r}; it has {', '.join(known)}")
@@ -105,5 +121,8 @@ def _in_force(session: Any) -> dict[str, str]:
         "providers": ", ".join(session.get_providers()),
         "optimization": options.graph_optimization_level.name,
         "execution_mode": options.execution_mode.name,
-        "spinning": options.get_session_config_entry(_SPINNING_KEY),
+        "spinning": {on: name for name, on in _SPINNING.items()}[options.get_session_config_entry(_SPINNING_KEY)],
+        "memory_arena": "on" if options.enable_cpu_mem_arena else "off",
+        "telemetry": f"ORT_DISABLE_TELEMETRY={os.environ.get('ORT_DISABLE_TELEMETRY', '')}, asked, not readable",
+        "weights": "read from the model's bytes; the session cannot be asked",
     }

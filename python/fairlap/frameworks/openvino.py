@@ -84,5 +84,12 @@ def _in_force(compiled: Any) -> dict[str, str]:
         "precision": names.get(kind, kind),
         "streams": str(compiled.get_property("NUM_STREAMS")),
         "pinning": str(compiled.get_property("ENABLE_CPU_PINNING")).lower(),
-        "execution_mode": compiled.get_property("EXECUTION_MODE_HINT").name.lower(),
+        "performance_hint": _hint(compiled, "PERFORMANCE_HINT"),
+        "execution_mode": _hint(compiled, "EXECUTION_MODE_HINT"),
+        "weights": "read from the model's bytes; the compiled model cannot be asked",
     }
+
+
+def _hint(compiled: Any, name: str) -> str:
+    """Some come as an enumeration's member, some as its name."""
+    return str(compiled.get_property(name)).rpartition(".")[2].lower()

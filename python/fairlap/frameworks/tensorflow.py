@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings
+from fairlap.frameworks.own_threads import threads_named
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
 
@@ -44,16 +46,16 @@ class TensorFlow(Framework):
         if work.mode == "grad":
             trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
             labels = None if work.labels is None else tf.constant(work.labels)
-            step = partial(_loss_and_gradients, model, work.spec.loss, labels, trained)
+            step = _loss_and_gradients(model, work.spec.loss, labels, trained)
         if wanted.variant:
             inputs = _tensors(work, work.inputs)
             with phase("trace"):
-                step = tf.function(step, jit_compile=wanted.variant == "xla").get_concrete_function(inputs)
+                step = _traced(step, wanted.variant, inputs)
             with phase("compile"):
                 step(inputs)  # the graph is optimized, and XLA compiles, when it is first called
         return Contestant(
             bind=partial(_bind, work, step),
-            done=None,
+            done=None,  # on a CPU both an eager call and a graph's return when all is computed
             outputs=partial(_answers, work, implementation.canonical),
             weights=partial(_weights, work, model, implementation.canonical),
             in_force=_in_force(model, wanted),
@@ -61,6 +63,16 @@ class TensorFlow(Framework):
 
     def version(self) -> str:
         return self._version
+
+
+def _traced(step: Callable[[Any], Any], variant: str, inputs: dict[str, Any]) -> Callable[[Any], Any]:
+    """A concrete function: it looks for no other trace on each call. Without autograph, which writes the rewritten
+    source into the temporary folder and, since workers end at once, would leave it there."""
+    import tensorflow as tf
+
+    function = tf.function(step, autograph=False, jit_compile=variant == "xla")
+    concrete: Callable[[Any], Any] = function.get_concrete_function(inputs)
+    return concrete
 
 
 def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays) -> Callable[[], Any]:
@@ -76,21 +88,24 @@ def _tensors(work: Workload, arrays: Arrays) -> dict[str, Any]:
     return tensors
 
 
-def _loss_and_gradients(
-    model: Any, kind: str, labels: Any, trained: list[Any], inputs: dict[str, Any]
-) -> tuple[Any, list[Any]]:
+def _loss_and_gradients(model: Any, kind: str, labels: Any, trained: list[Any]) -> Callable[[Any], Any]:
     import tensorflow as tf
 
-    with tf.GradientTape(watch_accessed_variables=False) as tape:
-        tape.watch(trained)
+    def loss_of(inputs: dict[str, Any]) -> Any:
         first = tf.cast(model(inputs)[0], tf.float32)
         if kind == "mean_square":
-            loss = tf.reduce_mean(tf.square(first))
-        else:
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, first))
-    gradients = tape.gradient(loss, trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-    # A lookup's gradient comes as rows with their places; the others' is whole, and so must this be.
-    return loss, [tf.convert_to_tensor(each) for each in gradients]
+            return tf.reduce_mean(tf.square(first))
+        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, first))
+
+    def step(inputs: dict[str, Any]) -> tuple[Any, list[Any]]:
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(trained)
+            loss = loss_of(inputs)
+        gradients = tape.gradient(loss, trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        # A lookup's gradient comes as rows with their places; the others' is whole, and so must this be.
+        return loss, [tf.convert_to_tensor(each) for each in gradients]
+
+    return step
 
 
 def _answers(work: Workload, canonical: Callable[[str, Any], Any], result: Any) -> Answers:
@@ -111,9 +126,14 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
 
     names = {tf.float32: "fp32", tf.bfloat16: "bf16"}
     kinds = {variable.dtype for variable in model.variables_by_name.values()}
-    return {
+    found = {
         "threads": str(tf.config.threading.get_intra_op_parallelism_threads()),
         "precision": " and ".join(sorted(names.get(kind, kind.name) for kind in kinds)) or NO_WEIGHTS,
         "interop_threads": str(tf.config.threading.get_inter_op_parallelism_threads()),
         "execution": {"": "eager", "graph": "graph", "xla": "XLA"}[wanted.variant],
+        "synchronous": str(tf.config.experimental.get_synchronous_execution()).lower(),
+        "onednn": f"TF_ENABLE_ONEDNN_OPTS={os.environ.get('TF_ENABLE_ONEDNN_OPTS', '')}, asked, not readable",
     }
+    if pool := threads_named("tf_XLAEigen"):
+        found["xla_threads"] = str(pool)
+    return found

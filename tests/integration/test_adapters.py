@@ -1,0 +1,167 @@
+"""Every adapter does the same work as the float64 reference, on the threads and in the precision asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairlap.frameworks.contract import Settings
+from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.workloads.registry import find
+
+pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(300)]
+
+MODEL = "mlp"
+PROGRAM = Path(__file__).with_name("adapter_in_a_process.py")
+LARGEST_DISAGREEMENT = 1e-3
+CONTESTANTS = [
+    ("torch", ""),
+    ("torch", "compile"),
+    ("jax", ""),
+    ("tensorflow", ""),
+    ("tensorflow", "graph"),
+    ("tensorflow", "xla"),
+    ("onnxruntime", ""),
+    ("openvino", ""),
+    ("litert", ""),
+]
+DIFFERENTIATE = ("torch", "jax", "tensorflow")
+DIFFERENTIATING = [each for each in CONTESTANTS if each[0] in DIFFERENTIATE]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def found_by(
+    name: str, variant: str = "", mode: str = "infer", precision: str = "fp32", threads: int = 1, **more: Any
+) -> dict[str, Any]:
+    framework = framework_named(name)
+    if not is_importable(framework):
+        pytest.skip(f"{framework.module} is not installed here")
+    wanted = framework.environment_for(Settings(threads, variant))
+    asked = {"framework": name, "variant": variant, "mode": mode, "precision": precision, "threads": threads}
+    command = [sys.executable, str(PROGRAM), json.dumps({"model": MODEL, **asked, **more})]
+    done = subprocess.run(command, env={**os.environ, **wanted}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(("name", "variant"), CONTESTANTS)
+def test_an_adapter_answers_as_the_reference_does_with_the_weights_it_was_given(name: str, variant: str) -> None:
+    found = found_by(name, variant, threads=2)
+    assert found["wrong"] == []
+    assert found["types"] == ["float32"]
+    assert found["weights"] == "equal"
+    assert ("weights" in found["in_force"]) == (name not in DIFFERENTIATE), "whoever cannot be asked says so"
+    assert found["changed"], "other inputs must change the answer"
+    assert found["again"], "a second binding must leave the first as it was"
+    assert found["in_force"]["precision"] == "fp32"
+    assert found["in_force"]["threads"] == "2"
+    assert found["version"]
+    assert {"import", "build"} <= set(found["phases"])
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in CONTESTANTS}))
+def test_one_thread_is_one_thread(name: str) -> None:
+    assert found_by(name, threads=1)["in_force"]["threads"] == "1"
+
+
+@pytest.mark.parametrize(("name", "variant"), DIFFERENTIATING)
+def test_gradients_are_the_slopes_of_the_reference(name: str, variant: str) -> None:
+    found = found_by(name, variant, mode="grad")
+    assert found["wrong"] == []
+    assert found["gradients"] == sorted(weight.name for weight in find(MODEL).spec.weights if weight.trained)
+    assert max(found["disagreements"]) < LARGEST_DISAGREEMENT
+    assert found["weights"] == "equal"
+    assert found["changed"]
+
+
+@pytest.mark.parametrize(("name", "variant"), DIFFERENTIATING)
+def test_a_fixed_weight_gets_no_gradient_and_a_mean_of_squares_needs_no_labels(name: str, variant: str) -> None:
+    found = found_by(name, variant, mode="grad", fixed="second.weight", loss="mean_square")
+    assert found["wrong"] == []
+    assert "second.weight" not in found["gradients"]
+    assert len(found["gradients"]) == len(find(MODEL).spec.weights) - 1
+    assert max(found["disagreements"]) < LARGEST_DISAGREEMENT
+
+
+@pytest.mark.parametrize("name", DIFFERENTIATE)
+def test_bfloat16_holds_the_rounded_weights_and_answers_within_its_tolerance(name: str) -> None:
+    found = found_by(name, precision="bf16")
+    assert found["wrong"] == []
+    assert found["types"] == ["float32"]
+    assert found["in_force"]["precision"] == "bf16"
+    assert found["weights"] == "equal"
+
+
+def test_openvino_computes_in_bfloat16_or_says_that_this_cpu_cannot() -> None:
+    found = found_by("openvino", precision="bf16")
+    if "unsupported" in found:
+        assert found["unsupported"] == "openvino has no bf16 on this CPU: it lacks the instructions for it"
+        return
+    assert found["in_force"]["precision"] == "bf16"
+    assert found["wrong"] == []
+    assert found["weights"] == "equal"
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "why"),
+    [
+        (
+            "onnxruntime",
+            {"precision": "bf16"},
+            "onnxruntime has no bf16 on the CPU: its kernels there",
+        ),
+        ("onnxruntime", {"mode": "grad"}, "onnxruntime runs models only; it does not differentiate them"),
+        ("litert", {"precision": "bf16"}, "litert has no bf16 on the CPU"),
+        ("jax", {"options": {"mode": "fast"}}, "jax has no option 'mode'; it has none"),
+        ("torch", {"options": {"mode": "fast"}}, "torch has no option 'mode'; it has none"),
+        (
+            "torch",
+            {"variant": "compile", "options": {"mode": "fast"}},
+            "torch.compile has no mode 'fast'; it has ",
+        ),
+        ("onnxruntime", {"options": {"provider": "cuda"}}, "onnxruntime has no provider 'cuda'; it has cpu"),
+        ("onnxruntime", {"options": {"spinning": "maybe"}}, "onnxruntime has no spinning 'maybe'; it has on, off"),
+        ("tensorflow", {"device": "gpu"}, "tensorflow runs on the CPU here; it was asked for gpu"),
+    ],
+)
+def test_what_an_adapter_cannot_do_is_refused_with_the_reason(name: str, asked: dict[str, Any], why: str) -> None:
+    assert found_by(name, **asked)["unsupported"].startswith(why)
+
+
+def test_options_take_effect_and_are_read_back() -> None:
+    in_force = found_by("onnxruntime", options={"provider": "cpu", "spinning": "off", "optimization": "basic"})[
+        "in_force"
+    ]
+    assert in_force["providers"] == "CPUExecutionProvider"
+    assert in_force["spinning"] == "off"
+    assert in_force["optimization"] == "ORT_ENABLE_BASIC"
+
+
+def test_a_converted_model_is_kept_for_the_next_process() -> None:
+    assert found_by("litert")["in_force"]["conversion"]
+    assert found_by("litert")["in_force"]["conversion"] == "kept from before"
+
+
+def test_jax_lowers_and_compiles_in_phases_of_their_own() -> None:
+    assert found_by("jax")["phases"] == ["import", "build", "lower", "compile"]
+
+
+def test_litert_tells_how_many_weights_are_left_where_its_converter_folds_them() -> None:
+    found = found_by("litert", model="mobilenet_v2")
+    assert found["wrong"] == []
+    assert found["weights"] == "not told"
+    assert found["in_force"]["weights"].startswith("not read back: the file holds ")
+
+
+def test_xla_runs_on_as_many_threads_as_tensorflow_was_given() -> None:
+    assert found_by("tensorflow", "xla", threads=2)["in_force"]["xla_threads"] == "2"

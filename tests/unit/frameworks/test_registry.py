@@ -1,0 +1,83 @@
+"""Frameworks are found by name, and looking for one imports none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from fairlap.errors import WrongRequest
+from fairlap.frameworks import registry
+from fairlap.frameworks.contract import Framework, Settings
+from fairlap.frameworks.registry import framework_at, framework_named, framework_names, is_importable
+
+NAMES = ["jax", "litert", "onnxruntime", "openvino", "tensorflow", "torch"]
+HEAVY = {"jax", "jaxlib", "ai_edge_litert", "onnx", "onnxruntime", "openvino", "tensorflow", "torch"}
+
+
+def test_our_frameworks_are_listed_in_order() -> None:
+    listed = framework_names()
+    assert listed == sorted(listed)
+    assert set(NAMES) <= set(listed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_adapter_bears_its_name_and_pins_what_it_was_tested_with(name: str) -> None:
+    framework = framework_named(name)
+    assert framework.name == name
+    assert framework.variants[0] == ""
+    variables = framework.environment_for(Settings(threads=3))
+    assert all(isinstance(value, str) for value in variables.values())
+    assert all("==" in package for package in framework.packages)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("name", NAMES)
+def test_importing_an_adapter_imports_no_framework(name: str) -> None:
+    program = (
+        "import sys; from fairlap.frameworks.registry import framework_named, is_importable;"
+        f"is_importable(framework_named({name!r}));"
+        f"print(*sorted({HEAVY!r} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.sanitized
+def test_only_the_adapter_asked_for_is_imported() -> None:
+    program = (
+        "import sys; from fairlap.frameworks.registry import framework_named; framework_named('torch');"
+        "print('fairlap.frameworks.jax' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_an_unknown_name_is_refused_with_near_ones() -> None:
+    with pytest.raises(WrongRequest, match=r"no framework 'tensorfow'; did you mean tensorflow\?"):
+        framework_named("tensorfow")
+    with pytest.raises(WrongRequest, match=r"did you mean .*jax.*torch\?"):
+        framework_named("qqqq")
+
+
+def test_a_broken_adapter_of_another_package_is_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = {"gone": "no_such_package.adapter:Gone", "odd": "fairlap.errors:WrongRequest"}
+    monkeypatch.setattr(registry, "_OURS", places)
+    with pytest.raises(WrongRequest, match=r"adapter at no_such_package\.adapter:Gone cannot be loaded"):
+        framework_named("gone")
+    with pytest.raises(WrongRequest, match="WrongRequest is not a Framework"):
+        framework_named("odd")
+
+
+@pytest.mark.parametrize(
+    ("module", "there"), [("json", True), ("no_such_module", False), ("no_such.module", False), ("json.tool", True)]
+)
+def test_a_framework_is_here_when_its_module_is(module: str, there: bool) -> None:
+    made: type[Framework] = type("Made", (Framework,), {"name": "made", "module": module})
+    assert is_importable(made) is there
+
+
+@pytest.mark.parametrize("place", ["no_such_module:X", "math:nothing", "math:pi", "builtins:int"])
+def test_a_place_without_an_adapter_is_refused_by_the_place(place: str) -> None:
+    with pytest.raises(WrongRequest, match=place):
+        framework_at(place)
