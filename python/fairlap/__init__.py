@@ -17,11 +17,14 @@ if TYPE_CHECKING:
         measure,
     )
     from fairlap.errors import CallableRaised, FairlapError, NotAvailable, WrongRequest
+    from fairlap.in_process.compare import compare
+    from fairlap.in_process.comparison import InProcessComparison
 
 __all__ = [
     "CallableRaised",
     "DeviceFailed",
     "FairlapError",
+    "InProcessComparison",
     "Measurement",
     "MeasurementInProgress",
     "NativeFunction",
@@ -29,6 +32,7 @@ __all__ = [
     "Rotate",
     "WrongRequest",
     "__version__",
+    "compare",
     "floor",
     "measure",
 ]
@@ -38,6 +42,8 @@ _HOME = {
     "FairlapError": "fairlap.errors",
     "NotAvailable": "fairlap.errors",
     "WrongRequest": "fairlap.errors",
+    "InProcessComparison": "fairlap.in_process.comparison",
+    "compare": "fairlap.in_process.compare",
     "DeviceFailed": "fairlap.engine",
     "Measurement": "fairlap.engine",
     "MeasurementInProgress": "fairlap.engine",

@@ -1,31 +1,31 @@
 """What an adapter adds to a step: fairlap's callable beside the tightest loop one would write by hand.
 
-Both run in one process on the same built model, in turns, timed by the same engine, so that all they differ in is
-the adapter's wrapping. Goals: within 1 % for a step of 100 us, within 1 us for a step of 5 us.
+Both run in one process on the same weights and inputs, compared by fairlap itself in randomly ordered blocks, so that
+all they differ in is the adapter's wrapping. Goals: within 1 % for a step of 100 us, within 1 us for a step of 5 us.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
 
+import fairlap
 import numpy as np
-from fairlap.engine import time_calls
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.race.conditions import CONTROLLED_MEMORY
 from fairlap.workloads.draw import draw_inputs, draw_weights
 from fairlap.workloads.registry import find
 from fairlap.workloads.workload import Workload
 
 FRAMEWORKS = ("torch", "jax", "tensorflow:graph", "onnxruntime", "openvino")
 MODELS = ("softmax", "mlp", "gemm")
-TURNS = 8
-SECONDS_EACH = 0.1
+BLOCKS = 30
+SECONDS_EACH = 0.05
 
 
 class NoPhase:
@@ -90,45 +90,45 @@ def by_hand(name: str, work: Workload) -> tuple[Callable[[], Any], Callable[[Any
 
 def measured(name: str, model: str) -> dict[str, float]:
     framework_name, _, variant = name.partition(":")
-    found = find(model)
-    spec = found.spec
-    work = Workload(spec, found.package, 1, "infer", "fp32", draw_weights(spec, 0), draw_inputs(spec, 1, 0), None)
+    offered = find(model)
+    spec = offered.spec
+    work = Workload(spec, offered.package, 1, "infer", "fp32", draw_weights(spec, 0), draw_inputs(spec, 1, 0), None)
     contestant = framework_named(framework_name)().prepare(work, Settings(1, variant), NoPhase)
-    ours, ours_done = contestant.bind(work.inputs), contestant.done
     theirs, theirs_done = by_hand(name, work)
-    medians: dict[str, list[float]] = {"adapter": [], "by hand": []}
-    for turn in range(TURNS):
-        pair = [("adapter", ours, ours_done), ("by hand", theirs, theirs_done)]
-        for who, call, done in pair if turn % 2 else pair[::-1]:
-            medians[who].append(time_calls(call, done=done, seconds=SECONDS_EACH).median_ns)
-    differences = [ours - theirs for ours, theirs in zip(medians["adapter"], medians["by hand"], strict=True)]
+    pair = {"adapter": contestant.bind(work.inputs), "by hand": theirs}
+    waits = {who: done for who, done in (("adapter", contestant.done), ("by hand", theirs_done)) if done is not None}
+    found = fairlap.compare(pair, done=waits or (lambda result: result), blocks=BLOCKS, seconds=SECONDS_EACH)
+    ratio = found.between("adapter", "by hand")
+    by_hand_ns = next(row.median_ns for row in found.rows if row.name == "by hand")
     return {
-        "by hand": statistics.median(medians["by hand"]),
-        "adapter": statistics.median(medians["adapter"]),
-        "difference": statistics.median(differences),
+        "by hand": by_hand_ns,
+        "difference": (ratio.ratio - 1) * by_hand_ns,
+        "share": ratio.ratio - 1,
+        "low": ratio.interval.low - 1,
+        "high": ratio.interval.high - 1,
     }
 
 
 def main() -> None:
-    print(f"{'framework':<18}{'model':<10}{'by hand':>12}{'adapter':>12}{'difference':>13}{'share':>9}")
+    print(f"{'framework':<18}{'model':<10}{'by hand':>12}{'adapter adds':>15}{'share':>9}  interval of the share")
     for name in FRAMEWORKS:
         framework = framework_named(name.partition(":")[0])
         if not is_importable(framework):
             print(f"{name:<18}is not installed here")
             continue
-        variables = {**os.environ, **framework.environment_for(Settings(1, name.partition(":")[2]))}
+        wanted = framework.environment_for(Settings(1, name.partition(":")[2]))
         for model in MODELS:
             command = [sys.executable, __file__, name, model]
-            told = subprocess.run(command, env=variables, capture_output=True, text=True)
+            told = subprocess.run(
+                command, env={**os.environ, **CONTROLLED_MEMORY, **wanted}, capture_output=True, text=True
+            )
             if told.returncode != 0:
                 print(f"{name:<18}{model:<10}failed: {told.stderr.strip().splitlines()[-1]}")
                 continue
-            figures = json.loads(told.stdout.splitlines()[-1])
-            share = figures["difference"] / figures["by hand"]
-            us = {key: value / 1e3 for key, value in figures.items()}
+            found = json.loads(told.stdout.splitlines()[-1])
             print(
-                f"{name:<18}{model:<10}{us['by hand']:>9.2f} us{us['adapter']:>9.2f} us"
-                f"{us['difference']:>+10.2f} us{share:>+9.1%}"
+                f"{name:<18}{model:<10}{found['by hand'] / 1e3:>9.2f} us{found['difference'] / 1e3:>+12.2f} us"
+                f"{found['share']:>+9.2%}  [{found['low']:+.2%}, {found['high']:+.2%}]"
             )
 
 
