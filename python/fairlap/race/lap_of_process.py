@@ -9,7 +9,7 @@ import numpy as np
 
 from fairlap import verdict
 from fairlap.errors import FairlapError
-from fairlap.race import answers, protocol
+from fairlap.race import answers, disturbances, protocol
 from fairlap.race.agreement import Agreement
 from fairlap.race.conditions import environment_of
 from fairlap.race.contestants import Runner
@@ -76,7 +76,9 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         answers.require_changed(first, changed)
         # A slow call is measured for longer: a median of one sample would be no median.
         seconds = max(plan.measuring.seconds, _FEWEST_CALLS * lap.phases_s["checked_calls"])
+        watch = disturbances.Watch()
         measured = worker.measure(seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s)
+        lap.machine = watch.readings()
         _answer(worker, lap, materials, "inputs", "after", bench, limits.answer_s)
         lap.memory_bytes = worker.quit().memory
     _keep(lap, measured)
@@ -134,7 +136,10 @@ def _keep(lap: Lap, measured: MeasuredLaps) -> None:
     lap.warnings = [notice.text for notice in told.warnings]
     if told.warm_up is not None:
         lap.phases_s["warm_up"] = told.warm_up.elapsed_s
-    lap.phases_s["measured"] = float(np.nansum(headline)) * told.calls_per_sample / 1e9
+    measured_s = float(np.nansum(headline)) * told.calls_per_sample / 1e9
+    lap.phases_s["measured"] = measured_s
+    if measured_s > 0 and (switches := told.counts.get("process_involuntary_switches")) is not None:
+        lap.machine[disturbances.INVOLUNTARY] = switches / measured_s
     for quantity in told.quantities:
         samples = measured.samples_ns[quantity.name]
         lap.figures[quantity.name] = _figure(samples[~np.isnan(samples)], told, quantity, lap.contestant)

@@ -67,6 +67,7 @@ class Lap(msgspec.Struct):
     figures: dict[str, Figure] = {}  # by quantity; the first is the headline
     errors: list[AnswerError] = []
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
+    machine: dict[str, float] = {}  # what the machine did while it was measured: steal, run queue, throttling
     warnings: list[str] = []
     memory_bytes: dict[str, int] = {}
     details: str = ""  # of a lost process: its traceback, or the end of what it printed

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairlap import verdict
+from fairlap.engine import digits
+from fairlap.race.gating import Gated, gated
 from fairlap.race.laps import Lap
-from fairlap.race.plan import Conditions, Plan
+from fairlap.race.other_figures import OtherFigure, other_figures
+from fairlap.race.plan import Conditions, Plan, Work
 
 FAULTS = "page_faults"
 
@@ -71,10 +74,12 @@ class Heat:
     work: str
     conditions: Conditions
     rows: tuple[Row, ...]  # the fastest first, then those that are not ranked
-    table: verdict.BlockTable | None  # None when fewer than two could be compared in two blocks
-    comparisons: tuple[verdict.Comparison, ...]
-    standing: verdict.Standing | None
-    why_no_verdict: str
+    blocks: Gated
+    table: verdict.BlockTable | None = None  # None when fewer than two could be compared in two blocks
+    comparisons: tuple[verdict.Comparison, ...] = ()
+    standing: verdict.Standing | None = None
+    others: tuple[OtherFigure, ...] = ()
+    why_no_verdict: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,23 +114,34 @@ def results_of(plan: Plan, laps: Sequence[Lap]) -> Results:
     """One family of comparisons for all works under the plan's first conditions; the others are shown beside."""
     heats: list[Heat] = []
     for conditions in ("controlled", "as-found"):
-        tables: list[verdict.BlockTable] = []
-        drafts = []
-        for work in plan.works:
-            here = [lap for lap in laps if lap.work == work.label and lap.conditions == conditions]
-            if not here:
-                continue
-            rows = _rows(plan, here, conditions)
-            table, why = _table(rows, work.label)
-            if table is not None:
-                tables.append(table)
-            drafts.append((work.label, rows, table, why))
+        drafts = [_draft(plan, work, laps, conditions) for work in plan.works]
+        tables = [draft.table for draft in drafts if draft is not None and draft.table is not None]
         comparisons = verdict.judge(tables) if tables else ()
-        for label, rows, table, why in drafts:
-            own = tuple(each for each in comparisons if each.workload == label)
-            standing = verdict.standing(table, own) if table is not None else None
-            heats.append(Heat(label, conditions, rows, table, own, standing, why))
+        heats += [_judged(draft, comparisons) for draft in drafts if draft is not None]
     return Results(tuple(heats))
+
+
+def _draft(plan: Plan, work: Work, laps: Sequence[Lap], conditions: Conditions) -> Heat | None:
+    """A heat before its comparisons, which need the tables of all works."""
+    here = [lap for lap in laps if lap.work == work.label and lap.conditions == conditions]
+    if not here:
+        return None
+    rows = _rows(plan, here, conditions)
+    blocks, why = _blocks_that_count(rows, here)
+    if why:
+        return Heat(work.label, conditions, rows, blocks, why_no_verdict=why)
+    inside = _in_blocks(rows, blocks.kept)
+    table = verdict.block_table(
+        {name: [lap.headline_ns for lap in own] for name, own in inside.items()}, workload=work.label
+    )
+    return Heat(work.label, conditions, rows, blocks, table, others=other_figures(work, inside))
+
+
+def _judged(heat: Heat, comparisons: Sequence[verdict.Comparison]) -> Heat:
+    if heat.table is None:
+        return heat
+    own = tuple(each for each in comparisons if each.workload == heat.work)
+    return replace(heat, comparisons=own, standing=verdict.standing(heat.table, own))
 
 
 def _rows(plan: Plan, laps: Sequence[Lap], conditions: Conditions) -> tuple[Row, ...]:
@@ -158,14 +174,20 @@ def _covariates(laps: Sequence[Lap]) -> dict[str, Sequence[float] | Sequence[str
     return covariates
 
 
-def _table(rows: Sequence[Row], label: str) -> tuple[verdict.BlockTable | None, str]:
-    """Only blocks in which every ranked contestant finished: a block with a hole would compare unequal noise."""
+def _blocks_that_count(rows: Sequence[Row], laps: Sequence[Lap]) -> tuple[Gated, str]:
+    """Only blocks in which every ranked contestant finished, since a block with a hole would compare unequal noise;
+    and of those only what the noise gate leaves. Also why they carry no verdict, if they do not."""
     ranked = [row for row in rows if row.ranked]
     if len(ranked) < 2:
-        return None, f"{len(ranked)} contestants can be ranked; a comparison needs two"
-    by_block = [{lap.block: lap.headline_ns for lap in row.finished} for row in ranked]
-    complete = sorted(set.intersection(*(set(blocks) for blocks in by_block)))
-    if len(complete) < 2:
-        return None, f"{len(complete)} blocks are complete; a verdict needs two, and six to claim a difference"
-    figures = {row.contestant: [blocks[n] for n in complete] for row, blocks in zip(ranked, by_block, strict=True)}
-    return verdict.block_table(figures, workload=label), ""
+        return Gated((), (), ""), f"{digits.counted(len(ranked), 'contestant')} can be ranked; a comparison needs two"
+    complete = sorted(set.intersection(*({lap.block for lap in row.finished} for row in ranked)))
+    blocks = gated(complete, laps)
+    if len(blocks.kept) < 2:
+        return blocks, f"{digits.counted(len(blocks.kept), 'complete block')}; a verdict needs two, and six to claim"
+    return blocks, ""
+
+
+def _in_blocks(rows: Sequence[Row], blocks: Sequence[int]) -> dict[str, Sequence[Lap]]:
+    """For every ranked contestant its laps in these blocks, in their order."""
+    by_block = {row.contestant: {lap.block: lap for lap in row.finished} for row in rows if row.ranked}
+    return {name: [laps[block] for block in blocks] for name, laps in by_block.items()}

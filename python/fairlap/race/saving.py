@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from fairlap import __version__
+from fairlap import __version__, verdict
+from fairlap.errors import WrongRequest
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
-from fairlap.race.results import Row, results_of
-
-if TYPE_CHECKING:
-    from fairlap.race.race import Race
+from fairlap.race.results import Heat, Results, Row
 
 RESULTS_FORMAT = 1
 
 
-def save_results(path: Path, race: Race) -> None:
-    """Written beside and renamed, so that a full disk or a killed process leaves the last whole file."""
-    text = msgspec.json.format(msgspec.json.encode(as_document(race.plan, race.laps, race.shares())), indent=1)
+class SavedRun(msgspec.Struct):
+    """What happened, without what it shows: verdicts are drawn anew from the laps."""
+
+    plan: Plan
+    laps: list[Lap]
+    machine: dict[str, str]
+    wall_s: dict[str, float]
+    fairlap: str = str(__version__)
+    format: int = RESULTS_FORMAT
+
+
+def save_run(path: Path, run: SavedRun, results: Results | None = None) -> None:
+    """Written beside and renamed, so that a full disk or a killed process leaves the last whole file.
+
+    While a race runs there are no results yet; what has ended is saved all the same.
+    """
+    document = msgspec.structs.asdict(run) | (_shown(run.plan, results) if results is not None else {})
+    text = msgspec.json.format(msgspec.json.encode(document), indent=1)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_bytes(text)
@@ -30,38 +43,64 @@ def save_results(path: Path, race: Race) -> None:
         beside.unlink(missing_ok=True)
 
 
-def as_document(plan: Plan, laps: list[Lap], shares: dict[str, float]) -> dict[str, Any]:
-    results = results_of(plan, laps)
+def load_run(path: Path) -> SavedRun:
+    """Read a saved run; whatever is wrong with it is said by its place in the file."""
+    try:
+        run = msgspec.json.decode(path.read_bytes(), type=SavedRun)
+    except OSError as error:
+        raise WrongRequest(f"the run {path} cannot be read: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise WrongRequest(f"{path} is not a saved run: {error}") from None
+    if run.format != RESULTS_FORMAT:
+        raise WrongRequest(f"{path} has format {run.format}; this fairlap reads {RESULTS_FORMAT}")
+    return run
+
+
+def _shown(plan: Plan, results: Results) -> dict[str, Any]:
     return {
-        "format": RESULTS_FORMAT,
-        "fairlap": __version__,
-        "plan": plan,
-        "laps": laps,
-        "wall_s": shares,
-        "heats": [
-            {
-                "work": heat.work,
-                "conditions": heat.conditions,
-                "rows": [_row(row) for row in heat.rows],
-                "comparisons": [
-                    {
-                        "a": each.a,
-                        "b": each.b,
-                        "verdict": each.verdict.value,
-                        "ratio": each.ratio,
-                        "interval": [each.interval.low, each.interval.high],
-                        "blocks": each.blocks,
-                        "detectable_effect": each.detectable_effect,
-                        "doubts": [str(doubt) for doubt in each.doubts],
-                    }
-                    for each in heat.comparisons
-                ],
-                "why_no_verdict": heat.why_no_verdict or None,
-            }
-            for heat in results.heats
-        ],
+        "heats": [_heat(heat) for heat in results.heats],
         "order_differs": {work.label: results.order_differs(work.label) for work in plan.works},
     }
+
+
+def _heat(heat: Heat) -> dict[str, Any]:
+    return {
+        "work": heat.work,
+        "conditions": heat.conditions,
+        "rows": [_row(row) for row in heat.rows],
+        "blocks": {"kept": heat.blocks.kept, "dropped": heat.blocks.dropped, "told": heat.blocks.told or None},
+        "comparisons": [_comparison(each) for each in heat.comparisons],
+        "expected_beside": None if heat.table is None else _expected_beside(heat.table),
+        "other_figures": [
+            {
+                "metric": other.metric.name,
+                "comparisons": [_comparison(each) for each in other.comparisons],
+                "without": other.without,
+            }
+            for other in heat.others
+        ],
+        "why_no_verdict": heat.why_no_verdict or None,
+    }
+
+
+def _comparison(each: verdict.Comparison) -> dict[str, Any]:
+    return {
+        "a": each.a,
+        "b": each.b,
+        "verdict": each.verdict.value,
+        "ratio": each.ratio,
+        "interval": [each.interval.low, each.interval.high],
+        "blocks": each.blocks,
+        "p_adjusted": each.p_adjusted,
+        "detectable_effect": each.detectable_effect,
+        "sentence": verdict.sentence(each),
+        "doubts": [str(doubt) for doubt in each.doubts],
+    }
+
+
+def _expected_beside(table: verdict.BlockTable) -> dict[str, Any]:
+    """What many readers look for. Never the verdict."""
+    return {"means": verdict.means_and_spreads(table), "welch": verdict.welch(table)}
 
 
 def _row(row: Row) -> dict[str, Any]:

@@ -21,16 +21,18 @@ _SHARE_WORTH_TELLING = 0.02
 
 def run_and_tell(plan: Plan, json_file: Path | None) -> int:
     """Run the plan; print what came of it also when it was interrupted. The exit status: 0 when somebody finished."""
+    from fairlap.machine.facts import machine_facts
     from fairlap.race.race import Race
-    from fairlap.race.saving import save_results
+    from fairlap.race.saving import SavedRun, save_run
 
     race = Race(plan, tell=lambda line: click.echo(f"fairlap: {line}", err=True), progress=_progress)
+    machine = machine_facts()
 
-    def save() -> str:
+    def save(results: Results | None = None) -> str:
         """Why the file could not be written; a full disk is no reason to lose the race."""
         try:
             if json_file is not None:
-                save_results(json_file, race)
+                save_run(json_file, SavedRun(plan, race.laps, machine, race.shares()), results)
         except OSError as error:
             return f"{json_file} could not be written: {error.strerror}"
         return ""
@@ -39,8 +41,8 @@ def run_and_tell(plan: Plan, json_file: Path | None) -> int:
         race.run(after_block=save)
     except KeyboardInterrupt:
         click.echo(f"fairlap: interrupted; {len(race.laps)} of {plan.processes()} processes are kept", err=True)
-    not_saved = save()
     results = results_of(plan, race.laps)
+    not_saved = save(results)
     click.echo(text_of(plan, results))
     if not_saved:
         click.echo(f"fairlap: {not_saved}; what it would hold is lost but for the table above", err=True)
@@ -83,8 +85,9 @@ def _order_line(results: Results, work: str) -> list[str]:
 
 
 def _heat_lines(plan: Plan, heat: Heat) -> list[str]:
-    blocks = heat.table.blocks if heat.table is not None else 0
-    lines = [f"{heat.work} · {plan.device} ({plan.threads} threads) · {heat.conditions}, {blocks} complete blocks"]
+    blocks = digits.counted(len(heat.blocks.kept), "complete block")
+    threads = digits.counted(plan.threads, "thread")
+    lines = [f"{heat.work} · {plan.device} ({threads}) · {heat.conditions}, {blocks}"]
     best = next((row.median_ns for row in heat.rows if row.ranked), None)
     width = max(len(row.contestant) for row in heat.rows)
     places = {place.contestant: place.label for place in heat.standing.places} if heat.standing else {}
@@ -92,6 +95,8 @@ def _heat_lines(plan: Plan, heat: Heat) -> list[str]:
         lines.append(f"  {places.get(row.contestant, '-'):>3} {row.contestant:<{width}}  {_row_text(row, best)}")
         lines += [f"      {' ' * width} {told}" for told in _remarks(row)]
     lines += [f"  {sentence}" for sentence in _sentences(heat)]
+    if heat.blocks.told:
+        lines.append(f"  {heat.blocks.told}")
     if heat.why_no_verdict:
         lines.append(f"  no verdict: {heat.why_no_verdict}")
     return lines

@@ -78,7 +78,7 @@ def test_a_disqualified_contestant_is_shown_but_not_ranked() -> None:
     heat = results(laps).heats[0]
     assert [(row.contestant, row.ranked) for row in heat.rows] == [("torch", True), ("jax", False)]
     assert heat.standing is None
-    assert "1 contestants can be ranked" in heat.why_no_verdict
+    assert "1 contestant can be ranked" in heat.why_no_verdict
     assert "disqualified in 1 of 12 processes: logits differs" in text_of(plan(), results(laps))
 
 
@@ -95,7 +95,7 @@ def test_a_contestant_that_never_finished_is_a_row_with_its_reason() -> None:
     laps = [one if one.contestant == "jax" else spoiled(one, "not_installed", "no torch") for one in race(2e6, 1e6)]
     text = text_of(plan(), results(laps))
     assert "torch  not installed: no torch" in text
-    assert "no verdict: 1 contestants can be ranked" in text
+    assert "no verdict: 1 contestant can be ranked" in text
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 5])

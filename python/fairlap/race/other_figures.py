@@ -1,0 +1,71 @@
+"""Beside the headline: every figure that has one value per process is compared in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlap import verdict
+from fairlap.race.laps import Lap
+from fairlap.race.plan import Work
+
+P90 = verdict.Metric("latency p90", "ns")
+P99 = verdict.Metric("latency p99", "ns")
+TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
+_COMPILING = ("lower", "trace", "compile")
+
+
+@dataclass(frozen=True)
+class OtherFigure:
+    """One metric compared between all that have it. Each metric is a family of its own."""
+
+    metric: verdict.Metric
+    comparisons: tuple[verdict.Comparison, ...]
+    without: tuple[str, ...]  # contestants that have no such figure
+
+
+def other_figures(work: Work, laps_by_contestant: Mapping[str, Sequence[Lap]]) -> tuple[OtherFigure, ...]:
+    """``laps_by_contestant`` has one lap for each block, in the blocks' order."""
+    found = []
+    for metric, read in _METRICS.items():
+        values = {name: [read(lap, work) for lap in laps] for name, laps in laps_by_contestant.items()}
+        have = {name: [v for v in own if v is not None] for name, own in values.items() if None not in own}
+        if work.mode == "grad" and metric == TIME_TO_FIRST_INFERENCE:
+            metric = verdict.TIME_TO_FIRST_GRADIENT
+        comparisons: tuple[verdict.Comparison, ...] = ()
+        if len(have) > 1:
+            comparisons = verdict.judge([verdict.block_table(have, metric=metric, workload=work.label)])
+        found.append(OtherFigure(metric, comparisons, tuple(name for name in values if name not in have)))
+    return tuple(found)
+
+
+def _p90(lap: Lap, work: Work) -> float | None:
+    return next(iter(lap.figures.values())).p90_ns
+
+
+def _p99(lap: Lap, work: Work) -> float | None:
+    return next(iter(lap.figures.values())).p99_ns
+
+
+def _throughput(lap: Lap, work: Work) -> float | None:
+    return work.batch / lap.headline_ns * 1e9
+
+
+def _first(lap: Lap, work: Work) -> float | None:
+    seconds = lap.time_to_first_s()
+    return None if seconds is None else seconds * 1e9
+
+
+def _compiling(lap: Lap, work: Work) -> float | None:
+    """None for a framework that compiles nothing ahead of its first call."""
+    parts = [lap.phases_s[phase] for phase in _COMPILING if phase in lap.phases_s]
+    return sum(parts) * 1e9 if parts else None
+
+
+_METRICS: dict[verdict.Metric, Callable[[Lap, Work], float | None]] = {
+    P90: _p90,
+    P99: _p99,
+    verdict.THROUGHPUT: _throughput,
+    TIME_TO_FIRST_INFERENCE: _first,
+    verdict.COMPILE_TIME: _compiling,
+}
