@@ -14,8 +14,10 @@ from fairlap.errors import FairlapError
 # Each command, where it lives, and the line that --help shows without importing it.
 COMMANDS = {
     "compare": "The same model in several frameworks: who is faster, and is it real.",
+    "diff": "What two saved runs show about each other.",
     "envs": "The environments made for contestants.",
     "floor": "What this machine's clocks and devices cannot see below.",
+    "gate": "An exit status for a pull request: slower, or not.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
 }
 

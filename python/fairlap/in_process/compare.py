@@ -68,10 +68,7 @@ def compare(
     left_out = _whose_work_went_on(arms)
     complete = min(len(arm.medians_ns) for arm in arms)
     rows = sorted((_row(arm, complete) for arm in arms), key=lambda row: row.median_ns) if complete else []
-    try:
-        comparisons, standing, why_none = judged(rows, left_out, margin=margin, alpha=alpha)
-    except verdict.BadInput as error:
-        raise WrongRequest(str(error)) from None
+    comparisons, standing, why_none = judged(rows, left_out, margin=margin, alpha=alpha)
     stopped = f"interrupted after {digits.counted(complete, 'block')} of {blocks}" if interrupted else ""
     notices = tuple(text for text in (stopped, *left_out.values(), why_none) if text)
     return InProcessComparison(tuple(rows), comparisons, standing, complete, seconds, seed, notices, interrupted)

@@ -52,7 +52,7 @@ def lap_of_process(lap: Lap, block: Block, plan: Plan, materials: Materials, run
         lap.outcome, lap.message, lap.details = lost.outcome, lost.message, lost.details
     except (answers.OtherWork, BadFile) as wrong:
         lap.outcome, lap.message = "disqualified", str(wrong)
-    except (FairlapError, verdict.BadInput) as error:
+    except FairlapError as error:
         lap.outcome, lap.message = "failed", str(error)
 
 

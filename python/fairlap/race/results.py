@@ -110,13 +110,13 @@ def _below(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return one[1] < other[0]
 
 
-def results_of(plan: Plan, laps: Sequence[Lap]) -> Results:
+def results_of(plan: Plan, laps: Sequence[Lap], *, margin: float = 0.02) -> Results:
     """One family of comparisons for all works under the plan's first conditions; the others are shown beside."""
     heats: list[Heat] = []
     for conditions in ("controlled", "as-found"):
         drafts = [_draft(plan, work, laps, conditions) for work in plan.works]
         tables = [draft.table for draft in drafts if draft is not None and draft.table is not None]
-        comparisons = verdict.judge(tables) if tables else ()
+        comparisons = verdict.judge(tables, margin=margin) if tables else ()
         heats += [_judged(draft, comparisons) for draft in drafts if draft is not None]
     return Results(tuple(heats))
 

@@ -31,6 +31,8 @@ MUST_AGREE = frozenset(
         "batch",
         "cpu model",
         "device",
+        "data seed",
+        "quantity",
     }
 )
 # What a difference is worth, as a share: published reports put driver and library versions at 5 to 6 %.

@@ -1,0 +1,63 @@
+"""``fairlap gate``: an exit status for a pull request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_NOT_COMPARABLE = 3
+
+
+class CalledWrongly(click.UsageError):
+    """It compared nothing, and says so by its status: 2 would mean inconclusive."""
+
+    exit_code = _NOT_COMPARABLE
+
+
+class GateCommand(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise CalledWrongly(error.format_message(), ctx) from None
+
+
+@click.command("gate", cls=GateCommand)
+@click.argument("before", type=click.Path(dir_okay=False, path_type=Path), metavar="RUN|BEFORE")
+@click.argument("after", type=click.Path(dir_okay=False, path_type=Path), required=False, metavar="[AFTER]")
+@click.option("--baseline", help="In one run: whom the others are held against.")
+@click.option("--candidate", "candidates", multiple=True, help="In one run: who is judged.  [default: all others]")
+@click.option("--margin", default=0.02, show_default=True, help="A slowdown within this share is let through.")
+@click.option("--strict", is_flag=True, help="Inconclusive fails too, with status 2.")
+def command(
+    before: Path, after: Path | None, baseline: str | None, candidates: tuple[str, ...], margin: float, strict: bool
+) -> None:
+    """Exit with 0 when no slowdown is shown, 1 when one is, 2 when inconclusive (with --strict), 3 when not comparable.
+
+    With one file, contestants of the same race are compared: the strongest evidence, since they took turns. With two
+    files, the same contestants of two races.
+    """
+    from fairlap.errors import FairlapError, WrongRequest
+    from fairlap.race.saving import load_run
+    from fairlap.regressions.between_runs import compare_saved_runs
+    from fairlap.regressions.gate import findings_between, findings_inside, overall
+
+    try:
+        run = load_run(before)
+        if after is not None:
+            if baseline or candidates:
+                raise WrongRequest("--baseline and --candidate belong to one run; give either them or a second file")
+            findings = findings_between(compare_saved_runs(run, load_run(after), margin=margin), margin=margin)
+        else:
+            if not baseline:
+                raise WrongRequest("give a second file, or --baseline to compare contestants of one run")
+            findings = findings_inside(run, baseline, candidates, margin=margin)
+    except FairlapError as error:
+        click.echo(f"fairlap: {error}", err=True)
+        raise SystemExit(_NOT_COMPARABLE) from None
+    for finding in findings:
+        click.echo(f"{finding.status.name.lower().replace('_', ' ')}: {finding.text}")
+    if not findings:
+        click.echo("not comparable: the two runs have nothing in common")
+    raise SystemExit(int(overall(findings, strict=strict)))

@@ -1,0 +1,130 @@
+"""Two saved runs side by side: each contestant before and after, with what differs between the runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlap import verdict
+from fairlap.race.laps import Lap
+from fairlap.race.naming import ContestantName, contestant_named
+from fairlap.race.plan import Conditions
+from fairlap.race.saving import SavedRun
+
+VERSION = "version"
+_THE_QUESTION = frozenset({VERSION})
+"""What is changed on purpose: a difference there is what the comparison is about."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One contestant on one work under one kind of conditions, before and after."""
+
+    work: str
+    conditions: Conditions
+    before: str  # the contestant as that run named it
+    after: str
+    versions: tuple[str, str]
+    processes: tuple[int, int]
+    medians_ns: tuple[float, float]
+    regression: verdict.Regression
+
+
+@dataclass(frozen=True)
+class RunsCompared:
+    differences: tuple[Difference, ...]
+    unmatched: tuple[str, ...]  # what only one of the runs holds, in words
+
+
+def compare_saved_runs(before: SavedRun, after: SavedRun, *, margin: float = 0.02) -> RunsCompared:
+    """Match contestants by name, else by framework, variant and options, so that a version may have changed."""
+    found: list[Difference] = []
+    unmatched: list[str] = []
+    old, new = _groups(before), _groups(after)
+    pairs = _pairs(list(old), list(new))
+    for key, other in pairs:
+        found.append(_difference(before, after, old[key], new[other], margin))
+    matched_old, matched_new = {key for key, _ in pairs}, {other for _, other in pairs}
+    unmatched += [f"only before: {_told(key)}" for key in old if key not in matched_old]
+    unmatched += [f"only after: {_told(key)}" for key in new if key not in matched_new]
+    return RunsCompared(tuple(found), tuple(unmatched))
+
+
+@dataclass(frozen=True)
+class _Key:
+    work: str
+    conditions: Conditions
+    contestant: str
+
+
+def _told(key: _Key) -> str:
+    return f"{key.contestant} on {key.work}, {key.conditions}"
+
+
+def _groups(run: SavedRun) -> dict[_Key, list[Lap]]:
+    """The finished laps of everyone who may be ranked."""
+    groups: dict[_Key, list[Lap]] = {}
+    for lap in run.laps:
+        groups.setdefault(_Key(lap.work, lap.conditions, lap.contestant), []).append(lap)
+    ranked = {key: laps for key, laps in groups.items() if all(lap.outcome != "disqualified" for lap in laps)}
+    finished = {key: [lap for lap in laps if lap.finished] for key, laps in ranked.items()}
+    return {key: laps for key, laps in finished.items() if len(laps) > 1}
+
+
+def _pairs(old: Sequence[_Key], new: Sequence[_Key]) -> list[tuple[_Key, _Key]]:
+    pairs = [(key, key) for key in old if key in new]
+    left_old = [key for key in old if key not in new]
+    left_new = [key for key in new if key not in old]
+    without_version = {key: _without_version(key) for key in (*left_old, *left_new)}
+    for key in left_old:
+        same = [other for other in left_new if without_version[other] == without_version[key]]
+        rivals = [other for other in left_old if without_version[other] == without_version[key]]
+        if len(same) == 1 and len(rivals) == 1:
+            pairs.append((key, same[0]))
+    return pairs
+
+
+def _without_version(key: _Key) -> tuple[str, str, ContestantName]:
+    name = contestant_named(key.contestant)
+    bare = ContestantName("", name.framework, "", name.variant, name.options, name.program)
+    return key.work, key.conditions, bare
+
+
+def _difference(before: SavedRun, after: SavedRun, old: Sequence[Lap], new: Sequence[Lap], margin: float) -> Difference:
+    figures = [[lap.headline_ns for lap in laps] for laps in (old, new)]
+    regression = verdict.compare_runs(
+        *figures,
+        environment_before=_environment(before, old),
+        environment_after=_environment(after, new),
+        subject=_THE_QUESTION,
+        margin=margin,
+    )
+    versions = [Counter(lap.version for lap in laps).most_common(1)[0][0] for laps in (old, new)]
+    medians = [sorted(values)[len(values) // 2] for values in figures]
+    return Difference(
+        work=old[0].work,
+        conditions=old[0].conditions,
+        before=old[0].contestant,
+        after=new[0].contestant,
+        versions=(versions[0], versions[1]),
+        processes=(len(old), len(new)),
+        medians_ns=(medians[0], medians[1]),
+        regression=regression,
+    )
+
+
+def _environment(run: SavedRun, laps: Sequence[Lap]) -> Mapping[str, str]:
+    """Of the machine, of the plan, and what the framework had in force in all of these processes alike."""
+    settings = {
+        name: value for name, value in laps[0].in_force.items() if all(lap.in_force.get(name) == value for lap in laps)
+    }
+    quantity = next(iter(laps[0].figures))
+    planned = {
+        "threads": str(run.plan.threads),
+        "device": run.plan.device,
+        "data seed": str(run.plan.data_seed),
+        "quantity": quantity,
+        "fairlap": run.fairlap,
+    }
+    return {**run.machine, **settings, **planned, VERSION: laps[0].version}

@@ -1,0 +1,38 @@
+"""The sentences about two saved runs."""
+
+from __future__ import annotations
+
+from fairlap.engine import digits
+from fairlap.regressions.between_runs import Difference, RunsCompared
+from fairlap.verdict import Change
+
+
+def difference_text(found: Difference) -> str:
+    """What became of one contestant, and under it what to doubt."""
+    old, new = found.versions
+    name = found.after if found.before == found.after else f"{found.before} -> {found.after}"
+    versions = f" ({old or 'unknown'} -> {new or 'unknown'})" if old != new else f" ({new})" if new else ""
+    medians = " -> ".join(digits.duration(median) for median in found.medians_ns)
+    head = f"{found.work} · {found.conditions} · {name}{versions}: {_verdict(found)}, {medians}"
+    return "\n".join([head, *(f"    ! {doubt}" for doubt in found.regression.doubts)])
+
+
+def runs_text(compared: RunsCompared) -> str:
+    lines = [difference_text(each) for each in compared.differences]
+    lines += [f"{text}; not compared" for text in compared.unmatched]
+    return "\n".join(lines) if lines else "the two runs have nothing in common"
+
+
+def _verdict(found: Difference) -> str:
+    told = found.regression
+    if told.ratio is None or told.low is None or told.high is None:
+        return "not comparable"
+    words = {
+        Change.SLOWER: "slower",
+        Change.FASTER: "faster",
+        Change.EQUIVALENT: "equivalent",
+        Change.INCONCLUSIVE: "inconclusive",
+    }
+    processes = f"{found.processes[0]} and {found.processes[1]} processes"
+    interval = f"{told.ratio:.3f} times as long [{told.low:.3f}, {told.high:.3f}]"
+    return f"{words[told.change]}: {interval}, {processes}"

@@ -1,0 +1,45 @@
+"""Saved runs with known figures."""
+
+from __future__ import annotations
+
+import random
+
+from fairlap.race.laps import Figure, Lap
+from fairlap.race.naming import contestants_named
+from fairlap.race.plan import Work, draw_plan
+from fairlap.race.saving import SavedRun
+
+WORK = Work("mlp", 1)
+MACHINE = {"cpu model": "one", "kernel": "6.1", "cores": "2"}
+
+
+def saved_run(
+    medians_ns: dict[str, float],
+    *,
+    blocks: int = 12,
+    seed: int = 0,
+    versions: dict[str, str] | None = None,
+    machine: dict[str, str] = MACHINE,
+    threads: int = 1,
+    spread: float = 0.003,
+) -> SavedRun:
+    """Every contestant around its median, in blocks."""
+    plan = draw_plan(
+        contestants_named(",".join(medians_ns)),
+        (WORK,),
+        blocks=blocks,
+        conditions="as-found",
+        threads=threads,
+        available_cores=(0, 1),
+        seed=seed,
+    )
+    rng = random.Random(seed)
+    laps = []
+    for block in range(blocks):
+        for name, middle in medians_ns.items():
+            ns = middle * rng.lognormvariate(0, spread)
+            lap = Lap(block, 0, name, WORK.label, "as-found", version=(versions or {}).get(name, "1.0"))
+            lap.figures = {"wall_ns": Figure(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
+            lap.in_force = {"threads": str(threads), "precision": "fp32", "cache hits": str(block % 2)}
+            laps.append(lap)
+    return SavedRun(plan, laps, dict(machine), {"whole": 1.0})
