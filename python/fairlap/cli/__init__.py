@@ -13,6 +13,7 @@ from fairlap.errors import FairlapError
 
 # Each command, where it lives, and the line that --help shows without importing it.
 COMMANDS = {
+    "aa": "The referee on trial: how often is it wrong on this machine?",
     "compare": "The same model in several frameworks: who is faster, and is it real.",
     "diff": "What two saved runs show about each other.",
     "envs": "The environments made for contestants.",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Literal
 
 import click
 
-from fairlap.errors import CallableRaised, WrongRequest, described
+from fairlap.errors import CallableRaised, WrongRequest
+from fairlap.importing import imported_callable
 
 INTERRUPTED = 130
 
@@ -103,26 +103,3 @@ def _stray_prints_on_stderr(wanted: bool) -> Iterator[None]:
         stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
-
-
-def imported_callable(target_name: str) -> Callable[[], object]:
-    """What MODULE:CALLABLE names, looked up from the current folder as ``python -m`` does."""
-    module_name, colon, path = target_name.partition(":")
-    if not colon or not module_name or not path:
-        raise WrongRequest(f"{target_name!r} is not of the form MODULE:CALLABLE, such as math:factorial")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        found: object = import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise WrongRequest(f"cannot import {module_name}: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise WrongRequest(f"importing {module_name} raised {described(error)}") from error
-    for name in path.split("."):
-        try:
-            found = getattr(found, name)
-        except AttributeError:
-            raise WrongRequest(f"{module_name} has no {path!r}") from None
-    if not callable(found):
-        raise WrongRequest(f"{target_name} is a {type(found).__name__}, not a callable")
-    return found

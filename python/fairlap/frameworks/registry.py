@@ -17,6 +17,7 @@ _OURS = {
     "onnxruntime": "fairlap.frameworks.onnxruntime:OnnxRuntime",
     "openvino": "fairlap.frameworks.openvino:OpenVino",
     "litert": "fairlap.frameworks.litert:LiteRT",
+    "python": "fairlap.frameworks.python_callable:PythonCallable",
 }
 
 

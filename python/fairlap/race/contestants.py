@@ -43,6 +43,8 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
                 f"{name.framework}:{variant}" if variant else name.framework for variant in framework.variants
             )
             raise WrongRequest(f"{name.text}: {name.framework} has no variant {name.variant!r}; it has {known}")
+        if name.version and not framework.packages:
+            raise WrongRequest(f"{name.text}: {name.framework} is no package and has no versions to choose from")
     return frameworks
 
 

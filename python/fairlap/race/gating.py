@@ -12,6 +12,7 @@ from fairlap import verdict
 from fairlap.engine import digits
 from fairlap.race.laps import Lap
 
+_FEWEST_LEFT = 6  # fewer blocks cannot reach 5 %
 _MOST_DROPPED = 0.25  # of the blocks; beyond it noise is what this machine is like
 
 
@@ -27,7 +28,8 @@ class Gated:
 def gated(blocks: Sequence[int], laps: Sequence[Lap]) -> Gated:
     """Blind to who ran: only the worst reading of each block counts.
 
-    Where more than a quarter would go, all stay: every block is a fair one, and noise only widens the interval.
+    Where more than a quarter would go, or too few would be left to claim anything, all stay: every block is a fair
+    one, and noise only widens the interval.
     """
     readings = _readings(blocks, laps)
     if not readings:
@@ -38,7 +40,8 @@ def gated(blocks: Sequence[int], laps: Sequence[Lap]) -> Gated:
         return Gated(tuple(blocks), (), "")
     causes = ", ".join(f"{name} in {count}" for name, count in outcome.dropped_by.items() if count)
     of_all = f"{len(dropped)} of {digits.counted(len(blocks), 'block')}"
-    if len(dropped) > _MOST_DROPPED * len(blocks):
+    left = len(blocks) - len(dropped)
+    if len(dropped) > _MOST_DROPPED * len(blocks) or left < _FEWEST_LEFT <= len(blocks):
         return Gated(tuple(blocks), (), f"{of_all} were noisy ({causes}); too many to leave out, so all count")
     return Gated(tuple(block for block in blocks if block not in dropped), dropped, f"{of_all} left out: {causes}")
 

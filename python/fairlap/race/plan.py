@@ -91,6 +91,7 @@ def draw_plan(
     measuring: Measuring | None = None,
     limits: Limits | None = None,
     device: str = "cpu",
+    as_found_beside: bool = True,
 ) -> Plan:
     """Draw the order of every block. Controlled blocks have as-found ones between them, at most six."""
     if blocks < 1:
@@ -101,7 +102,7 @@ def draw_plan(
     drawn: list[Block] = []
     for number in range(blocks):
         kinds: list[Conditions] = [conditions]
-        if conditions == "controlled" and number < MOST_AS_FOUND_BLOCKS:
+        if as_found_beside and conditions == "controlled" and number < MOST_AS_FOUND_BLOCKS:
             kinds.append("as-found")
             rng.shuffle(kinds)
         for kind in kinds:

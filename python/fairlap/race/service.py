@@ -12,6 +12,7 @@ from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsuppo
 from fairlap.race import own_memory
 from fairlap.race.phases import OURS, Phases
 from fairlap.race.protocol import Answer, Answered, Bye, Measure, Prepare, Prepared
+from fairlap.race.slowdown import slowdown_in, slowed
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
@@ -43,8 +44,10 @@ class Service:
             framework = framework_class(wanted.framework)()
             _require_support(framework, wanted)
             work = self._workload(wanted)
-        settings = Settings(wanted.threads, wanted.variant, wanted.device, wanted.options)
-        contestant = framework.prepare(work, settings, self._phase)
+        options = dict(wanted.options)
+        slowdown = slowdown_in(options)
+        settings = Settings(wanted.threads, wanted.variant, wanted.device, options)
+        contestant = slowed(framework.prepare(work, settings, self._phase), slowdown)
         self._keep_peak("peak_preparing")
         self._phase.now = "reading back"
         self._contestant = contestant

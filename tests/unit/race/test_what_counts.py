@@ -56,6 +56,13 @@ def test_where_more_than_a_quarter_is_noisy_all_blocks_stay_and_it_is_said() -> 
     assert found.told == "3 of 8 blocks were noisy (steal share in 3); too many to leave out, so all count"
 
 
+def test_six_blocks_stay_six_since_five_could_claim_nothing() -> None:
+    laps = [lap(block, name, 1e6, 0.1 if block == 2 else 0.0) for block in range(6) for name in "ab"]
+    found = gated(range(6), laps)
+    assert found.kept == tuple(range(6))
+    assert "1 of 6 blocks were noisy" in found.told
+
+
 def test_blocks_that_nothing_was_read_of_all_count() -> None:
     laps = [lap(block, name, 1e6) for block in range(8) for name in "ab"]
     for one in laps:

@@ -1,0 +1,1 @@
+"""No model: whatever the contestant's own callable does."""

@@ -1,0 +1,12 @@
+"""Every caller gets a stub of the ticket that was handed in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+from fairlap.workloads.workload import Arrays
+
+
+def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
+    return {"stub": inputs["ticket"]}

@@ -1,0 +1,18 @@
+"""A place at the start for plain callables. What they compute is theirs to prove; that they are called is checked."""
+
+from __future__ import annotations
+
+from fairlap.workloads.spec import Spec, Tensor
+
+SPEC = Spec(
+    name="callable",
+    task="whatever is called",
+    inputs=(Tensor("ticket", ("batch", 4)),),
+    outputs=(Tensor("stub", ("batch", 4)),),
+    weights=(),
+    parameters=0,
+    gmacs_per_item=None,
+    published="nothing is computed but what the callable computes",
+    modes=("infer",),
+    precisions=("fp32",),
+)

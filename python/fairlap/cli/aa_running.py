@@ -1,0 +1,114 @@
+"""Running the self-test and telling what came of it, also when it was interrupted."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import click
+import msgspec
+
+from fairlap import verdict
+from fairlap.engine.wishes import positive_number, whole_number
+from fairlap.errors import WrongRequest
+from fairlap.race.contestants import require_known
+from fairlap.race.materials import require_offered
+from fairlap.race.naming import contestant_named
+from fairlap.race.plan import Conditions, Work
+from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, verdicts_of
+from fairlap.race.slowdown import OPTION, slowdown_in
+from fairlap.verdict.false_positives import false_positives
+from fairlap.workloads.registry import find
+
+_MOST_SEED = 2**31
+INTERRUPTED = 130
+
+
+def run_self_test(
+    model: str,
+    contestant: str,
+    json_file: Path | None,
+    *,
+    runs: int,
+    blocks: int,
+    slowdown: str,
+    batch: int | None,
+    threads: int | None,
+    conditions: Conditions,
+    seconds: float,
+    seed: int | None,
+) -> int:
+    """The exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted."""
+    spec = find(model).spec
+    work = Work(model, spec.default_batch if batch is None else whole_number("batch", batch, least=1, most=2**20))
+    require_offered(spec, work)
+    name = contestant_named(contestant)
+    require_known((name,))
+    cores = tuple(sorted(os.sched_getaffinity(0)))
+    share = slowdown_in({OPTION: slowdown}) if slowdown else 0.0
+    trial = Trial(
+        contestant=name,
+        work=work,
+        blocks=blocks,
+        threads=len(cores) if threads is None else threads,
+        cores=cores,
+        conditions=conditions,
+        seconds=positive_number("seconds", seconds),
+        slowdown=slowdown if share else "",
+    )
+    seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
+    second = f"the same made slower by {slowdown}" if share else "itself"
+    click.echo(f"{name.text} on {work.label} against {second}: {runs} runs of {blocks} blocks, seed {seed}", err=True)
+    verdicts: list[verdict.Comparison] = []
+    interrupted = False
+    try:
+        for found in verdicts_of(trial, runs, seed, lambda line: click.echo(f"fairlap: {line}", err=True)):
+            verdicts.append(found)
+            click.echo(f"[{len(verdicts)}/{runs}] {verdict.sentence(found)}", err=True)
+    except KeyboardInterrupt:
+        interrupted = True
+        click.echo(f"fairlap: interrupted; {len(verdicts)} of {runs} runs are kept", err=True)
+    except NoVerdict as error:
+        click.echo(f"fairlap: run {len(verdicts) + 1} gave no verdict: {error}", err=True)
+        if not verdicts:
+            return 1
+    if json_file is not None:
+        _save(json_file, trial, seed, verdicts)
+    if not verdicts:
+        return INTERRUPTED
+    kept = _told(tally(verdicts, 1 / (1 + share)), trial, share)
+    return INTERRUPTED if interrupted else 0 if kept else 1
+
+
+def _told(counted: Tally, trial: Trial, share: float) -> bool:
+    """Print what was found; whether it is within what is promised."""
+    if share:
+        click.echo(f"found, with the right sign: {share_text(counted.faster, counted.runs)}")
+        click.echo(f"claimed with the wrong sign: {share_text(counted.slower, counted.runs)}")
+        click.echo(f"the true ratio lay in the interval: {share_text(counted.holds, counted.runs)}")
+        largest = 100 * max(counted.detectable_effects)
+        click.echo(f"the smallest detectable effects that the runs declared: at most {largest:.2g} %")
+        return True
+    allowed = false_positives(counted.claims, counted.runs, alpha=trial.alpha)
+    click.echo(f"false differences claimed between identical contestants: {share_text(counted.claims, counted.runs)}")
+    promise = f"at most {100 * trial.alpha:g} % are promised; up to {allowed.allowed} of {counted.runs} are in keeping"
+    click.echo(f"{promise} with that: {'kept' if allowed.passed else 'NOT kept'}")
+    return allowed.passed
+
+
+def _save(file: Path, trial: Trial, seed: int, verdicts: list[verdict.Comparison]) -> None:
+    rows = [
+        {
+            "verdict": each.verdict.value,
+            "ratio": each.ratio,
+            "interval": [each.interval.low, each.interval.high],
+            "blocks": each.blocks,
+            "detectable_effect": each.detectable_effect,
+        }
+        for each in verdicts
+    ]
+    try:
+        file.write_bytes(msgspec.json.format(msgspec.json.encode({"trial": trial, "seed": seed, "verdicts": rows})))
+    except OSError as error:
+        raise WrongRequest(f"{file} could not be written: {error.strerror}") from None

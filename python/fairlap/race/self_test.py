@@ -1,0 +1,108 @@
+"""The referee on trial: the same contestant under two names, through the whole path, as often as asked.
+
+Whatever difference is claimed between the two is false. With a slowdown injected into one, whatever is not found
+is missed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from fairlap.errors import FairlapError
+from fairlap.race.naming import ContestantName
+from fairlap.race.plan import Conditions, Measuring, Work, draw_plan
+from fairlap.race.race import Race
+from fairlap.race.results import results_of
+from fairlap.race.slowdown import OPTION
+from fairlap.verdict import Comparison, Verdict
+from fairlap.verdict.false_positives import false_positives
+
+_MOST_SEED = 2**31
+
+
+class NoVerdict(FairlapError):
+    """A run of the self-test ended without a comparison; the message says why."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What every run of the self-test has in common."""
+
+    contestant: ContestantName
+    work: Work
+    blocks: int
+    threads: int
+    cores: tuple[int, ...]
+    conditions: Conditions = "controlled"
+    seconds: float = 0.5
+    slowdown: str = ""  # of the second, such as "2%"; empty for identical ones
+    alpha: float = 0.05
+
+    @property
+    def pair(self) -> tuple[ContestantName, ContestantName]:
+        other = f"{self.contestant.text} ({f'slower by {self.slowdown}' if self.slowdown else 'again'})"
+        options = (*self.contestant.options, (OPTION, self.slowdown)) if self.slowdown else self.contestant.options
+        return self.contestant, msgspec.structs.replace(self.contestant, text=other, options=options)
+
+
+def verdicts_of(trial: Trial, runs: int, seed: int, tell: Callable[[str], None]) -> Iterator[Comparison]:
+    """One verdict after the other, each from blocks of its own, told from the first one's side."""
+    rng = random.Random(seed)
+    for _ in range(runs):
+        plan = draw_plan(
+            trial.pair,
+            (trial.work,),
+            blocks=trial.blocks,
+            conditions=trial.conditions,
+            threads=trial.threads,
+            available_cores=trial.cores,
+            seed=rng.randrange(_MOST_SEED),
+            measuring=Measuring(seconds=trial.seconds),
+            as_found_beside=False,
+        )
+        race = Race(plan, tell)
+        race.run()
+        [heat] = results_of(plan, race.laps).heats
+        if not heat.comparisons:
+            troubles = "; ".join(row.trouble for row in heat.rows if row.trouble)
+            raise NoVerdict(troubles or heat.why_no_verdict)
+        [found] = heat.comparisons
+        yield found if found.a == trial.contestant.text else found.reversed()
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How often the first was called faster, slower, or neither."""
+
+    faster: int
+    slower: int
+    runs: int
+    ratios: tuple[float, ...]
+    holds: int  # intervals that hold the true ratio
+    detectable_effects: tuple[float, ...]
+
+    @property
+    def claims(self) -> int:
+        return self.faster + self.slower
+
+
+def tally(verdicts: list[Comparison], true_ratio: float) -> Tally:
+    """``true_ratio`` is the first one's time over the second's."""
+    return Tally(
+        faster=sum(each.verdict is Verdict.FASTER for each in verdicts),
+        slower=sum(each.verdict is Verdict.SLOWER for each in verdicts),
+        runs=len(verdicts),
+        ratios=tuple(each.ratio for each in verdicts),
+        holds=sum(each.interval.low <= true_ratio <= each.interval.high for each in verdicts),
+        detectable_effects=tuple(each.detectable_effect for each in verdicts),
+    )
+
+
+def share_text(count: int, runs: int) -> str:
+    """``3 of 40 runs, 7.5 % [1.6, 20.4]``: with the exact interval of the rate."""
+    found = false_positives(count, runs)
+    return f"{count} of {runs} runs, {100 * count / runs:.1f} % [{100 * found.low:.1f}, {100 * found.high:.1f}]"

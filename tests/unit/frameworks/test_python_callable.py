@@ -1,0 +1,68 @@
+"""Plain callables race like frameworks: called as often as measured, checked to have been called."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fairlap.errors import WrongRequest
+from fairlap.frameworks.contract import Settings, Unsupported
+from fairlap.frameworks.python_callable import PythonCallable
+from fairlap.race.contestants import require_known
+from fairlap.race.naming import contestants_named
+from fairlap.workloads.registry import find
+from fairlap.workloads.workload import Workload
+
+
+def work(model: str = "callable") -> Workload:
+    found = find(model)
+    return Workload(found.spec, found.package, 1, "infer", "fp32", {}, {"ticket": np.ones((1, 4), np.float32)})
+
+
+def phase(name: str) -> nullcontext[None]:
+    return nullcontext()
+
+
+def test_it_calls_what_was_named_and_gives_the_ticket_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "counted_kernel.py").write_text("calls = []\ndef run(): calls.append(1)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    made = PythonCallable().prepare(work(), Settings(1, options={"call": "counted_kernel.run"}), phase)
+    call = made.bind(work().inputs)
+    [stub] = made.outputs(call()).values()
+    np.testing.assert_array_equal(stub, np.ones((1, 4)))
+    call()
+    assert len(sys.modules["counted_kernel"].calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "told"),
+    [
+        ("mlp", {"call": "time.time"}, "python runs no models"),
+        ("callable", {}, "name what to call"),
+        ("callable", {"cal": "time.time"}, "python has no option 'cal'; it has call"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(model: str, options: dict[str, str], told: str) -> None:
+    with pytest.raises(Unsupported, match=told):
+        PythonCallable().prepare(work(model), Settings(1, options=options), phase)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("no_such_module.run", "cannot import no_such_module"),
+        ("time.tim", "time has no 'tim'"),
+        ("time", "MODULE:CALL"),
+    ],
+)
+def test_what_cannot_be_called_is_refused(name: str, told: str) -> None:
+    with pytest.raises(WrongRequest, match=told):
+        PythonCallable().prepare(work(), Settings(1, options={"call": name}), phase)
+
+
+def test_it_has_no_versions() -> None:
+    with pytest.raises(WrongRequest, match="python is no package"):
+        require_known(contestants_named("python==3.12:call=time.time"))
