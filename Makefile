@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine bench-adapters models-table clean
+.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine bench-adapters models-table trust trust-real trust-peers trust-mutants clean
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a small convolutional net.
 	$(BIN)/fairlap floor
@@ -44,6 +44,20 @@ bench-adapters: $(VENV)/.frameworks  ## What an adapter adds to a step, beside t
 
 models-table: $(VENV)/.frameworks  ## Which model runs in which framework, with the errors of the answers.
 	$(BIN)/python tests/bench/models_table.py
+
+trust: $(VENV)/.dev  ## The simulated trust suite at its full size: the figures in docs/explanation/verdict.md.
+	$(BIN)/python -m tests.trust.suite --out build/trust
+
+RUNS ?= 400
+trust-real: $(VENV)/.dev $(VENV)/.frameworks  ## The referee on trial on this machine; hours, or RUNS=20 for a first look.
+	$(BIN)/python -m tests.trust.real --out build/trust --runs $(RUNS)
+
+PROCESSES ?= 2400
+trust-peers: $(VENV)/.dev $(VENV)/.bench  ## The verdicts of other tools beside ours, on the same processes.
+	$(BIN)/python -m tests.trust.peers --out build/trust --processes $(PROCESSES)
+
+trust-mutants: $(VENV)/.dev  ## Do the tests of the verdict notice planted faults? About an hour.
+	$(BIN)/python -m tests.trust.mutation.run --out build/trust
 
 clean:
 	rm -rf $(VENV) build dist
