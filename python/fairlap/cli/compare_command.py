@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.wishes import a_duration, a_share
+
 if TYPE_CHECKING:
     from fairlap.race.plan import Plan
+
+_BLOCKS = 12
+_MOST_BLOCKS = 60  # when something else ends the race
 
 
 @click.command("compare")
@@ -18,7 +23,11 @@ if TYPE_CHECKING:
 @click.option("--mode", type=click.Choice(["infer", "grad"]), default="infer", show_default=True)
 @click.option("--precision", type=click.Choice(["fp32", "bf16"]), default="fp32", show_default=True)
 @click.option("--threads", type=int, help="Threads for every contestant.  [default: all cores]")
-@click.option("--blocks", type=int, default=12, show_default=True, help="Fresh processes for every contestant.")
+@click.option(
+    "--blocks", type=int, help="Fresh processes for every contestant.  [default: 12; 60 with --target or --budget]"
+)
+@click.option("--target", callback=a_share, metavar="SHARE", help="End when every interval is as narrow as +- 1%, say.")
+@click.option("--budget", callback=a_duration, metavar="TIME", help="End before this is over: 90s, 10m, 1h.")
 @click.option(
     "--conditions",
     type=click.Choice(["controlled", "as-found"]),
@@ -40,6 +49,8 @@ def command(
     dry_run: bool,
     save_plan: Path | None,
     plan_file: Path | None,
+    target: float | None,
+    budget: float | None,
     **wishes: Any,
 ) -> None:
     """Compare frameworks on one or more models: same weights, outputs proven equal, fresh processes, one verdict."""
@@ -54,6 +65,8 @@ def command(
     else:
         if not models or not listed:
             raise WrongRequest("give a model and contestants, such as: fairlap compare mlp --on torch,jax")
+        if wishes["blocks"] is None:
+            wishes["blocks"] = _BLOCKS if target is None and budget is None else _MOST_BLOCKS
         plan = _drawn(models, listed, **wishes)
     if save_plan is not None:
         save(plan, save_plan)
@@ -62,9 +75,10 @@ def command(
         return
     if json_file is not None and not json_file.parent.is_dir():
         raise WrongRequest(f"{json_file} cannot be written: {json_file.parent} is not a folder")
+    from fairlap.race.ending import Ending
     from fairlap.race.telling import run_and_tell
 
-    raise SystemExit(run_and_tell(plan, json_file))
+    raise SystemExit(run_and_tell(plan, json_file, Ending(plan, target=target, budget_s=budget)))
 
 
 def _drawn(

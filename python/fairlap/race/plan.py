@@ -74,6 +74,12 @@ class Plan(msgspec.Struct, frozen=True):
     device: str = "cpu"
     format: int = PLAN_FORMAT
 
+    @property
+    def headline(self) -> Conditions:
+        """The conditions that the verdict is about; the others are shown beside."""
+        controlled = any(block.conditions == "controlled" for block in self.blocks)
+        return "controlled" if controlled else "as-found"
+
     def processes(self) -> int:
         return sum(len(block.order) for block in self.blocks)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fairlap.race.agreement import Agreement
 from fairlap.race.contestants import Runner, runners_for
+from fairlap.race.ending import Ending
 from fairlap.race.lap_of_process import Bench, lap_of_process
 from fairlap.race.laps import Lap
 from fairlap.race.materials import Materials, materials_for
@@ -26,8 +27,11 @@ class Race:
         plan: Plan,
         tell: Callable[[str], None] = lambda _: None,
         progress: Progress = lambda _done, _of, _lap: None,
+        ending: Ending | None = None,
     ) -> None:
         self.plan = plan
+        self.ended_early = ""
+        self._ending = ending
         self.laps: list[Lap] = []
         self.interrupted = False
         self._tell = tell
@@ -45,9 +49,13 @@ class Race:
                 works = [materials_for(work, self.plan.data_seed, self._tell) for work in self.plan.works]
                 runners = runners_for(self.plan, stack, self._tell)
                 self._began_s = time.monotonic()
-                for block in self.plan.blocks:
+                for number, block in enumerate(self.plan.blocks, start=1):
                     self._run_block(block, works[block.work], runners, bench)
                     after_block()
+                    if self._ending is not None and number < len(self.plan.blocks):
+                        self.ended_early = self._ending.reason(self.plan.blocks[:number], self.laps)
+                    if self.ended_early:
+                        break
             except KeyboardInterrupt:
                 self.interrupted = True
                 raise

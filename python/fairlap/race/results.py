@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from fairlap import verdict
 from fairlap.engine import digits
 from fairlap.race.gating import Gated, gated
 from fairlap.race.laps import Lap
-from fairlap.race.other_figures import OtherFigure, other_figures
 from fairlap.race.plan import Conditions, Plan, Work
 
 FAULTS = "page_faults"
@@ -76,9 +75,9 @@ class Heat:
     rows: tuple[Row, ...]  # the fastest first, then those that are not ranked
     blocks: Gated
     table: verdict.BlockTable | None = None  # None when fewer than two could be compared in two blocks
+    compared: Mapping[str, Sequence[Lap]] = field(default_factory=dict)  # the laps in the table
     comparisons: tuple[verdict.Comparison, ...] = ()
     standing: verdict.Standing | None = None
-    others: tuple[OtherFigure, ...] = ()
     why_no_verdict: str = ""
 
 
@@ -114,15 +113,20 @@ def results_of(plan: Plan, laps: Sequence[Lap], *, margin: float = 0.02) -> Resu
     """One family of comparisons for all works under the plan's first conditions; the others are shown beside."""
     heats: list[Heat] = []
     for conditions in ("controlled", "as-found"):
-        drafts = [_draft(plan, work, laps, conditions) for work in plan.works]
-        tables = [draft.table for draft in drafts if draft is not None and draft.table is not None]
+        drafts = drafts_of(plan, laps, conditions)
+        tables = [draft.table for draft in drafts if draft.table is not None]
         comparisons = verdict.judge(tables, margin=margin) if tables else ()
-        heats += [_judged(draft, comparisons) for draft in drafts if draft is not None]
+        heats += [_judged(draft, comparisons) for draft in drafts]
     return Results(tuple(heats))
 
 
+def drafts_of(plan: Plan, laps: Sequence[Lap], conditions: Conditions) -> list[Heat]:
+    """Every work's heat before its comparisons, which need the tables of all works."""
+    drafts = (_draft(plan, work, laps, conditions) for work in plan.works)
+    return [draft for draft in drafts if draft is not None]
+
+
 def _draft(plan: Plan, work: Work, laps: Sequence[Lap], conditions: Conditions) -> Heat | None:
-    """A heat before its comparisons, which need the tables of all works."""
     here = [lap for lap in laps if lap.work == work.label and lap.conditions == conditions]
     if not here:
         return None
@@ -134,7 +138,7 @@ def _draft(plan: Plan, work: Work, laps: Sequence[Lap], conditions: Conditions) 
     table = verdict.block_table(
         {name: [lap.headline_ns for lap in own] for name, own in inside.items()}, workload=work.label
     )
-    return Heat(work.label, conditions, rows, blocks, table, others=other_figures(work, inside))
+    return Heat(work.label, conditions, rows, blocks, table, inside)
 
 
 def _judged(heat: Heat, comparisons: Sequence[verdict.Comparison]) -> Heat:

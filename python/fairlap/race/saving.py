@@ -11,6 +11,7 @@ import msgspec
 from fairlap import __version__, verdict
 from fairlap.errors import WrongRequest
 from fairlap.race.laps import Lap
+from fairlap.race.other_figures import OtherFigure, other_figures
 from fairlap.race.plan import Plan
 from fairlap.race.results import Heat, Results, Row
 
@@ -24,6 +25,7 @@ class SavedRun(msgspec.Struct):
     laps: list[Lap]
     machine: dict[str, str]
     wall_s: dict[str, float]
+    ended_early: str = ""  # why; empty when every block of the plan ran
     fairlap: str = str(__version__)
     format: int = RESULTS_FORMAT
 
@@ -58,12 +60,12 @@ def load_run(path: Path) -> SavedRun:
 
 def _shown(plan: Plan, results: Results) -> dict[str, Any]:
     return {
-        "heats": [_heat(heat) for heat in results.heats],
+        "heats": [_heat(plan, heat) for heat in results.heats],
         "order_differs": {work.label: results.order_differs(work.label) for work in plan.works},
     }
 
 
-def _heat(heat: Heat) -> dict[str, Any]:
+def _heat(plan: Plan, heat: Heat) -> dict[str, Any]:
     return {
         "work": heat.work,
         "conditions": heat.conditions,
@@ -77,10 +79,15 @@ def _heat(heat: Heat) -> dict[str, Any]:
                 "comparisons": [_comparison(each) for each in other.comparisons],
                 "without": other.without,
             }
-            for other in heat.others
+            for other in _other_figures(plan, heat)
         ],
         "why_no_verdict": heat.why_no_verdict or None,
     }
+
+
+def _other_figures(plan: Plan, heat: Heat) -> tuple[OtherFigure, ...]:
+    work = next(work for work in plan.works if work.label == heat.work)
+    return other_figures(work, heat.compared) if heat.table is not None else ()
 
 
 def _comparison(each: verdict.Comparison) -> dict[str, Any]:

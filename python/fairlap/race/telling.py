@@ -10,6 +10,7 @@ import click
 
 from fairlap import verdict
 from fairlap.engine import digits
+from fairlap.race.ending import Ending
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
 from fairlap.race.results import FAULTS, Heat, Results, Row, results_of
@@ -19,20 +20,20 @@ _NS_OF_A_FAULT = 500.0  # about what the kernel takes to hand a page out; cleari
 _SHARE_WORTH_TELLING = 0.02
 
 
-def run_and_tell(plan: Plan, json_file: Path | None) -> int:
+def run_and_tell(plan: Plan, json_file: Path | None, ending: Ending | None = None) -> int:
     """Run the plan; print what came of it also when it was interrupted. The exit status: 0 when somebody finished."""
     from fairlap.machine.facts import machine_facts
     from fairlap.race.race import Race
     from fairlap.race.saving import SavedRun, save_run
 
-    race = Race(plan, tell=lambda line: click.echo(f"fairlap: {line}", err=True), progress=_progress)
+    race = Race(plan, tell=lambda line: click.echo(f"fairlap: {line}", err=True), progress=_progress, ending=ending)
     machine = machine_facts()
 
     def save(results: Results | None = None) -> str:
         """Why the file could not be written; a full disk is no reason to lose the race."""
         try:
             if json_file is not None:
-                save_run(json_file, SavedRun(plan, race.laps, machine, race.shares()), results)
+                save_run(json_file, SavedRun(plan, race.laps, machine, race.shares(), race.ended_early), results)
         except OSError as error:
             return f"{json_file} could not be written: {error.strerror}"
         return ""
@@ -41,6 +42,10 @@ def run_and_tell(plan: Plan, json_file: Path | None) -> int:
         race.run(after_block=save)
     except KeyboardInterrupt:
         click.echo(f"fairlap: interrupted; {len(race.laps)} of {plan.processes()} processes are kept", err=True)
+    if race.ended_early:
+        click.echo(
+            f"fairlap: ended after {len(race.laps)} of {plan.processes()} processes: {race.ended_early}", err=True
+        )
     results = results_of(plan, race.laps)
     not_saved = save(results)
     click.echo(text_of(plan, results))
