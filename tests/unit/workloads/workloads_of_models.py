@@ -8,6 +8,7 @@ from fairlap.workloads.spec import Mode
 from fairlap.workloads.workload import Workload
 
 _QUICK_GMACS = 0.2
+_QUICK_PARAMETERS = 10_000_000
 
 
 def workload_of(model: str, mode: Mode = "infer", batch: int = 2, seed: int = 0) -> Workload:
@@ -23,4 +24,6 @@ def our_models() -> list[str]:
 
 def quick_models() -> list[str]:
     """Those whose reference takes no time worth speaking of."""
-    return [name for name in our_models() if (find(name).spec.gmacs_per_item or 0.0) < _QUICK_GMACS]
+    specs = [find(name).spec for name in our_models()]
+    quick = [spec for spec in specs if (spec.gmacs_per_item or 0.0) < _QUICK_GMACS]
+    return [spec.name for spec in quick if spec.parameters < _QUICK_PARAMETERS]

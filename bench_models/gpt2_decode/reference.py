@@ -1,0 +1,18 @@
+"""One step of decoding with GPT-2 in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+from fairlap.workloads.workload import Arrays
+
+from bench_models.gpt2_decode.spec import PAST_NAMES
+from bench_models.gpt2_numpy import extend
+from bench_models.gpt2_weights import SMALL
+
+
+def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
+    caches = [inputs[name] for name in PAST_NAMES]
+    past = list(zip(caches[::2], caches[1::2], strict=True))
+    return extend(weights, SMALL, inputs["input_ids"], past)

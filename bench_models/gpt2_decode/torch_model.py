@@ -1,0 +1,20 @@
+"""One step of decoding with GPT-2 as a PyTorch module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+
+from bench_models.gpt2_decode.spec import PAST_NAMES
+from bench_models.gpt2_torch import GPT2, with_weights
+from bench_models.gpt2_weights import SMALL
+
+
+class Decode(GPT2):
+    def forward(self, input_ids: Any, **past: Any) -> tuple[Any, ...]:
+        return self.extend(input_ids, [past[name] for name in PAST_NAMES])
+
+
+def build(weights: Arrays) -> Any:
+    return with_weights(Decode, SMALL, weights)

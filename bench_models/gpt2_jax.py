@@ -1,0 +1,65 @@
+"""GPT-2 in JAX. Matrices of linear layers lie (in, out); the embedding, which is also the last one, stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from fairlap.workloads.workload import Arrays
+
+from bench_models.gpt2_weights import EPSILON, Size
+
+
+def to_jax_layout(weights: Arrays) -> dict[str, Any]:
+    return {name: np.ascontiguousarray(_turned(name, array)) for name, array in weights.items()}
+
+
+def to_spec_layout(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: _turned(name, np.asarray(array)) for name, array in params.items()}
+
+
+def _turned(name: str, array: Any) -> Any:
+    return array if name.startswith(("wte", "wpe")) else array.T
+
+
+def extend(params: dict[str, Any], size: Size, input_ids: Any, past: Sequence[Any]) -> tuple[Any, ...]:
+    """``past`` is nothing, or the keys and the values of every layer in turn."""
+
+    def linear(name: str, hidden: Any) -> Any:
+        return hidden @ params[f"{name}.weight"] + params[f"{name}.bias"]
+
+    def norm(name: str, hidden: Any) -> Any:
+        standard = jax.nn.standardize(hidden.astype(jnp.float32), epsilon=EPSILON)
+        return (standard * params[f"{name}.weight"] + params[f"{name}.bias"]).astype(hidden.dtype)
+
+    known = past[0].shape[2] if past else 0
+    hidden = params["wte.weight"][input_ids] + params["wpe.weight"][known : known + input_ids.shape[1]]
+    caches: list[Any] = []
+    for layer in range(size.layers):
+        name = f"h.{layer}"
+        parts = linear(f"{name}.attn.c_attn", norm(f"{name}.ln_1", hidden))
+        attended, cache = _attend(size, parts, past[2 * layer : 2 * layer + 2])
+        hidden = hidden + linear(f"{name}.attn.c_proj", attended)
+        widened = jax.nn.gelu(linear(f"{name}.mlp.c_fc", norm(f"{name}.ln_2", hidden)), approximate=True)
+        hidden = hidden + linear(f"{name}.mlp.c_proj", widened)
+        caches += cache
+    return (norm("ln_f", hidden[:, -1]) @ params["wte.weight"].T, *caches)
+
+
+def _attend(size: Size, parts: Any, past: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Scores and their softmax stay in float32 whatever goes in, as in JAX's own attention."""
+    batch, tokens, _ = parts.shape
+    query, *cache = (
+        part.reshape(batch, tokens, size.heads, size.head).swapaxes(1, 2) for part in jnp.split(parts, 3, axis=2)
+    )
+    if past:
+        cache = [jnp.concatenate(pair, axis=2) for pair in zip(past, cache, strict=True)]
+    keys, values = cache
+    scores = jnp.matmul(query, keys.swapaxes(2, 3), preferred_element_type=jnp.float32) * size.head**-0.5
+    if not past:
+        scores = jnp.where(jnp.tri(tokens, dtype=bool), scores, -jnp.inf)
+    attended = jnp.matmul(jax.nn.softmax(scores, axis=-1).astype(values.dtype), values)
+    return attended.swapaxes(1, 2).reshape(batch, tokens, size.width), cache

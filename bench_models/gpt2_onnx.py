@@ -1,0 +1,90 @@
+"""GPT-2 as an ONNX graph. All tokens of all items are rows of one matrix, except where they attend to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from fairlap.workloads.spec import Spec
+from fairlap.workloads.workload import Arrays
+from onnx import helper
+
+from bench_models.gpt2_weights import EPSILON, Size, cache_names
+from bench_models.operation_onnx import model_of
+
+
+def build_model(
+    spec: Spec, size: Size, weights: Arrays, batch: int, tokens: int, known: int, past: Sequence[str]
+) -> Any:
+    """``past`` names nothing, or the keys and the values of every layer in turn, for ``known`` positions."""
+    graph = _Graph(size, batch, tokens, known)
+    hidden = graph.embed()
+    for layer in range(size.layers):
+        hidden = graph.block(f"h.{layer}", hidden, past[2 * layer : 2 * layer + 2], cache_names(size)[2 * layer :][:2])
+    graph.last_logits(hidden)
+    return model_of(spec, graph.nodes, {**weights, **graph.constants}, batch)
+
+
+class _Graph:
+    """Methods add nodes and return the name of the value that they give."""
+
+    def __init__(self, size: Size, batch: int, tokens: int, known: int) -> None:
+        self.nodes: list[Any] = []
+        self.constants: dict[str, npt.NDArray[Any]] = {
+            "constant/positions": np.arange(known, known + tokens),
+            "constant/last": np.array(tokens - 1),
+            "constant/rows": np.array([batch * tokens, size.width]),
+            "constant/tokens": np.array([batch, tokens, size.width]),
+            "constant/heads": np.array([batch, tokens, size.heads, size.head]),
+            "constant/scale": np.array(size.head**-0.5, np.float32),
+        }
+        if not known:
+            self.constants["constant/mask"] = np.triu(np.full((tokens, tokens), -np.inf, np.float32), 1)
+
+    def add(self, operation: str, *inputs: str, to: str = "", **attributes: Any) -> str:
+        name = to or f"{operation.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operation, inputs, [name], name=f"node_{name}", **attributes))
+        return name
+
+    def embed(self) -> str:
+        words = self.add("Gather", "wte.weight", "input_ids")
+        positions = self.add("Gather", "wpe.weight", "constant/positions")
+        return self.add("Reshape", self.add("Add", words, positions), "constant/rows")
+
+    def block(self, name: str, hidden: str, past: Sequence[str], cache: Sequence[str]) -> str:
+        parts = self._linear(f"{name}.attn.c_attn", self._norm(f"{name}.ln_1", hidden))
+        hidden = self.add("Add", hidden, self._linear(f"{name}.attn.c_proj", self._attend(parts, past, cache)))
+        widened = self._linear(f"{name}.mlp.c_fc", self._norm(f"{name}.ln_2", hidden))
+        widened = self.add("Gelu", widened, approximate="tanh")
+        return self.add("Add", hidden, self._linear(f"{name}.mlp.c_proj", widened))
+
+    def last_logits(self, hidden: str) -> str:
+        last = self.add("Gather", self.add("Reshape", hidden, "constant/tokens"), "constant/last", axis=1)
+        return self.add("Gemm", self._norm("ln_f", last), "wte.weight", to="logits", transB=1)
+
+    def _linear(self, name: str, hidden: str) -> str:
+        return self.add("Gemm", hidden, f"{name}.weight", f"{name}.bias", transB=1)
+
+    def _norm(self, name: str, hidden: str) -> str:
+        return self.add("LayerNormalization", hidden, f"{name}.weight", f"{name}.bias", epsilon=EPSILON)
+
+    def _attend(self, parts: str, past: Sequence[str], cache: Sequence[str]) -> str:
+        separate = [f"{part}_{len(self.nodes)}" for part in ("query", "new_keys", "new_values")]
+        self.nodes.append(helper.make_node("Split", [parts], separate, axis=1, num_outputs=3))
+        if past:
+            query, *new = (self._by_head(part) for part in separate)
+            pairs = zip(past, new, cache, strict=True)
+            keys, values = (self.add("Concat", before, after, to=to, axis=2) for before, after, to in pairs)
+        else:
+            query, keys, values = (self._by_head(part, to) for part, to in zip(separate, ("", *cache), strict=True))
+        turned = self.add("Transpose", keys, perm=[0, 1, 3, 2])
+        scores = self.add("MatMul", self.add("Mul", query, "constant/scale"), turned)
+        if not past:
+            scores = self.add("Add", scores, "constant/mask")
+        attended = self.add("MatMul", self.add("Softmax", scores, axis=-1), values)
+        return self.add("Reshape", self.add("Transpose", attended, perm=[0, 2, 1, 3]), "constant/rows")
+
+    def _by_head(self, part: str, to: str = "") -> str:
+        return self.add("Transpose", self.add("Reshape", part, "constant/heads"), to=to, perm=[0, 2, 1, 3])

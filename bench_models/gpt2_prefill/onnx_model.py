@@ -1,0 +1,15 @@
+"""Reading a prompt with GPT-2 as an ONNX graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+
+from bench_models.gpt2_onnx import build_model
+from bench_models.gpt2_prefill.spec import SPEC, TOKENS
+from bench_models.gpt2_weights import SMALL
+
+
+def build(weights: Arrays, batch: int) -> Any:
+    return build_model(SPEC, SMALL, weights, batch, TOKENS, known=0, past=())

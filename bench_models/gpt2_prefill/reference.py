@@ -1,0 +1,16 @@
+"""Reading a prompt with GPT-2 in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+from fairlap.workloads.workload import Arrays
+
+from bench_models.gpt2_numpy import extend, nothing_read
+from bench_models.gpt2_weights import SMALL
+
+
+def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
+    input_ids = inputs["input_ids"]
+    return extend(weights, SMALL, input_ids, nothing_read(SMALL, input_ids))

@@ -1,0 +1,22 @@
+"""A prompt of 128 tokens. As in every loop that generates, only the last of them needs logits."""
+
+from __future__ import annotations
+
+from fairlap.workloads.spec import Constant, Integers, Spec, Tensor
+
+from bench_models.gpt2_weights import SMALL, caches, weights_of
+
+TOKENS = 128
+
+SPEC = Spec(
+    name="gpt2_prefill",
+    task="text generation",
+    inputs=(Tensor("input_ids", ("batch", TOKENS), Integers(0, SMALL.vocabulary), "int32"),),
+    outputs=(Tensor("logits", ("batch", SMALL.vocabulary), Constant(0.0)), *caches(SMALL, TOKENS, Constant(0.0))),
+    weights=weights_of(SMALL),
+    parameters=124_439_808,
+    gmacs_per_item=11.212_223_232,
+    published="OpenAI, gpt-2 124M (parameters); arithmetic: 12 x 12 x 768² products for each of 128 tokens, "
+    "2 x 64 for each of 12 x 12 x 128² pairs, 768 x 50,257 for the logits",
+    loss="cross_entropy",
+)

@@ -1,0 +1,23 @@
+"""Reading a prompt with GPT-2 as a TensorFlow module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+
+from bench_models.gpt2_tensorflow import GPT2, to_other_layout
+from bench_models.gpt2_weights import SMALL
+
+
+class Prefill(GPT2):
+    def __call__(self, inputs: dict[str, Any]) -> tuple[Any, ...]:
+        return self.extend(inputs["input_ids"], ())
+
+
+def build(weights: Arrays, dtype: Any) -> Prefill:
+    return Prefill(SMALL, weights, dtype)
+
+
+def canonical(name: str, array: Any) -> Any:
+    return to_other_layout(name, array)

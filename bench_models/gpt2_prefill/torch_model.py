@@ -1,0 +1,19 @@
+"""Reading a prompt with GPT-2 as a PyTorch module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+
+from bench_models.gpt2_torch import GPT2, with_weights
+from bench_models.gpt2_weights import SMALL
+
+
+class Prefill(GPT2):
+    def forward(self, input_ids: Any) -> tuple[Any, ...]:
+        return self.extend(input_ids, ())
+
+
+def build(weights: Arrays) -> Any:
+    return with_weights(Prefill, SMALL, weights)

@@ -1,0 +1,77 @@
+"""GPT-2 in TensorFlow. Matrices of linear layers lie (in, out); the embedding, which is also the last one, stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from fairlap.workloads.workload import Arrays
+
+from bench_models.gpt2_weights import EPSILON, Size
+
+
+class GPT2(tf.Module):
+    """All tokens of all items are rows of one matrix, except where they attend to each other: a matrix times a stack
+    of matrices is one operation per item, and its gradient one copy of the weights per item."""
+
+    def __init__(self, size: Size, weights: Arrays, dtype: Any) -> None:
+        super().__init__()
+        self.size = size
+        self.variables_by_name = {
+            name: tf.Variable(tf.cast(np.ascontiguousarray(to_other_layout(name, array)), dtype))
+            for name, array in weights.items()
+        }
+
+    def extend(self, input_ids: Any, past: Sequence[Any]) -> tuple[Any, ...]:
+        """``past`` is nothing, or the keys and the values of every layer in turn."""
+        weights = self.variables_by_name
+        batch, tokens = input_ids.shape
+        known = past[0].shape[2] if past else 0
+        # Read once as a whole: a variable that rows were gathered from copies itself whenever it is read again, 154 MB
+        # for the logits.
+        words = weights["wte.weight"].read_value()
+        hidden = tf.gather(words, input_ids) + weights["wpe.weight"][known : known + tokens]
+        hidden = tf.reshape(hidden, (batch * tokens, self.size.width))
+        caches: list[Any] = []
+        for layer in range(self.size.layers):
+            name = f"h.{layer}"
+            parts = self._linear(f"{name}.attn.c_attn", self._norm(f"{name}.ln_1", hidden))
+            attended, cache = self._attend(tf.reshape(parts, (batch, tokens, -1)), past[2 * layer : 2 * layer + 2])
+            hidden += self._linear(f"{name}.attn.c_proj", attended)
+            widened = self._linear(f"{name}.mlp.c_fc", self._norm(f"{name}.ln_2", hidden))
+            hidden += self._linear(f"{name}.mlp.c_proj", tf.nn.gelu(widened, approximate=True))
+            caches += cache
+        last = tf.reshape(hidden, (batch, tokens, -1))[:, -1]
+        return (tf.linalg.matmul(self._norm("ln_f", last), words, transpose_b=True), *caches)
+
+    def _linear(self, name: str, hidden: Any) -> Any:
+        weights = self.variables_by_name
+        return tf.nn.bias_add(tf.linalg.matmul(hidden, weights[f"{name}.weight"]), weights[f"{name}.bias"])
+
+    def _norm(self, name: str, hidden: Any) -> Any:
+        shift, scale = self.variables_by_name[f"{name}.bias"], self.variables_by_name[f"{name}.weight"]
+        mean, variance = tf.nn.moments(hidden, axes=[-1], keepdims=True)
+        return tf.nn.batch_normalization(hidden, mean, variance, shift, scale, EPSILON)
+
+    def _attend(self, parts: Any, past: Sequence[Any]) -> tuple[Any, list[Any]]:
+        size = self.size
+        batch, tokens, _ = parts.shape
+        query, *cache = (
+            tf.transpose(tf.reshape(part, (batch, tokens, size.heads, size.head)), (0, 2, 1, 3))
+            for part in tf.split(parts, 3, axis=2)
+        )
+        if past:
+            cache = [tf.concat(pair, axis=2) for pair in zip(past, cache, strict=True)]
+        keys, values = cache
+        scores = tf.linalg.matmul(query, keys, transpose_b=True) * size.head**-0.5
+        if not past:
+            scores += tf.constant(np.triu(np.full((tokens, tokens), -np.inf), 1), scores.dtype)
+        attended = tf.linalg.matmul(tf.nn.softmax(scores, axis=-1), values)
+        return tf.reshape(tf.transpose(attended, (0, 2, 1, 3)), (batch * tokens, size.width)), cache
+
+
+def to_other_layout(name: str, array: Any) -> Any:
+    """From the spec's to TensorFlow's, and back."""
+    return array if name.startswith(("wte", "wpe")) else array.T

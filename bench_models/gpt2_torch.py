@@ -1,0 +1,81 @@
+"""GPT-2 in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from fairlap.workloads.workload import Arrays
+from torch import nn
+from torch.nn import functional
+
+from bench_models.gpt2_weights import EPSILON, Size
+
+
+class Attention(nn.Module):
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.size = size
+        self.c_attn = nn.Linear(size.width, 3 * size.width)
+        self.c_proj = nn.Linear(size.width, size.width)
+
+    def forward(self, hidden: Any, past: Sequence[Any]) -> tuple[Any, list[Any]]:
+        batch, tokens, width = hidden.shape
+        parts = self.c_attn(hidden).split(width, dim=2)
+        query, *cache = (part.view(batch, tokens, self.size.heads, self.size.head).transpose(1, 2) for part in parts)
+        if past:
+            cache = [torch.cat(pair, dim=2) for pair in zip(past, cache, strict=True)]
+        keys, values = cache
+        attended = functional.scaled_dot_product_attention(query, keys, values, is_causal=not past)
+        return self.c_proj(attended.transpose(1, 2).reshape(batch, tokens, width)), cache
+
+
+class Perceptron(nn.Module):
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.c_fc = nn.Linear(size.width, 4 * size.width)
+        self.c_proj = nn.Linear(4 * size.width, size.width)
+
+    def forward(self, hidden: Any) -> Any:
+        return self.c_proj(functional.gelu(self.c_fc(hidden), approximate="tanh"))
+
+
+class Block(nn.Module):
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(size.width, EPSILON)
+        self.attn = Attention(size)
+        self.ln_2 = nn.LayerNorm(size.width, EPSILON)
+        self.mlp = Perceptron(size)
+
+    def forward(self, hidden: Any, past: Sequence[Any]) -> tuple[Any, list[Any]]:
+        attended, cache = self.attn(self.ln_1(hidden), past)
+        hidden = hidden + attended
+        return hidden + self.mlp(self.ln_2(hidden)), cache
+
+
+class GPT2(nn.Module):
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.wte = nn.Embedding(size.vocabulary, size.width)
+        self.wpe = nn.Embedding(size.context, size.width)
+        self.h = nn.ModuleList(Block(size) for _ in range(size.layers))
+        self.ln_f = nn.LayerNorm(size.width, EPSILON)
+
+    def extend(self, input_ids: Any, past: Sequence[Any]) -> tuple[Any, ...]:
+        """``past`` is nothing, or the keys and the values of every layer in turn."""
+        known = past[0].shape[2] if past else 0
+        hidden = self.wte(input_ids) + self.wpe.weight[known : known + input_ids.shape[1]]
+        caches: list[Any] = []
+        for layer, block in enumerate(self.h):
+            hidden, cache = block(hidden, past[2 * layer : 2 * layer + 2])
+            caches += cache
+        return (functional.linear(self.ln_f(hidden[:, -1]), self.wte.weight), *caches)
+
+
+def with_weights(make: type[GPT2], size: Size, weights: Arrays) -> Any:
+    with torch.device("meta"):  # weights that are about to be replaced need no memory and no drawing
+        model = make(size)
+    model.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, assign=True)
+    return model.eval()
