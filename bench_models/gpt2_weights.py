@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.workloads.spec import Fill, Normal, Tensor, Uniform, Weight
+from fairlap.workloads.spec import TOLERANCES, Fill, Normal, Tensor, Tolerance, Uniform, Weight
 
 EPSILON = 1e-5
+
+# Twelve layers of bfloat16 leave an error of 0.01 in logits and caches of order one, and of 0.065 in the worst of fifty
+# thousand (PyTorch on three seeds; JAX and TensorFlow), which is more than the usual tolerance grants. The cosine is
+# held tighter in return: honest work stays above 0.9999; one attention left out, or one token changed, is below 0.99.
+GPT2_TOLERANCES = {**TOLERANCES, "bf16": Tolerance(cosine=0.9995, absolute=1e-1, relative=1e-1)}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fairlap.workloads.spec import Constant, Integers, Normal, Spec, Tensor
 
-from bench_models.gpt2_weights import SMALL, cache_names, caches, weights_of
+from bench_models.gpt2_weights import GPT2_TOLERANCES, SMALL, cache_names, caches, weights_of
 
 PAST = 128
 PAST_NAMES = cache_names(SMALL, "past_")
@@ -27,4 +27,5 @@ SPEC = Spec(
     published="OpenAI, gpt-2 124M (parameters); arithmetic: 12 x 12 x 768² products for the token, "
     "2 x 64 for each of 12 x 12 x 129 pairs, 768 x 50,257 for the logits",
     modes=("infer",),
+    tolerances=GPT2_TOLERANCES,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap.workloads.spec import Constant, Integers, Spec, Tensor
 
-from bench_models.gpt2_weights import SMALL, caches, weights_of
+from bench_models.gpt2_weights import GPT2_TOLERANCES, SMALL, caches, weights_of
 
 TOKENS = 128
 
@@ -19,4 +19,5 @@ SPEC = Spec(
     published="OpenAI, gpt-2 124M (parameters); arithmetic: 12 x 12 x 768² products for each of 128 tokens, "
     "2 x 64 for each of 12 x 12 x 128² pairs, 768 x 50,257 for the logits",
     loss="cross_entropy",
+    tolerances=GPT2_TOLERANCES,
 )
