@@ -1,4 +1,4 @@
-"""An ONNX model around the few nodes of a single operation."""
+"""An ONNX model around its nodes."""
 
 from __future__ import annotations
 

@@ -9,6 +9,9 @@ import pytest
 from fairlap.workloads.registry import find
 from workloads_of_models import workload_of
 
+import bench_models.bert_base.spec as bert_base
+from bench_models.bert_base.reference import apply_layer
+
 
 class Counted(np.ndarray[Any, Any]):
     """An array that counts the products of every matrix multiplication that it or its offspring takes part in."""
@@ -38,3 +41,13 @@ def test_the_reference_multiplies_as_often_as_published(model: str) -> None:
     published = find(model).spec.gmacs_per_item
     assert published is not None
     assert Counted.products == round(2 * published * 1e9)
+
+
+def test_a_layer_of_bert_base_multiplies_as_often_as_its_spec_says() -> None:
+    first = bert_base.LAYER_NAMES[0]
+    held = [weight for weight in bert_base.SPEC.weights if weight.name.startswith(f"{first}.")]
+    weights = {weight.name: np.ones(weight.shape, np.float32).view(Counted) for weight in held}
+    hidden = np.ones((2, bert_base.LENGTH, bert_base.HIDDEN), np.float32).view(Counted)
+    Counted.products = 0
+    apply_layer(weights, first, hidden, np.ones((2, 1, 1, bert_base.LENGTH), bool))
+    assert Counted.products == 2 * bert_base.macs_per_layer()

@@ -1,0 +1,55 @@
+"""BERT-base as an ONNX graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from fairlap.workloads.workload import Arrays
+from onnx import TensorProto
+
+from bench_models.bert_base.spec import EPSILON, HEADS, HIDDEN, LAYER_NAMES, LENGTH, SPEC
+from bench_models.operation_onnx import model_of
+from bench_models.transformer_onnx import TransformerGraph
+
+
+def build(weights: Arrays, batch: int) -> Any:
+    graph = TransformerGraph()
+    hidden = _embed(graph)
+    unseen = _unseen(graph)
+    for name in LAYER_NAMES:
+        hidden = _add_layer(graph, name, hidden, unseen)
+    graph.add("Identity", hidden, gives="last_hidden_state")
+    first = graph.add("Gather", hidden, graph.constant(0, np.int64), axis=1)
+    graph.add("Tanh", graph.linear("pooler.dense", first), gives="pooled")
+    return model_of(SPEC, graph.nodes, weights, batch)
+
+
+def _embed(graph: TransformerGraph) -> str:
+    words = graph.add("Gather", "embeddings.word_embeddings.weight", "input_ids")
+    bounds = (graph.constant([place], np.int64) for place in (0, LENGTH))
+    places = graph.add("Slice", "embeddings.position_embeddings.weight", *bounds)
+    types = graph.add("Gather", "embeddings.token_type_embeddings.weight", "token_type_ids")
+    total = graph.add("Add", graph.add("Add", words, places), types)
+    return graph.layer_norm("embeddings.LayerNorm", total, EPSILON)
+
+
+def _unseen(graph: TransformerGraph) -> str:
+    """0 for a token that may be seen, and the lowest number for one that may not."""
+    mask = graph.add("Unsqueeze", "attention_mask", graph.constant([1, 2], np.int64))
+    seen = graph.add("Cast", mask, to=TensorProto.FLOAT)
+    hidden = graph.add("Sub", graph.constant(1.0, np.float32), seen)
+    return graph.add("Mul", hidden, graph.constant(np.finfo(np.float32).min, np.float32))
+
+
+def _add_layer(graph: TransformerGraph, name: str, hidden: str, unseen: str) -> str:
+    query, key, value = (graph.linear(f"{name}.attention.self.{each}", hidden) for each in ("query", "key", "value"))
+    attended = graph.attention(query, key, value, HEADS, HIDDEN // HEADS, unseen)
+    hidden = _added(graph, f"{name}.attention.output", attended, hidden)
+    activated = graph.add("Gelu", graph.linear(f"{name}.intermediate.dense", hidden))
+    return _added(graph, f"{name}.output", activated, hidden)
+
+
+def _added(graph: TransformerGraph, name: str, result: str, hidden: str) -> str:
+    total = graph.add("Add", graph.linear(f"{name}.dense", result), hidden)
+    return graph.layer_norm(f"{name}.LayerNorm", total, EPSILON)
