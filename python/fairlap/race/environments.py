@@ -68,9 +68,10 @@ def environment_with(requirements: tuple[str, ...], tell: Tell) -> Iterator[Envi
     key = key_of(requirements)
     folder = environments_folder() / key
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(key, fcntl.LOCK_EX):
-        if _whole(folder) is None:
-            _make(folder, requirements, tell)
+    if _whole(folder) is None:  # asked without the lock: a race that uses the folder already may want it once more
+        with _lock(key, fcntl.LOCK_EX):
+            if _whole(folder) is None:
+                _make(folder, requirements, tell)
     with _lock(key, fcntl.LOCK_SH):
         found = _whole(folder)
         if found is None:
