@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine bench-adapters models-table trust trust-real trust-peers trust-mutants clean
+.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine bench-adapters models-table trust trust-real trust-peers trust-mutants clean test-environments
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a small convolutional net.
 	$(BIN)/fairlap floor
@@ -20,6 +20,9 @@ test-cpp: build/release/.built
 
 test-python: $(VENV)/.dev $(VENV)/.frameworks build/release/.built
 	$(BIN)/python -m pytest
+
+test-environments: $(VENV)/.dev  ## Frameworks that need environments of their own. Downloads over a gigabyte, once.
+	FAIRLAP_TEST_ENVIRONMENTS=1 $(BIN)/python -m pytest -m heavy_environments
 
 test-sanitized: $(VENV)/.dev  ## C++ and Python tests under address, undefined and thread sanitizers.
 	.ci/sanitized address

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import signal
+
+import pytest
+
+HEAVY_ENVIRONMENTS = "FAIRLAP_TEST_ENVIRONMENTS"
 
 
 def pytest_configure() -> None:
     """Started in the background, a process ignores Ctrl-C, and so would every program that a test starts."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get(HEAVY_ENVIRONMENTS) == "1":
+        return
+    skipped = pytest.mark.skip(reason=f"makes environments of hundreds of megabytes; set {HEAVY_ENVIRONMENTS}=1")
+    for item in items:
+        if item.get_closest_marker("heavy_environments"):
+            item.add_marker(skipped)

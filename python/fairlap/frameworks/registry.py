@@ -18,6 +18,8 @@ _OURS = {
     "openvino": "fairlap.frameworks.openvino:OpenVino",
     "litert": "fairlap.frameworks.litert:LiteRT",
     "python": "fairlap.frameworks.python_callable:PythonCallable",
+    "paddle": "fairlap.frameworks.paddle:Paddle",
+    "mxnet": "fairlap.frameworks.mxnet:MXNet",
 }
 
 

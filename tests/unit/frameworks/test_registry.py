@@ -11,8 +11,8 @@ from fairlap.frameworks import registry
 from fairlap.frameworks.contract import Framework, Settings
 from fairlap.frameworks.registry import framework_at, framework_named, framework_names, is_importable
 
-NAMES = ["jax", "litert", "onnxruntime", "openvino", "tensorflow", "torch"]
-HEAVY = {"jax", "jaxlib", "ai_edge_litert", "onnx", "onnxruntime", "openvino", "tensorflow", "torch"}
+NAMES = ["jax", "litert", "mxnet", "onnxruntime", "openvino", "paddle", "tensorflow", "torch"]
+HEAVY = {"ai_edge_litert", "jax", "jaxlib", "mxnet", "onnx", "onnxruntime", "openvino", "paddle", "tensorflow", "torch"}
 
 
 def test_our_frameworks_are_listed_in_order() -> None:

@@ -1,0 +1,31 @@
+"""Attention as a Gluon block.
+
+A batched product broadcasts nothing, so the queries of all items meet a head's keys as the rows of one matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from mxnet.gluon import HybridBlock
+
+from bench_models.attention.spec import HEADS, KEYS, QUERIES, SCALE, SIZE
+from bench_models.weights_mxnet import with_weights
+
+
+class Attention(HybridBlock):
+    def __init__(self) -> None:
+        super().__init__()
+        self.key = self.params.get("key", shape=(HEADS, KEYS, SIZE))
+        self.value = self.params.get("value", shape=(HEADS, KEYS, SIZE))
+
+    def hybrid_forward(self, F: Any, query: Any, key: Any, value: Any) -> tuple[Any]:
+        rows = F.swapaxes(query, 0, 1).reshape((HEADS, -1, SIZE))
+        scores = F.batch_dot(rows * SCALE, key, transpose_b=True)
+        attended = F.batch_dot(F.softmax(scores, axis=-1), value)
+        return (F.swapaxes(attended.reshape((HEADS, -1, QUERIES, SIZE)), 0, 1),)
+
+
+def build(weights: Arrays) -> Any:
+    return with_weights(Attention(), weights)

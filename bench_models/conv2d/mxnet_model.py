@@ -1,0 +1,25 @@
+"""The convolution as a Gluon block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from mxnet.gluon import HybridBlock
+
+from bench_models.conv2d.spec import INWARD, KERNEL, OUTWARD, PADDING
+from bench_models.weights_mxnet import with_weights
+
+
+class Convolution(HybridBlock):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernel = self.params.get("kernel", shape=(OUTWARD, INWARD, KERNEL, KERNEL))
+
+    def hybrid_forward(self, F: Any, image: Any, kernel: Any) -> tuple[Any]:
+        size, edge = (KERNEL, KERNEL), (PADDING, PADDING)
+        return (F.Convolution(image, kernel, kernel=size, pad=edge, num_filter=OUTWARD, no_bias=True),)
+
+
+def build(weights: Arrays) -> Any:
+    return with_weights(Convolution(), weights)

@@ -1,0 +1,28 @@
+"""The convolution as a Paddle layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from paddle import nn
+
+from bench_models.conv2d.spec import INWARD, KERNEL, OUTWARD, PADDING
+from bench_models.weights_paddle import with_weights
+
+
+class Convolution(nn.Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernel = self.create_parameter((OUTWARD, INWARD, KERNEL, KERNEL))
+
+    def forward(self, image: Any) -> tuple[Any]:
+        return (nn.functional.conv2d(image, self.kernel, padding=PADDING),)
+
+
+def build(weights: Arrays) -> Any:
+    return with_weights(Convolution(), weights)
+
+
+def canonical(name: str, array: Any) -> Any:
+    return array

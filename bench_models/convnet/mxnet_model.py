@@ -1,0 +1,32 @@
+"""The net as a Gluon block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from mxnet.gluon import HybridBlock, nn
+
+from bench_models.convnet.spec import CHANNELS, CLASSES, STRIDES
+from bench_models.weights_mxnet import with_weights
+
+
+class ConvNet(HybridBlock):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv0, self.conv1, self.conv2 = (
+            nn.Conv2D(CHANNELS[number + 1], 3, stride, padding=1, in_channels=CHANNELS[number])
+            for number, stride in enumerate(STRIDES)
+        )
+        self.pool = nn.GlobalAvgPool2D()
+        self.head = nn.Dense(CLASSES, in_units=CHANNELS[-1])
+
+    def hybrid_forward(self, F: Any, image: Any) -> tuple[Any]:
+        hidden = F.relu(self.conv0(image))
+        hidden = F.relu(self.conv1(hidden))
+        hidden = F.relu(self.conv2(hidden))
+        return (self.head(self.pool(hidden)),)
+
+
+def build(weights: Arrays) -> Any:
+    return with_weights(ConvNet(), weights)

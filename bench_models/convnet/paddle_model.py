@@ -1,0 +1,35 @@
+"""The net as a Paddle layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from paddle import nn
+
+from bench_models.convnet.spec import CHANNELS, CLASSES, STRIDES
+from bench_models.weights_paddle import turned, with_weights
+
+
+class ConvNet(nn.Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv0, self.conv1, self.conv2 = (
+            nn.Conv2D(CHANNELS[number], CHANNELS[number + 1], 3, stride, padding=1)
+            for number, stride in enumerate(STRIDES)
+        )
+        self.head = nn.Linear(CHANNELS[-1], CLASSES)
+
+    def forward(self, image: Any) -> tuple[Any]:
+        hidden = nn.functional.relu(self.conv0(image))
+        hidden = nn.functional.relu(self.conv1(hidden))
+        hidden = nn.functional.relu(self.conv2(hidden))
+        return (self.head(hidden.mean(axis=(2, 3))),)
+
+
+def build(weights: Arrays) -> Any:
+    return with_weights(ConvNet(), {name: turned(array) for name, array in weights.items()})
+
+
+def canonical(name: str, array: Any) -> Any:
+    return turned(array)

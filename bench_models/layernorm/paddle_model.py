@@ -1,0 +1,28 @@
+"""Layer normalisation as a Paddle layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from paddle import nn
+
+from bench_models.layernorm.spec import EPSILON, FEATURES
+from bench_models.weights_paddle import with_weights
+
+
+class LayerNorm(nn.Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(FEATURES, EPSILON)
+
+    def forward(self, hidden: Any) -> tuple[Any]:
+        return (self.norm(hidden),)
+
+
+def build(weights: Arrays) -> Any:
+    return with_weights(LayerNorm(), weights)
+
+
+def canonical(name: str, array: Any) -> Any:
+    return array

@@ -1,0 +1,62 @@
+"""MobileNetV2 as a Paddle layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from paddle import nn
+from paddle.nn import functional
+
+from bench_models.mobilenet_v2.spec import CLASSES, FEATURES, STAGES
+from bench_models.weights_paddle import turned, with_weights
+
+
+def convolution_with_relu6(inward: int, outward: int, kernel: int, stride: int = 1, groups: int = 1) -> Any:
+    return nn.Sequential(
+        nn.Conv2D(inward, outward, kernel, stride, padding=kernel // 2, groups=groups, bias_attr=False),
+        nn.BatchNorm2D(outward),
+        nn.ReLU6(),
+    )
+
+
+class InvertedResidual(nn.Layer):
+    def __init__(self, inward: int, outward: int, expansion: int, stride: int) -> None:
+        super().__init__()
+        hidden = inward * expansion
+        self.residual = stride == 1 and inward == outward
+        layers = [convolution_with_relu6(inward, hidden, 1)] if expansion != 1 else []
+        layers += [
+            convolution_with_relu6(hidden, hidden, 3, stride, groups=hidden),
+            nn.Conv2D(hidden, outward, 1, bias_attr=False),
+            nn.BatchNorm2D(outward),
+        ]
+        self.conv = nn.Sequential(*layers)
+
+    def forward(self, image: Any) -> Any:
+        return image + self.conv(image) if self.residual else self.conv(image)
+
+
+class MobileNetV2(nn.Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        inward = 32
+        layers = [convolution_with_relu6(3, inward, 3, stride=2)]
+        for expansion, outward, count, stride in STAGES:
+            for number in range(count):
+                layers.append(InvertedResidual(inward, outward, expansion, stride if number == 0 else 1))
+                inward = outward
+        self.features = nn.Sequential(*layers, convolution_with_relu6(inward, FEATURES, 1))
+        self.classifier = nn.Sequential(nn.Dropout(0.2), nn.Linear(FEATURES, CLASSES))
+
+    def forward(self, image: Any) -> tuple[Any]:
+        features = functional.adaptive_avg_pool2d(self.features(image), 1).flatten(1)
+        return (self.classifier(features),)
+
+
+def build(weights: Arrays) -> Any:
+    return with_weights(MobileNetV2(), {name: turned(array) for name, array in weights.items()})
+
+
+def canonical(name: str, array: Any) -> Any:
+    return turned(array)

@@ -1,0 +1,23 @@
+"""Softmax as a Paddle layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from paddle import nn
+
+from bench_models.weights_paddle import with_weights
+
+
+class Softmax(nn.Layer):
+    def forward(self, scores: Any) -> tuple[Any]:
+        return (nn.functional.softmax(scores, axis=-1),)
+
+
+def build(weights: Arrays) -> Any:
+    return with_weights(Softmax(), weights)
+
+
+def canonical(name: str, array: Any) -> Any:
+    return array

@@ -1,0 +1,165 @@
+"""PaddlePaddle: dynamically, and as a static graph that ``paddle.jit.to_static`` traces."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings
+from fairlap.frameworks.refusals import refuse_what_is_unknown
+from fairlap.workloads.workload import Arrays, Workload
+
+# Without it a graph's operations run beside each other on a pool of threads, however many were asked for.
+_ON_THE_CALLING_THREAD = "FLAGS_enable_pir_in_executor_trace_run"
+
+
+class Paddle(Framework):
+    name = "paddle"
+    packages = ("paddlepaddle==3.3.1", "setuptools==80.9.0")  # it imports setuptools, and not the newest
+    module = "paddle"
+    variants = ("", "static")
+    modes = ("infer", "grad")
+
+    @classmethod
+    def environment_for(cls, settings: Settings) -> dict[str, str]:
+        return {
+            "GLOG_minloglevel": "2",
+            "OMP_NUM_THREADS": str(settings.threads),
+            "MKL_NUM_THREADS": str(settings.threads),
+            _ON_THE_CALLING_THREAD: "1",
+        }
+
+    def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        refuse_what_is_unknown(type(self), work, wanted, lacking="its products do not take it")
+        with phase("import"):
+            import paddle
+        paddle.base.core.set_num_threads(wanted.threads)
+        self._version = str(paddle.__version__)
+        paddle.set_grad_enabled(work.mode == "grad")  # for the whole process: around each call it would be timed
+        implementation = work.implementation("paddle")
+        with phase("build"):
+            model = implementation.build(work.weights)
+            trained = trained_names(work.spec)
+            for name, tensor in model.parameters_by_name.items():
+                tensor.stop_gradient = name not in trained
+        forward = _forward(model) if work.mode == "infer" else _loss(model, work)
+        if wanted.variant == "static":
+            # Traced as it is: rewritten source would be left in the home folder, since workers end at once.
+            forward = paddle.jit.to_static(paddle.jit.not_to_static(forward), full_graph=True)
+            with phase("trace"):
+                forward.get_concrete_program(_tensors(work, work.inputs))
+            with phase("compile"):
+                _bind(work, model, forward, work.inputs)()  # the executor is made when it is first called
+        return Contestant(
+            bind=partial(_bind, work, model, forward),
+            done=None,  # on a CPU kernels run inside the call, and the static graph's executor on its thread too
+            outputs=partial(_answers, work, implementation.canonical),
+            weights=partial(_weights, work, model, implementation.canonical),
+            in_force=_in_force(model, wanted),
+        )
+
+    def version(self) -> str:
+        return self._version
+
+
+def _forward(model: Any) -> Callable[[list[Any]], Any]:
+    """Of a list: ``to_static`` takes no function with ``*inputs``."""
+
+    def forward(inputs: list[Any]) -> Any:
+        return model(*inputs)
+
+    return forward
+
+
+def _loss(model: Any, work: Workload) -> Callable[[list[Any]], Any]:
+    import paddle
+
+    def mean_square(inputs: list[Any]) -> Any:
+        return model(*inputs)[0].square().mean()
+
+    def mean_cross_entropy(inputs: list[Any]) -> Any:
+        first = model(*inputs)[0]
+        return paddle.nn.functional.cross_entropy(first.reshape([-1, first.shape[-1]]), labels)
+
+    if work.labels is None:
+        return mean_square
+    labels = paddle.to_tensor(work.labels.reshape(-1).astype(np.int64))
+    return mean_cross_entropy
+
+
+def _bind(work: Workload, model: Any, forward: Callable[[list[Any]], Any], inputs: Arrays) -> Callable[[], Any]:
+    import paddle
+
+    tensors = _tensors(work, inputs)
+    if work.mode == "infer":
+        return partial(forward, tensors)
+    trained = [model.parameters_by_name[name] for name in trained_names(work.spec)]
+
+    def step() -> tuple[Any, list[Any]]:
+        loss = forward(tensors)
+        return loss, paddle.grad(loss, trained)
+
+    return step
+
+
+def _tensors(work: Workload, arrays: Arrays) -> list[Any]:
+    import paddle
+
+    return [paddle.to_tensor(arrays[each.name]) for each in work.spec.inputs]
+
+
+def _answers(work: Workload, canonical: Callable[[str, Any], Any], result: Any) -> Answers:
+    if work.mode == "infer":
+        return named_outputs(work.spec, [each.numpy() for each in result])
+    loss, gradients = result
+    by_name = zip(trained_names(work.spec), gradients, strict=True)
+    return named_gradients(loss.numpy(), {name: canonical(name, each.numpy()) for name, each in by_name})
+
+
+def _weights(work: Workload, model: Any, canonical: Callable[[str, Any], Any]) -> Answers:
+    held = model.parameters_by_name
+    return {weight.name: as_float32(canonical(weight.name, held[weight.name].numpy())) for weight in work.spec.weights}
+
+
+def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
+    import paddle
+
+    flags = paddle.get_flags(["FLAGS_use_onednn", "FLAGS_allocator_strategy", _ON_THE_CALLING_THREAD])
+    kinds = {tensor.dtype for tensor in model.parameters_by_name.values()}
+    found = {
+        "threads": _threads(wanted.threads),
+        "precision": " and ".join(sorted(_kind(each) for each in kinds)) or NO_WEIGHTS,
+        "execution": "static graph" if wanted.variant == "static" else "dynamic",
+        "gradients": _on(paddle.is_grad_enabled()),
+        "onednn": _on(flags["FLAGS_use_onednn"]),
+        "allocator": flags["FLAGS_allocator_strategy"],
+    }
+    if wanted.variant == "static":
+        found["executor"] = "the calling thread" if flags[_ON_THE_CALLING_THREAD] else "a pool of threads"
+    return found
+
+
+def _threads(asked: int) -> str:
+    """Of its OpenMP library, which its own kernels and MKL's run on."""
+    import paddle
+
+    library = Path(paddle.__file__).with_name("libs") / "libiomp5.so"
+    if not library.exists():
+        return f"{asked} asked, not readable"
+    return str(ctypes.CDLL(str(library)).omp_get_max_threads())  # the copy that is loaded already
+
+
+def _kind(dtype: Any) -> str:
+    import paddle
+
+    return "fp32" if dtype == paddle.float32 else str(dtype)
+
+
+def _on(yes: bool) -> str:
+    return "on" if yes else "off"

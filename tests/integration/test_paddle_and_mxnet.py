@@ -1,0 +1,52 @@
+"""Paddle and MXNet, which want packages of an age that the other frameworks do not, in environments of their own."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+import pytest
+from fairlap.race.laps import Lap
+from fairlap.race.naming import contestants_named
+from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.race import Race
+from fairlap.workloads.spec import Mode
+
+pytestmark = [pytest.mark.heavy_environments, pytest.mark.sanitized, pytest.mark.timeout(1800)]
+
+CONTESTANTS = ("paddle", "paddle:static", "mxnet", "mxnet:hybrid")
+MODES: tuple[Mode, ...] = ("infer", "grad")
+
+
+@functools.cache
+def race(mode: Mode, threads: int) -> dict[str, Lap]:
+    plan = draw_plan(
+        contestants_named(",".join(CONTESTANTS)),
+        (Work("mlp", 2, mode),),
+        blocks=1,
+        conditions="as-found",
+        threads=threads,
+        available_cores=tuple(sorted(os.sched_getaffinity(0))),
+        seed=1,
+        measuring=Measuring(seconds=0.1),
+    )
+    running = Race(plan)
+    running.run()
+    return {lap.contestant: lap for lap in running.laps}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_it_answers_as_the_reference_does_with_the_settings_asked_for(name: str, mode: Mode) -> None:
+    lap = race(mode, 2)[name]
+    assert lap.outcome == "finished", lap.message
+    assert all(error.right and error.relative < 1e-4 for error in lap.errors)
+    assert lap.in_force["threads"] == "2"
+    assert lap.in_force["precision"] == "fp32"
+    assert {"import", "build"} <= lap.phases_s.keys()
+    assert ("compile" in lap.phases_s) == (":" in name)
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_one_thread_is_one_thread(name: str) -> None:
+    assert race("infer", 1)[name].in_force["threads"] == "1"
