@@ -11,7 +11,7 @@ _NAMES = {"gamma": "weight", "beta": "bias"}  # of a normalisation: Gluon's, and
 
 
 def with_weights(block: Any, weights: Arrays) -> Any:
-    """Its parameters must be the weights, no more and no fewer."""
+    """The block, whose parameters must be the weights, no more and no fewer."""
     # Only this finds parameters by their place in the block; the public way names them after classes, counted.
     held = {_spec_name(name): parameter for name, parameter in block._collect_params_with_prefix().items()}
     if held.keys() != weights.keys():

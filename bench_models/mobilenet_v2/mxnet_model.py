@@ -7,7 +7,7 @@ from typing import Any
 from fairlap.workloads.workload import Arrays
 from mxnet.gluon import HybridBlock, nn
 
-from bench_models.convolution_mxnet import convolution, sequence
+from bench_models.convolution_mxnet import convolution, normalisation, sequence
 from bench_models.mobilenet_v2.spec import CLASSES, FEATURES, STAGES
 from bench_models.weights_mxnet import with_weights
 
@@ -18,7 +18,7 @@ class ReLU6(HybridBlock):
 
 
 def convolution_with_relu6(inward: int, outward: int, kernel: int, stride: int = 1, groups: int = 1) -> Any:
-    return sequence(convolution(inward, outward, kernel, stride, groups), nn.BatchNorm(in_channels=outward), ReLU6())
+    return sequence(convolution(inward, outward, kernel, stride, groups), normalisation(outward), ReLU6())
 
 
 class InvertedResidual(HybridBlock):
@@ -30,7 +30,7 @@ class InvertedResidual(HybridBlock):
         layers += [
             convolution_with_relu6(hidden, hidden, 3, stride, groups=hidden),
             convolution(hidden, outward, 1),
-            nn.BatchNorm(in_channels=outward),
+            normalisation(outward),
         ]
         self.conv = sequence(*layers)
 
@@ -49,7 +49,8 @@ class MobileNetV2(HybridBlock):
                 inward = outward
         self.features = sequence(*layers, convolution_with_relu6(inward, FEATURES, 1))
         self.average = nn.GlobalAvgPool2D()
-        self.classifier = sequence(nn.Dropout(0.2), nn.Dense(CLASSES, in_units=FEATURES))
+        no_dropout = nn.Dropout(0.0)  # holds the place that gives the next layer its name
+        self.classifier = sequence(no_dropout, nn.Dense(CLASSES, in_units=FEATURES))
 
     def hybrid_forward(self, F: Any, image: Any) -> tuple[Any]:
         return (self.classifier(self.average(self.features(image))),)

@@ -7,7 +7,7 @@ from typing import Any
 from fairlap.workloads.workload import Arrays
 from mxnet.gluon import HybridBlock, nn
 
-from bench_models.convolution_mxnet import convolution, sequence
+from bench_models.convolution_mxnet import convolution, normalisation, sequence
 from bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
 from bench_models.weights_mxnet import with_weights
 
@@ -17,14 +17,14 @@ class Bottleneck(HybridBlock):
         super().__init__()
         outward = EXPANSION * width
         self.conv1 = convolution(inward, width, 1)
-        self.bn1 = nn.BatchNorm(in_channels=width)
+        self.bn1 = normalisation(width)
         self.conv2 = convolution(width, width, 3, stride)
-        self.bn2 = nn.BatchNorm(in_channels=width)
+        self.bn2 = normalisation(width)
         self.conv3 = convolution(width, outward, 1)
-        self.bn3 = nn.BatchNorm(in_channels=outward)
+        self.bn3 = normalisation(outward)
         self.downsample: Any = None
         if stride != 1 or inward != outward:
-            self.downsample = sequence(convolution(inward, outward, 1, stride), nn.BatchNorm(in_channels=outward))
+            self.downsample = sequence(convolution(inward, outward, 1, stride), normalisation(outward))
 
     def hybrid_forward(self, F: Any, image: Any) -> Any:
         shortcut = image if self.downsample is None else self.downsample(image)
@@ -37,7 +37,7 @@ class ResNet50(HybridBlock):
     def __init__(self) -> None:
         super().__init__()
         self.conv1 = convolution(3, 64, 7, 2)
-        self.bn1 = nn.BatchNorm(in_channels=64)
+        self.bn1 = normalisation(64)
         self.pool = nn.MaxPool2D(3, 2, padding=1)
         inputs = (64, *(EXPANSION * width for width, _, _ in STAGES))
         stages = (_stage(inward, *sizes) for inward, sizes in zip(inputs, STAGES, strict=False))

@@ -87,9 +87,9 @@ def _bind(work: Workload, model: Any, forward: Any, inputs: Arrays) -> Callable[
     gradients = [model.parameters_by_name[name].grad() for name in trained_names(work.spec)]
 
     def step() -> tuple[Any, ...]:
-        with autograd.record(train_mode=False):
+        with autograd.record():  # in training mode: in the other a max pooling's gradients came out wrong
             loss = forward(*tensors)
-        loss.backward(train_mode=False)  # writes into the gradients
+        loss.backward()  # writes into the gradients
         return (loss, *gradients)
 
     return step
