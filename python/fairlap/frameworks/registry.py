@@ -20,6 +20,8 @@ _OURS = {
     "python": "fairlap.frameworks.python_callable:PythonCallable",
     "paddle": "fairlap.frameworks.paddle:Paddle",
     "mxnet": "fairlap.frameworks.mxnet:MXNet",
+    "tinygrad": "fairlap.frameworks.tinygrad:TinyGrad",
+    "executorch": "fairlap.frameworks.executorch:ExecuTorch",
 }
 
 

@@ -11,8 +11,14 @@ from fairlap.frameworks import registry
 from fairlap.frameworks.contract import Framework, Settings
 from fairlap.frameworks.registry import framework_at, framework_named, framework_names, is_importable
 
-NAMES = ["jax", "litert", "mxnet", "onnxruntime", "openvino", "paddle", "tensorflow", "torch"]
-HEAVY = {"ai_edge_litert", "jax", "jaxlib", "mxnet", "onnx", "onnxruntime", "openvino", "paddle", "tensorflow", "torch"}
+NAMES = [
+    *("executorch", "jax", "litert", "mxnet", "onnxruntime", "openvino", "paddle", "python", "tensorflow", "tinygrad"),
+    "torch",
+]
+HEAVY = {
+    *("ai_edge_litert", "executorch", "jax", "jaxlib", "mxnet", "onnx", "onnxruntime", "openvino", "paddle"),
+    *("tensorflow", "tinygrad", "torch"),
+}
 
 
 def test_our_frameworks_are_listed_in_order() -> None:

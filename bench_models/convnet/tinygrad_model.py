@@ -1,0 +1,31 @@
+"""The net in tinygrad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+from tinygrad import Tensor, nn
+
+from bench_models.convnet.spec import CHANNELS, CLASSES, STRIDES
+
+
+class ConvNet:
+    def __init__(self) -> None:
+        self.conv0, self.conv1, self.conv2 = (
+            nn.Conv2d(CHANNELS[number], CHANNELS[number + 1], 3, stride, padding=1)
+            for number, stride in enumerate(STRIDES)
+        )
+        self.head = nn.Linear(CHANNELS[-1], CLASSES)
+
+    def __call__(self, image: Any) -> tuple[Any]:
+        hidden = image
+        for layer in (self.conv0, self.conv1, self.conv2):
+            hidden = layer(hidden).relu()
+        return (self.head(hidden.mean((2, 3))),)
+
+
+def build(weights: Arrays) -> ConvNet:
+    model = ConvNet()
+    nn.state.load_state_dict(model, {name: Tensor(array) for name, array in weights.items()}, verbose=False)
+    return model

@@ -1,0 +1,16 @@
+"""Softmax in tinygrad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.workloads.workload import Arrays
+
+
+class Softmax:
+    def __call__(self, scores: Any) -> tuple[Any]:
+        return (scores.softmax(-1),)
+
+
+def build(weights: Arrays) -> Softmax:
+    return Softmax()

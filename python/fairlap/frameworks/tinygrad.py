@@ -1,0 +1,160 @@
+"""tinygrad: every call scheduled anew and realized, or captured once by ``TinyJit`` and replayed.
+
+``TinyJit`` writes into the same buffers at every replay, so each binding captures a replay of its own: a result of
+one binding stays as it is when another is called.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.own_threads import thread_count
+from fairlap.frameworks.refusals import refuse_what_is_unknown
+from fairlap.workloads.workload import Arrays, Workload
+
+Step = Callable[..., tuple[Any, ...]]
+
+
+class TinyGrad(Framework):
+    name = "tinygrad"
+    packages = ("tinygrad==0.14.0",)
+    module = "tinygrad"
+    variants = ("", "jit")
+    modes = ("infer", "grad")
+
+    @classmethod
+    def environment_for(cls, settings: Settings) -> dict[str, str]:
+        """PARALLEL is the size of the pool that compiles. It would stay, with three Python threads in this process
+        that take turns with the calls."""
+        return {"DEV": "CPU", "NUM_CPU_THREADS": str(settings.threads), "PARALLEL": "0"}
+
+    def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        refuse_what_is_unknown(
+            type(self), work, wanted, lacking="Debian's clang 14 does not compile its kernels for it"
+        )
+        compiler = _compiler()
+        with phase("import"):
+            from tinygrad import Device
+            from tinygrad.nn.state import get_state_dict
+        self._version = version("tinygrad")
+        before = thread_count()
+        with phase("build"):
+            model = work.implementation("tinygrad").build(work.weights)
+            held = get_state_dict(model)
+        step = _forward(model) if work.mode == "infer" else _loss_and_gradients(work, model, held)
+        bind = partial(_bind, step, wanted.variant == "jit")
+        with phase("compile"):
+            bind(work.inputs)()  # its kernels are compiled when they first run
+        return Contestant(
+            bind=bind,
+            done=lambda _: Device[Device.DEFAULT].synchronize(),
+            outputs=partial(_answers, work),
+            weights=partial(_weights, work, held),
+            in_force={
+                "threads": _threads(wanted.threads, 1 + thread_count() - before if before else 0),
+                "precision": _precision(held),
+                **_settings(),
+                "compiler": compiler,
+            },
+        )
+
+    def version(self) -> str:
+        return self._version
+
+
+def _compiler() -> str:
+    """What it calls itself."""
+    command = os.environ.get("CC", "clang")
+    if shutil.which(command) is None:
+        raise Unsupported(f"tinygrad compiles its kernels with clang, and there is no {command}: install it, or set CC")
+    told = subprocess.run([command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return told.stdout.partition("\n")[0] or "unknown"
+
+
+def _forward(model: Any) -> Step:
+    from tinygrad import Tensor
+
+    def step(**inputs: Any) -> tuple[Any, ...]:
+        results: tuple[Any, ...] = model(**inputs)
+        Tensor.realize(*results)
+        return results
+
+    return step
+
+
+def _loss_and_gradients(work: Workload, model: Any, held: dict[str, Any]) -> Step:
+    from tinygrad import Tensor
+
+    trained = [held[name] for name in trained_names(work.spec)]
+    labels = None if work.labels is None else Tensor(work.labels.reshape(-1)).realize()
+
+    def step(**inputs: Any) -> tuple[Any, ...]:
+        first = model(**inputs)[0]
+        if labels is None:
+            loss = first.square().mean()
+        else:
+            loss = first.reshape(-1, first.shape[-1]).sparse_categorical_crossentropy(labels)
+        results = (loss, *loss.gradient(*trained))
+        Tensor.realize(*results)
+        return results
+
+    return step
+
+
+def _bind(step: Step, jit: bool, inputs: Arrays) -> Callable[[], Any]:
+    from tinygrad import Tensor, TinyJit
+
+    tensors = {name: Tensor(array).realize() for name, array in inputs.items()}
+    if not jit:
+        return partial(step, **tensors)
+    replay = partial(TinyJit(step), **tensors)
+    replay()  # the first call runs as it would without
+    replay()  # the second is captured
+    return replay
+
+
+def _answers(work: Workload, result: tuple[Any, ...]) -> Answers:
+    arrays = [each.numpy() for each in result]
+    if work.mode == "infer":
+        return named_outputs(work.spec, arrays)
+    loss, *gradients = arrays
+    return named_gradients(loss, dict(zip(trained_names(work.spec), gradients, strict=True)))
+
+
+def _weights(work: Workload, held: dict[str, Any]) -> Answers:
+    return {weight.name: as_float32(held[weight.name].numpy()) for weight in work.spec.weights}
+
+
+def _threads(wanted: int, found: int) -> str:
+    """tinygrad 0.14.0 splits a kernel into as many parts as it has threads, and runs them one after another."""
+    if wanted == found or not found:
+        return str(found) if found else "cannot be read"
+    return f"{found} of {wanted}: kernels run one after another on the calling thread"
+
+
+def _precision(held: dict[str, Any]) -> str:
+    kinds = {tensor.dtype.name for tensor in held.values()}
+    return " and ".join(sorted("fp32" if kind == "float" else kind for kind in kinds)) or NO_WEIGHTS
+
+
+def _settings() -> dict[str, str]:
+    from tinygrad import Device
+    from tinygrad.helpers import BEAM, CCACHE, NUM_CPU_THREADS
+
+    renderer = Device[Device.DEFAULT].renderer
+    return {
+        "device": Device.DEFAULT,
+        "renderer": type(renderer).__name__,
+        "target": renderer.target.arch,
+        "parts_of_a_kernel": f"at most {NUM_CPU_THREADS.value}",
+        "beam": str(BEAM.value),
+        "compile_cache": "on" if CCACHE else "off",
+    }

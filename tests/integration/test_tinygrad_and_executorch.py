@@ -1,0 +1,80 @@
+"""tinygrad and ExecuTorch, in environments of their own that the race makes for them."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+import pytest
+from fairlap.race.laps import Lap
+from fairlap.race.naming import contestants_named
+from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.race import Race
+from fairlap.workloads.spec import Mode, Precision
+
+pytestmark = [pytest.mark.heavy_environments, pytest.mark.sanitized, pytest.mark.timeout(1800)]
+
+TINYGRAD = ("tinygrad", "tinygrad:jit")
+EXECUTORCH = ("executorch", "executorch:portable")
+CONTESTANTS = TINYGRAD + EXECUTORCH
+
+
+@functools.cache
+def race(model: str, mode: Mode, precision: Precision, threads: int) -> dict[str, Lap]:
+    plan = draw_plan(
+        contestants_named(",".join(CONTESTANTS)),
+        (Work(model, 2, mode, precision),),
+        blocks=1,
+        conditions="as-found",
+        threads=threads,
+        available_cores=tuple(sorted(os.sched_getaffinity(0))),
+        seed=1,
+        measuring=Measuring(seconds=0.1),
+    )
+    running = Race(plan)
+    running.run()
+    return {lap.contestant: lap for lap in running.laps}
+
+
+def assert_right(lap: Lap) -> None:
+    assert lap.outcome == "finished", lap.message
+    assert all(error.right and error.relative < 1e-4 for error in lap.errors)
+    assert lap.in_force["precision"] == "fp32"
+
+
+@pytest.mark.parametrize("model", ["mlp", "convnet"])
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_it_answers_as_the_reference_does(name: str, model: str) -> None:
+    assert_right(race(model, "infer", "fp32", 1)[name])
+
+
+@pytest.mark.parametrize("name", TINYGRAD)
+def test_gradients_are_the_slopes_of_the_reference(name: str) -> None:
+    assert_right(race("mlp", "grad", "fp32", 1)[name])
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_one_thread_is_one_thread(name: str) -> None:
+    assert race("mlp", "infer", "fp32", 1)[name].in_force["threads"] == "1"
+
+
+def test_on_two_threads_executorch_takes_them_and_tinygrad_says_that_it_does_not() -> None:
+    laps = race("mlp", "infer", "fp32", 2)
+    for name in EXECUTORCH:
+        assert laps[name].in_force["threads"] == "2"
+    for name in TINYGRAD:
+        assert laps[name].in_force["threads"].startswith("1 of 2")
+
+
+def test_xnnpack_takes_the_model_over_or_nothing_does() -> None:
+    laps = race("mlp", "infer", "fp32", 1)
+    assert laps["executorch"].in_force["delegates"] == "XnnpackBackend"
+    assert laps["executorch:portable"].in_force["delegates"] == "none"
+
+
+def test_what_they_cannot_do_is_refused_with_the_reason() -> None:
+    for name, lap in race("mlp", "infer", "bf16", 1).items():
+        assert lap.outcome == "unsupported"
+        assert f"{name.partition(':')[0]} has no bf16 on the CPU: " in lap.message
+    for name in EXECUTORCH:
+        assert "executorch runs models only" in race("mlp", "grad", "fp32", 1)[name].message
