@@ -7,23 +7,28 @@ import time
 from pathlib import Path
 
 _LOOK_EVERY_S = 0.0005
-_BUSY_SHARE = 0.2  # of one core; sleeping and waking takes a few per cent, a thread with work to do all of it
+_BUSY_SHARE = 0.2  # of one core; a thread with work to do takes all of it
 _TASKS = Path("/proc/self/task")
 
 
 def wait_until_quiet(at_most_s: float) -> float:
-    """Sleep until no other thread has anything to do; the CPU time that was used until then."""
+    """Sleep until no other thread has anything to do; the CPU time that they used until then."""
     began_s = time.perf_counter()
     went_on_s = 0.0
     while (look_s := time.perf_counter()) - began_s < at_most_s:
-        before_s = time.process_time()
+        before_s = _cpu_of_others_s()
         time.sleep(_LOOK_EVERY_S)
         others_wait = _others_want_a_core()
-        used_s = time.process_time() - before_s
+        used_s = _cpu_of_others_s() - before_s
         if not others_wait and used_s < _BUSY_SHARE * (time.perf_counter() - look_s):
             break
         went_on_s += used_s
     return went_on_s
+
+
+def _cpu_of_others_s() -> float:
+    """The CPU time of all threads but this one, whose looking around is not what is asked about."""
+    return time.process_time() - time.thread_time()
 
 
 def _others_want_a_core() -> bool:

@@ -21,7 +21,7 @@ from fairlap.workloads.workload import Arrays
 GRADIENT = "grad/"
 BESIDE = "gradient beside"
 # A unit near the kink of a ReLU flips with rounding, and takes up to 0.3 % of a deep net's slope with it.
-LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-2, "bf16": 1e-1}
+LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "bf16": 1e-1}
 _NUMBER = re.compile(r"^\d+$")
 
 

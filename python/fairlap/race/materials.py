@@ -113,10 +113,13 @@ def _cache_folder() -> Path:
 
 
 def _hash_of_sources(package: str) -> str:
-    """A changed reference must not be answered from the cache. Shared code beside the package counts too."""
-    module = import_module(package)
-    folder = Path(str(module.__file__)).parent
+    """A changed reference must not be answered from the cache. Shared code beside the package counts too, and ours
+    that turns a reference into losses and slopes."""
+    folder = Path(str(import_module(package).__file__)).parent
+    if package.startswith("bench_models."):
+        folder = folder.parent
+    ours = Path(str(import_module("fairlap.workloads").__file__)).parent
     digest = hashlib.sha256()
-    for path in sorted(folder.parent.rglob("*.py") if package.startswith("bench_models.") else folder.rglob("*.py")):
+    for path in (*sorted(folder.rglob("*.py")), *sorted(ours.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
