@@ -83,3 +83,10 @@ def test_listing_models_imports_none(tmp_path: Path) -> None:
         "print([name for name in sys.modules if name.startswith('bench_models.')])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if 0 < find(name).spec.parameters < QUICK_PARAMETERS])
+def test_the_onnx_graph_is_what_its_checker_accepts(model: str) -> None:
+    onnx = pytest.importorskip("onnx")
+    work = workload(model)
+    onnx.checker.check_model(work.implementation("onnx").build(work.weights, 2), full_check=True)
