@@ -1,6 +1,6 @@
 """What both halves of GPT-2 share: its sizes, its weights and the caches of keys and values between them.
 
-Weights have the names that OpenAI published them under, but linear layers lie (out, in).
+Weights have the names of the PyTorch checkpoint that is published for it, but linear layers lie (out, in).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ EPSILON = 1e-5
 
 # Twelve layers of bfloat16 leave an error of 0.01 in logits and caches of order one, and of 0.065 in the worst of fifty
 # thousand (PyTorch on three seeds; JAX and TensorFlow), which is more than the usual tolerance grants. The cosine is
-# held tighter in return: honest work stays above 0.9999; one attention left out, or one token changed, is below 0.99.
+# held tighter in return: honest work stays at 0.9999; one attention left out, or one token changed, is below 0.99.
 GPT2_TOLERANCES = {**TOLERANCES, "bf16": Tolerance(cosine=0.9995, absolute=1e-1, relative=1e-1)}
 
 
@@ -70,9 +70,8 @@ def _block(name: str, size: Size) -> tuple[Weight, ...]:
 
 
 def _norm(name: str, size: Size) -> tuple[Weight, Weight]:
-    return Weight(f"{name}.weight", (size.width,), Uniform(0.5, 1.5)), Weight(
-        f"{name}.bias", (size.width,), Normal(0.2)
-    )
+    features = (size.width,)
+    return Weight(f"{name}.weight", features, Uniform(0.5, 1.5)), Weight(f"{name}.bias", features, Normal(0.2))
 
 
 def _linear(name: str, inward: int, outward: int, std: float, bias: float) -> tuple[Weight, Weight]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.wishes import a_duration, a_share
+from fairlap.cli.wishes import a_device, a_duration, a_share
 
 if TYPE_CHECKING:
     from fairlap.race.plan import Plan
@@ -22,6 +22,7 @@ _MOST_BLOCKS = 60  # when something else ends the race
 @click.option("--batch", type=int, help="Items in one call.  [default: the model's]")
 @click.option("--mode", type=click.Choice(["infer", "grad"]), default="infer", show_default=True)
 @click.option("--precision", type=click.Choice(["fp32", "bf16"]), default="fp32", show_default=True)
+@click.option("--device", callback=a_device, default="cpu", show_default=True, help="cpu, cuda or cuda:N.")
 @click.option("--threads", type=int, help="Threads for every contestant.  [default: all cores]")
 @click.option(
     "--blocks", type=int, help="Fresh processes for every contestant.  [default: 12; 60 with --target or --budget]"
@@ -88,6 +89,7 @@ def _drawn(
     batch: int | None,
     mode: Any,
     precision: Any,
+    device: str,
     threads: int | None,
     blocks: int,
     conditions: Any,
@@ -127,6 +129,7 @@ def _drawn(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         measuring=Measuring(seconds=seconds),
         limits=Limits(memory_bytes=memory_limit),
+        device=device,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import click
 
@@ -26,6 +27,12 @@ def a_duration(ctx: click.Context, param: click.Parameter, value: str | None) ->
     if not 0 < seconds < math.inf:
         raise click.BadParameter(f"{value!r} is no duration such as 90s, 10m or 1h")
     return seconds
+
+
+def a_device(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    if not re.fullmatch(r"cpu|cuda(:\d{1,2})?", value):
+        raise click.BadParameter(f"{value!r} is no device; give cpu, cuda or cuda:0")
+    return "cuda:0" if value == "cuda" else value
 
 
 def _number(text: str) -> float:

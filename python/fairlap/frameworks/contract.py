@@ -44,7 +44,8 @@ class Contestant:
     weights: Callable[[], dict[str, npt.NDArray[np.float32]]]
     in_force: Mapping[str, str]  # read back: threads, precision, ... ; keys as in Settings, then the framework's own
     memory_bytes: Callable[[], Mapping[str, int]] | None = None  # the allocator's statistics, where it has them
-    stream: object | None = None
+    stream: object | None = None  # on a GPU: where its work goes, or "hidden" when it does not tell
+    method: str | None = None  # how the engine times what goes there; None for its own choice
 
 
 NO_WEIGHTS = "cannot be read: no weights"

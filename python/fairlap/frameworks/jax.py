@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.own_threads import threads_named
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.frameworks.trained_leaves import trained_leaves
@@ -28,12 +28,22 @@ class Jax(Framework):
     def environment_for(cls, settings: Settings) -> dict[str, str]:
         """The pool of XLA's client is as large as PJRT_NPROC says, in releases before it as NPROC says."""
         threads = str(settings.threads)
-        return {"JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3", "NPROC": threads, "PJRT_NPROC": threads}
+        return {
+            "JAX_PLATFORMS": "cpu" if settings.device == "cpu" else "cuda,cpu",
+            "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # of a GPU's memory: a peak would always be three quarters of it
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "NPROC": threads,
+            "PJRT_NPROC": threads,
+        }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted)
+        refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
         with phase("import"):
             import jax
+        device = _device(wanted.device)
+        jax.config.update("jax_default_device", device)
+        if wanted.device != "cpu" and work.precision == "fp32":
+            jax.config.update("jax_default_matmul_precision", "highest")  # it would multiply in TF32 otherwise
         self._version = str(jax.__version__)
         model = work.implementation("jax")
         with phase("build"):
@@ -66,10 +76,33 @@ class Jax(Framework):
             outputs=answers,
             weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
             in_force=_in_force(leaves, wanted),
+            **({} if wanted.device == "cpu" else _on_device(device)),
         )
 
     def version(self) -> str:
         return self._version
+
+
+def _device(wanted: str) -> Any:
+    import jax
+
+    platform, _, number = wanted.partition(":")
+    try:
+        found = jax.devices(platform)
+    except RuntimeError:
+        found = []
+    if int(number or 0) >= len(found):
+        raise Unsupported(f"jax sees {len(found)} {platform} devices here; it was asked for {wanted}")
+    return found[int(number or 0)]
+
+
+def _on_device(device: Any) -> dict[str, Any]:
+    """XLA does not show its streams, so the whole context is timed."""
+
+    def memory() -> dict[str, int]:
+        return {"peak": int((device.memory_stats() or {}).get("peak_bytes_in_use", 0))}
+
+    return {"stream": "hidden", "method": "context_span", "memory_bytes": memory}
 
 
 def _put(arrays: Any, work: Workload) -> Any:
@@ -136,6 +169,7 @@ def _in_force(leaves: list[Any], wanted: Settings) -> dict[str, str]:
     return {
         **({"threads": str(pool)} if pool else {"threads_asked": str(wanted.threads)}),
         "precision": " and ".join(sorted(names.get(kind, kind) for kind in kinds)) or NO_WEIGHTS,
+        "device": str(jax.config.values.get("jax_default_device")),
         "matmul_precision": str(jax.config.values.get("jax_default_matmul_precision") or "default"),
         "x64": str(jax.config.values.get("jax_enable_x64")).lower(),
         "async_dispatch": str(jax.config.values.get("jax_cpu_enable_async_dispatch")).lower(),

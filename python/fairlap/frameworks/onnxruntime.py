@@ -21,11 +21,14 @@ _LEVELS = {
     "basic": "ORT_ENABLE_BASIC",
     "disabled": "ORT_DISABLE_ALL",
 }
-_PROVIDERS = {  # those that compute in the CPU's memory, where inputs and outputs are bound
-    "cpu": "CPUExecutionProvider",
-    "dnnl": "DnnlExecutionProvider",
-    "openvino": "OpenVINOExecutionProvider",
-    "xnnpack": "XnnpackExecutionProvider",
+_PROVIDERS = {  # by the device in whose memory inputs and outputs are bound; the first is the default
+    "cpu": {
+        "cpu": "CPUExecutionProvider",
+        "dnnl": "DnnlExecutionProvider",
+        "openvino": "OpenVINOExecutionProvider",
+        "xnnpack": "XnnpackExecutionProvider",
+    },
+    "cuda": {"cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"},
 }
 _SPINNING = {"on": "1", "off": "0"}
 _OPTIONS = ("provider", "optimization", "spinning")
@@ -43,30 +46,35 @@ class OnnxRuntime(Framework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         lacking = "its kernels there compute in float32"
-        refuse_what_is_unknown(type(self), work, wanted, options=_OPTIONS, lacking=lacking)
+        refuse_what_is_unknown(type(self), work, wanted, options=_OPTIONS, lacking=lacking, devices=tuple(_PROVIDERS))
         with phase("import"):
             import onnxruntime
         self._version = str(onnxruntime.__version__)
         options, provider = _session_options(onnxruntime, wanted), _provider(onnxruntime, wanted)
+        kind, number = _place(wanted.device)
         with phase("build"):
             graph = serialized_graph(work, work.weights)
         with phase("compile"):  # making the session is what optimizes the graph
-            session = onnxruntime.InferenceSession(graph, options, providers=[provider])
+            session = onnxruntime.InferenceSession(
+                graph, options, providers=[provider], provider_options=[_provider_options(provider, number)]
+            )
         if session.get_providers()[0] != provider:
             raise Unsupported(f"onnxruntime put {session.get_providers()[0]} in the place of {provider}")
         # All bindings write to the same memory, so that what is read is always what the last call wrote.
         held = {
             tensor.name: onnxruntime.OrtValue.ortvalue_from_shape_and_type(
-                tensor.sized(work.batch), np.dtype(tensor.dtype).type
+                tensor.sized(work.batch), np.dtype(tensor.dtype).type, kind, number
             )
             for tensor in work.spec.outputs
         }
         return Contestant(
-            bind=partial(_bind, session, held),
-            done=None,
+            bind=partial(_bind, session, held, wanted.device),
+            done=None,  # a run returns when all is computed, on a GPU too
             outputs=partial(_answers, work, held),
             weights=partial(dict, weights_in(graph, work.weights)),
             in_force=_in_force(session),
+            stream=None if kind == "cpu" else "hidden",
+            method=None if kind == "cpu" else "context_span",
         )
 
     def version(self) -> str:
@@ -88,8 +96,23 @@ def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
 
 def _provider(onnxruntime: Any, wanted: Settings) -> str:
     here = onnxruntime.get_available_providers()
-    known = {name: provider for name, provider in _PROVIDERS.items() if provider in here}
-    return _one_of(known, "provider", wanted.options.get("provider", "cpu"))
+    kind, _ = _place(wanted.device)
+    known = {name: provider for name, provider in _PROVIDERS[kind].items() if provider in here}
+    if not known:
+        raise Unsupported(f"this onnxruntime has no provider for {kind}; it has {', '.join(here)}")
+    return _one_of(known, "provider", wanted.options.get("provider", next(iter(known))))
+
+
+def _place(device: str) -> tuple[str, int]:
+    kind, _, number = device.partition(":")
+    return kind, int(number or 0)
+
+
+def _provider_options(provider: str, number: int) -> dict[str, str]:
+    """Float32 means float32 on a GPU too."""
+    if provider == "CUDAExecutionProvider":
+        return {"device_id": str(number), "use_tf32": "0"}
+    return {"device_id": str(number)} if provider == "TensorrtExecutionProvider" else {}
 
 
 def _one_of(known: Mapping[str, str], option: str, value: str) -> str:
@@ -98,12 +121,13 @@ def _one_of(known: Mapping[str, str], option: str, value: str) -> str:
     return known[value]
 
 
-def _bind(session: Any, held: Mapping[str, Any], inputs: Arrays) -> Callable[[], Any]:
+def _bind(session: Any, held: Mapping[str, Any], device: str, inputs: Arrays) -> Callable[[], Any]:
     import onnxruntime
 
     binding = session.io_binding()
     for name, array in inputs.items():
-        binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))  # shares its memory
+        # On the CPU it shares the array's memory; on a GPU it is copied there, once.
+        binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array, *_place(device)))
     for name, value in held.items():
         binding.bind_ortvalue_output(name, value)
     return partial(session.run_with_iobinding, binding)

@@ -13,11 +13,12 @@ def refuse_what_is_unknown(
     *,
     options: tuple[str, ...] = (),
     lacking: str = "",
+    devices: tuple[str, ...] = ("cpu",),
 ) -> None:
     """``options`` are those the adapter knows; ``lacking`` says why there is no other precision."""
     name = framework.name
-    if wanted.device != "cpu":
-        raise Unsupported(f"{name} runs on the CPU here; it was asked for {wanted.device}")
+    if wanted.device.partition(":")[0] not in devices:
+        raise Unsupported(f"{name} runs on {' or '.join(devices)} here; it was asked for {wanted.device}")
     if wanted.threads < 1:
         raise Unsupported(f"{name} needs at least one thread; it was asked for {wanted.threads}")
     if wanted.variant not in framework.variants:

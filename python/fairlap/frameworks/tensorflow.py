@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.own_threads import threads_named
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
@@ -24,18 +24,21 @@ class TensorFlow(Framework):
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
+        on_cpu = settings.device == "cpu"
         return {
             "TF_CPP_MIN_LOG_LEVEL": "3",
-            "CUDA_VISIBLE_DEVICES": "",
+            **({"CUDA_VISIBLE_DEVICES": ""} if on_cpu else {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}),
             "TF_NUM_INTRAOP_THREADS": str(settings.threads),
             "TF_NUM_INTEROP_THREADS": "1",
             "OMP_NUM_THREADS": str(settings.threads),
         }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted)
+        refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
         with phase("import"):
             import tensorflow as tf
+        if wanted.device != "cpu":
+            _prepare_device(wanted.device)
         tf.config.threading.set_intra_op_parallelism_threads(wanted.threads)
         tf.config.threading.set_inter_op_parallelism_threads(1)
         self._version = str(tf.__version__)
@@ -55,14 +58,37 @@ class TensorFlow(Framework):
                 step(inputs)  # the graph is optimized, and XLA compiles, when it is first called
         return Contestant(
             bind=partial(_bind, work, step),
-            done=None,  # on a CPU both an eager call and a graph's return when all is computed
+            # On a CPU both an eager call and a graph's return when all is computed; a GPU the engine waits for.
+            done=None,
             outputs=partial(_answers, work, implementation.canonical),
             weights=partial(_weights, work, model, implementation.canonical),
             in_force=_in_force(model, wanted),
+            **({} if wanted.device == "cpu" else _ON_DEVICE),
         )
 
     def version(self) -> str:
         return self._version
+
+
+def _prepare_device(wanted: str) -> None:
+    """The one GPU that is visible takes all there is a kernel for. Float32 means float32 there too."""
+    import tensorflow as tf
+
+    found, number = tf.config.list_physical_devices("GPU"), int(wanted.partition(":")[2] or 0)
+    if number >= len(found):
+        raise Unsupported(f"tensorflow sees {len(found)} CUDA devices here; it was asked for {wanted}")
+    tf.config.set_visible_devices([found[number]], "GPU")
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+
+
+def _device_memory() -> dict[str, int]:
+    import tensorflow as tf
+
+    return {"peak": int(tf.config.experimental.get_memory_info("GPU:0")["peak"])}
+
+
+# Its three streams are its own, so the whole context is timed.
+_ON_DEVICE: dict[str, Any] = {"stream": "hidden", "method": "context_span", "memory_bytes": _device_memory}
 
 
 def _traced(step: Callable[[Any], Any], variant: str, inputs: dict[str, Any]) -> Callable[[Any], Any]:
@@ -134,6 +160,9 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
         "synchronous": str(tf.config.experimental.get_synchronous_execution()).lower(),
         "onednn": f"TF_ENABLE_ONEDNN_OPTS={os.environ.get('TF_ENABLE_ONEDNN_OPTS', '')}, asked, not readable",
     }
+    if wanted.device != "cpu":
+        found["device"] = ", ".join(device.name for device in tf.config.get_visible_devices("GPU"))
+        found["tf32"] = "on" if tf.config.experimental.tensor_float_32_execution_enabled() else "off"
     if pool := threads_named("tf_XLAEigen"):
         found["xla_threads"] = str(pool)
     return found

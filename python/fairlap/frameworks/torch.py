@@ -31,9 +31,12 @@ class Torch(Framework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         compiled = wanted.variant == "compile"
-        refuse_what_is_unknown(type(self), work, wanted, options=("mode",) if compiled else ())
+        options = ("mode",) if compiled else ()
+        refuse_what_is_unknown(type(self), work, wanted, options=options, devices=("cpu", "cuda"))
         with phase("import"):
             import torch
+        if wanted.device != "cpu":
+            _prepare_device(wanted.device)
         torch.set_num_threads(wanted.threads)
         torch.set_num_interop_threads(1)
         self._version = str(torch.__version__)
@@ -43,29 +46,34 @@ class Torch(Framework):
             self._no_gradients.__enter__()
         with phase("build"):
             implementation = work.implementation("torch")
-            model = implementation.build(work.weights).requires_grad_(work.mode == "grad")
+            model = implementation.build(work.weights).requires_grad_(work.mode == "grad").to(wanted.device)
             if getattr(implementation, "MEMORY_FORMAT", "") == "channels_last":
                 model = model.to(memory_format=torch.channels_last)
             if work.precision == "bf16":
                 model = model.to(torch.bfloat16)
-        forward = model if work.mode == "infer" else _loss(model, work.spec.loss, _labels(work))
+        forward = model if work.mode == "infer" else _loss(model, work.spec.loss, _labels(work, wanted.device))
         if compiled:
             with phase("compile"):
                 forward = _compiled(forward, wanted.options.get("mode"))
-                self._bind(work, model, forward, work.inputs)()  # it compiles when it is first called
+                self._bind(work, wanted.device, model, forward, work.inputs)()  # it compiles when it is first called
+        on_device = wanted.device != "cpu"
         return Contestant(
-            bind=partial(self._bind, work, model, forward),
+            bind=partial(self._bind, work, wanted.device, model, forward),
             done=None,
             outputs=partial(_answers, work),
             weights=partial(_weights, work, model),
             in_force=_in_force(model, wanted),
+            stream=torch.cuda.current_stream() if on_device else None,
+            memory_bytes=_device_memory if on_device else None,
         )
 
     def version(self) -> str:
         return self._version
 
-    def _bind(self, work: Workload, model: Any, forward: Callable[..., Any], inputs: Arrays) -> Callable[[], Any]:
-        tensors = {name: _tensor(array) for name, array in inputs.items()}
+    def _bind(
+        self, work: Workload, device: str, model: Any, forward: Callable[..., Any], inputs: Arrays
+    ) -> Callable[[], Any]:
+        tensors = {name: _tensor(array).to(device) for name, array in inputs.items()}
         if work.precision == "bf16":
             tensors = {name: each.bfloat16() if each.is_floating_point() else each for name, each in tensors.items()}
         # By place where the model allows it: names cost 0.4 us a call.
@@ -88,8 +96,26 @@ def _tensor(array: npt.NDArray[Any]) -> Any:
         return torch.from_numpy(array)
 
 
-def _labels(work: Workload) -> Any:
-    return None if work.labels is None else _tensor(work.labels.reshape(-1).astype(np.int64))
+def _labels(work: Workload, device: str) -> Any:
+    return None if work.labels is None else _tensor(work.labels.reshape(-1).astype(np.int64)).to(device)
+
+
+def _prepare_device(device: str) -> None:
+    """Float32 means float32 there too: convolutions would be computed in TF32 otherwise."""
+    import torch
+
+    number = int(device.partition(":")[2] or 0)
+    if number >= torch.cuda.device_count():
+        raise Unsupported(f"torch sees {torch.cuda.device_count()} CUDA devices here; it was asked for {device}")
+    torch.cuda.set_device(number)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def _device_memory() -> dict[str, int]:
+    import torch
+
+    return {"peak": torch.cuda.max_memory_allocated(), "reserved_peak": torch.cuda.max_memory_reserved()}
 
 
 def _loss(model: Any, kind: str, labels: Any) -> Callable[..., Any]:
@@ -126,15 +152,15 @@ def _compiled(forward: Any, mode: str | None) -> Any:
 
 def _answers(work: Workload, result: Any) -> Answers:
     if work.mode == "infer":
-        return named_outputs(work.spec, [each.float().numpy() for each in result])
+        return named_outputs(work.spec, [each.float().cpu().numpy() for each in result])
     loss, gradients = result
     by_name = zip(trained_names(work.spec), gradients, strict=True)
-    return named_gradients(loss.detach(), {name: each.float().numpy() for name, each in by_name})
+    return named_gradients(loss.detach().cpu(), {name: each.float().cpu().numpy() for name, each in by_name})
 
 
 def _weights(work: Workload, model: Any) -> Answers:
     held = model.state_dict()
-    return {weight.name: as_float32(held[weight.name].float().numpy()) for weight in work.spec.weights}
+    return {weight.name: as_float32(held[weight.name].float().cpu().numpy()) for weight in work.spec.weights}
 
 
 def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
@@ -153,6 +179,9 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
         "onednn": _on(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "vector_instructions": torch.backends.cpu.get_cpu_capability(),
     }
+    if wanted.device != "cpu":
+        found["device"] = torch.cuda.get_device_name()
+        found["tf32"] = _on(torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32)
     if wanted.variant == "compile":
         from torch._dynamo.utils import counters
 

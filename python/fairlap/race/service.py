@@ -71,10 +71,12 @@ class Service:
         contestant = self._prepared()
         bound = self._measured_call()
         own_memory.reset_peak()
+        method: dict[str, Any] = {} if contestant.method is None else {"method": contestant.method}
         measured = engine.measure(
             bound,
             done=contestant.done,
             stream=contestant.stream,
+            **method,
             seconds=wanted.seconds,
             samples=wanted.samples,
             warmup="auto" if wanted.warmup is None else wanted.warmup,

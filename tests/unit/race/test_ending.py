@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from fairlap.cli.compare_command import command as compare
-from fairlap.cli.wishes import a_duration, a_share
+from fairlap.cli.wishes import a_device, a_duration, a_share
 from fairlap.race.ending import Ending
 from fairlap.race.laps import Figure, Lap
 from fairlap.race.naming import contestants_named
@@ -122,6 +122,17 @@ def test_shares_may_be_written_in_per_cent(text: str, share: float) -> None:
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400)])
 def test_durations_may_have_a_unit(text: str, seconds: float) -> None:
     assert a_duration(CONTEXT, PARAMETER, text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("text", "device"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:3", "cuda:3")])
+def test_devices_have_a_number(text: str, device: str) -> None:
+    assert a_device(CONTEXT, PARAMETER, text) == device
+
+
+@pytest.mark.parametrize("text", ["", "gpu", "cuda:", "cuda:x", "tpu:0"])
+def test_what_is_no_device_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no device"):
+        a_device(CONTEXT, PARAMETER, text)
 
 
 @pytest.mark.parametrize("text", ["", "0", "2", "-1%", "nan", "much"])
