@@ -4,11 +4,13 @@ Digits are chosen so that a bound printed beside a verdict never rounds onto the
 verdict excludes.
 """
 
-from math import isfinite, log10
+from math import ceil, isfinite, log1p, log10
 
 from .comparison import Comparison, Interval, Verdict
 from .doubts import ModesUnderneath, TooFewBlocks
 from .modes import Modes
+
+_MOST_BLOCKS = 500  # beyond it, quieter conditions are the cheaper way
 
 
 def sentence(comparison: Comparison) -> str:
@@ -29,7 +31,7 @@ def _verdict(told: Comparison) -> str:
         return f"{same}: {inside} at {confidence}, {blocks}"
     hidden = f"differences under {_percent(told.detectable_effect)} would not have shown"
     if told.verdict is Verdict.INCONCLUSIVE:
-        return f"inconclusive: {_claim(told, told.interval)}, {blocks}; {hidden}"
+        return f"inconclusive: {_claim(told, told.interval)}, {blocks}; {hidden}{_blocks_to_decide(told)}"
     small = f", which is within {_percent(told.margin)}" if told.within_margin else ""
     return f"{_claim(told, told.interval)}{small}, {blocks}; {hidden}"
 
@@ -38,6 +40,16 @@ def modes_sentence(contestant: str, modes: Modes, unit: str) -> str:
     """Say each mode with its share; there is no single figure to say."""
     listed = ", ".join(f"{mode.value:.4g} {unit} in {100 * mode.share:.0f} % of processes" for mode in modes.modes)
     return f"{contestant} runs in {len(modes.modes)} modes: {listed}"
+
+
+def _blocks_to_decide(told: Comparison) -> str:
+    """How many would have shown the margin: what can be shown shrinks with the square root of the blocks."""
+    if not isfinite(told.detectable_effect) or told.detectable_effect <= told.margin:
+        return ""
+    wanted = told.blocks * (log1p(told.detectable_effect) / log1p(told.margin)) ** 2
+    if wanted > _MOST_BLOCKS:
+        return f"; over {_MOST_BLOCKS} blocks would be needed to show {_percent(told.margin)}"
+    return f"; about {ceil(wanted)} blocks would show {_percent(told.margin)}"
 
 
 def _from_the_better_side(comparison: Comparison) -> Comparison:

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from fairlap.verdict import COMPILE_TIME, THROUGHPUT, Verdict, block_table, judge, modes_sentence, sentence
+from fairlap.verdict import COMPILE_TIME, THROUGHPUT, Verdict, block_table, judge, modes_sentence, power, sentence
 from fairlap.verdict.metric import Metric
 from fairlap.verdict.modes import Mode, Modes
 from hypothesis import given
@@ -52,8 +52,21 @@ def test_a_small_shown_difference_says_that_it_is_within_the_margin() -> None:
 def test_an_inconclusive_comparison_says_what_is_known() -> None:
     assert said(0.03, 0.2) == (
         "inconclusive: jax is 1.03 times as fast as torch [0.95, 1.12], 12 blocks; "
-        "differences under 12 % would not have shown"
+        "differences under 12 % would not have shown; about 404 blocks would show 2 %"
     )
+
+
+def test_when_no_sensible_number_of_blocks_would_do_it_says_so() -> None:
+    assert said(0.03, 0.6).endswith("; over 500 blocks would be needed to show 2 %")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_as_many_blocks_as_it_says_would_show_the_margin(seed: int) -> None:
+    noise = np.random.default_rng(seed).normal(0, 0.1, 12)
+    told = sentence(judge([block_table({"torch": np.exp(noise - noise.mean()), "jax": np.ones(12)})])[0])
+    needed = re.search(r"about (\d+) blocks would show 2 %", told)
+    assert needed, told
+    assert power(np.log1p(0.02) / float(np.std(noise, ddof=1)), int(needed[1]), 0.05) > 0.8
 
 
 def test_too_few_blocks_never_become_a_guess() -> None:
