@@ -5,6 +5,8 @@ Names are looked up on first use, so that ``import fairlap`` loads neither the e
 
 from __future__ import annotations
 
+from fairlap.lazily import lookup
+
 TYPE_CHECKING = False  # Type checkers know the name; importing typing would take most of the import's time.
 if TYPE_CHECKING:
     from fairlap.engine import (
@@ -55,14 +57,7 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'fairlap' has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lookup(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

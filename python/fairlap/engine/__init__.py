@@ -1,19 +1,27 @@
-"""The typed face of the native engine: clocks, the measured loop, CUDA streams, floors."""
+"""The typed face of the native engine: clocks, the measured loop, CUDA streams, floors.
+
+Names are looked up on first use, so that a worker without a GPU does not load what times streams.
+"""
 
 from __future__ import annotations
 
-from fairlap.engine._native import Clock, Interval, MeasurementInProgress, __version__
-from fairlap.engine.clocks import clock_named
-from fairlap.engine.cuda_errors import DeviceFailed
-from fairlap.engine.cuda_measurement import StreamMeasurement
-from fairlap.engine.cuda_request import Rotate
-from fairlap.engine.floors import floor
-from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
-from fairlap.engine.measuring import measure
-from fairlap.engine.native_functions import NativeFunction
-from fairlap.engine.on_stream import time_on_stream
-from fairlap.engine.streams import stream_of
-from fairlap.engine.time_calls import time_calls
+from typing import TYPE_CHECKING
+
+from fairlap.lazily import lookup
+
+if TYPE_CHECKING:
+    from fairlap.engine._native import Clock, Interval, MeasurementInProgress, __version__
+    from fairlap.engine.clocks import clock_named
+    from fairlap.engine.cuda_errors import DeviceFailed
+    from fairlap.engine.cuda_measurement import StreamMeasurement
+    from fairlap.engine.cuda_request import Rotate
+    from fairlap.engine.floors import floor
+    from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
+    from fairlap.engine.measuring import measure
+    from fairlap.engine.native_functions import NativeFunction
+    from fairlap.engine.on_stream import time_on_stream
+    from fairlap.engine.streams import stream_of
+    from fairlap.engine.timed_calls import time_calls
 
 __all__ = [
     "Clock",
@@ -35,3 +43,30 @@ __all__ = [
     "time_calls",
     "time_on_stream",
 ]
+
+_HOME = {
+    "Clock": "fairlap.engine._native",
+    "DeviceFailed": "fairlap.engine.cuda_errors",
+    "Interval": "fairlap.engine._native",
+    "Measurement": "fairlap.engine.measurement",
+    "MeasurementInProgress": "fairlap.engine._native",
+    "NativeFunction": "fairlap.engine.native_functions",
+    "Notice": "fairlap.engine.measurement",
+    "Quantity": "fairlap.engine.measurement",
+    "Rotate": "fairlap.engine.cuda_request",
+    "StreamMeasurement": "fairlap.engine.cuda_measurement",
+    "WarmUp": "fairlap.engine.measurement",
+    "__version__": "fairlap.engine._native",
+    "clock_named": "fairlap.engine.clocks",
+    "floor": "fairlap.engine.floors",
+    "measure": "fairlap.engine.measuring",
+    "stream_of": "fairlap.engine.streams",
+    "time_calls": "fairlap.engine.timed_calls",
+    "time_on_stream": "fairlap.engine.on_stream",
+}
+
+__getattr__ = lookup(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from fairlap.engine.measurement import Measurement
 from fairlap.engine.native_functions import NativeFunction
-from fairlap.engine.time_calls import time_calls
+from fairlap.engine.timed_calls import time_calls
 from fairlap.errors import WrongRequest
 
 

@@ -14,7 +14,7 @@ from fairlap.engine.cuda_notices import ENDED_BY_THE_DEVICE
 from fairlap.engine.cuda_request import Gate, Method, Rotate, checked_request, works_for
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.streams import stream_of
-from fairlap.engine.time_calls import kept_samples
+from fairlap.engine.timed_calls import kept_samples
 from fairlap.engine.wishes import calls_per_sample_wish, given_name, positive_number, stop_rule, truth, warm_up_wish
 from fairlap.engine.works import name_of
 from fairlap.errors import CallableRaised, NotAvailable, described

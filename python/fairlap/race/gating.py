@@ -26,24 +26,28 @@ class Gated:
 
 
 def gated(blocks: Sequence[int], laps: Sequence[Lap]) -> Gated:
-    """Blind to who ran: only the worst reading of each block counts.
+    """Blind to who ran: a block's readings decide, and they do not say whose they are.
 
-    Where more than a quarter would go, or too few would be left to claim anything, all stay: every block is a fair
-    one, and noise only widens the interval.
+    At most a quarter goes, the noisiest first, and never so many that too few are left to claim anything: every block
+    is a fair one, and noise only widens the interval.
     """
     readings = _readings(blocks, laps)
     if not readings:
         return Gated(tuple(blocks), (), "")
     outcome = verdict.noise_gate(readings)
-    dropped = tuple(block for block, stays in zip(blocks, outcome.kept, strict=True) if not stays)
-    if not dropped:
+    noisy = [place for place in np.argsort(-outcome.excess, kind="stable") if not outcome.kept[place]]
+    if not noisy:
         return Gated(tuple(blocks), (), "")
+    allowed = min(int(_MOST_DROPPED * len(blocks)), max(len(blocks) - _FEWEST_LEFT, 0))
+    dropped = tuple(sorted(blocks[place] for place in noisy[:allowed]))
     causes = ", ".join(f"{name} in {count}" for name, count in outcome.dropped_by.items() if count)
-    of_all = f"{len(dropped)} of {digits.counted(len(blocks), 'block')}"
-    left = len(blocks) - len(dropped)
-    if len(dropped) > _MOST_DROPPED * len(blocks) or left < _FEWEST_LEFT <= len(blocks):
-        return Gated(tuple(blocks), (), f"{of_all} were noisy ({causes}); too many to leave out, so all count")
-    return Gated(tuple(block for block in blocks if block not in dropped), dropped, f"{of_all} left out: {causes}")
+    of_all = f"{len(noisy)} of {digits.counted(len(blocks), 'block')}"
+    told = f"{of_all} left out: {causes}"
+    if not dropped:
+        told = f"{of_all} were noisy ({causes}); too many to leave out, so all count"
+    elif len(dropped) < len(noisy):
+        told = f"{of_all} were noisy ({causes}); the worst {len(dropped)} are left out"
+    return Gated(tuple(block for block in blocks if block not in dropped), dropped, told)
 
 
 def _readings(blocks: Sequence[int], laps: Sequence[Lap]) -> Mapping[str, npt.NDArray[np.float64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +21,16 @@ from fairlap.race.worker_lost import WorkerLost
 from fairlap.race.worker_process import MeasuredLaps, WorkerProcess
 from fairlap.workloads.safetensors import BadFile
 
+KeepSamples = Callable[[Lap, Mapping[str, np.ndarray]], None]
+
 
 @dataclass(frozen=True)
 class Bench:
-    """Where a race puts the answers, and what it remembers of them."""
+    """Where a race puts the answers, what it remembers of them, and who keeps the samples."""
 
     scratch: Path
     agreement: Agreement
+    keep_samples: KeepSamples
 
 
 _FEWEST_CALLS = 10
@@ -82,6 +86,7 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         _answer(worker, lap, materials, "inputs", "after", bench, limits.answer_s)
         lap.memory_bytes = worker.quit().memory
     _keep(lap, measured)
+    bench.keep_samples(lap, measured.samples_ns)
 
 
 def _request(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:

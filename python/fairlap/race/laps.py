@@ -22,6 +22,7 @@ Outcome = Literal[
 ]
 
 
+_COMPILING = ("lower", "trace", "compile")
 _AFTER_THE_FIRST = ("checked_calls", "warm_up", "measured")
 
 
@@ -91,6 +92,11 @@ class Lap(msgspec.Struct):
             return None
         others = ("fairlap", *_AFTER_THE_FIRST)
         return sum(seconds for phase, seconds in self.phases_s.items() if phase not in others)
+
+    def compiling_s(self) -> float | None:
+        """None for a framework that compiles nothing ahead of its first call."""
+        parts = [self.phases_s[phase] for phase in _COMPILING if phase in self.phases_s]
+        return sum(parts) if parts else None
 
     @property
     def in_framework_s(self) -> float:

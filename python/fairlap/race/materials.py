@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,7 @@ def _cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairlap" / "work"
 
 
+@cache
 def _hash_of_sources(package: str) -> str:
     """A changed reference must not be answered from the cache. Shared code beside the package counts too, and ours
     that turns a reference into losses and slopes."""

@@ -12,7 +12,6 @@ from fairlap.race.plan import Work
 P90 = verdict.Metric("latency p90", "ns")
 P99 = verdict.Metric("latency p99", "ns")
 TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
-_COMPILING = ("lower", "trace", "compile")
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,8 @@ def _first(lap: Lap, work: Work) -> float | None:
 
 
 def _compiling(lap: Lap, work: Work) -> float | None:
-    """None for a framework that compiles nothing ahead of its first call."""
-    parts = [lap.phases_s[phase] for phase in _COMPILING if phase in lap.phases_s]
-    return sum(parts) * 1e9 if parts else None
+    seconds = lap.compiling_s()
+    return None if seconds is None else seconds * 1e9
 
 
 _METRICS: dict[verdict.Metric, Callable[[Lap, Work], float | None]] = {

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from fairlap.race.protocol import Begin, Phase, Reply
 
 OURS = "fairlap"
-"""The phase in which fairlap loads what it needs itself: its engine, the clock's calibration, the files."""
+"""The phase in which fairlap loads what it needs itself: its engine, its files."""
 
 NUMPY = "numpy"
 """Told apart, since most frameworks would load it anyway."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from fairlap.race.agreement import Agreement
 from fairlap.race.contestants import Runner, runners_for
 from fairlap.race.ending import Ending
-from fairlap.race.lap_of_process import Bench, lap_of_process
+from fairlap.race.lap_of_process import Bench, KeepSamples, lap_of_process
 from fairlap.race.laps import Lap
 from fairlap.race.materials import Materials, materials_for
 from fairlap.race.plan import Block, Plan
@@ -28,10 +28,12 @@ class Race:
         tell: Callable[[str], None] = lambda _: None,
         progress: Progress = lambda _done, _of, _lap: None,
         ending: Ending | None = None,
+        keep_samples: KeepSamples = lambda _lap, _samples: None,
     ) -> None:
         self.plan = plan
         self.ended_early = ""
         self._ending = ending
+        self._keep_samples = keep_samples
         self.laps: list[Lap] = []
         self.interrupted = False
         self._tell = tell
@@ -45,7 +47,7 @@ class Race:
         with ExitStack() as stack:
             try:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
-                bench = Bench(scratch, Agreement(scratch))
+                bench = Bench(scratch, Agreement(scratch), self._keep_samples)
                 works = [materials_for(work, self.plan.data_seed, self._tell) for work in self.plan.works]
                 runners = runners_for(self.plan, stack, self._tell)
                 self._began_s = time.monotonic()

@@ -11,14 +11,14 @@ import numpy as np
 from fairlap import verdict
 from fairlap.engine import digits
 from fairlap.race.gating import Gated, gated
-from fairlap.race.laps import Lap
+from fairlap.race.laps import Lap, Outcome
 from fairlap.race.plan import Conditions, Plan, Work
 
 FAULTS = "page_faults"
 
 
 @dataclass(frozen=True)
-class Row:
+class Contender:
     """One contestant on one work under one kind of conditions."""
 
     contestant: str
@@ -37,10 +37,19 @@ class Row:
         bad = [lap for lap in self.laps if not lap.finished]
         if not bad:
             return ""
-        outcome, count = Counter(lap.outcome for lap in bad).most_common(1)[0]
+        outcome = self.worst_outcome
+        count = sum(lap.outcome == outcome for lap in bad)
         message = next(lap.message for lap in bad if lap.outcome == outcome)
         often = "" if count == len(self.laps) else f" in {count} of {len(self.laps)} processes"
         return f"{outcome.replace('_', ' ')}{often}: {message}"
+
+    @property
+    def worst_outcome(self) -> Outcome:
+        """Other work once weighs most; else what happened most often to those that did not finish."""
+        bad = Counter(lap.outcome for lap in self.laps if not lap.finished)
+        if "disqualified" in bad:
+            return "disqualified"
+        return bad.most_common(1)[0][0] if bad else "finished"
 
     @property
     def ranked(self) -> bool:
@@ -72,7 +81,7 @@ class Heat:
 
     work: str
     conditions: Conditions
-    rows: tuple[Row, ...]  # the fastest first, then those that are not ranked
+    rows: tuple[Contender, ...]  # the fastest first, then those that are not ranked
     blocks: Gated
     table: verdict.BlockTable | None = None  # None when fewer than two could be compared in two blocks
     compared: Mapping[str, Sequence[Lap]] = field(default_factory=dict)  # the laps in the table
@@ -148,7 +157,7 @@ def _judged(heat: Heat, comparisons: Sequence[verdict.Comparison]) -> Heat:
     return replace(heat, comparisons=own, standing=verdict.standing(heat.table, own))
 
 
-def _rows(plan: Plan, laps: Sequence[Lap], conditions: Conditions) -> tuple[Row, ...]:
+def _rows(plan: Plan, laps: Sequence[Lap], conditions: Conditions) -> tuple[Contender, ...]:
     rows = []
     for name in plan.contestants:
         own = tuple(lap for lap in laps if lap.contestant == name.text)
@@ -157,12 +166,12 @@ def _rows(plan: Plan, laps: Sequence[Lap], conditions: Conditions) -> tuple[Row,
     return tuple(sorted(rows, key=lambda row: (not row.ranked, row.median_ns if row.finished else float("inf"))))
 
 
-def _row(contestant: str, conditions: Conditions, laps: tuple[Lap, ...]) -> Row:
+def _row(contestant: str, conditions: Conditions, laps: tuple[Lap, ...]) -> Contender:
     finished = [lap for lap in laps if lap.finished]
     if not finished:
-        return Row(contestant, conditions, laps, None, ())
+        return Contender(contestant, conditions, laps, None, ())
     figure = verdict.contestant_figure(np.log([lap.headline_ns for lap in finished]))
-    return Row(contestant, conditions, laps, figure, verdict.mode_causes(figure.modes, _covariates(finished)))
+    return Contender(contestant, conditions, laps, figure, verdict.mode_causes(figure.modes, _covariates(finished)))
 
 
 def _covariates(laps: Sequence[Lap]) -> dict[str, Sequence[float] | Sequence[str]]:
@@ -178,7 +187,7 @@ def _covariates(laps: Sequence[Lap]) -> dict[str, Sequence[float] | Sequence[str
     return covariates
 
 
-def _blocks_that_count(rows: Sequence[Row], laps: Sequence[Lap]) -> tuple[Gated, str]:
+def _blocks_that_count(rows: Sequence[Contender], laps: Sequence[Lap]) -> tuple[Gated, str]:
     """Only blocks in which every ranked contestant finished, since a block with a hole would compare unequal noise;
     and of those only what the noise gate leaves. Also why they carry no verdict, if they do not."""
     ranked = [row for row in rows if row.ranked]
@@ -191,7 +200,7 @@ def _blocks_that_count(rows: Sequence[Row], laps: Sequence[Lap]) -> tuple[Gated,
     return blocks, ""
 
 
-def _in_blocks(rows: Sequence[Row], blocks: Sequence[int]) -> dict[str, Sequence[Lap]]:
+def _in_blocks(rows: Sequence[Contender], blocks: Sequence[int]) -> dict[str, Sequence[Lap]]:
     """For every ranked contestant its laps in these blocks, in their order."""
     by_block = {row.contestant: {lap.block: lap for lap in row.finished} for row in rows if row.ranked}
     return {name: [laps[block] for block in blocks] for name, laps in by_block.items()}

@@ -13,7 +13,7 @@ from fairlap.errors import WrongRequest
 from fairlap.race.laps import Lap
 from fairlap.race.other_figures import OtherFigure, other_figures
 from fairlap.race.plan import Plan
-from fairlap.race.results import Heat, Results, Row
+from fairlap.race.results import Contender, Heat, Results
 
 RESULTS_FORMAT = 1
 
@@ -25,6 +25,7 @@ class SavedRun(msgspec.Struct):
     laps: list[Lap]
     machine: dict[str, str]
     wall_s: dict[str, float]
+    began_at: str = ""  # in UTC, ISO 8601; empty in runs saved before it was kept
     ended_early: str = ""  # why; empty when every block of the plan ran
     fairlap: str = str(__version__)
     format: int = RESULTS_FORMAT
@@ -110,7 +111,7 @@ def _expected_beside(table: verdict.BlockTable) -> dict[str, Any]:
     return {"means": verdict.means_and_spreads(table), "welch": verdict.welch(table)}
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: Contender) -> dict[str, Any]:
     modes = row.figure.modes.modes if row.figure is not None else ()
     return {
         "contestant": row.contestant,

@@ -37,10 +37,9 @@ class Service:
     def prepare(self, wanted: Prepare) -> Prepared:
         self._phase.now = "prepare"
         with self._phase(OURS):
-            import fairlap.engine
+            from fairlap.engine import measure  # noqa: F401  (loaded here rather than before the first call)
             from fairlap.workloads.hashing import hash_of
 
-            fairlap.engine.clock_named()  # calibrated here rather than in the first call
             framework = framework_class(wanted.framework)()
             _require_support(framework, wanted)
             work = self._workload(wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from fairlap.engine import digits
 from fairlap.race.ending import Ending
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
-from fairlap.race.results import FAULTS, Heat, Results, Row, results_of
+from fairlap.race.results import FAULTS, Contender, Heat, Results, results_of
 from fairlap.verdict.mode_causes import REMEDIES
 
 _NS_OF_A_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
@@ -26,6 +27,7 @@ def run_and_tell(plan: Plan, json_file: Path | None, ending: Ending | None = Non
     from fairlap.race.race import Race
     from fairlap.race.saving import SavedRun, save_run
 
+    began_at = datetime.now(UTC).isoformat(timespec="seconds")
     race = Race(plan, tell=lambda line: click.echo(f"fairlap: {line}", err=True), progress=_progress, ending=ending)
     machine = machine_facts()
 
@@ -33,7 +35,8 @@ def run_and_tell(plan: Plan, json_file: Path | None, ending: Ending | None = Non
         """Why the file could not be written; a full disk is no reason to lose the race."""
         try:
             if json_file is not None:
-                save_run(json_file, SavedRun(plan, race.laps, machine, race.shares(), race.ended_early), results)
+                run = SavedRun(plan, race.laps, machine, race.shares(), began_at, race.ended_early)
+                save_run(json_file, run, results)
         except OSError as error:
             return f"{json_file} could not be written: {error.strerror}"
         return ""
@@ -115,7 +118,7 @@ def _sentences(heat: Heat) -> list[str]:
     return [verdict.sentence(each) for each in heat.comparisons if first in (each.a, each.b)]
 
 
-def _row_text(row: Row, best_ns: float | None) -> str:
+def _row_text(row: Contender, best_ns: float | None) -> str:
     if row.figure is None:
         return row.trouble
     if row.figure.value is None:
@@ -135,7 +138,7 @@ def _with_interval(figure: verdict.ContestantFigure) -> str:
     return digits.interval(value, low, high)
 
 
-def _remarks(row: Row) -> list[str]:
+def _remarks(row: Contender) -> list[str]:
     if not row.finished:
         return []
     remarks = []

@@ -6,6 +6,9 @@ output, which frameworks print on. Nothing heavy is imported before the parent s
 
 from __future__ import annotations
 
+from fairlap.race.early_clock import wait_until_calibrated  # first: it works while the others are imported
+
+# isort: split
 import faulthandler
 import os
 import sys
@@ -24,6 +27,7 @@ def main() -> None:
     given = _given()
     for fd in (given.read, given.write):
         os.set_inheritable(fd, False)
+    wait_until_calibrated()
     die_with_parent(given.parent, given.read)
     faulthandler.enable()
     with open(given.read, "rb") as requests, open(given.write, "wb") as replies:  # noqa: PTH123

@@ -1,7 +1,7 @@
 """Whole blocks are dropped for what the machine did, before anyone looks at who was running.
 
-The gate sees only readings, takes the worst in each block, and removes the block for every contestant, so it
-cannot favour one. What it dropped and why is counted and printed.
+The gate sees only readings, sorted inside each block so that it cannot know whose they are, and removes the block for
+every contestant, so it cannot favour one. What it dropped and why is counted and printed.
 """
 
 from collections.abc import Mapping
@@ -18,22 +18,30 @@ from .errors import BadOption, UnequalBlocks
 class GateLimits:
     """A reading drops its block above an absolute limit, or far above what is usual in this run.
 
-    Steal and throttling have a meaning of their own, so their limits are absolute. Run queue, involuntary
-    switches and the drop of the clock are judged against the run: more than `spreads` robust spreads, and
-    more than half as much again, above the median block.
+    Steal and throttling have a meaning of their own, so their limits are absolute. Run queue, involuntary switches and
+    the drop of the clock are judged against the run, the worst of a block against the worst of the others, the second
+    against the second, and so on: a contestant whose own threads always wait for each other hides no disturbance of
+    the rest. A reading is noisy more than `spreads` robust spreads above the median, more than half as much again, and
+    above the least that matters, which `relative` gives.
     """
 
     absolute: Mapping[str, float] = field(default_factory=lambda: {"steal share": 0.02, "throttled": 0.0})
-    relative: tuple[str, ...] = ("run queue", "involuntary switches", "clock drop")
+    relative: Mapping[str, float] = field(
+        default_factory=lambda: {"run queue": 0.05, "involuntary switches": 60.0, "clock drop": 0.02}
+    )
     spreads: float = 6.0
     worrying_share: float = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class GateOutcome:
-    """Which blocks stay, how many each reading dropped, and readings that were missing altogether."""
+    """Which blocks stay, how many each reading dropped, and readings that were missing altogether.
+
+    `excess` says for every block by what factor its worst reading lies above its limit; those that stay have 1 at most.
+    """
 
     kept: Flags
+    excess: Floats
     dropped_by: Mapping[str, int]
     not_read: tuple[str, ...]
     doubts: tuple[Doubt, ...]
@@ -53,30 +61,48 @@ def noise_gate(readings: Mapping[str, Floats], limits: GateLimits | None = None)
     blocks = {name: np.asarray(values).shape[0] for name, values in readings.items()}
     if len(set(blocks.values())) != 1:
         raise UnequalBlocks(f"readings cover different numbers of blocks: {blocks}")
-    kept = np.ones(next(iter(blocks.values())), dtype=np.bool_)
+    excess = np.zeros(next(iter(blocks.values())))
     dropped_by: dict[str, int] = {}
     not_read: list[str] = [name for name in sorted(known) if name not in readings]
     for name, values in readings.items():
-        worst = _worst_of_each_block(np.asarray(values, dtype=np.float64))
-        if np.isnan(worst).all():
+        by_rank = _sorted_inside_blocks(np.asarray(values, dtype=np.float64))
+        if np.isnan(by_rank).all():
             not_read.append(name)
             continue
-        limit = limits.absolute[name] if name in limits.absolute else _usual_limit(worst, limits.spreads)
-        noisy = worst > limit
-        dropped_by[name] = int(noisy.sum())
-        kept &= ~noisy
+        own = _excess(by_rank, name, limits)
+        dropped_by[name] = int((own > 1).sum())
+        excess = np.maximum(excess, own)
+    kept = excess <= 1
     dropped = int((~kept).sum())
     doubts = (ManyBlocksDropped(dropped, kept.size),) if dropped > limits.worrying_share * kept.size else ()
-    return GateOutcome(kept, dropped_by, tuple(not_read), doubts)
+    return GateOutcome(kept, excess, dropped_by, tuple(not_read), doubts)
 
 
-def _worst_of_each_block(values: Floats) -> Floats:
-    filled = np.where(np.isnan(values), -np.inf, values).reshape(values.shape[0], -1).max(axis=1)
-    worst: Floats = np.where(np.isneginf(filled), np.nan, filled)
+def _excess(by_rank: Floats, name: str, limits: GateLimits) -> Floats:
+    """How many times as large as its limit each block's reading is; infinite where the limit is none at all."""
+    if name in limits.absolute:
+        readings, limit = by_rank[:, :1], np.array([limits.absolute[name]])
+    else:
+        readings, limit = by_rank, _usual_limits(by_rank, limits.spreads, limits.relative[name])
+    readings = np.nan_to_num(readings, nan=0.0)
+    above = np.divide(readings, limit, out=np.where(readings > 0, np.inf, 0.0), where=limit > 0)
+    worst: Floats = above.max(axis=1)
     return worst
 
 
-def _usual_limit(worst: Floats, spreads: float) -> float:
-    usual = float(np.nanmedian(worst))
-    spread = 1.4826 * float(np.nanmedian(np.abs(worst - usual)))
-    return max(usual + spreads * spread, 1.5 * usual)
+def _sorted_inside_blocks(values: Floats) -> Floats:
+    """The worst of each block first; what was not read last."""
+    ordered: Floats = -np.sort(-values.reshape(values.shape[0], -1), axis=1)
+    return ordered
+
+
+def _usual_limits(by_rank: Floats, spreads: float, least: float) -> Floats:
+    """One for each rank; ranks that no block has are left out of the judgement."""
+    limits = np.full(by_rank.shape[1], np.inf)
+    for rank in range(by_rank.shape[1]):
+        read = by_rank[~np.isnan(by_rank[:, rank]), rank]
+        if read.size:
+            usual = float(np.median(read))
+            spread = 1.4826 * float(np.median(np.abs(read - usual)))
+            limits[rank] = max(usual + spreads * spread, 1.5 * usual, least)
+    return limits

@@ -41,13 +41,13 @@ def test_any_throttling_drops_the_block() -> None:
 
 
 def test_other_readings_are_judged_against_the_run() -> None:
-    switches = np.tile(np.array([10.0, 11.0, 9.0, 12.0, 10.0, 8.0, 11.0, 10.0, 9.0, 10.0])[:, None], (1, 2))
-    switches[3, 1] = 100.0
+    switches = np.tile(np.array([100.0, 110, 90, 120, 100, 80, 110, 100, 90, 100])[:, None], (1, 2))
+    switches[3, 1] = 1000.0
     assert np.flatnonzero(~noise_gate({"involuntary switches": switches}).kept).tolist() == [3]
-    # The median is 10 and the robust spread 1.48, so the limit is 10 + 6 x 1.48 = 18.9.
-    switches[3, 1] = 18.8
+    # The median is 100 and the robust spread 14.8, so the limit is 100 + 6 x 14.8 = 189.
+    switches[3, 1] = 188.0
     assert noise_gate({"involuntary switches": switches}).kept.all()
-    switches[3, 1] = 19.0
+    switches[3, 1] = 190.0
     assert noise_gate({"involuntary switches": switches}).dropped == 1
 
 
@@ -57,6 +57,22 @@ def test_a_reading_that_hardly_varies_needs_half_as_much_again() -> None:
     assert noise_gate({"run queue": queue}).kept.all()
     queue[5] = 3.1
     assert noise_gate({"run queue": queue}).dropped == 1
+
+
+def test_readings_that_are_too_small_to_matter_drop_nothing() -> None:
+    queue = np.full((10, 2), 0.001)
+    queue[5] = 0.05
+    assert noise_gate({"run queue": queue}).kept.all()
+    queue[5] = 0.051
+    assert noise_gate({"run queue": queue}).dropped == 1
+
+
+def test_one_whose_threads_always_wait_does_not_hide_what_befell_the_others() -> None:
+    rng = np.random.default_rng(0)
+    queue = np.column_stack([rng.uniform(0.1, 0.6, 12), rng.uniform(0.0, 0.02, (12, 2))])
+    queue[4, 1] = 0.5
+    outcome = noise_gate({"run queue": rng.permuted(queue, axis=1)})
+    assert np.flatnonzero(~outcome.kept).tolist() == [4]
 
 
 def test_missing_readings_are_named_and_drop_nothing() -> None:
@@ -86,8 +102,16 @@ def test_dropping_more_than_a_quarter_is_a_doubt() -> None:
     assert exactly.doubts == ()
 
 
+def test_the_noisiest_blocks_can_be_told_from_the_others() -> None:
+    throttled = np.zeros((10, 3))
+    throttled[7, 2] = 0.001
+    outcome = noise_gate({"steal share": steal(b2_1=0.04, b4_0=0.03), "throttled": throttled})
+    assert outcome.excess[[2, 4, 7]].tolist() == [2.0, 1.5, np.inf]
+    assert outcome.excess.max(where=outcome.kept, initial=0) == pytest.approx(0.05)
+
+
 def test_limits_can_be_chosen() -> None:
-    limits = GateLimits(absolute={"steal share": 0.5}, relative=("heat",))
+    limits = GateLimits(absolute={"steal share": 0.5}, relative={"heat": 0.0})
     assert noise_gate({"steal share": steal(b0_0=0.4)}, limits).kept.all()
     assert noise_gate({"heat": steal(b0_0=0.4)}, limits).dropped == 1
 

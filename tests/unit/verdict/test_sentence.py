@@ -62,7 +62,7 @@ def test_when_no_sensible_number_of_blocks_would_do_it_says_so() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_as_many_blocks_as_it_says_would_show_the_margin(seed: int) -> None:
-    noise = np.random.default_rng(seed).normal(0, 0.1, 12)
+    noise = np.random.default_rng(seed).normal(0, 0.07, 12)
     told = sentence(judge([block_table({"torch": np.exp(noise - noise.mean()), "jax": np.ones(12)})])[0])
     needed = re.search(r"about (\d+) blocks would show 2 %", told)
     assert needed, told

@@ -1,0 +1,230 @@
+"""A saved run as rows: one for every contestant on every work under each kind of conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fairlap import verdict
+from fairlap.ledger.fingerprints import fingerprints_of
+from fairlap.ledger.prices import Price
+from fairlap.ledger.schema import Estimate, ModeOfProcesses, Row
+from fairlap.race.laps import Lap
+from fairlap.race.plan import Work
+from fairlap.race.results import Contender, Heat, Results, results_of
+from fairlap.race.saving import SavedRun
+
+_NS_PER_S = 1e9
+_QUANTITIES = ("host_issue_ns", "device_span_ns", "kernel_sum_ns")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A value, or why there is none."""
+
+    value: Any
+    why: str = ""
+
+
+def rows_of_run(
+    run: SavedRun, run_id: str, *, baseline: str = "", price: Price | None = None, results: Results | None = None
+) -> list[Row]:
+    """``baseline`` names who the others are held against; without one it is the fastest that is ranked."""
+    shown = results or results_of(run.plan, run.laps)
+    works = {work.label: work for work in run.plan.works}
+    return [
+        _row(run, run_id, works[heat.work], heat, row, baseline, price) for heat in shown.heats for row in heat.rows
+    ]
+
+
+def _row(
+    run: SavedRun, run_id: str, work: Work, heat: Heat, contender: Contender, baseline: str, price: Price | None
+) -> Row:
+    name = next(each for each in run.plan.contestants if each.text == contender.contestant)
+    machine, environment = fingerprints_of(run, contender)
+    latency = _estimate(contender.finished, lambda lap: _headline(lap).p50_ns)
+    told: dict[str, Told] = {
+        "version": _or(next((lap.version for lap in contender.laps if lap.version), None), "it was never imported"),
+        "place": _or(_place(heat, contender), heat.why_no_verdict or contender.trouble or "it is not ranked"),
+        **_latencies(contender, work, latency),
+        **_phases(contender, work),
+        **_memory(contender),
+        "energy_per_item_j": Told(None, "no source of power was read"),
+        "mean_power_w": Told(None, "no source of power was read"),
+        **_cost(latency, work, price),
+        **_errors(contender),
+        "accuracy": Told(None, "the model has no dataset"),
+        **_against(heat, contender, baseline),
+    }
+    return Row(
+        run=run_id,
+        recorded_at=run.began_at,
+        fairlap=run.fairlap,
+        machine=machine,
+        environment=environment,
+        workload=work.model,
+        mode=work.mode,
+        precision=work.precision,
+        batch=work.batch,
+        threads=run.plan.threads,
+        device=run.plan.device,
+        conditions=heat.conditions,
+        contestant=contender.contestant,
+        framework=name.framework or name.program,
+        variant=name.variant,
+        settings=next((lap.in_force for lap in contender.laps if lap.in_force), {}),
+        outcome=contender.worst_outcome,
+        message=contender.trouble,
+        modes=_modes(contender),
+        memory_bytes=_medians([lap.memory_bytes for lap in contender.finished]),
+        blocks_kept=len(heat.blocks.kept),
+        blocks_dropped=len(heat.blocks.dropped),
+        processes=len(contender.laps),
+        processes_finished=len(contender.finished),
+        warnings=_warnings(contender),
+        absent={column: each.why for column, each in told.items() if each.value is None},
+        **{column: each.value for column, each in told.items()},
+    )
+
+
+def _or(value: Any, why: str) -> Told:
+    return Told(value, "" if value is not None else why)
+
+
+def _headline(lap: Lap) -> Any:
+    return next(iter(lap.figures.values()))
+
+
+def _estimate(laps: Sequence[Lap], read: Callable[[Lap], float | None]) -> Estimate | None:
+    """Over processes; None when some have no such figure. Several modes have no single figure, but for the median."""
+    values = [read(lap) for lap in laps]
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    if min(known) <= 0:
+        return Estimate(float(np.median(known)))
+    figure = verdict.contestant_figure(np.log(known))
+    if figure.value is None or figure.low is None or figure.high is None:
+        return Estimate(float(np.median(known)))
+    bounded = figure.low > 0 and np.isfinite(figure.high)
+    return Estimate(figure.value, figure.low if bounded else None, figure.high if bounded else None)
+
+
+def _latencies(contender: Contender, work: Work, latency: Estimate | None) -> dict[str, Told]:
+    laps, why = contender.finished, _why_not(contender)
+    first = _headline(laps[0]) if laps else None
+    told = {
+        "latency_p50_ns": _or(latency, why),
+        "latency_p90_ns": _or(_estimate(laps, lambda lap: _headline(lap).p90_ns), why),
+        "latency_p99_ns": _or(_estimate(laps, lambda lap: _headline(lap).p99_ns), why),
+        "method": _or(first and first.method, why),
+        "resolution_ns": _or(first and first.resolution_ns, why),
+        "throughput_per_s": _or(_estimate(laps, lambda lap: work.batch / lap.headline_ns * _NS_PER_S), why),
+    }
+    for name in _QUANTITIES:
+        told[name] = _or(_estimate(laps, partial(_median_of, name)), "the method does not give it" if laps else why)
+    return told
+
+
+def _median_of(quantity: str, lap: Lap) -> float | None:
+    figure = lap.figures.get(quantity)
+    return None if figure is None else figure.p50_ns
+
+
+def _phases(contender: Contender, work: Work) -> dict[str, Told]:
+    laps, why = contender.finished, _why_not(contender)
+    first = _estimate(laps, Lap.time_to_first_s)
+    gradients = work.mode == "grad"
+    return {
+        "import_s": _or(_estimate(laps, partial(_phase, "import")), why or "it told of no such phase"),
+        "build_s": _or(_estimate(laps, partial(_phase, "build")), why or "it told of no such phase"),
+        "compile_s": _or(_estimate(laps, Lap.compiling_s), why or "it compiles nothing ahead of its first call"),
+        "time_to_first_inference_s": Told(None, "gradients were measured") if gradients else _or(first, why),
+        "time_to_first_gradient_s": _or(first, why) if gradients else Told(None, "no gradients were measured"),
+    }
+
+
+def _phase(name: str, lap: Lap) -> float | None:
+    return lap.phases_s.get(name)
+
+
+def _memory(contender: Contender) -> dict[str, Told]:
+    peak = _estimate(contender.finished, lambda lap: lap.memory_bytes.get("peak"))
+    return {"peak_memory_bytes": _or(peak, _why_not(contender) or "the worker did not tell it")}
+
+
+def _cost(latency: Estimate | None, work: Work, price: Price | None) -> dict[str, Told]:
+    why = "no price was given" if price is None else "there is no latency" if latency is None else ""
+    if price is None or latency is None:
+        return {"cost_per_1000_items": Told(None, why), "currency": Told(None, why)}
+
+    def of(latency_ns: float | None) -> float | None:
+        return None if latency_ns is None else price.of_seconds(1000 / work.batch * latency_ns / _NS_PER_S)
+
+    cost = Estimate(price.of_seconds(1000 / work.batch * latency.value / _NS_PER_S), of(latency.low), of(latency.high))
+    return {"cost_per_1000_items": Told(cost), "currency": Told(price.currency)}
+
+
+def _errors(contender: Contender) -> dict[str, Told]:
+    errors = [error for lap in contender.laps for error in lap.errors]
+    why = "" if errors else _why_not(contender) or "no answer was checked"
+    return {
+        "error_relative": _or(max((each.relative for each in errors), default=None), why),
+        "error_absolute": _or(max((each.worst_absolute for each in errors), default=None), why),
+    }
+
+
+def _against(heat: Heat, contender: Contender, baseline: str) -> dict[str, Told]:
+    name = contender.contestant
+    ranked = [row.contestant for row in heat.rows if row.ranked]
+    if baseline and baseline not in ranked:
+        why = f"the baseline {baseline} is not ranked"
+    elif not ranked:
+        why = "nobody is ranked"
+    elif (held_against := baseline or ranked[0]) == name:
+        why = "it is the baseline"
+    else:
+        both = {name, held_against}
+        found = next((each for each in heat.comparisons if {each.a, each.b} == both), None)
+        if found is not None:
+            told = found if found.a == name else found.reversed()
+            return {
+                "baseline": Told(held_against),
+                "ratio": Told(Estimate(told.ratio, told.interval.low, told.interval.high)),
+                "verdict": Told(told.verdict.value),
+                "detectable_effect": _or(
+                    told.detectable_effect if np.isfinite(told.detectable_effect) else None, "no block shows any spread"
+                ),
+            }
+        why = heat.why_no_verdict or contender.trouble or "it is not ranked"
+    return {key: Told(None, why) for key in ("baseline", "ratio", "verdict", "detectable_effect")}
+
+
+def _why_not(contender: Contender) -> str:
+    """Why there is no figure; empty when there are some."""
+    return "" if contender.finished else contender.trouble or "no process finished"
+
+
+def _place(heat: Heat, contender: Contender) -> str | None:
+    places = heat.standing.places if heat.standing else ()
+    return next((place.label for place in places if place.contestant == contender.contestant), None)
+
+
+def _modes(contender: Contender) -> list[ModeOfProcesses]:
+    if contender.figure is None or not contender.figure.modes.several:
+        return []
+    return [ModeOfProcesses(mode.value, mode.share) for mode in contender.figure.modes.modes]
+
+
+def _medians(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = sorted({name for each in found for name in each})
+    return {name: float(np.median([each[name] for each in found if name in each])) for name in names}
+
+
+def _warnings(contender: Contender) -> list[str]:
+    """Each once, in the order in which they first came."""
+    return list(dict.fromkeys(text for lap in contender.laps for text in lap.warnings))

@@ -1,0 +1,152 @@
+"""A row holds what a run showed of one contestant; what is absent says why; columns are read off its definition."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from fairlap.errors import WrongRequest
+from fairlap.ledger.columns import columns, flat
+from fairlap.ledger.prices import Price, price_given
+from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.ledger.schema import Estimate, Row
+from runs_for_rows import a_run, crashed
+
+
+def by_name(rows: list[Row]) -> dict[str, Row]:
+    return {row.contestant: row for row in rows}
+
+
+def test_a_row_holds_what_the_run_showed() -> None:
+    rows = rows_of_run(a_run(), "r1")
+    assert [row.contestant for row in rows] == ["jax:fast", "torch"]
+    slow = by_name(rows)["torch"]
+    assert (slow.run, slow.workload, slow.batch, slow.framework, slow.version) == ("r1", "mlp", 4, "torch", "1.2.3")
+    assert slow.latency_p50_ns is not None
+    assert slow.latency_p50_ns.value == pytest.approx(2e6, rel=0.01)
+    assert slow.latency_p50_ns.low is not None
+    assert slow.latency_p50_ns.low < slow.latency_p50_ns.value
+    assert slow.throughput_per_s is not None
+    assert slow.throughput_per_s.value == pytest.approx(4 / 2e-3, rel=0.01)
+    assert slow.compile_s == Estimate(2.0, 2.0, 2.0)
+    assert slow.time_to_first_inference_s is not None
+    assert slow.time_to_first_inference_s.value == pytest.approx(3.61)
+    assert slow.peak_memory_bytes is not None
+    assert slow.memory_bytes == {"anonymous": 700_000, "peak": 1_000_000}
+    assert slow.error_relative == 1e-7
+    assert slow.warnings == ["the clock is coarse"]
+    assert (slow.processes, slow.processes_finished, slow.blocks_kept) == (8, 8, 8)
+
+
+def test_the_others_are_held_against_the_fastest_or_the_baseline_that_was_named() -> None:
+    slow = by_name(rows_of_run(a_run(), "r"))["torch"]
+    assert (slow.baseline, slow.verdict) == ("jax:fast", "slower")
+    assert slow.ratio is not None
+    assert slow.ratio.value == pytest.approx(2.0, rel=0.01)
+    fast = by_name(rows_of_run(a_run(), "r", baseline="torch"))["jax:fast"]
+    assert (fast.baseline, fast.verdict) == ("torch", "faster")
+    assert fast.ratio is not None
+    assert fast.ratio.value == pytest.approx(0.5, rel=0.01)
+
+
+def test_what_is_absent_says_why() -> None:
+    rows = by_name(rows_of_run(a_run(), "r"))
+    assert rows["jax:fast"].absent["ratio"] == "it is the baseline"
+    assert rows["torch"].absent["time_to_first_gradient_s"] == "no gradients were measured"
+    assert rows["torch"].absent["cost_per_1000_items"] == "no price was given"
+    assert rows["torch"].absent["energy_per_item_j"] == "no source of power was read"
+    gradients = by_name(rows_of_run(a_run(mode="grad"), "r"))["torch"]
+    assert gradients.absent["time_to_first_inference_s"] == "gradients were measured"
+    assert gradients.time_to_first_gradient_s is not None
+    nobody = by_name(rows_of_run(a_run(), "r", baseline="tensorflow"))["torch"]
+    assert nobody.absent["ratio"] == "the baseline tensorflow is not ranked"
+
+
+def test_one_that_never_finished_has_reasons_in_the_place_of_figures() -> None:
+    run = a_run()
+    for lap in run.laps:
+        if lap.contestant == "torch":
+            crashed(lap)
+    row = by_name(rows_of_run(run, "r"))["torch"]
+    assert row.outcome == "crash"
+    assert row.latency_p50_ns is None
+    assert row.absent["latency_p50_ns"] == "crash: ended by SIGSEGV"
+    assert row.absent["place"].startswith("1 contestant can be ranked")
+
+
+def test_other_work_once_decides_the_outcome() -> None:
+    run = a_run()
+    own = [lap for lap in run.laps if lap.contestant == "torch"]
+    for lap in own[:3]:
+        crashed(lap)
+    own[3].outcome, own[3].message = "disqualified", "a wrong answer"
+    assert by_name(rows_of_run(run, "r"))["torch"].outcome == "disqualified"
+
+
+def test_few_processes_carry_no_interval() -> None:
+    row = rows_of_run(a_run(blocks=3), "r")[0]
+    assert row.latency_p50_ns is not None
+    assert (row.latency_p50_ns.low, row.latency_p50_ns.high) == (None, None)
+
+
+def test_a_thousand_items_cost_what_the_hour_costs_for_their_share() -> None:
+    row = by_name(rows_of_run(a_run(), "r", price=Price(3.6, "EUR")))["torch"]
+    assert row.currency == "EUR"
+    assert row.cost_per_1000_items is not None
+    # 250 calls of 2 ms are half a second, at 0.001 a second.
+    assert row.cost_per_1000_items.value == pytest.approx(0.0005, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("text", "price"),
+    [("1.212/h", (1.212, "USD")), ("1.10 EUR/h", (1.10, "EUR")), ("2eur/h", (2.0, "EUR"))],
+)
+def test_a_price_is_an_amount_an_hour(text: str, price: tuple[float, str]) -> None:
+    given = price_given(text)
+    assert (given.per_hour, given.currency) == price
+
+
+@pytest.mark.parametrize("text", ["", "free", "1.2", "-1/h", "0/h", "1/day", "nan/h", "1 EURO/h"])
+def test_what_is_no_price_is_refused(text: str) -> None:
+    with pytest.raises(WrongRequest, match="no price"):
+        price_given(text)
+
+
+def test_an_absent_value_without_a_reason_cannot_be_made() -> None:
+    row = rows_of_run(a_run(), "r")[0]
+    with pytest.raises(ValueError, match=r"absent without a reason: \['latency_p50_ns'\]"):
+        msgspec.structs.replace(row, latency_p50_ns=None)
+    with pytest.raises(ValueError, match=r"a reason but not absent: \['message'\]"):
+        msgspec.structs.replace(row, absent={**row.absent, "message": "none"})
+
+
+def test_every_field_is_a_column_and_every_estimate_three() -> None:
+    names = [column.name for column in columns()]
+    assert len(set(names)) == len(names)
+    assert {column.field for column in columns()} == set(Row.__struct_fields__)
+    at = names.index("latency_p50_ns")
+    assert names[at : at + 3] == ["latency_p50_ns", "latency_p50_ns_low", "latency_p50_ns_high"]
+    assert all(column.meaning.endswith(".") and column.group for column in columns())
+
+
+def test_a_row_is_flattened_into_its_columns() -> None:
+    row = by_name(rows_of_run(a_run(), "r"))["jax:fast"]
+    cells = flat(row)
+    assert list(cells) == [column.name for column in columns()]
+    assert cells["latency_p50_ns"] == row.latency_p50_ns.value  # type: ignore[union-attr]
+    assert (cells["ratio"], cells["ratio_low"]) == (None, None)
+    assert msgspec.json.decode(cells["settings"]) == row.settings
+
+
+def test_a_row_survives_json() -> None:
+    for row in rows_of_run(a_run(), "r"):
+        assert msgspec.json.decode(msgspec.json.encode(row), type=Row) == row
+
+
+def test_equal_machines_have_equal_fingerprints() -> None:
+    one, other = a_run(), a_run()
+    other.machine = dict(reversed(other.machine.items()))
+    assert rows_of_run(one, "a")[0].machine == rows_of_run(other, "b")[0].machine
+    other.machine["cores"] = "3"
+    assert rows_of_run(one, "a")[0].machine != rows_of_run(other, "b")[0].machine
+    other.laps[0].version = "9"
+    assert {row.environment for row in rows_of_run(one, "a")} != {row.environment for row in rows_of_run(other, "b")}
