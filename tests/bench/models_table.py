@@ -8,11 +8,11 @@ One process for each; nothing is timed for comparison. The table in docs/models.
 from __future__ import annotations
 
 import os
-import sys
 
 from fairlap.race.laps import Lap
 from fairlap.race.naming import contestants_named
 from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.progress import Lines
 from fairlap.race.race import Race
 from fairlap.workloads.registry import find, workload_names
 from fairlap.workloads.spec import Mode
@@ -36,7 +36,7 @@ def laps_of(model: str, mode: Mode) -> dict[str, Lap]:
         seed=1,
         measuring=Measuring(seconds=0.05),
     )
-    race = Race(plan, progress=lambda done, of, lap: print(model, mode, lap.contestant, lap.outcome, file=sys.stderr))
+    race = Race(plan, Lines())
     race.run()
     return {lap.contestant: lap for lap in race.laps}
 

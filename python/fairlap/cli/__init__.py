@@ -15,6 +15,7 @@ from fairlap.errors import FairlapError
 COMMANDS = {
     "aa": "The referee on trial: how often is it wrong on this machine?",
     "compare": "The same model in several frameworks: who is faster, and is it real.",
+    "completion": "What a shell needs to complete commands and options.",
     "diff": "What two saved runs show about each other.",
     "envs": "The environments made for contestants.",
     "floor": "What this machine's clocks and devices cannot see below.",

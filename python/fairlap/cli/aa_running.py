@@ -63,7 +63,7 @@ def run_self_test(
     verdicts: list[verdict.Comparison] = []
     interrupted = False
     try:
-        for found in verdicts_of(trial, runs, seed, lambda line: click.echo(f"fairlap: {line}", err=True)):
+        for found in verdicts_of(trial, runs, seed):
             verdicts.append(found)
             click.echo(f"[{len(verdicts)}/{runs}] {verdict.sentence(found)}", err=True)
     except KeyboardInterrupt:

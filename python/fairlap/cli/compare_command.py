@@ -11,7 +11,9 @@ from fairlap.cli.wishes import a_device, a_duration, a_share
 
 if TYPE_CHECKING:
     from fairlap.race.plan import Plan
+    from fairlap.race.saving import SavedRun
 
+_SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be resumed on
 _BLOCKS = 12
 _MOST_BLOCKS = 60  # when something else ends the race
 
@@ -42,6 +44,8 @@ _MOST_BLOCKS = 60  # when something else ends the race
 @click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
 @click.option("--save-plan", type=click.Path(dir_okay=False, path_type=Path), help="Write the plan there.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Replay a saved plan.")
+@click.option("--resume", "resume_file", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a run.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress; the answer and what went wrong only.")
 @click.option("--memory-limit", metavar="BYTES", type=int, help="Address space that a worker may take.")
 def command(
     models: tuple[str, ...],
@@ -50,6 +54,8 @@ def command(
     dry_run: bool,
     save_plan: Path | None,
     plan_file: Path | None,
+    resume_file: Path | None,
+    quiet: bool,
     target: float | None,
     budget: float | None,
     **wishes: Any,
@@ -59,7 +65,14 @@ def command(
     from fairlap.race.plan import load_plan
     from fairlap.race.plan import save_plan as save
 
-    if plan_file is not None:
+    resumed = None
+    if resume_file is not None:
+        if models or listed or plan_file:
+            raise WrongRequest("a run that is resumed has its own plan; leave MODEL, --on and --plan out")
+        resumed = _resumable(resume_file)
+        plan = resumed.plan
+        json_file = json_file or resume_file
+    elif plan_file is not None:
         if models or listed:
             raise WrongRequest("a saved plan names its own models and contestants; leave MODEL and --on out")
         plan = load_plan(plan_file)
@@ -79,7 +92,25 @@ def command(
     from fairlap.race.ending import Ending
     from fairlap.race.telling import run_and_tell
 
-    raise SystemExit(run_and_tell(plan, json_file, Ending(plan, target=target, budget_s=budget)))
+    ending = Ending(plan, target=target, budget_s=budget)
+    raise SystemExit(run_and_tell(plan, json_file, ending, resumed=resumed, quiet=quiet))
+
+
+def _resumable(file: Path) -> SavedRun:
+    """Blocks of two machines are no longer blocks of one race."""
+    from fairlap.errors import WrongRequest
+    from fairlap.machine.facts import machine_facts
+    from fairlap.race.saving import load_run
+
+    run, here = load_run(file), machine_facts()
+    differ = [
+        f"{name} {run.machine.get(name)} there, {here.get(name)} here"
+        for name in _SAME
+        if run.machine.get(name) != here.get(name)
+    ]
+    if differ:
+        raise WrongRequest(f"{file} cannot be resumed on another machine: {'; '.join(differ)}")
+    return run
 
 
 def _drawn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -45,6 +46,15 @@ class Ending:
             return ""
         widest = max(each.half_width for each in advice)
         return f"every interval is about as narrow as asked (+- {100 * widest:.2g} %)"
+
+
+def blinded_half_width(plan: Plan, laps: Sequence[Lap]) -> float:
+    """Of the widest interval so far, as a share, found without looking at who has which figure; else infinite."""
+    tables = [heat.table for heat in drafts_of(plan, laps, plan.headline)]
+    if any(table is None for table in tables) or not tables:
+        return math.inf
+    rule = verdict.StoppingRule(minimum=2)
+    return max(math.expm1(verdict.advise(table, rule).half_width) for table in tables if table is not None)
 
 
 def _rounds(plan: Plan, blocks: Sequence[Block]) -> int:

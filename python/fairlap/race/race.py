@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,29 +16,30 @@ from fairlap.race.lap_of_process import Bench, KeepSamples, lap_of_process
 from fairlap.race.laps import Lap
 from fairlap.race.materials import Materials, materials_for
 from fairlap.race.plan import Block, Plan
-
-Progress = Callable[[int, int, Lap], None]
+from fairlap.race.progress import Progress, Silence
 
 
 class Race:
-    """One run of a plan. ``laps`` grows while it runs and holds whatever ended when it was interrupted."""
+    """One run of a plan. ``laps`` grows while it runs and holds whatever ended when it was interrupted.
+
+    ``resumed`` are the laps of an earlier, interrupted run of the same plan: its whole blocks are not run again.
+    """
 
     def __init__(
         self,
         plan: Plan,
-        tell: Callable[[str], None] = lambda _: None,
-        progress: Progress = lambda _done, _of, _lap: None,
+        progress: Progress | None = None,
         ending: Ending | None = None,
         keep_samples: KeepSamples = lambda _lap, _samples: None,
+        resumed: Sequence[Lap] = (),
     ) -> None:
         self.plan = plan
         self.ended_early = ""
         self._ending = ending
         self._keep_samples = keep_samples
-        self.laps: list[Lap] = []
+        self.laps = whole_blocks(plan, resumed)
         self.interrupted = False
-        self._tell = tell
-        self._progress = progress
+        self._progress = progress or Silence()
         self._began_s = time.monotonic()
         self._elapsed_s = 0.0
         self._in_frameworks_s = 0.0
@@ -48,11 +50,15 @@ class Race:
             try:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
                 bench = Bench(scratch, Agreement(scratch), self._keep_samples)
-                works = [materials_for(work, self.plan.data_seed, self._tell) for work in self.plan.works]
-                runners = runners_for(self.plan, stack, self._tell)
+                works = [materials_for(work, self.plan.data_seed, self._progress.say) for work in self.plan.works]
+                runners = runners_for(self.plan, stack, self._progress.say)
                 self._began_s = time.monotonic()
+                ran = {lap.block for lap in self.laps}
                 for number, block in enumerate(self.plan.blocks, start=1):
+                    if block.number in ran:
+                        continue
                     self._run_block(block, works[block.work], runners, bench)
+                    self._progress.block_over(self.laps)
                     after_block()
                     if self._ending is not None and number < len(self.plan.blocks):
                         self.ended_early = self._ending.reason(self.plan.blocks[:number], self.laps)
@@ -79,13 +85,21 @@ class Race:
                 cores=block.cores,
                 began_s=began_s - self._began_s,
             )
+            self._progress.began(len(self.laps), self.plan.processes(), lap)
             lap_of_process(lap, block, self.plan, materials, runner, bench)
             lap.elapsed_s = time.monotonic() - began_s
             self._in_frameworks_s += lap.in_framework_s
             self.laps.append(lap)
-            self._progress(len(self.laps), self.plan.processes(), lap)
+            self._progress.ended(len(self.laps), self.plan.processes(), lap)
 
     def shares(self) -> dict[str, float]:
         """Where the wall time went: into the frameworks (import, build, warm-up, measured calls), and into fairlap."""
         whole_s = self._elapsed_s or time.monotonic() - self._began_s
         return {"whole": whole_s, "frameworks": self._in_frameworks_s, "fairlap": whole_s - self._in_frameworks_s}
+
+
+def whole_blocks(plan: Plan, laps: Sequence[Lap]) -> list[Lap]:
+    """A block that was broken off is run again: all of its contestants have to take turns at one time."""
+    ran = Counter(lap.block for lap in laps)
+    whole = {block.number for block in plan.blocks if ran[block.number] == len(block.order)}
+    return [lap for lap in laps if lap.block in whole]

@@ -7,7 +7,7 @@ is missed.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -49,7 +49,7 @@ class Trial:
         return self.contestant, msgspec.structs.replace(self.contestant, text=other, options=options)
 
 
-def verdicts_of(trial: Trial, runs: int, seed: int, tell: Callable[[str], None]) -> Iterator[Comparison]:
+def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
     """One verdict after the other, each from blocks of its own, told from the first one's side."""
     rng = random.Random(seed)
     for _ in range(runs):
@@ -64,7 +64,7 @@ def verdicts_of(trial: Trial, runs: int, seed: int, tell: Callable[[str], None])
             measuring=Measuring(seconds=trial.seconds),
             as_found_beside=False,
         )
-        race = Race(plan, tell)
+        race = Race(plan)
         race.run()
         [heat] = results_of(plan, race.laps).heats
         if not heat.comparisons:

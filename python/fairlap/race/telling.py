@@ -3,69 +3,80 @@
 from __future__ import annotations
 
 import math
-import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fairlap import verdict
 from fairlap.engine import digits
 from fairlap.race.ending import Ending
-from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
 from fairlap.race.results import FAULTS, Contender, Heat, Results, results_of
 from fairlap.verdict.mode_causes import REMEDIES
+
+if TYPE_CHECKING:
+    from fairlap.race.saving import SavedRun
 
 _NS_OF_A_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_TELLING = 0.02
 
 
-def run_and_tell(plan: Plan, json_file: Path | None, ending: Ending | None = None) -> int:
+def run_and_tell(
+    plan: Plan,
+    json_file: Path | None,
+    ending: Ending | None = None,
+    *,
+    resumed: SavedRun | None = None,
+    quiet: bool = False,
+) -> int:
     """Run the plan; print what came of it also when it was interrupted. The exit status: 0 when somebody finished."""
     from fairlap.machine.facts import machine_facts
+    from fairlap.race.progress import progress_for
     from fairlap.race.race import Race
     from fairlap.race.saving import SavedRun, save_run
 
-    began_at = datetime.now(UTC).isoformat(timespec="seconds")
-    race = Race(plan, tell=lambda line: click.echo(f"fairlap: {line}", err=True), progress=_progress, ending=ending)
-    machine = machine_facts()
+    progress = progress_for(plan, quiet=quiet)
+    race = Race(plan, progress, ending, resumed=resumed.laps if resumed else ())
+    if resumed:
+        progress.say(f"{len(race.laps)} of {plan.processes()} processes are kept from before")
+    run = SavedRun(plan, race.laps, machine_facts(), {}, datetime.now(UTC).isoformat(timespec="seconds"))
+    before_s: Mapping[str, float] = {}
+    if resumed:
+        run.began_at, before_s = resumed.began_at, resumed.wall_s
 
     def save(results: Results | None = None) -> str:
         """Why the file could not be written; a full disk is no reason to lose the race."""
+        run.wall_s = {name: seconds + before_s.get(name, 0.0) for name, seconds in race.shares().items()}
+        run.ended_early = race.ended_early
         try:
             if json_file is not None:
-                run = SavedRun(plan, race.laps, machine, race.shares(), began_at, race.ended_early)
                 save_run(json_file, run, results)
         except OSError as error:
             return f"{json_file} could not be written: {error.strerror}"
         return ""
 
     try:
-        race.run(after_block=save)
+        with progress:
+            race.run(after_block=save)
     except KeyboardInterrupt:
         click.echo(f"fairlap: interrupted; {len(race.laps)} of {plan.processes()} processes are kept", err=True)
     if race.ended_early:
-        click.echo(
-            f"fairlap: ended after {len(race.laps)} of {plan.processes()} processes: {race.ended_early}", err=True
-        )
+        progress.say(f"ended after {len(race.laps)} of {plan.processes()} processes: {race.ended_early}")
     results = results_of(plan, race.laps)
     not_saved = save(results)
     click.echo(text_of(plan, results))
     if not_saved:
         click.echo(f"fairlap: {not_saved}; what it would hold is lost but for the table above", err=True)
+    elif race.interrupted and json_file is not None:
+        click.echo(f"fairlap: go on with: fairlap compare --resume {json_file}", err=True)
     if race.interrupted:
         return 130
     if not_saved:
         return 1
     return 0 if any(lap.finished for lap in race.laps) else 1
-
-
-def _progress(done: int, of: int, lap: Lap) -> None:
-    figure = digits.duration(lap.headline_ns) if lap.finished else lap.outcome.replace("_", " ")
-    line = f"[{done}/{of}] block {lap.block} {lap.conditions} {lap.contestant} on {lap.work}: {figure}"
-    click.echo(line, err=True)
-    sys.stderr.flush()
 
 
 def text_of(plan: Plan, results: Results) -> str:

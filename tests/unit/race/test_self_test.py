@@ -30,7 +30,7 @@ class FakeRace:
     outcome = "finished"
     plans: list[Plan]
 
-    def __init__(self, plan: Plan, tell: object) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan, self.laps = plan, list[Lap]()
         type(self).plans.append(plan)
 
@@ -55,10 +55,6 @@ def races(monkeypatch: pytest.MonkeyPatch) -> Callable[..., type[FakeRace]]:
     return install
 
 
-def silent(line: str) -> None:
-    return None
-
-
 def test_the_pair_differs_in_its_name_only() -> None:
     first, second = TRIAL.pair
     assert (first.text, second.text) == ("torch:compile", "torch:compile (again)")
@@ -69,7 +65,7 @@ def test_every_run_has_orders_and_processes_of_its_own_and_no_processes_beside(
     races: Callable[..., type[FakeRace]],
 ) -> None:
     made = races()
-    assert len(list(verdicts_of(TRIAL, 3, 7, silent))) == 3
+    assert len(list(verdicts_of(TRIAL, 3, 7))) == 3
     assert len({plan.seed for plan in made.plans}) == 3
     assert all(len(plan.blocks) == 12 for plan in made.plans)
     assert {block.conditions for plan in made.plans for block in plan.blocks} == {"controlled"}
@@ -77,14 +73,14 @@ def test_every_run_has_orders_and_processes_of_its_own_and_no_processes_beside(
 
 def test_identical_contestants_are_called_different_in_few_runs(races: Callable[..., type[FakeRace]]) -> None:
     races()
-    counted = tally(list(verdicts_of(TRIAL, 40, 1, silent)), 1.0)
+    counted = tally(list(verdicts_of(TRIAL, 40, 1)), 1.0)
     assert counted.claims <= 6
     assert counted.holds >= 34
 
 
 def test_a_slowdown_is_found_and_told_from_the_first_ones_side(races: Callable[..., type[FakeRace]]) -> None:
     races((1e6, 1.02e6))
-    found = list(verdicts_of(TRIAL, 3, 2, silent))
+    found = list(verdicts_of(TRIAL, 3, 2))
     assert {each.a for each in found} == {"torch:compile"}
     counted = tally(found, 1 / 1.02)
     assert (counted.faster, counted.slower, counted.holds) == (3, 0, 3)
@@ -93,7 +89,7 @@ def test_a_slowdown_is_found_and_told_from_the_first_ones_side(races: Callable[.
 def test_a_run_without_a_verdict_says_why(races: Callable[..., type[FakeRace]]) -> None:
     races(outcome="crash")
     with pytest.raises(self_test.NoVerdict, match="crash: told so"):
-        list(verdicts_of(TRIAL, 1, 3, silent))
+        list(verdicts_of(TRIAL, 1, 3))
 
 
 def test_rates_carry_their_exact_interval() -> None:

@@ -1,0 +1,21 @@
+"""``fairlap completion``: what a shell needs to complete commands and options."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the script that teaches a shell to complete fairlap's commands and options.
+
+    For bash, put this into ~/.bashrc: eval "$(fairlap completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    from fairlap.cli import cli
+
+    found = get_completion_class(shell)
+    assert found is not None, shell
+    click.echo(found(cli, {}, "fairlap", "_FAIRLAP_COMPLETE").source())

@@ -1,0 +1,160 @@
+"""What a race shows while it runs, on standard error: a live line in a terminal, one line for each process elsewhere.
+
+Nothing here says who leads: interim intervals are those of the stopping rule, which sees each block's figures sorted.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+import click
+
+from fairlap.engine import digits
+from fairlap.race.ending import blinded_half_width
+from fairlap.race.laps import Lap
+from fairlap.race.plan import Plan
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+
+class Progress(Protocol):
+    """Told of everything as it happens; used with ``with``, so that a terminal is left as it was found."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+    def say(self, line: str) -> None: ...
+    def began(self, done: int, of: int, lap: Lap) -> None: ...
+    def ended(self, done: int, of: int, lap: Lap) -> None: ...
+    def block_over(self, laps: Sequence[Lap]) -> None: ...
+
+
+def progress_for(plan: Plan, *, quiet: bool) -> Progress:
+    if quiet:
+        return Silence()
+    return Live(plan) if sys.stderr is not None and sys.stderr.isatty() else Lines()
+
+
+class Silence:
+    """Says what matters and nothing of the rest."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def say(self, line: str) -> None:
+        click.echo(f"fairlap: {line}", err=True)
+        if sys.stderr is not None:
+            sys.stderr.flush()
+
+    def began(self, done: int, of: int, lap: Lap) -> None:
+        return None
+
+    def ended(self, done: int, of: int, lap: Lap) -> None:
+        return None
+
+    def block_over(self, laps: Sequence[Lap]) -> None:
+        return None
+
+
+class Lines(Silence):
+    """One line for each process that has ended: for logs."""
+
+    def ended(self, done: int, of: int, lap: Lap) -> None:
+        click.echo(f"[{done}/{of}] {_told(lap)}", err=True)
+        sys.stderr.flush()
+
+
+class Live(Silence):
+    """One line that says how far it is, who runs, how long it still takes, and how narrow the intervals are."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._time_left = TimeLeft(plan)
+        self._bar = _bar()
+        self._task = self._bar.add_task("", total=plan.processes(), told="", left="", width="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def say(self, line: str) -> None:
+        self._bar.console.print(f"fairlap: {line}", markup=False, highlight=False)
+
+    def began(self, done: int, of: int, lap: Lap) -> None:
+        self._bar.update(self._task, told=f"block {lap.block} · {lap.conditions} · {lap.contestant} · {lap.work}")
+
+    def ended(self, done: int, of: int, lap: Lap) -> None:
+        if not lap.finished:
+            self.say(_told(lap))
+        self._time_left.ended(lap)
+        left_s = self._time_left.seconds(done)
+        self._bar.update(self._task, completed=done, left=f"{duration_left(left_s)} left")
+
+    def block_over(self, laps: Sequence[Lap]) -> None:
+        width = blinded_half_width(self._plan, laps)
+        if math.isfinite(width):
+            self._bar.update(self._task, width=f"intervals ± {100 * width:.2g} %")
+
+
+def _bar() -> Bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = ("{task.fields[left]}", "{task.fields[width]}", "{task.fields[told]}")
+    texts = [TextColumn(column, markup=False) for column in columns]
+    return Progress(BarColumn(20), MofNCompleteColumn(), *texts, console=Console(stderr=True), transient=True)
+
+
+class TimeLeft:
+    """From how long each contestant's processes have taken; those not seen yet take as long as the others."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._all = [
+            (plan.works[block.work].label, plan.contestants[place].text)
+            for block in plan.blocks
+            for place in block.order
+        ]
+        self._took_s: dict[tuple[str, str], list[float]] = defaultdict(list)
+
+    def ended(self, lap: Lap) -> None:
+        self._took_s[lap.work, lap.contestant].append(lap.elapsed_s)
+
+    def seconds(self, done: int) -> float:
+        """NaN before anything has ended. ``done`` processes of the plan are behind us, in its order."""
+        every = [seconds for own in self._took_s.values() for seconds in own]
+        if not every:
+            return math.nan
+        usual_s = sum(every) / len(every)
+        means_s = {key: sum(own) / len(own) for key, own in self._took_s.items()}
+        return sum(means_s.get(key, usual_s) for key in self._all[done:])
+
+
+def duration_left(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "?"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _told(lap: Lap) -> str:
+    figure = digits.duration(lap.headline_ns) if lap.finished else lap.outcome.replace("_", " ")
+    return f"block {lap.block} {lap.conditions} {lap.contestant} on {lap.work}: {figure}"

@@ -1,0 +1,184 @@
+"""Progress says how far it is and never who leads; an interrupted race goes on where it was."""
+
+from __future__ import annotations
+
+import math
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fairlap.race.ending import blinded_half_width
+from fairlap.race.laps import Figure, Lap
+from fairlap.race.naming import contestants_named
+from fairlap.race.plan import Plan, Work, draw_plan
+from fairlap.race.progress import Lines, Silence, TimeLeft, duration_left, progress_for
+from fairlap.race.race import whole_blocks
+from fairlap.race.saving import load_run, save_run
+
+WORK = Work("mlp", 4)
+RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
+
+
+def plan(blocks: int = 8) -> Plan:
+    return draw_plan(
+        contestants_named("a,b"), (WORK,), blocks=blocks, conditions="as-found", threads=1, available_cores=(0,), seed=1
+    )
+
+
+def lap(block: int, name: str, ns: float = 1e6, took_s: float = 1.0) -> Lap:
+    figure = Figure(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)
+    return Lap(block, 0, name, WORK.label, "as-found", figures={"wall_ns": figure}, elapsed_s=took_s)
+
+
+def laps_around(a_ns: float, b_ns: float) -> list[Lap]:
+    wobble = [1.0, 1.01, 0.99, 1.02, 1.0, 0.98, 1.01, 1.0]
+    return [one for n, by in enumerate(wobble) for one in (lap(n, "a", a_ns * by), lap(n, "b", b_ns))]
+
+
+def test_the_width_shown_does_not_depend_on_who_has_which_figure() -> None:
+    swapped = laps_around(1e6, 1.3e6)
+    for one in swapped[:6]:
+        one.contestant = {"a": "b", "b": "a"}[one.contestant]
+    width = blinded_half_width(plan(), laps_around(1e6, 1.3e6))
+    assert 0.001 < width < 0.1
+    assert blinded_half_width(plan(), swapped) == pytest.approx(width)
+
+
+def test_before_two_blocks_there_is_no_width() -> None:
+    assert blinded_half_width(plan(), []) == math.inf
+    assert blinded_half_width(plan(), [lap(0, "a"), lap(0, "b")]) == math.inf
+
+
+def test_the_time_left_counts_each_contestant_by_its_own_processes() -> None:
+    left = TimeLeft(plan(blocks=3))
+    assert math.isnan(left.seconds(0))
+    left.ended(lap(0, "a", took_s=1.0))
+    assert left.seconds(1) == pytest.approx(5.0)  # five more, each as long as the only one that is known
+    left.ended(lap(0, "b", took_s=3.0))
+    assert left.seconds(2) == pytest.approx(8.0)
+    assert left.seconds(6) == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(math.nan, "?"), (0.4, "0 s"), (59.0, "59 s"), (90.0, "2 min"), (7100, "118 min"), (9000, "2 h 30 min")],
+)
+def test_the_time_left_is_told_in_the_unit_that_fits(seconds: float, told: str) -> None:
+    assert duration_left(seconds) == told
+
+
+def test_outside_a_terminal_each_process_has_a_line_and_quiet_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = progress_for(plan(), quiet=False)
+    assert type(shown) is Lines
+    with shown:
+        shown.ended(1, 16, lap(0, "a"))
+    assert capsys.readouterr().err == "[1/16] block 0 as-found a on mlp · infer · fp32 · batch 4: 1.000 ms\n"
+    quiet = progress_for(plan(), quiet=True)
+    assert type(quiet) is Silence
+    with quiet:
+        quiet.began(0, 16, lap(0, "a"))
+        quiet.ended(1, 16, lap(0, "a"))
+        quiet.block_over([])
+        quiet.say("something went wrong")
+    assert capsys.readouterr().err == "fairlap: something went wrong\n"
+
+
+def test_only_whole_blocks_are_kept_of_an_interrupted_race() -> None:
+    laps = [lap(0, "a"), lap(0, "b"), lap(1, "a")]
+    assert whole_blocks(plan(), laps) == laps[:2]
+
+
+def in_a_terminal(arguments: list[str], **variables: str) -> str:
+    """What fairlap writes to a terminal on its standard error."""
+    parent, child = pty.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "fairlap", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=child,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "160", **variables},
+    )
+    os.close(child)
+    written = b""
+    try:
+        while chunk := os.read(parent, 65536):
+            written += chunk
+    except OSError:  # Linux's way to say that the other side is closed
+        pass
+    os.close(parent)
+    assert running.wait(timeout=60) == 0
+    return written.decode()
+
+
+@pytest.mark.sanitized
+def test_a_terminal_shows_how_far_it_is_and_gets_its_cursor_back() -> None:
+    written = in_a_terminal([*RACE, "--blocks", "3", "--seconds", "0.02"])
+    assert "6/6" in written
+    assert re.search(r"\d+ s left", written)
+    assert "block 2 · as-found · python:call=os.getp" in written
+    assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l")
+    assert "times as fast" not in written
+
+
+@pytest.mark.sanitized
+def test_no_colour_is_written_where_none_is_wanted() -> None:
+    coloured = in_a_terminal([*RACE, "--blocks", "1", "--seconds", "0.02"])
+    plain = in_a_terminal([*RACE, "--blocks", "1", "--seconds", "0.02"], NO_COLOR="1")
+    colours = re.compile(r"\x1b\[[0-9;]*3[0-9]")
+    assert colours.search(coloured)
+    assert not colours.search(plain)
+
+
+@pytest.mark.sanitized
+def test_an_interrupted_race_says_how_to_go_on_and_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "race.json"
+    arguments = [*RACE, "--blocks", "30", "--seconds", "0.05", "--json", str(file)]
+    running = subprocess.Popen([sys.executable, "-m", "fairlap", *arguments], stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    for line in running.stderr:
+        if line.startswith("[5/60]"):
+            running.send_signal(signal.SIGINT)
+            break
+    told = running.stderr.read()
+    assert running.wait(timeout=60) == 130
+    assert f"go on with: fairlap compare --resume {file}" in told
+    before = load_run(file)
+    assert 5 <= len(before.laps) < 60
+    again = subprocess.run(
+        [sys.executable, "-m", "fairlap", "compare", "--resume", str(file), "--quiet"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert again.returncode == 0, again.stderr
+    kept = len(whole_blocks(before.plan, before.laps))
+    assert f"{kept} of 60 processes are kept from before" in again.stderr
+    after = load_run(file)
+    assert len(after.laps) == 60
+    assert after.laps[:kept] == before.laps[:kept]
+    assert after.began_at == before.began_at
+    assert after.wall_s["whole"] > before.wall_s["whole"]
+
+
+@pytest.mark.sanitized
+def test_a_run_of_another_machine_is_not_resumed(tmp_path: Path) -> None:
+    file = tmp_path / "race.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "fairlap", *RACE, "--blocks", "1", "--seconds", "0.02", "--json", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    run = load_run(file)
+    run.machine["cores"] = "1000"
+    save_run(file, run)
+    told = subprocess.run(
+        [sys.executable, "-m", "fairlap", "compare", "--resume", str(file)], capture_output=True, text=True, timeout=60
+    )
+    assert told.returncode == 2
+    assert "cannot be resumed on another machine: cores 1000 there" in told.stderr
