@@ -1,12 +1,14 @@
 """Which model runs in which framework, and how far each answer lies from float64.
 
     python tests/bench/models_table.py > table.md
+    python tests/bench/models_table.py --on paddle,mxnet --models mlp,convnet
 
-One process for each; nothing is timed for comparison. The table in docs/models.md comes from here.
+One process for each; nothing is timed for comparison. The tables in docs/models.md come from here.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 
 from fairlap.race.laps import Lap
@@ -17,17 +19,15 @@ from fairlap.race.race import Race
 from fairlap.workloads.registry import find, workload_names
 from fairlap.workloads.spec import Mode
 
-CONTESTANTS = (
-    *("torch", "torch:compile", "jax", "tensorflow", "tensorflow:graph", "tensorflow:xla"),
-    *("onnxruntime", "openvino", "litert"),
-)
+CONTESTANTS = "torch,torch:compile,jax,tensorflow,tensorflow:graph,tensorflow:xla,onnxruntime,openvino,litert"
+NO_FRAMEWORK = {"callable"}  # a model of whatever is handed in
 
 
-def laps_of(model: str, mode: Mode) -> dict[str, Lap]:
+def laps_of(model: str, mode: Mode, contestants: str) -> dict[str, Lap]:
     cores = tuple(sorted(os.sched_getaffinity(0)))
     spec = find(model).spec
     plan = draw_plan(
-        contestants_named(",".join(CONTESTANTS)),
+        contestants_named(contestants),
         (Work(model, spec.default_batch, mode),),
         blocks=1,
         conditions="as-found",
@@ -48,13 +48,18 @@ def cell(lap: Lap) -> str:
 
 
 def main() -> None:
-    print(f"| model | parameters | mode | {' | '.join(CONTESTANTS)} |")
-    print("| --- " * (len(CONTESTANTS) + 3) + "|")
-    for model in workload_names():
+    parser = argparse.ArgumentParser(description="Which model runs in which framework, and with what error.")
+    parser.add_argument("--on", default=CONTESTANTS, help="contestants, separated by commas")
+    parser.add_argument("--models", default=",".join(name for name in workload_names() if name not in NO_FRAMEWORK))
+    options = parser.parse_args()
+    names = [name.text for name in contestants_named(options.on)]
+    print(f"| model | parameters | mode | {' | '.join(names)} |")
+    print("| --- " * (len(names) + 3) + "|", flush=True)
+    for model in options.models.split(","):
         spec = find(model).spec
         for mode in spec.modes:
-            laps = laps_of(model, mode)
-            cells = " | ".join(cell(laps[name]) for name in CONTESTANTS)
+            laps = laps_of(model, mode, options.on)
+            cells = " | ".join(cell(laps[name]) for name in names)
             print(f"| {model} | {spec.parameters:,} | {mode} | {cells} |", flush=True)
 
 

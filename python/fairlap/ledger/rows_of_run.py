@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import median_low
 from typing import Any
 
 import numpy as np
@@ -100,16 +101,15 @@ def _headline(lap: Lap) -> Any:
 
 
 def _estimate(laps: Sequence[Lap], read: Callable[[Lap], float | None]) -> Estimate | None:
-    """Over processes; None when some have no such figure. Several modes have no single figure, but for the median."""
+    """Over processes; None when some have no such figure. Of several modes none is the figure: the one of a process in
+    the middle stands for them, without an interval, and is never an average between modes."""
     values = [read(lap) for lap in laps]
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return None
-    if min(known) <= 0:
-        return Estimate(float(np.median(known)))
-    figure = verdict.contestant_figure(np.log(known))
-    if figure.value is None or figure.low is None or figure.high is None:
-        return Estimate(float(np.median(known)))
+    figure = verdict.contestant_figure(np.log(known)) if min(known) > 0 else None
+    if figure is None or figure.value is None or figure.low is None or figure.high is None:
+        return Estimate(median_low(known))
     bounded = figure.low > 0 and np.isfinite(figure.high)
     return Estimate(figure.value, figure.low if bounded else None, figure.high if bounded else None)
 

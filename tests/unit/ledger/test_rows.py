@@ -82,6 +82,19 @@ def test_other_work_once_decides_the_outcome() -> None:
     assert by_name(rows_of_run(run, "r"))["torch"].outcome == "disqualified"
 
 
+def test_of_several_modes_no_average_is_made() -> None:
+    run = a_run()
+    own = [lap for lap in run.laps if lap.contestant == "torch"]
+    for lap in own[:4]:
+        figure = lap.figures["wall_ns"]
+        lap.figures["wall_ns"] = msgspec.structs.replace(figure, p50_ns=3 * figure.p50_ns)
+    row = by_name(rows_of_run(run, "r"))["torch"]
+    assert [mode.share for mode in row.modes] == [0.5, 0.5]
+    assert row.latency_p50_ns is not None
+    assert row.latency_p50_ns.value in [lap.headline_ns for lap in own]
+    assert row.latency_p50_ns.low is None
+
+
 def test_few_processes_carry_no_interval() -> None:
     row = rows_of_run(a_run(blocks=3), "r")[0]
     assert row.latency_p50_ns is not None
