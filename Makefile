@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine bench-adapters models-table trust trust-real trust-peers trust-mutants clean test-environments
+.PHONY: demo test test-cpp test-python test-sanitized lint format docs stubs bench-engine bench-adapters models-table trust trust-real trust-peers trust-mutants clean test-environments
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a small convolutional net.
 	$(BIN)/fairlap floor
@@ -35,6 +35,9 @@ format: $(VENV)/.dev  ## Rewrite the sources as the formatters want them.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	git ls-files -co --exclude-standard '*.cpp' '*.hpp' '*.h' | xargs $(BIN)/clang-format -i
+
+docs: $(VENV)/.docs  ## The documentation's site, in build/site.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 stubs: $(VENV)/.dev  ## Write the native module's stub anew.
 	$(BIN)/python .ci/stubs.py
@@ -77,6 +80,10 @@ $(VENV)/.dev: $(VENV)/.installed
 # The frameworks that race, as large as they are.
 $(VENV)/.frameworks: $(VENV)/.installed
 	$(BIN)/pip install --quiet 'fairlap[frameworks]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/pip install --quiet 'fairlap[docs]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.installed

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
+from fairlap.cli import cli
 
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
@@ -35,3 +38,34 @@ def test_every_warning_of_the_engine_is_explained_and_no_other() -> None:
 def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
         assert (page.parent / link).exists(), link
+
+
+COMMANDS = sorted(
+    {
+        line.removeprefix("$ ").partition("  #")[0].strip()
+        for page in PAGES
+        for block in re.findall(r"^```[a-z]*\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+        if line.removeprefix("$ ").startswith("fairlap ")
+    }
+)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_in_the_documentation_is_understood(line: str) -> None:
+    arguments = shlex.split(line)[1:]
+    group: click.Command = cli
+    context = click.Context(cli, info_name="fairlap")
+    while isinstance(group, click.Group) and arguments and not arguments[0].startswith("-"):
+        found = group.get_command(context, arguments[0])
+        assert found is not None, f"there is no command {arguments[0]}"
+        group, arguments = found, arguments[1:]
+    if {"--help", "-h"} & set(arguments):
+        return
+    group.make_context("fairlap", arguments, resilient_parsing=False)
+
+
+@pytest.mark.sanitized
+def test_every_example_program_of_the_documentation_can_be_read() -> None:
+    for program in (TOP / "docs" / "examples").glob("*.py"):
+        compile(program.read_text(), str(program), "exec")
