@@ -1,0 +1,44 @@
+"""A device that is not there is refused by every framework in words of its own, and nobody falls back to the CPU."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+from fairlap.race.naming import contestants_named
+from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.race import Race
+
+pytestmark = [
+    pytest.mark.sanitized,
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
+]
+
+REFUSALS = {
+    "torch": "torch sees ",
+    "jax": "jax sees ",
+    "tensorflow": "tensorflow sees ",
+    "onnxruntime": "onnxruntime ",
+    "openvino": "openvino runs on cpu here; it was asked for cuda:63",
+}
+
+
+def test_no_framework_falls_back_to_the_cpu() -> None:
+    plan = draw_plan(
+        contestants_named(",".join(REFUSALS)),
+        (Work("mlp", 1),),
+        blocks=1,
+        conditions="as-found",
+        threads=1,
+        available_cores=tuple(sorted(os.sched_getaffinity(0))),
+        seed=1,
+        measuring=Measuring(seconds=0.05),
+        device="cuda:63",
+    )
+    race = Race(plan)
+    race.run()
+    for lap in race.laps:
+        assert lap.outcome == "unsupported", lap.details or lap.outcome
+        assert REFUSALS[lap.contestant] in lap.message
+        assert lap.figures == {}
