@@ -69,7 +69,7 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
     if work.mode == "grad":
         gradients = {name.removeprefix("grad/"): array for name, array in before.items() if name != "loss"}
         found["gradients"] = sorted(gradients)
-        found["disagreements"] = gradient_disagreements(work, gradients, slopes(work))
+        found["disagreements"] = gradient_disagreements(work, gradients, [slopes(work)])
     return found
 
 

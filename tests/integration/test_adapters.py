@@ -131,7 +131,7 @@ def test_openvino_computes_in_bfloat16_or_says_that_this_cpu_cannot() -> None:
         ),
         ("onnxruntime", {"options": {"provider": "cuda"}}, "onnxruntime has no provider 'cuda'; it has cpu"),
         ("onnxruntime", {"options": {"spinning": "maybe"}}, "onnxruntime has no spinning 'maybe'; it has on, off"),
-        ("tensorflow", {"device": "gpu"}, "tensorflow runs on the CPU here; it was asked for gpu"),
+        ("tensorflow", {"device": "gpu"}, "tensorflow runs on cpu or cuda here; it was asked for gpu"),
     ],
 )
 def test_what_an_adapter_cannot_do_is_refused_with_the_reason(name: str, asked: dict[str, Any], why: str) -> None:

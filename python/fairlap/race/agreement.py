@@ -14,6 +14,7 @@ import numpy as np
 
 from fairlap.race.answers import BESIDE, GRADIENT, LARGEST_GRADIENT_DISAGREEMENT
 from fairlap.race.laps import AnswerError
+from fairlap.race.materials import Materials
 from fairlap.race.plan import Work
 from fairlap.workloads import safetensors
 
@@ -23,8 +24,9 @@ class Agreement:
         self._scratch = scratch
         self._first: dict[Work, tuple[str, Path]] = {}
 
-    def errors(self, work: Work, contestant: str, answer: Path) -> list[AnswerError]:
+    def errors(self, materials: Materials, contestant: str, answer: Path) -> list[AnswerError]:
         """How far the gradients lie from those of the first, as the norm of the difference over the norm."""
+        work = materials.work
         if work.mode != "grad":
             return []
         if work not in self._first:
@@ -39,5 +41,6 @@ class Agreement:
         difference = math.sqrt(sum(float(np.sum(np.square(own[name] - first[name]))) for name in names))
         norm = math.sqrt(sum(float(np.sum(np.square(first[name]))) for name in names))
         relative = difference / max(norm, 1e-300)
-        allowed = LARGEST_GRADIENT_DISAGREEMENT[work.precision]
+        # A unit that rounding puts on the other side of a kink moves single gradients more than the slopes.
+        allowed = LARGEST_GRADIENT_DISAGREEMENT[work.precision] + 3 * materials.sway
         return [AnswerError(f"{BESIDE} {whose}", "before", math.nan, math.nan, relative, relative <= allowed)]

@@ -20,7 +20,6 @@ from fairlap.workloads.workload import Arrays
 
 GRADIENT = "grad/"
 BESIDE = "gradient beside"
-# A unit near the kink of a ReLU flips with rounding, and takes up to 0.3 % of a deep net's slope with it.
 LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "bf16": 1e-1}
 _NUMBER = re.compile(r"^\d+$")
 
@@ -48,13 +47,13 @@ def _error(name: str, when: str, got: Arrays, expected: np.ndarray, tolerance: T
 
 
 def _gradient_errors(
-    materials: Materials, got: Arrays, which: str, when: str, slopes: list[float]
+    materials: Materials, got: Arrays, which: str, when: str, slopes: list[list[float]]
 ) -> list[AnswerError]:
     gradients = {name.removeprefix(GRADIENT): got[name] for name in got if name.startswith(GRADIENT)}
     work = materials.workload(which)
     if why := unusable(work, gradients):
         raise OtherWork(why)
-    allowed = LARGEST_GRADIENT_DISAGREEMENT[materials.work.precision]
+    allowed = LARGEST_GRADIENT_DISAGREEMENT[work.precision]
     disagreements = gradient_disagreements(work, gradients, slopes)
     return [
         AnswerError(f"gradient along direction {number}", when, math.nan, math.nan, value, value <= allowed)

@@ -75,7 +75,7 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         answers.require_settings(prepared.in_force, plan.threads, materials.work.precision)
         answers.require_weights(materials, prepared.weights_hash)
         first = _answer(worker, lap, materials, "inputs", "before", bench, limits.answer_s)
-        _keep_errors(lap, bench.agreement.errors(materials.work, lap.contestant, first))
+        _keep_errors(lap, bench.agreement.errors(materials, lap.contestant, first))
         changed = _answer(worker, lap, materials, "changed", "changed inputs", bench, limits.answer_s)
         answers.require_changed(first, changed)
         # A slow call is measured for longer: a median of one sample would be no median.

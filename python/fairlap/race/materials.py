@@ -22,7 +22,7 @@ from fairlap.errors import WrongRequest
 from fairlap.race.plan import Work
 from fairlap.workloads import safetensors
 from fairlap.workloads.draw import LABELS, draw_inputs, draw_labels, draw_weights
-from fairlap.workloads.gradient_check import slopes
+from fairlap.workloads.gradient_check import possible_slopes
 from fairlap.workloads.hashing import hash_of
 from fairlap.workloads.reference import reference_answers
 from fairlap.workloads.registry import find
@@ -30,7 +30,7 @@ from fairlap.workloads.rounding import rounded_to_bfloat16
 from fairlap.workloads.spec import Spec
 from fairlap.workloads.workload import Arrays, Workload
 
-SLOPES = "slopes"
+SLOPES = "slopes"  # a row for each of the possible ones
 _CHANGED = 1  # added to the seed: inputs that a contestant has not seen while it was made
 
 
@@ -75,9 +75,15 @@ class Materials:
             work = self.workload(which)
             answers: dict[str, Any] = dict(reference_answers(work))
             if work.mode == "grad":
-                answers[SLOPES] = np.asarray(slopes(work))
+                answers[SLOPES] = np.asarray(possible_slopes(work))
             safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in answers.items()})
         return safetensors.read(file)
+
+    @cached_property
+    def sway(self) -> float:
+        """How far rounding alone may move the slopes of the loss, relative to the slopes."""
+        possible = self.reference("inputs")[SLOPES]
+        return float(np.abs(possible - possible[0]).max() / max(np.sqrt(np.mean(possible[0] ** 2)), 1e-300))
 
 
 def require_offered(spec: Spec, work: Work) -> None:

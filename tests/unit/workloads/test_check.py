@@ -91,7 +91,7 @@ def test_a_right_gradient_has_the_reference_s_slope_and_a_wrong_one_has_not() ->
 
     small = replace(work, spec=replace(work.spec, weights=tuple(only)))
     right = {"third.bias": finite_difference_gradient(work, "third.bias")}
-    expected = slopes(small)
+    expected = [slopes(small)]
     assert max(gradient_disagreements(small, right, expected)) < 1e-4
     swapped = {"third.bias": right["third.bias"][::-1]}
     doubled = {"third.bias": 2 * right["third.bias"]}

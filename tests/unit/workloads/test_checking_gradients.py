@@ -7,7 +7,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from fairlap.workloads.gradient_check import gradient_disagreements, slopes, unusable
+from fairlap.workloads import gradient_check
+from fairlap.workloads.gradient_check import gradient_disagreements, possible_slopes, slopes, unusable
 from fairlap.workloads.registry import find
 from fairlap.workloads.workload import Workload
 from mlp_gradients import mlp_gradients
@@ -18,9 +19,9 @@ ALLOWED = 1e-3  # of a contestant in float32
 
 
 @cache
-def prepared() -> tuple[Workload, list[float], dict[str, np.ndarray]]:
+def prepared() -> tuple[Workload, list[list[float]], dict[str, np.ndarray]]:
     work = workload_of("mlp", mode="grad", batch=4)
-    return work, slopes(work), mlp_gradients(work)
+    return work, [slopes(work)], mlp_gradients(work)
 
 
 def worst(**changed: np.ndarray) -> float:
@@ -30,7 +31,7 @@ def worst(**changed: np.ndarray) -> float:
 
 def test_gradients_worked_out_by_hand_agree_to_four_digits() -> None:
     work, expected, right = prepared()
-    assert len(expected) == 3
+    assert len(expected[0]) == 3
     assert max(gradient_disagreements(work, right, expected)) < 1e-4
 
 
@@ -85,8 +86,32 @@ def test_gradients_without_a_slope_disagree_without_bound_and_say_why(gradient: 
 
 def test_directions_come_from_the_seed() -> None:
     work, expected, _ = prepared()
-    assert slopes(work) == expected
-    assert slopes(work, seed=1) != expected
+    assert [slopes(work)] == expected
+    assert [slopes(work, seed=1)] != expected
+
+
+def test_a_smooth_loss_has_one_set_of_slopes() -> None:
+    work = workload_of("gemm", mode="grad", batch=1)
+    assert possible_slopes(work) == [slopes(work)]
+
+
+def test_at_a_kink_the_slopes_of_either_side_are_right_and_none_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = workload_of("gemm", mode="grad", batch=1)
+    weight = work.weights["right"].astype(np.float64)
+    linear = np.random.default_rng(1).normal(size=weight.shape)
+    tallest = np.unravel_index(np.abs(weight).argmax(), weight.shape)
+
+    def loss_at(_: object, weights: dict[str, np.ndarray], __: object) -> float:
+        bent = max(0.0, weights["right"][tallest] - weight[tallest] - 1e-12)
+        return float((linear * weights["right"]).sum() + 500 * bent)
+
+    monkeypatch.setattr(gradient_check, "loss_at", loss_at)
+    possible = possible_slopes(work)
+    assert len(possible) > 1
+    for steepness, right in ((0, True), (500, True), (250, False)):
+        gradient = linear.copy()
+        gradient[tallest] += steepness
+        assert (max(gradient_disagreements(work, {"right": gradient}, possible)) < 1e-3) == right
 
 
 @pytest.mark.parametrize("batch", [1, 3])
@@ -95,4 +120,4 @@ def test_the_gradient_of_a_matrix_product_is_the_product_with_the_other_matrix(b
     left, right = work.inputs["left"].astype(np.float64), work.weights["right"].astype(np.float64)
     product = left @ right
     gradient = np.einsum("bri,brc->ic", left, product) * 2 / product.size
-    assert max(gradient_disagreements(work, {"right": gradient}, slopes(work))) < 1e-4
+    assert max(gradient_disagreements(work, {"right": gradient}, [slopes(work)])) < 1e-4
