@@ -8,33 +8,37 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.errors import WrongRequest
-from fairlap.ledger.export.writing import write_beside
 from fairlap.ledger.schema import Row
+from fairlap.whole_files import write_for_user
 
-_MODULES = {"csv": "csv_file", "json": "json_file", "jsonl": "json_lines_file", "parquet": "parquet_file"}
-FORMATS = (*_MODULES, "md")
+_MODULES = {
+    "csv": "csv_file",
+    "json": "json_file",
+    "jsonl": "json_lines_file",
+    "parquet": "parquet_file",
+    "md": "markdown_file",
+}
+FORMATS = tuple(_MODULES)
+READ_BACK = FORMATS[:-1]
 BINARY = ("parquet",)
 _SUFFIXES = {**{f".{name}": name for name in FORMATS}, ".ndjson": "jsonl", ".markdown": "md"}
 
 
 def encoded(rows: Sequence[Row], format_name: str) -> bytes:
     """The whole file as bytes. Text is UTF-8."""
-    if format_name == "md":
-        from fairlap.ledger.export.markdown_file import encode
-
-        return encode(rows)
-    return bytes(_module(format_name).encode(rows))
+    content: bytes = _module(format_name).encode(rows)
+    return content
 
 
 def write_rows(rows: Sequence[Row], path: Path, format_name: str) -> None:
-    write_beside(path, encoded(rows, format_name))
+    write_for_user(path, encoded(rows, format_name))
 
 
 def read_rows(path: Path, format_name: str = "") -> list[Row]:
     """What was written, without a loss. Markdown is for people and is not read back."""
     name = format_name or format_of(path)
-    if name not in _MODULES:
-        raise WrongRequest(f"rows are not read back from {name}; export them as {', '.join(_MODULES)}")
+    if name not in READ_BACK:
+        raise WrongRequest(f"rows are not read back from {name}; export them as {', '.join(READ_BACK)}")
     try:
         content = path.read_bytes()
     except OSError as error:
