@@ -16,8 +16,8 @@ from fairlap.ledger.prices import Price, price_given
 from fairlap.toml_files import TomlFile
 
 EXAMPLE = """[[price]]
-name = "g5.xlarge"
-per_hour = 1.006
+name = "my-instance"
+per_hour = 0.50
 currency = "USD"
 dated = 2026-01-31
 """

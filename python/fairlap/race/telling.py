@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,28 +16,39 @@ from fairlap.race.ending import Ending
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
 from fairlap.race.results import FAULTS, Contender, Heat, Results, results_of
+from fairlap.race.saving import SavedRun
 from fairlap.verdict.mode_causes import REMEDIES
 
 _NS_OF_A_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_TELLING = 0.02
 
 
-def run_and_tell(plan: Plan, json_file: Path | None, ending: Ending | None = None) -> int:
-    """Run the plan; print what came of it also when it was interrupted. The exit status: 0 when somebody finished."""
+def run_and_tell(
+    plan: Plan,
+    json_file: Path | None,
+    ending: Ending | None = None,
+    after: Callable[[SavedRun, Results], str] = lambda _run, _results: "",
+) -> int:
+    """Run the plan; print what came of it also when it was interrupted. The exit status: 0 when somebody finished.
+
+    ``after`` writes further files and says which could not be written.
+    """
     from fairlap.machine.facts import machine_facts
     from fairlap.race.race import Race
-    from fairlap.race.saving import SavedRun, save_run
+    from fairlap.race.saving import save_run
 
     began_at = datetime.now(UTC).isoformat(timespec="seconds")
     race = Race(plan, tell=lambda line: click.echo(f"fairlap: {line}", err=True), progress=_progress, ending=ending)
     machine = machine_facts()
 
+    def run_so_far() -> SavedRun:
+        return SavedRun(plan, race.laps, machine, race.shares(), began_at, race.ended_early)
+
     def save(results: Results | None = None) -> str:
         """Why the file could not be written; a full disk is no reason to lose the race."""
         try:
             if json_file is not None:
-                run = SavedRun(plan, race.laps, machine, race.shares(), began_at, race.ended_early)
-                save_run(json_file, run, results)
+                save_run(json_file, run_so_far(), results)
         except OSError as error:
             return f"{json_file} could not be written: {error.strerror}"
         return ""
@@ -50,13 +62,15 @@ def run_and_tell(plan: Plan, json_file: Path | None, ending: Ending | None = Non
             f"fairlap: ended after {len(race.laps)} of {plan.processes()} processes: {race.ended_early}", err=True
         )
     results = results_of(plan, race.laps)
-    not_saved = save(results)
+    not_saved, not_written = save(results), after(run_so_far(), results)
     click.echo(text_of(plan, results))
     if not_saved:
         click.echo(f"fairlap: {not_saved}; what it would hold is lost but for the table above", err=True)
+    if not_written:
+        click.echo(f"fairlap: {not_written}", err=True)
     if race.interrupted:
         return 130
-    if not_saved:
+    if not_saved or not_written:
         return 1
     return 0 if any(lap.finished for lap in race.laps) else 1
 
