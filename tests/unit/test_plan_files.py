@@ -123,6 +123,8 @@ GOOD = 'models = ["mlp"]\ncontestants = ["python"]\n'
         (GOOD + "\nblocks = 0\n", "line 4: blocks: expected `int` >= 1"),
         (GOOD + "threads = 100000\n", "line 3: threads: threads must lie between 1 and"),
         (GOOD + "batch = [1,\n 0]\n", "line 3: batch: batch must lie between 1"),
+        (GOOD + "batch = []\n", "line 3: batch: expected `array` of length >= 1"),
+        (GOOD + "mode = []\n", "line 3: mode: expected `array` of length >= 1"),
         (GOOD + "batch = '8'\n", "line 3: batch: expected `int | array | null`, got `str`"),
         (GOOD + "mode = ['infer', 'train']\n", "line 3: mode[1]: invalid enum value 'train'"),
         (GOOD + "target = '200%'\n", "line 3: target: '200%' is no share such as 1% or 0.01"),

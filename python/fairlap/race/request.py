@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,8 @@ _MOST_BLOCKS = 60  # when something else ends the race
 _MOST_BATCH = 2**20
 _MOST_SEED = 2**31
 
+_Each = TypeVar("_Each")
+_Some = Annotated[list[_Each], msgspec.Meta(min_length=1)]
 _AtLeast0 = Annotated[int, msgspec.Meta(ge=0)]
 _AtLeast1 = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -49,11 +51,11 @@ class Outputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RaceRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A race as a person writes it down. Every combination of model, mode, precision and batch is raced."""
 
-    models: Annotated[list[str], _about("Which models race; `fairlap list models`.", min_length=1)]
-    contestants: Annotated[list[str], _about('Who races, such as "torch:compile" or "jax==0.4.30".', min_length=1)]
-    batch: Annotated[int | list[int] | None, _about("Items in one call; the model's own unless given.")] = None
-    mode: Annotated[Mode | list[Mode], _about("Inference, or the loss and its gradients.")] = "infer"
-    precision: Annotated[Precision | list[Precision], _about("What everyone computes in.")] = "fp32"
+    models: Annotated[_Some[str], _about("Which models race; `fairlap list models`.")]
+    contestants: Annotated[_Some[str], _about('Who races, such as "torch:compile" or "jax==0.4.30".')]
+    batch: Annotated[int | _Some[int] | None, _about("Items in one call; the model's own unless given.")] = None
+    mode: Annotated[Mode | _Some[Mode], _about("Inference, or the loss and its gradients.")] = "infer"
+    precision: Annotated[Precision | _Some[Precision], _about("What everyone computes in.")] = "fp32"
     device: Annotated[str, msgspec.Meta(description="cpu, cuda or cuda:N.", pattern=r"^(cpu|cuda(:\d{1,2})?)$")] = "cpu"
     threads: Annotated[_AtLeast1 | None, _about("For every contestant; all cores unless given.")] = None
     blocks: Annotated[

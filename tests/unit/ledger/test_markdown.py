@@ -53,6 +53,17 @@ def test_the_worst_comes_first_and_who_has_no_figure_says_why() -> None:
     assert text.startswith("### fairlap: 1 slower, 1 failed, 1 faster, against `onnxruntime`\n")
 
 
+def test_what_a_framework_does_not_offer_is_no_failure_and_comes_last() -> None:
+    run = a_run(listed="torch,jax,onnxruntime")
+    for lap in run.laps:
+        if lap.contestant == "torch":
+            lap.outcome, lap.message, lap.figures, lap.errors = "unsupported", "it has no mode grad", {}, []
+    lines = text_of(rows_of_run(run, "r")).splitlines()
+    assert lines[0] == "### fairlap: 1 slower, 1 unsupported, against `onnxruntime`"
+    assert lines[3].startswith("- **unsupported**: `torch` on `mlp`")
+    assert lines[3].endswith(", controlled: `unsupported: it has no mode grad`")
+
+
 def test_few_blocks_are_no_verdict_and_no_rows_are_said() -> None:
     assert "### fairlap: 1 inconclusive" in text_of(rows_of_run(a_run(blocks=3), "r"))
     assert text_of([]) == "### fairlap: nothing was compared\n\n"

@@ -17,7 +17,7 @@ from fairlap.ledger.schema import Row
 MOST_CHARACTERS = 65_000
 _MOST_FOR_VERDICTS = 30_000
 _ROOM_FOR_COUNTS = 500
-_WORST_FIRST = ("slower", "disqualified", "failed", "inconclusive", "faster", "equivalent", "no verdict")
+_WORST_FIRST = ("slower", "disqualified", "failed", "inconclusive", "faster", "equivalent", "no verdict", "unsupported")
 
 
 def encode(rows: Sequence[Row]) -> bytes:
@@ -71,7 +71,7 @@ def _is_baseline(row: Row) -> bool:
 def _standing(row: Row) -> str:
     if row.verdict is not None:
         return row.verdict
-    if row.outcome == "disqualified":
+    if row.outcome in ("disqualified", "unsupported"):
         return row.outcome
     return "failed" if row.processes_finished == 0 else "no verdict"
 
