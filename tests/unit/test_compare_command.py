@@ -37,6 +37,12 @@ def fairlap(*arguments: str, envs: Path | None = None) -> subprocess.CompletedPr
         (["mlp", "--on", "torch", "--seconds", "nan"], "seconds must be a finite number above zero"),
         (["softmax", "--on", "torch", "--mode", "grad"], "softmax has no mode grad; it has infer"),
         (["mlp", "--on", "torch", "--json", "/nowhere/out.json"], "/nowhere"),
+        (["mlp", "--on", "torch", "--csv", "/nowhere/out.csv"], "/nowhere"),
+        (["mlp", "softmax", "--on", "torch", "--mode", "infer,grad"], "softmax has no mode grad; it has infer"),
+        (["mlp", "--on", "torch", "--batch", "8,8"], "mlp · infer · fp32 · batch 8 is asked for twice"),
+        (["mlp", "--on", "torch", "--baseline", "jax"], "the baseline 'jax' did not race; did you mean torch?"),
+        (["mlp", "--on", "torch", "--price", "cheap"], "there is no price 'cheap'"),
+        (["--plan", "plan.json", "--blocks", "3"], "a saved plan has drawn everything already; leave --blocks out"),
         (["--plan", "/nowhere/plan.json"], "the plan /nowhere/plan.json cannot be read"),
         (["mlp", "--plan", "/nowhere/plan.json"], "a saved plan names its own models"),
     ],
@@ -47,6 +53,24 @@ def test_a_race_that_cannot_be_run_is_refused_in_a_line(arguments: list[str], wo
     assert words in told.stderr
     assert told.stderr.startswith("fairlap: ")
     assert len(told.stderr.strip().splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--batch", "1,x"], "'1,x' is neither a whole number nor several such as 1,8"),
+        (["--batch", ","], "',' is neither a whole number"),
+        (["--mode", "infer,train"], "'train' is not one of infer, grad"),
+        (["--precision", ""], "'' is not one of fp32, bf16"),
+        (["--device", "gpu"], "'gpu' is no device; give cpu, cuda or cuda:0"),
+        (["--target", "200%"], "'200%' is no share such as 1% or 0.01"),
+        (["--budget", "soon"], "'soon' is no duration such as 90s, 10m or 1h"),
+    ],
+)
+def test_what_an_option_cannot_mean_is_refused(arguments: list[str], words: str) -> None:
+    told = fairlap("compare", "mlp", "--on", "torch", *arguments)
+    assert told.returncode == 2
+    assert words in told.stderr
 
 
 def test_a_dry_run_prints_the_plan_and_runs_nothing() -> None:

@@ -18,8 +18,10 @@ COMMANDS = {
     "completion": "What a shell needs to complete commands and options.",
     "diff": "What two saved runs show about each other.",
     "envs": "The environments made for contestants.",
+    "export": "A saved run as CSV, JSON, Parquet or Markdown.",
     "floor": "What this machine's clocks and devices cannot see below.",
     "gate": "An exit status for a pull request: slower, or not.",
+    "list": "Models, frameworks, devices and prices that there are.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
 }
 

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.wishes import a_device, a_duration, a_share
+from fairlap.cli.wishes import a_device, a_duration, a_share, some_of, whole_numbers
+from fairlap.errors import WrongRequest
 
 if TYPE_CHECKING:
     from fairlap.race.plan import Plan
+    from fairlap.race.request import RaceRequest, Refuse
     from fairlap.race.saving import SavedRun
 
 _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be resumed on
-_BLOCKS = 12
-_MOST_BLOCKS = 60  # when something else ends the race
+_OUTPUTS = ("json", "csv", "md")
+_BESIDE_A_SAVED_PLAN = ("target", "budget", "baseline", "price")
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("compare")
-@click.argument("models", nargs=-1, metavar="MODEL...")
-@click.option("--on", "listed", metavar="A,B,...", help="Contestants: torch, torch:compile, torch==2.13.0, jax, ...")
-@click.option("--batch", type=int, help="Items in one call.  [default: the model's]")
-@click.option("--mode", type=click.Choice(["infer", "grad"]), default="infer", show_default=True)
-@click.option("--precision", type=click.Choice(["fp32", "bf16"]), default="fp32", show_default=True)
-@click.option("--device", callback=a_device, default="cpu", show_default=True, help="cpu, cuda or cuda:N.")
+@click.argument("models", nargs=-1, metavar="MODEL...|PLAN.toml")
+@click.option("--on", "contestants", metavar="A,B,...", help="Contestants: torch, torch:compile, torch==2.13.0, ...")
+@click.option("--batch", callback=whole_numbers, metavar="N,...", help="Items in one call.  [default: the model's]")
+@click.option("--mode", callback=some_of("infer", "grad"), metavar="infer,grad", help="[default: infer]")
+@click.option("--precision", callback=some_of("fp32", "bf16"), metavar="fp32,bf16", help="[default: fp32]")
+@click.option("--device", callback=a_device, help="cpu, cuda or cuda:N.  [default: cpu]")
 @click.option("--threads", type=int, help="Threads for every contestant.  [default: all cores]")
 @click.option(
     "--blocks", type=int, help="Fresh processes for every contestant.  [default: 12; 60 with --target or --budget]"
@@ -34,71 +38,79 @@ _MOST_BLOCKS = 60  # when something else ends the race
 @click.option(
     "--conditions",
     type=click.Choice(["controlled", "as-found"]),
-    default="controlled",
-    show_default=True,
-    help="Controlled: the same memory behaviour for all, cores bound; as-found processes run beside.",
+    help="Controlled: the same memory behaviour for all, cores bound; as-found processes run beside.  "
+    "[default: controlled]",
 )
-@click.option("--seconds", type=float, default=0.5, show_default=True, help="Measured in each process.")
+@click.option("--seconds", type=float, help="Measured in each process.  [default: 0.5]")
 @click.option("--seed", type=int, help="Draws orders and processes.  [default: drawn, and stored]")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write everything there.")
+@click.option("--baseline", metavar="NAME", help="Whom the rows are held against.  [default: the fastest]")
+@click.option("--price", metavar="1.212/h|NAME", help="What an hour costs, or a name in `fairlap list prices`.")
+@click.option("--json", type=_FILE, help="Write everything there.")
+@click.option("--csv", type=_FILE, help="Write the rows there.")
+@click.option("--md", type=_FILE, help="Write the rows there, for a pull request's comment.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
-@click.option("--save-plan", type=click.Path(dir_okay=False, path_type=Path), help="Write the plan there.")
+@click.option("--save-plan", type=_FILE, help="Write the plan there.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Replay a saved plan.")
 @click.option("--resume", "resume_file", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a run.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress; the answer and what went wrong only.")
-@click.option("--memory-limit", metavar="BYTES", type=int, help="Address space that a worker may take.")
+@click.option("--memory-limit", "memory_limit_bytes", metavar="BYTES", type=int, help="Address space of a worker.")
 def command(
     models: tuple[str, ...],
-    listed: str | None,
-    json_file: Path | None,
     dry_run: bool,
     save_plan: Path | None,
     plan_file: Path | None,
     resume_file: Path | None,
     quiet: bool,
-    target: float | None,
-    budget: float | None,
     **wishes: Any,
 ) -> None:
-    """Compare frameworks on one or more models: same weights, outputs proven equal, fresh processes, one verdict."""
-    from fairlap.errors import WrongRequest
+    """Compare frameworks on one or more models: same weights, outputs proven equal, fresh processes, one verdict.
+
+    Several values of --batch, --mode and --precision race in every combination. A plan as a TOML file names models,
+    contestants and all the rest; what is given beside it wins.
+    """
+    from fairlap.ledger.price_table import price_named
+    from fairlap.ledger.sources import require_contestant
     from fairlap.race.plan import load_plan
     from fairlap.race.plan import save_plan as save
+    from fairlap.race.request import ending_of, output_files, plan_of, saying
 
     resumed = None
     if resume_file is not None:
-        if models or listed or plan_file:
-            raise WrongRequest("a run that is resumed has its own plan; leave MODEL, --on and --plan out")
+        if plan_file is not None:
+            raise WrongRequest("a run that is resumed has its own plan; leave --plan out")
         resumed = _resumable(resume_file)
-        plan = resumed.plan
-        json_file = json_file or resume_file
+        wishes["json"] = wishes["json"] or resume_file
+        plan, asked, refuse = _replayed(resumed.plan, models, wishes)
     elif plan_file is not None:
-        if models or listed:
-            raise WrongRequest("a saved plan names its own models and contestants; leave MODEL and --on out")
-        plan = load_plan(plan_file)
+        plan, asked, refuse = _replayed(load_plan(plan_file), models, wishes)
     else:
-        if not models or not listed:
-            raise WrongRequest("give a model and contestants, such as: fairlap compare mlp --on torch,jax")
-        if wishes["blocks"] is None:
-            wishes["blocks"] = _BLOCKS if target is None and budget is None else _MOST_BLOCKS
-        plan = _drawn(models, listed, **wishes)
+        asked, refuse = _asked(models, wishes)
+        plan = plan_of(asked, refuse)
+    target, budget_s = ending_of(asked, refuse)
+    if asked.baseline:
+        with saying("baseline", refuse):
+            require_contestant(plan, asked.baseline)
+    with saying("price", refuse):
+        price = price_named(asked.price) if asked.price else None
     if save_plan is not None:
         save(plan, save_plan)
     if dry_run:
         _print(plan)
         return
-    if json_file is not None and not json_file.parent.is_dir():
-        raise WrongRequest(f"{json_file} cannot be written: {json_file.parent} is not a folder")
+    files = output_files(asked.outputs, refuse)
+    json_file = files.pop("json", None)
+    from fairlap.ledger.outputs import write_outputs
     from fairlap.race.ending import Ending
     from fairlap.race.telling import run_and_tell
 
-    ending = Ending(plan, target=target, budget_s=budget)
-    raise SystemExit(run_and_tell(plan, json_file, ending, resumed=resumed, quiet=quiet))
+    run_id = json_file.stem if json_file is not None else ""
+    after = partial(write_outputs, files=files, baseline=asked.baseline, price=price, run_id=run_id)
+    ending = Ending(plan, target=target, budget_s=budget_s)
+    raise SystemExit(run_and_tell(plan, json_file, ending, after, resumed=resumed, quiet=quiet))
 
 
 def _resumable(file: Path) -> SavedRun:
     """Blocks of two machines are no longer blocks of one race."""
-    from fairlap.errors import WrongRequest
     from fairlap.machine.facts import machine_facts
     from fairlap.race.saving import load_run
 
@@ -113,55 +125,65 @@ def _resumable(file: Path) -> SavedRun:
     return run
 
 
-def _drawn(
-    models: tuple[str, ...],
-    listed: str,
-    *,
-    batch: int | None,
-    mode: Any,
-    precision: Any,
-    device: str,
-    threads: int | None,
-    blocks: int,
-    conditions: Any,
-    seconds: float,
-    seed: int | None,
-    memory_limit: int | None,
-) -> Plan:
-    import os
-    import secrets
+def _asked(models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[RaceRequest, Refuse]:
+    """What the plan file says, and over it what stands on the command line."""
+    import msgspec
 
-    from fairlap.engine.wishes import positive_number, whole_number
-    from fairlap.race.contestants import require_known
-    from fairlap.race.materials import require_offered
-    from fairlap.race.naming import contestants_named
-    from fairlap.race.plan import Limits, Measuring, Work, draw_plan
-    from fairlap.workloads.registry import find
+    from fairlap.race.request import Outputs, RaceRequest
+    from fairlap.toml_files import Key, TomlFile
 
-    seconds = positive_number("seconds", seconds)
-    if batch is not None:
-        batch = whole_number("batch", batch, least=1, most=2**20)
-    cores = tuple(sorted(os.sched_getaffinity(0)))
-    works = []
-    for model in models:
-        spec = find(model).spec
-        work = Work(spec.name, batch or spec.default_batch, mode, precision)
-        require_offered(spec, work)
-        works.append(work)
-    contestants = contestants_named(listed)
-    require_known(contestants)
-    return draw_plan(
-        contestants,
-        tuple(works),
-        blocks=blocks,
-        conditions=conditions,
-        threads=len(cores) if threads is None else threads,
-        available_cores=cores,
-        seed=secrets.randbelow(2**31) if seed is None else seed,
-        measuring=Measuring(seconds=seconds),
-        limits=Limits(memory_bytes=memory_limit),
-        device=device,
+    outputs, given = _given(wishes)
+    if not any(model.endswith(".toml") for model in models):
+        if not models or not any(given.get("contestants", ())):
+            raise WrongRequest("give a model and contestants, such as: fairlap compare mlp --on torch,jax")
+        return RaceRequest(models=list(models), **given, outputs=Outputs(**outputs)), _refuse
+    if len(models) > 1:
+        raise WrongRequest("a plan file names its own models; give it alone")
+    file = TomlFile(Path(models[0]), "a plan")
+    written = file.read(RaceRequest)
+    changed = msgspec.structs.replace(written, **given, outputs=msgspec.structs.replace(written.outputs, **outputs))
+
+    def refuse(key: Key, why: str) -> WrongRequest:
+        on_the_command_line = key[0] in given or (key[0] == "outputs" and key[-1] in outputs)
+        return _refuse(key, why) if on_the_command_line else file.wrong(key, why)
+
+    return changed, refuse
+
+
+def _replayed(plan: Plan, models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[Plan, RaceRequest, Refuse]:
+    """A saved plan is raced as it was drawn; only where it ends and what it leaves behind may be asked for."""
+    from fairlap.race.request import Outputs, RaceRequest
+
+    outputs, given = _given(wishes)
+    if models or "contestants" in given:
+        raise WrongRequest("a saved plan names its own models and contestants; leave MODEL and --on out")
+    for name in given:
+        if name not in _BESIDE_A_SAVED_PLAN:
+            option = name.removesuffix("_bytes").replace("_", "-")
+            raise WrongRequest(f"a saved plan has drawn everything already; leave --{option} out")
+    asked = RaceRequest(
+        models=[work.model for work in plan.works],
+        contestants=[name.text for name in plan.contestants],
+        **given,
+        outputs=Outputs(**outputs),
     )
+    return plan, asked, _refuse
+
+
+def _given(wishes: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """The files asked for, and everything else that was given."""
+    outputs = {name: str(wishes[name]) for name in _OUTPUTS if wishes[name] is not None}
+    given = {name: value for name, value in wishes.items() if value is not None and name not in _OUTPUTS}
+    for name in ("batch", "mode", "precision"):
+        if name in given:
+            given[name] = list(given[name])
+    if "contestants" in given:
+        given["contestants"] = given["contestants"].split(",")
+    return outputs, given
+
+
+def _refuse(key: tuple[str | int, ...], why: str) -> WrongRequest:
+    return WrongRequest(why)
 
 
 def _print(plan: Plan) -> None:

@@ -1,43 +1,66 @@
-"""What users write for shares and durations: 1%, 0.01; 90s, 10m, 1h."""
+"""What users write after an option: a share, a duration, a device, several values with commas between them."""
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Callable
 
 import click
 
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+from fairlap.errors import WrongRequest
+from fairlap.shares_and_durations import duration_s_in, share_in
+
+OneOf = Callable[[click.Context, click.Parameter, str | None], tuple[str, ...] | None]
 
 
 def a_share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    if value is None:
-        return None
-    share = _number(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
-    if not 0 < share < 1:
-        raise click.BadParameter(f"{value!r} is no share such as 1% or 0.01")
-    return share
+    return _read(share_in, value)
 
 
 def a_duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    if value is None:
-        return None
-    unit = _SECONDS.get(value[-1:], 1.0)
-    seconds = _number(value[:-1] if value[-1:] in _SECONDS else value) * unit
-    if not 0 < seconds < math.inf:
-        raise click.BadParameter(f"{value!r} is no duration such as 90s, 10m or 1h")
-    return seconds
+    return _read(duration_s_in, value)
 
 
-def a_device(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    if not re.fullmatch(r"cpu|cuda(:\d{1,2})?", value):
+def _read(reader: Callable[[str], float], value: str | None) -> float | None:
+    try:
+        return None if value is None else reader(value)
+    except WrongRequest as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def a_device(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"cpu|cuda(:\d{1,2})?", value):
         raise click.BadParameter(f"{value!r} is no device; give cpu, cuda or cuda:0")
     return "cuda:0" if value == "cuda" else value
 
 
-def _number(text: str) -> float:
-    """NaN for what is none."""
+def some_of(*offered: str) -> OneOf:
+    """One or more of these, with commas between them."""
+
+    def chosen(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+        if value is None:
+            return None
+        names = _parts(value)
+        wrong = [name for name in names if name not in offered]
+        if wrong or not names:
+            raise click.BadParameter(f"{(wrong or [value])[0]!r} is not one of {', '.join(offered)}")
+        return names
+
+    return chosen
+
+
+def whole_numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """One or more, with commas between them."""
+    if value is None:
+        return None
     try:
-        return float(text)
+        numbers = tuple(int(part) for part in _parts(value))
     except ValueError:
-        return math.nan
+        numbers = ()
+    if not numbers:
+        raise click.BadParameter(f"{value!r} is neither a whole number nor several such as 1,8")
+    return numbers
+
+
+def _parts(value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())

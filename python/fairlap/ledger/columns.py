@@ -27,6 +27,7 @@ class Column:
     group: str
     meaning: str
     read: Callable[[Row], Any]
+    is_estimate: bool = False  # the value of one; its bounds are not
 
 
 @cache
@@ -71,7 +72,7 @@ def _columns_of(name: str, kind: inspect.Type, group: str, meaning: str) -> list
             )
             for end in _BOUNDS
         ]
-        return [Column(name, name, "number", nullable, group, meaning, _bound(name, "value")), *bounds]
+        return [Column(name, name, "number", nullable, group, meaning, _bound(name, "value"), True), *bounds]
     if isinstance(kind, inspect.StrType | inspect.LiteralType):
         return [Column(name, name, "text", nullable, group, meaning, _value(name))]
     if isinstance(kind, inspect.IntType):

@@ -20,6 +20,7 @@ from fairlap.race.results import Contender, Heat, Results, results_of
 from fairlap.race.saving import SavedRun
 
 _NS_PER_S = 1e9
+IS_THE_BASELINE = "it is the baseline"
 _QUANTITIES = ("host_issue_ns", "device_span_ns", "kernel_sum_ns")
 
 
@@ -110,8 +111,12 @@ def _estimate(laps: Sequence[Lap], read: Callable[[Lap], float | None]) -> Estim
     figure = verdict.contestant_figure(np.log(known)) if min(known) > 0 else None
     if figure is None or figure.value is None or figure.low is None or figure.high is None:
         return Estimate(median_low(known))
-    bounded = figure.low > 0 and np.isfinite(figure.high)
-    return Estimate(figure.value, figure.low if bounded else None, figure.high if bounded else None)
+    return _bounded(figure.value, figure.low, figure.high)
+
+
+def _bounded(value: float, low: float, high: float) -> Estimate:
+    """Few processes leave everything possible; from zero to infinity is no interval."""
+    return Estimate(value, low, high) if low > 0 and np.isfinite(high) else Estimate(value)
 
 
 def _latencies(contender: Contender, work: Work, latency: Estimate | None) -> dict[str, Told]:
@@ -172,10 +177,19 @@ def _cost(latency: Estimate | None, work: Work, price: Price | None) -> dict[str
 def _errors(contender: Contender) -> dict[str, Told]:
     errors = [error for lap in contender.laps for error in lap.errors]
     why = "" if errors else _why_not(contender) or "no answer was checked"
+    # A gradient is checked along directions; it has a distance, and no elements that could be off.
+    by_element = [each for each in errors if each.told_worst_absolute is not None or each.told_relative is None]
     return {
-        "error_relative": _or(max((each.relative for each in errors), default=None), why),
-        "error_absolute": _or(max((each.worst_absolute for each in errors), default=None), why),
+        "error_relative": _worst([each.told_relative for each in errors], why),
+        "error_absolute": _worst([each.told_worst_absolute for each in by_element], why),
     }
+
+
+def _worst(distances: Sequence[float | None], why: str) -> Told:
+    known = [distance for distance in distances if distance is not None]
+    if not distances:
+        return Told(None, why or "no single elements were checked")
+    return Told(max(known)) if len(known) == len(distances) else Told(None, "an answer was not finite")
 
 
 def _against(heat: Heat, contender: Contender, baseline: str) -> dict[str, Told]:
@@ -186,7 +200,7 @@ def _against(heat: Heat, contender: Contender, baseline: str) -> dict[str, Told]
     elif not ranked:
         why = "nobody is ranked"
     elif (held_against := baseline or ranked[0]) == name:
-        why = "it is the baseline"
+        why = IS_THE_BASELINE
     else:
         both = {name, held_against}
         found = next((each for each in heat.comparisons if {each.a, each.b} == both), None)
@@ -194,7 +208,7 @@ def _against(heat: Heat, contender: Contender, baseline: str) -> dict[str, Told]
             told = found if found.a == name else found.reversed()
             return {
                 "baseline": Told(held_against),
-                "ratio": Told(Estimate(told.ratio, told.interval.low, told.interval.high)),
+                "ratio": Told(_bounded(told.ratio, told.interval.low, told.interval.high)),
                 "verdict": Told(told.verdict.value),
                 "detectable_effect": _or(
                     told.detectable_effect if np.isfinite(told.detectable_effect) else None, "no block shows any spread"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
@@ -27,15 +28,36 @@ _AFTER_THE_FIRST = ("checked_calls", "warm_up", "measured")
 
 
 class AnswerError(msgspec.Struct, frozen=True):
-    """How far one array of an answer lies from the float64 reference. Stored also when it is right."""
+    """How far one array of an answer lies from the float64 reference. Stored also when it is right.
+
+    JSON has neither infinities nor NaN: a distance that cannot be told is kept as None, so that it can be read back.
+    """
 
     what: str
     when: str  # "before", "changed inputs" or "after" the timed run
-    cosine: float
-    worst_absolute: float
-    relative: float
+    told_cosine: float | None = msgspec.field(name="cosine")
+    told_worst_absolute: float | None = msgspec.field(name="worst_absolute")
+    told_relative: float | None = msgspec.field(name="relative")
     right: bool
     why: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("told_cosine", "told_worst_absolute", "told_relative"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                msgspec.structs.force_setattr(self, name, None)
+
+    @property
+    def cosine(self) -> float:
+        return math.nan if self.told_cosine is None else self.told_cosine
+
+    @property
+    def worst_absolute(self) -> float:
+        return math.inf if self.told_worst_absolute is None else self.told_worst_absolute
+
+    @property
+    def relative(self) -> float:
+        return math.inf if self.told_relative is None else self.told_relative
 
 
 class Figure(msgspec.Struct, frozen=True):

@@ -25,6 +25,8 @@ class ContestantName(msgspec.Struct, frozen=True):
 def contestant_named(text: str) -> ContestantName:
     """``REQUIREMENT[:VARIANT][:OPTION=VALUE]...``; a requirement with a slash in it is a program."""
     whole = text.strip()
+    if any("\ud800" <= letter <= "\udfff" for letter in whole):  # what the shell gave is no UTF-8
+        raise WrongRequest(f"{whole!a} is not a contestant: it is no text that a file could hold")
     target, *further = whole.split(":")
     options = tuple(_option(part, whole) for part in further if "=" in part)
     variants = [part.strip() for part in further if "=" not in part]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from fairlap.race.laps import Lap
 from fairlap.race.other_figures import OtherFigure, other_figures
 from fairlap.race.plan import Plan
 from fairlap.race.results import Contender, Heat, Results
+from fairlap.whole_files import write_whole
 
 RESULTS_FORMAT = 1
 
@@ -38,12 +38,7 @@ def save_run(path: Path, run: SavedRun, results: Results | None = None) -> None:
     """
     document = msgspec.structs.asdict(run) | (_shown(run.plan, results) if results is not None else {})
     text = msgspec.json.format(msgspec.json.encode(document), indent=1)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(text)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, text)
 
 
 def load_run(path: Path) -> SavedRun:

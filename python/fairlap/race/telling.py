@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,10 +14,8 @@ from fairlap.engine import digits
 from fairlap.race.ending import Ending
 from fairlap.race.plan import Plan
 from fairlap.race.results import FAULTS, Contender, Heat, Results, results_of
+from fairlap.race.saving import SavedRun
 from fairlap.verdict.mode_causes import REMEDIES
-
-if TYPE_CHECKING:
-    from fairlap.race.saving import SavedRun
 
 _NS_OF_A_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_TELLING = 0.02
@@ -28,15 +25,19 @@ def run_and_tell(
     plan: Plan,
     json_file: Path | None,
     ending: Ending | None = None,
+    after: Callable[[SavedRun, Results], str] = lambda _run, _results: "",
     *,
     resumed: SavedRun | None = None,
     quiet: bool = False,
 ) -> int:
-    """Run the plan; print what came of it also when it was interrupted. The exit status: 0 when somebody finished."""
+    """Run the plan; print what came of it also when it was interrupted. The exit status: 0 when somebody finished.
+
+    ``after`` writes further files and says which could not be written.
+    """
     from fairlap.machine.facts import machine_facts
     from fairlap.race.progress import progress_for
     from fairlap.race.race import Race
-    from fairlap.race.saving import SavedRun, save_run
+    from fairlap.race.saving import save_run
 
     progress = progress_for(plan, quiet=quiet)
     race = Race(plan, progress, ending, resumed=resumed.laps if resumed else ())
@@ -66,15 +67,17 @@ def run_and_tell(
     if race.ended_early:
         progress.say(f"ended after {len(race.laps)} of {plan.processes()} processes: {race.ended_early}")
     results = results_of(plan, race.laps)
-    not_saved = save(results)
+    not_saved, not_written = save(results), after(run, results)
     click.echo(text_of(plan, results))
     if not_saved:
         click.echo(f"fairlap: {not_saved}; what it would hold is lost but for the table above", err=True)
     elif race.interrupted and json_file is not None:
         click.echo(f"fairlap: go on with: fairlap compare --resume {json_file}", err=True)
+    if not_written:
+        click.echo(f"fairlap: {not_written}", err=True)
     if race.interrupted:
         return 130
-    if not_saved:
+    if not_saved or not_written:
         return 1
     return 0 if any(lap.finished for lap in race.laps) else 1
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import msgspec
 import pytest
 from fairlap.errors import WrongRequest
@@ -9,6 +12,8 @@ from fairlap.ledger.columns import columns, flat
 from fairlap.ledger.prices import Price, price_given
 from fairlap.ledger.rows_of_run import rows_of_run
 from fairlap.ledger.schema import Estimate, Row
+from fairlap.race.laps import AnswerError
+from fairlap.race.saving import load_run, save_run
 from runs_for_rows import a_run, crashed
 
 
@@ -163,3 +168,29 @@ def test_equal_machines_have_equal_fingerprints() -> None:
     assert rows_of_run(one, "a")[0].machine != rows_of_run(other, "b")[0].machine
     other.laps[0].version = "9"
     assert {row.environment for row in rows_of_run(one, "a")} != {row.environment for row in rows_of_run(other, "b")}
+
+
+def test_a_run_is_read_back_from_its_file_also_when_a_distance_could_not_be_told(tmp_path: Path) -> None:
+    run = a_run(mode="grad")
+    run.laps[0].errors += [
+        AnswerError("gradient along direction 0", "before", math.nan, math.nan, 1e-6, True),
+        AnswerError("logits", "after", math.nan, math.inf, math.inf, False, "2 of 4 elements are not finite (NaN)"),
+    ]
+    save_run(tmp_path / "run.json", run)
+    assert load_run(tmp_path / "run.json") == run
+
+
+def test_an_answer_that_was_not_finite_leaves_no_error_figure_and_a_gradient_no_element() -> None:
+    run = a_run()
+    first, second = run.laps[0], run.laps[1]
+    first.errors.append(AnswerError("logits", "after", math.nan, math.inf, math.inf, False, "not finite"))
+    second.errors.append(AnswerError("gradient along direction 0", "before", math.nan, math.nan, 3e-7, True))
+    rows = by_name(rows_of_run(run, "r"))
+    assert rows[first.contestant].absent["error_relative"] == "an answer was not finite"
+    assert rows[first.contestant].absent["error_absolute"] == "an answer was not finite"
+    assert (rows[second.contestant].error_relative, rows[second.contestant].error_absolute) == (3e-7, 2e-6)
+
+
+def test_a_ratio_that_could_be_anything_has_no_interval() -> None:
+    ratios = [row.ratio for row in rows_of_run(a_run(blocks=3), "r") if row.ratio is not None]
+    assert [(ratio.low, ratio.high) for ratio in ratios] == [(None, None)]

@@ -37,6 +37,11 @@ def test_what_is_not_a_name_is_refused_with_an_example(text: str) -> None:
         contestant_named(text)
 
 
+def test_a_name_that_no_file_could_hold_is_refused() -> None:
+    with pytest.raises(WrongRequest, match=r"'./worker\\udcff' is not a contestant: it is no text"):
+        contestant_named("./worker\udcff")
+
+
 def test_a_list_keeps_its_order_and_each_stands_in_it_once() -> None:
     assert [name.text for name in contestants_named(" jax , torch:compile,torch")] == ["jax", "torch:compile", "torch"]
     with pytest.raises(WrongRequest, match="torch is named twice"):

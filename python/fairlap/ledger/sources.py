@@ -1,0 +1,27 @@
+"""A saved run by what a user calls it: a file, or the id of a run that was kept."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from fairlap.errors import WrongRequest
+from fairlap.race.plan import Plan
+from fairlap.race.saving import SavedRun, load_run
+
+
+def run_named(text: str) -> tuple[SavedRun, str]:
+    """The run and its id. A file that exists is meant before any id."""
+    path = Path(text)
+    if path.exists():
+        return load_run(path), path.stem
+    # A store of runs is asked here, by id, before the name is refused.
+    raise WrongRequest(f"there is no file {text}; give one that `fairlap compare --json FILE` wrote")
+
+
+def require_contestant(plan: Plan, baseline: str) -> None:
+    """A baseline with a slip in its name would leave every ratio out."""
+    names = [name.text for name in plan.contestants]
+    if baseline and baseline not in names:
+        near = difflib.get_close_matches(baseline, names, n=1) or names
+        raise WrongRequest(f"the baseline {baseline!r} did not race; did you mean {', '.join(near)}?")

@@ -1,0 +1,148 @@
+"""TOML files that people write: read into a type; what is wrong with them is said by line and key."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from fairlap.errors import WrongRequest
+
+Read = TypeVar("Read")
+Key = tuple[str | int, ...]
+
+_PLACE = re.compile(r"\s+- at `\$(?P<path>.*)`$")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
+_MOST_BYTES = 1_000_000
+
+
+class TomlFile:
+    """One file's text with its place: what is said of it names the file, the line and the key."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        """``what`` names the kind of file in messages: a plan, a table of prices."""
+        self.path = path
+        self._what = what
+        try:
+            if path.stat().st_size > _MOST_BYTES:
+                raise WrongRequest(f"{path} is too large for {what}")
+            self.text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise WrongRequest(f"{what}, {path}, cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise WrongRequest(f"{path} is not {what}: it is not UTF-8 text ({error.reason})") from None
+
+    def read(self, kind: type[Read]) -> Read:
+        try:
+            return msgspec.convert(tomllib.loads(self.text), type=kind)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise WrongRequest(f"{self.path}{_line_in(str(error))}: this is not TOML: {error}") from None
+        except msgspec.ValidationError as error:
+            raise self._refusal(str(error), kind) from None
+
+    def wrong(self, key: Key, why: str) -> WrongRequest:
+        """An error that names the key and its line."""
+        line = line_of(self.text, key)
+        where = f"{self.path}, line {line}" if line else str(self.path)
+        return WrongRequest(f"{where}: {dotted(key)}: {why}" if key else f"{where}: {why}")
+
+    def _refusal(self, message: str, kind: type) -> WrongRequest:
+        """msgspec says the place as ``$.outputs.csv``."""
+        place = _PLACE.search(message)
+        key = _key_of(place["path"]) if place else ()
+        why = message[: place.start()] if place else message
+        unknown = _UNKNOWN.fullmatch(why)
+        if unknown is None:
+            return self.wrong(key, why[:1].lower() + why[1:])
+        name = unknown["name"]
+        known = _fields_at(inspect.type_info(kind), key)
+        near = difflib.get_close_matches(name, known, n=1)
+        told = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        return self.wrong((*key, name), f"there is no such key; {told}")
+
+
+def dotted(key: Key) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in key)
+    return text.removeprefix(".")
+
+
+def line_of(text: str, key: Key) -> int | None:
+    """Where the statement begins that gives the key, or what holds it; None when nothing does."""
+    while key:
+        for line, given in _statements(text):
+            if given[: len(key)] == key:
+                return line
+        key = key[:-1]
+    return None
+
+
+def _statements(text: str) -> Iterator[tuple[int, Key]]:
+    """Every statement's first line and each key that it gives. The parser itself says where a statement ends."""
+    table: Key = ()
+    tables_so_far: dict[Key, int] = {}
+    began, held = 1, ""
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+        if not held:
+            began = number
+        held += line
+        try:
+            given = tomllib.loads(held)
+        except tomllib.TOMLDecodeError:
+            continue  # it goes on in the next line
+        if held.lstrip().startswith("["):
+            table = _header_of(given, tables_so_far)
+            yield began, table
+        else:
+            for key in _keys_in(given):
+                yield began, (*table, *key)
+        held = ""
+
+
+def _header_of(given: dict[str, object], tables_so_far: dict[Key, int]) -> Key:
+    """``[a.b]`` parses to nested tables, ``[[a]]`` to a list of one."""
+    key: Key = ()
+    inside: object = given
+    while isinstance(inside, dict) and inside:
+        [(name, inside)] = inside.items()
+        key = (*key, name)
+    if isinstance(inside, list):
+        number = tables_so_far.get(key, 0)
+        tables_so_far[key] = number + 1
+        return (*key, number)
+    return key
+
+
+def _keys_in(given: dict[str, object], before: Key = ()) -> Iterator[Key]:
+    for name, value in given.items():
+        yield (*before, name)
+        if isinstance(value, dict):
+            yield from _keys_in(value, (*before, name))
+
+
+def _key_of(path: str) -> Key:
+    return tuple(name or int(number) for name, number in _STEP.findall(path))
+
+
+def _line_in(message: str) -> str:
+    found = _AT_LINE.search(message)
+    return f", line {found[1]}" if found and found[1] else ""
+
+
+def _fields_at(kind: inspect.Type, key: Key) -> list[str]:
+    """What may stand where the key leads."""
+    for step in key:
+        if isinstance(kind, inspect.StructType):
+            kind = next(field.type for field in kind.fields if field.encode_name == step)
+        elif isinstance(kind, inspect.CollectionType):
+            kind = kind.item_type
+        while isinstance(kind, inspect.Metadata):
+            kind = kind.type
+    return [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []

@@ -1,0 +1,30 @@
+"""Files that are whole or not there: written beside and renamed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fairlap.errors import FairlapError
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """A full disk or a killed process leaves the last whole file. A device or a pipe is written to, never replaced."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(content)
+        return
+    target = path.resolve() if path.is_symlink() else path
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(content)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_for_user(path: Path, content: bytes) -> None:
+    """The same, and what stands in the way in one line."""
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise FairlapError(f"{path} could not be written: {error.strerror}") from None
