@@ -173,9 +173,18 @@ def _errors(contender: Contender) -> dict[str, Told]:
     errors = [error for lap in contender.laps for error in lap.errors]
     why = "" if errors else _why_not(contender) or "no answer was checked"
     return {
-        "error_relative": _or(max((each.relative for each in errors), default=None), why),
-        "error_absolute": _or(max((each.worst_absolute for each in errors), default=None), why),
+        "error_relative": _worst([error.relative for error in errors], why),
+        "error_absolute": _worst([error.worst_absolute for error in errors], why),
     }
+
+
+def _worst(values: Sequence[float], why: str) -> Told:
+    """The slope of a gradient has no elements, and so no distance of any one of them: not a number."""
+    known = [value for value in values if not np.isnan(value)]
+    worst = max(known, default=None)
+    if worst is not None and np.isinf(worst):
+        return Told(None, "its answer holds what is not finite")
+    return _or(worst, why or "slopes of gradients were checked, not elements")
 
 
 def _against(heat: Heat, contender: Contender, baseline: str) -> dict[str, Told]:

@@ -10,6 +10,7 @@ import msgspec
 
 from fairlap import __version__, verdict
 from fairlap.errors import WrongRequest
+from fairlap.race.exact_json import exact_json, read_exact_json
 from fairlap.race.laps import Lap
 from fairlap.race.other_figures import OtherFigure, other_figures
 from fairlap.race.plan import Plan
@@ -37,7 +38,7 @@ def save_run(path: Path, run: SavedRun, results: Results | None = None) -> None:
     While a race runs there are no results yet; what has ended is saved all the same.
     """
     document = msgspec.structs.asdict(run) | (_shown(run.plan, results) if results is not None else {})
-    text = msgspec.json.format(msgspec.json.encode(document), indent=1)
+    text = msgspec.json.format(exact_json(document), indent=1)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_bytes(text)
@@ -49,7 +50,7 @@ def save_run(path: Path, run: SavedRun, results: Results | None = None) -> None:
 def load_run(path: Path) -> SavedRun:
     """Read a saved run; whatever is wrong with it is said by its place in the file."""
     try:
-        run = msgspec.json.decode(path.read_bytes(), type=SavedRun)
+        run = read_exact_json(path.read_bytes(), SavedRun)
     except OSError as error:
         raise WrongRequest(f"the run {path} cannot be read: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

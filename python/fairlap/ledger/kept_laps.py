@@ -1,0 +1,76 @@
+"""Laps in the store, each with its raw samples: little-endian float64, as the worker sent them.
+
+Not compressed: zlib takes a tenth off the samples of real races, seldom a third, and short ones grow.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlap.race.exact_json import exact_json, read_exact_json
+from fairlap.race.laps import Lap
+
+if TYPE_CHECKING:
+    import numpy as np
+
+BYTES_OF_A_SAMPLE = 8
+
+
+class LapToKeep(msgspec.Struct, frozen=True):
+    """As it was when it was handed over: laps and samples may change in the caller's hands afterwards."""
+
+    block: int
+    position: int
+    contestant: str
+    outcome: str
+    lap: str
+    samples: dict[str, bytes]
+
+
+def lap_to_keep(lap: Lap, samples_ns: Mapping[str, np.ndarray] | None = None) -> LapToKeep:
+    raw = {name: _raw(values) for name, values in (samples_ns or {}).items()}
+    return LapToKeep(lap.block, lap.position, lap.contestant, lap.outcome, exact_json(lap).decode(), raw)
+
+
+def _raw(values: np.ndarray) -> bytes:
+    import numpy as np
+
+    return np.ascontiguousarray(values, dtype="<f8").tobytes()
+
+
+def keep_lap(db: sqlite3.Connection, run: int, kept: LapToKeep) -> None:
+    """One that is kept again replaces what was known of it; its samples stay unless there are new ones."""
+    [[number]] = db.execute(
+        "INSERT INTO laps (run, block, position, contestant, outcome, lap) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (run, block, position) DO UPDATE SET outcome = excluded.outcome, lap = excluded.lap"
+        " RETURNING number",
+        (run, kept.block, kept.position, kept.contestant, kept.outcome, kept.lap),
+    ).fetchall()
+    db.executemany(
+        "INSERT INTO samples (lap, quantity, count, ns) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (lap, quantity) DO UPDATE SET count = excluded.count, ns = excluded.ns",
+        ((number, name, len(raw) // BYTES_OF_A_SAMPLE, raw) for name, raw in kept.samples.items()),
+    )
+
+
+def kept_laps(db: sqlite3.Connection, run: int) -> list[Lap]:
+    """In the order in which they were kept."""
+    found = db.execute("SELECT lap FROM laps WHERE run = ? ORDER BY number", (run,))
+    return [read_exact_json(text, Lap) for (text,) in found]
+
+
+def kept_samples(db: sqlite3.Connection, run: int, block: int, contestant: str) -> dict[str, np.ndarray] | None:
+    """By quantity, the headline first; None when there is no such lap."""
+    import numpy as np
+
+    lap = db.execute(
+        "SELECT number FROM laps WHERE run = ? AND block = ? AND contestant = ?", (run, block, contestant)
+    ).fetchone()
+    if lap is None:
+        return None
+    found = db.execute("SELECT quantity, ns FROM samples WHERE lap = ? ORDER BY number", lap)
+    return {quantity: np.frombuffer(raw, dtype="<f8") for quantity, raw in found}
