@@ -74,7 +74,8 @@ def _warnings(laps: Sequence[Lap]) -> list[str]:
     processes: Counter[str] = Counter()
     for lap in laps:
         alike = {re.sub(r"\d[\d.,]*", "#", text): text for text in lap.warnings}
-        first = {**alike, **first}
+        for kind, text in alike.items():
+            first.setdefault(kind, text)
         processes.update(alike.keys())
     return [
         f"{text} (in one process)" if processes[kind] == 1 else f"{text} (the like in {processes[kind]} processes)"

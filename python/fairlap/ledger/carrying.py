@@ -25,7 +25,7 @@ class CarriedSamples(msgspec.Struct):
     """Of one quantity of one lap."""
 
     block: int
-    position: int
+    contestant: str
     quantity: str
     ns: bytes  # little-endian float64; in the file as base64
 
@@ -38,7 +38,7 @@ class CarriedRun(SavedRun):
 
 
 def carried(
-    run_id: str, state: State, run: SavedRun, rows: list[Row], samples: Iterable[tuple[int, int, str, bytes]]
+    run_id: str, state: State, run: SavedRun, rows: list[Row], samples: Iterable[tuple[int, str, str, bytes]]
 ) -> CarriedRun:
     fields = {name: getattr(run, name) for name in SavedRun.__struct_fields__}
     return CarriedRun(**fields, id=run_id, state=state, rows=rows, samples=[CarriedSamples(*each) for each in samples])
@@ -76,13 +76,13 @@ def read_carried(file: Path) -> CarriedRun:
 
 
 def laps_with_samples(run: CarriedRun, file: Path) -> list[LapToKeep]:
-    laps = {(lap.block, lap.position): lap_to_keep(lap) for lap in run.laps}
+    laps = {(lap.block, lap.contestant): lap_to_keep(lap) for lap in run.laps}
     if len(laps) < len(run.laps):
         raise WrongRequest(f"{file} is not a run: it holds a lap twice")
     for each in run.samples:
-        lap = laps.get((each.block, each.position))
+        lap = laps.get((each.block, each.contestant))
         if lap is None or each.quantity in lap.samples or len(each.ns) % BYTES_OF_A_SAMPLE:
-            where = f"block {each.block}, position {each.position}"
-            raise WrongRequest(f"{file} is not a run: the samples of {each.quantity} in {where} do not fit its laps")
+            whose = f"{each.contestant} in block {each.block}"
+            raise WrongRequest(f"{file} is not a run: the samples of {whose} do not fit its laps")
         lap.samples[each.quantity] = each.ns
     return list(laps.values())

@@ -8,9 +8,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import msgspec
 
+from fairlap.ledger.store_errors import CHANGED
 from fairlap.race.exact_json import exact_json, read_exact_json
 from fairlap.race.laps import Lap
 
@@ -24,7 +26,6 @@ class LapToKeep(msgspec.Struct, frozen=True):
     """As it was when it was handed over: laps and samples may change in the caller's hands afterwards."""
 
     block: int
-    position: int
     contestant: str
     outcome: str
     lap: str
@@ -33,7 +34,7 @@ class LapToKeep(msgspec.Struct, frozen=True):
 
 def lap_to_keep(lap: Lap, samples_ns: Mapping[str, np.ndarray] | None = None) -> LapToKeep:
     raw = {name: _raw(values) for name, values in (samples_ns or {}).items()}
-    return LapToKeep(lap.block, lap.position, lap.contestant, lap.outcome, exact_json(lap).decode(), raw)
+    return LapToKeep(lap.block, lap.contestant, lap.outcome, exact_json(lap).decode(), raw)
 
 
 def _raw(values: np.ndarray) -> bytes:
@@ -45,15 +46,15 @@ def _raw(values: np.ndarray) -> bytes:
 def keep_lap(db: sqlite3.Connection, run: int, kept: LapToKeep) -> None:
     """One that is kept again replaces what was known of it; its samples stay unless there are new ones."""
     [[number]] = db.execute(
-        "INSERT INTO laps (run, block, position, contestant, outcome, lap) VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (run, block, position) DO UPDATE SET outcome = excluded.outcome, lap = excluded.lap"
+        "INSERT INTO laps (run, block, contestant, outcome, lap) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (run, block, contestant) DO UPDATE SET outcome = excluded.outcome, lap = excluded.lap"
         " RETURNING number",
-        (run, kept.block, kept.position, kept.contestant, kept.outcome, kept.lap),
+        (run, kept.block, kept.contestant, kept.outcome, kept.lap),
     ).fetchall()
     db.executemany(
-        "INSERT INTO samples (lap, quantity, count, ns) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (lap, quantity) DO UPDATE SET count = excluded.count, ns = excluded.ns",
-        ((number, name, len(raw) // BYTES_OF_A_SAMPLE, raw) for name, raw in kept.samples.items()),
+        "INSERT INTO samples (lap, quantity, count, crc32, ns) VALUES (?, ?, ?, ?, ?) ON CONFLICT (lap, quantity)"
+        " DO UPDATE SET count = excluded.count, crc32 = excluded.crc32, ns = excluded.ns",
+        ((number, name, len(raw) // BYTES_OF_A_SAMPLE, crc32(raw), raw) for name, raw in kept.samples.items()),
     )
 
 
@@ -63,14 +64,18 @@ def kept_laps(db: sqlite3.Connection, run: int) -> list[Lap]:
     return [read_exact_json(text, Lap) for (text,) in found]
 
 
-def kept_samples(db: sqlite3.Connection, run: int, block: int, contestant: str) -> dict[str, np.ndarray] | None:
+def kept_samples(db: sqlite3.Connection, run: int, block: int, contestant: str) -> dict[str, bytes] | None:
     """By quantity, the headline first; None when there is no such lap."""
-    import numpy as np
-
     lap = db.execute(
         "SELECT number FROM laps WHERE run = ? AND block = ? AND contestant = ?", (run, block, contestant)
     ).fetchone()
     if lap is None:
         return None
-    found = db.execute("SELECT quantity, ns FROM samples WHERE lap = ? ORDER BY number", lap)
-    return {quantity: np.frombuffer(raw, dtype="<f8") for quantity, raw in found}
+    found = db.execute("SELECT quantity, ns, crc32 FROM samples WHERE lap = ? ORDER BY number", lap)
+    return {quantity: whole(raw, check) for quantity, raw, check in found}
+
+
+def whole(raw: bytes, check: int) -> bytes:
+    if crc32(raw) != check:
+        raise sqlite3.DatabaseError(CHANGED)
+    return raw

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from fairlap.errors import WrongRequest
 from fairlap.ledger.store_errors import (
-    StoreError,
     StoreIsNewer,
     StoreIsReadOnly,
     primary_code,
@@ -61,8 +60,12 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 def _connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
     db = sqlite3.connect(uri or path, timeout=_WAIT_FOR_OTHERS_S, isolation_level=None, uri=bool(uri))
-    db.execute("PRAGMA foreign_keys = ON")
-    db.execute("PRAGMA synchronous = FULL")  # a lap that was kept survives a power cut
+    try:
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA synchronous = FULL")  # a lap that was kept survives a power cut
+    except BaseException:
+        db.close()
+        raise
     return db
 
 
@@ -71,26 +74,24 @@ def _connect_reading(path: Path) -> sqlite3.Connection:
     where = path.resolve().as_uri()
     unsettled = path.with_name(f"{path.name}-wal")
     at_rest = not unsettled.exists() or unsettled.stat().st_size == 0
-    db = _connect(path, uri=f"{where}?mode=ro&immutable=1" if at_rest else f"{where}?mode=ro")
     try:
-        version = _version(db, path)
+        db = _connect(path, uri=f"{where}?mode=ro&immutable=1" if at_rest else f"{where}?mode=ro")
     except sqlite3.Error as error:
-        db.close()
         if not at_rest and primary_code(error) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise StoreIsReadOnly(
                 f"{path} was left by a process that ended in the middle, and its folder may not be written;"
                 f" copy it and {unsettled.name} to a folder of your own, and set FAIRLAP_STORE to the copy"
             ) from error
         raise
-    except StoreError:
+    try:
+        if _version(db, path) < len(STEPS):
+            raise StoreIsReadOnly(
+                f"{path} is of an older fairlap and may not be written, so that it cannot be brought up to date;"
+                " copy it to a folder of your own, and set FAIRLAP_STORE to the copy"
+            )
+    except BaseException:
         db.close()
         raise
-    if version < len(STEPS):
-        db.close()
-        raise StoreIsReadOnly(
-            f"{path} is of an older fairlap and may not be written, so that it cannot be brought up to date;"
-            " copy it to a folder of your own, and set FAIRLAP_STORE to the copy"
-        )
     return db
 
 

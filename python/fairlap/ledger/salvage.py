@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from zlib import crc32
 
 from fairlap.engine import digits
 from fairlap.errors import FairlapError
@@ -73,7 +74,11 @@ def salvage(path: Path) -> Salvaged:
 def _is_whole(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(path)) as db:
-            return [told for (told,) in db.execute("PRAGMA integrity_check(1)")] == ["ok"]
+            if [told for (told,) in db.execute("PRAGMA integrity_check(1)")] != ["ok"]:
+                return False
+            for _ in db.execute("SELECT plan, machine, wall_s FROM runs UNION ALL SELECT lap, '', '' FROM laps"):
+                pass  # reading a text that is none raises
+            return all(crc32(raw) == check for raw, check in db.execute("SELECT ns, crc32 FROM samples"))
     except sqlite3.DatabaseError:
         return False
 
@@ -87,6 +92,8 @@ def _move(damaged: Path, new: Path) -> int:
         with writing(db):
             for table in ("runs", "works", "contestants", "laps", "samples"):
                 for names, cells in _entries(old, table):
+                    if table == "samples" and not _is_as_written(names, cells):
+                        continue
                     try:
                         db.execute(
                             f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(cells))})", cells
@@ -94,6 +101,12 @@ def _move(damaged: Path, new: Path) -> int:
                     except sqlite3.IntegrityError:
                         strays += table == "laps"
     return strays
+
+
+def _is_as_written(names: list[str], cells: tuple[object, ...]) -> bool:
+    told = dict(zip(names, cells, strict=True))
+    raw = told["ns"]
+    return isinstance(raw, bytes) and crc32(raw) == told["crc32"]
 
 
 def _entries(old: sqlite3.Connection, table: str) -> Iterator[tuple[list[str], tuple[object, ...]]]:

@@ -14,7 +14,7 @@ import msgspec
 from fairlap.errors import FairlapError, WrongRequest
 from fairlap.ledger import run_ids
 from fairlap.ledger.finding import RunSummary, State, Wanted, state_shown, summaries
-from fairlap.ledger.kept_laps import LapToKeep, keep_lap, kept_laps, kept_samples
+from fairlap.ledger.kept_laps import LapToKeep, keep_lap, kept_laps, kept_samples, whole
 from fairlap.ledger.kept_rows import keep_rows, kept_rows
 from fairlap.ledger.kept_runs import insert_run
 from fairlap.ledger.opening import open_for_reading, open_for_writing, store_path, writing
@@ -162,12 +162,14 @@ class Store:
 
     def samples(self, run: str, block: int, contestant: str) -> dict[str, np.ndarray]:
         """By quantity, in nanoseconds, the headline first. Empty for a lap that ended without any."""
+        import numpy as np
+
         run = self.id_of(run)
         with self._reading() as db:
             found = kept_samples(db, self._number(run), block, contestant)
         if found is None:
             raise WrongRequest(f"the run {run} has no lap of {contestant} in block {block}")
-        return found
+        return {quantity: np.frombuffer(raw, dtype="<f8") for quantity, raw in found.items()}
 
     def rows(self, run: str) -> list[Row]:
         """As they were drawn when the run ended; drawn now for one that has not, or was kept by an older fairlap."""
@@ -187,7 +189,7 @@ class Store:
             db.execute("DELETE FROM runs WHERE id = ?", (run,))
         let_go(self.path, run)
         with self._reading() as db:
-            db.execute("PRAGMA incremental_vacuum").fetchall()
+            db.executescript("PRAGMA incremental_vacuum")  # execute() would free a single page
         return run
 
     # Carrying a run from one store to another
@@ -197,11 +199,12 @@ class Store:
 
         run = self.id_of(run)
         with self._reading() as db:
-            samples = db.execute(
-                "SELECT laps.block, laps.position, samples.quantity, samples.ns FROM samples"
+            found = db.execute(
+                "SELECT laps.block, laps.contestant, samples.quantity, samples.ns, samples.crc32 FROM samples"
                 " JOIN laps ON laps.number = samples.lap WHERE laps.run = ? ORDER BY samples.number",
                 (self._number(run),),
-            ).fetchall()
+            )
+            samples = [(*whose, whole(raw, check)) for *whose, raw, check in found]
         write_carried(file, carried(run, self.state(run), self.load(run), self.rows(run), samples))
 
     def import_from(self, file: Path) -> str:

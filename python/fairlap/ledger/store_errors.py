@@ -9,6 +9,8 @@ from pathlib import Path
 
 from fairlap.errors import FairlapError, WrongRequest
 
+CHANGED = "samples are not what was written"
+
 
 class StoreError(FairlapError):
     """The store of runs cannot be used; the message says why and what to do."""
@@ -63,12 +65,21 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
         return StoreIsReadOnly(f"{path} may not be written by this user; mend its permissions, or {_ELSEWHERE}")
     if code == sqlite3.SQLITE_CANTOPEN:
         return StoreIsReadOnly(f"{path} cannot be opened; mend the permissions of its folder, or {_ELSEWHERE}")
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return StoreIsDamaged(
-            f"{path} is damaged ({error}).\n"
-            f"`fairlap runs salvage` moves what can still be read into a new store, and keeps the damaged file"
-        )
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or _told_by_python(error):
+        return damaged(path, str(error))
     return StoreError(f"{path}: {error}")
+
+
+def _told_by_python(error: sqlite3.Error) -> bool:
+    """Damage that SQLite itself does not see: in a text, or in samples."""
+    return primary_code(error) == -1 and ("decode to UTF-8" in str(error) or str(error) == CHANGED)
+
+
+def damaged(path: Path, how: str) -> StoreIsDamaged:
+    return StoreIsDamaged(
+        f"{path} is damaged ({how}).\n"
+        "`fairlap runs salvage` moves what can still be read into a new store, and keeps the damaged file"
+    )
 
 
 def primary_code(error: sqlite3.Error) -> int:

@@ -49,17 +49,17 @@ CREATE TABLE laps (
     number     INTEGER PRIMARY KEY,
     run        INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
     block      INTEGER NOT NULL,
-    position   INTEGER NOT NULL,
     contestant TEXT NOT NULL,
     outcome    TEXT NOT NULL,
     lap        TEXT NOT NULL,      -- the whole lap as JSON
-    UNIQUE (run, block, position)
+    UNIQUE (run, block, contestant)
 );
 CREATE TABLE samples (
     number   INTEGER PRIMARY KEY,
     lap      INTEGER NOT NULL REFERENCES laps (number) ON DELETE CASCADE,
     quantity TEXT NOT NULL,
     count    INTEGER NOT NULL,
+    crc32    INTEGER NOT NULL,     -- of the next; SQLite would not notice a bit that has changed in it
     ns       BLOB NOT NULL,        -- little-endian float64
     UNIQUE (lap, quantity)
 );
