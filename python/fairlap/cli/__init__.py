@@ -22,6 +22,9 @@ COMMANDS = {
     "floor": "What this machine's clocks and devices cannot see below.",
     "gate": "An exit status for a pull request: slower, or not.",
     "list": "Models, frameworks, devices and prices that there are.",
+    "rerun": "The plan of a kept run once more, and what differs from then.",
+    "runs": "The runs that were kept.",
+    "show": "A kept run: the answer, the machine, settings, warnings.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
 }
 

@@ -1,0 +1,96 @@
+"""``fairlap rerun RUN``: the same plan once more, with what differs from then said first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from fairlap.race.saving import SavedRun
+
+
+@click.command("rerun")
+@click.argument("run")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write everything there.")
+def command(run: str, json_file: Path | None) -> None:
+    """Run the plan of a kept run again, in the same order with the same draws. RUN is an id, or `last`."""
+    from fairlap.ledger.store import open_store
+    from fairlap.race.telling import run_and_tell
+
+    with open_store(reading=True) as store:
+        run_id = store.id_of(run)
+        then = store.load(run_id)
+    _require_cores(then)
+    for line in _differences(then):
+        click.echo(f"fairlap: {line}", err=True)
+    raise SystemExit(run_and_tell(then.plan, json_file))
+
+
+def _require_cores(then: SavedRun) -> None:
+    """The plan binds processes to cores by their numbers."""
+    import os
+
+    from fairlap.errors import WrongRequest
+
+    wanted = {core for block in then.plan.blocks for core in block.cores}
+    if lacking := sorted(wanted - os.sched_getaffinity(0)):
+        raise WrongRequest(
+            f"the run used cores that are not here: {', '.join(map(str, lacking))};"
+            " draw a new plan with `fairlap compare`"
+        )
+
+
+def _differences(then: SavedRun) -> list[str]:
+    from fairlap import __version__
+    from fairlap.machine.facts import machine_facts
+
+    before = {**then.machine, "fairlap": then.fairlap, **_versions_then(then)}
+    now = {**machine_facts(), "fairlap": str(__version__), **_versions_now(then)}
+    found = _differing(before, now)
+    return found or ["nothing that is known of the machine and the versions differs from then"]
+
+
+def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    return [
+        f"{name}: {before.get(name, 'unknown')} then, {now.get(name, 'unknown')} now"
+        for name in dict.fromkeys((*before, *now))
+        if before.get(name) != now.get(name)
+    ]
+
+
+def _versions_then(then: SavedRun) -> dict[str, str]:
+    return {lap.contestant: lap.version for lap in then.laps if lap.version}
+
+
+def _versions_now(then: SavedRun) -> dict[str, str]:
+    """Of those whose version the plan leaves open; the others have an environment made from what they name."""
+    found = _versions_then(then)
+    for name in then.plan.contestants:
+        if name.framework and not name.version:
+            now = _version_now(name.framework)
+            # Some tell more of themselves than their package does: 2026.4.1-21919-4f8a, or a local part.
+            if now and not re.fullmatch(rf"{re.escape(now)}([-+ ].*)?", found.get(name.text, "")):
+                found[name.text] = now
+    return found
+
+
+def _version_now(framework_name: str) -> str:
+    """What is installed here, or what an environment would be made with. Empty for what is no package."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from fairlap.frameworks.registry import framework_named, is_importable
+
+    framework = framework_named(framework_name)
+    if not framework.packages:
+        return ""
+    package, _, tried = framework.packages[0].partition("==")
+    if not is_importable(framework):
+        return tried
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

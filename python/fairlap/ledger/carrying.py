@@ -1,0 +1,87 @@
+"""A run as one JSON file with everything in it, samples too, to be taken into another store under the same id.
+
+It is a saved run with more in it: what reads the file of ``fairlap compare --json`` reads this one as well. That
+file can be taken in, too; it has no samples, and its id follows from its content.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from fairlap.errors import WrongRequest
+from fairlap.ledger.finding import State
+from fairlap.ledger.kept_laps import BYTES_OF_A_SAMPLE, LapToKeep, lap_to_keep
+from fairlap.ledger.run_ids import id_of, is_an_id
+from fairlap.ledger.schema import Row
+from fairlap.race.saving import RESULTS_FORMAT, SavedRun
+
+
+class CarriedSamples(msgspec.Struct):
+    """Of one quantity of one lap."""
+
+    block: int
+    contestant: str
+    quantity: str
+    ns: bytes  # little-endian float64; in the file as base64
+
+
+class CarriedRun(SavedRun):
+    id: str = ""
+    state: State = "finished"
+    rows: list[Row] = msgspec.field(default_factory=list)
+    samples: list[CarriedSamples] = msgspec.field(default_factory=list)
+
+
+def carried(
+    run_id: str, state: State, run: SavedRun, rows: list[Row], samples: Iterable[tuple[int, str, str, bytes]]
+) -> CarriedRun:
+    fields = {name: getattr(run, name) for name in SavedRun.__struct_fields__}
+    return CarriedRun(**fields, id=run_id, state=state, rows=rows, samples=[CarriedSamples(*each) for each in samples])
+
+
+def write_carried(file: Path, run: CarriedRun) -> None:
+    """Under its own name only when it is whole."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(msgspec.json.encode(run))
+        beside.replace(file)
+    except OSError as error:
+        raise WrongRequest(f"{file} cannot be written: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def read_carried(file: Path) -> CarriedRun:
+    try:
+        text = file.read_bytes()
+        run = msgspec.json.decode(text, type=CarriedRun)
+    except OSError as error:
+        raise WrongRequest(f"{file} cannot be read: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise WrongRequest(f"{file} is not a run: {error}") from None
+    if run.format != RESULTS_FORMAT:
+        raise WrongRequest(f"{file} has format {run.format}; this fairlap reads {RESULTS_FORMAT}")
+    if not run.id:
+        run.id = id_of(run.began_at, content=text)
+    if not is_an_id(run.id):
+        raise WrongRequest(f"{file} is not a run: {run.id!r} is no id of a run")
+    if any(row.run != run.id for row in run.rows):
+        raise WrongRequest(f"{file} is not a run: it has rows of another one")
+    return run
+
+
+def laps_with_samples(run: CarriedRun, file: Path) -> list[LapToKeep]:
+    laps = {(lap.block, lap.contestant): lap_to_keep(lap) for lap in run.laps}
+    if len(laps) < len(run.laps):
+        raise WrongRequest(f"{file} is not a run: it holds a lap twice")
+    for each in run.samples:
+        lap = laps.get((each.block, each.contestant))
+        if lap is None or each.quantity in lap.samples or len(each.ns) % BYTES_OF_A_SAMPLE:
+            whose = f"{each.contestant} in block {each.block}"
+            raise WrongRequest(f"{file} is not a run: the samples of {whose} do not fit its laps")
+        lap.samples[each.quantity] = each.ns
+    return list(laps.values())

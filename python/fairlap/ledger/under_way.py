@@ -1,0 +1,42 @@
+"""Whether the process that records a run still lives: it holds a lock, which the kernel frees however it ends.
+
+The lock is a file beside the store, one for each run, so that it also tells between containers that share a folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from pathlib import Path
+from typing import IO
+
+
+def hold(store: Path, run: str) -> IO[str]:
+    """Keep what is returned open as long as the run goes on."""
+    file = _mark(store, run).open("w")
+    with contextlib.suppress(OSError):  # some network folders know no locks; then nobody can tell
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return file
+
+
+def is_held(store: Path, run: str) -> bool:
+    """Also when it cannot be told."""
+    try:
+        with _mark(store, run).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def let_go(store: Path, run: str, file: IO[str] | None = None) -> None:
+    with contextlib.suppress(OSError):
+        _mark(store, run).unlink(missing_ok=True)
+    if file is not None:
+        file.close()
+
+
+def _mark(store: Path, run: str) -> Path:
+    return store.with_name(f"{store.name}.{run}.running")
