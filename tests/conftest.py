@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 
 HEAVY_ENVIRONMENTS = "FAIRLAP_TEST_ENVIRONMENTS"
 
 
+_scratch = tempfile.TemporaryDirectory(prefix="fairlap-tests-")
+
+
 def pytest_configure() -> None:
-    """Started in the background, a process ignores Ctrl-C, and so would every program that a test starts."""
+    """Started in the background, a process ignores Ctrl-C, and so would every program that a test starts. Nothing that
+    a test races is kept among the user's own runs."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ["FAIRLAP_STORE"] = str(Path(_scratch.name) / "runs.sqlite")
+
+
+def pytest_unconfigure() -> None:
+    _scratch.cleanup()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,9 +12,9 @@ from fairlap.cli.wishes import a_device, a_duration, a_share, some_of, whole_num
 from fairlap.errors import WrongRequest
 
 if TYPE_CHECKING:
+    from fairlap.cli.compare_running import Earlier
     from fairlap.race.plan import Plan
     from fairlap.race.request import RaceRequest, Refuse
-    from fairlap.race.saving import SavedRun
 
 _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be resumed on
 _OUTPUTS = ("json", "csv", "md")
@@ -51,7 +51,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
 @click.option("--save-plan", type=_FILE, help="Write the plan there.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Replay a saved plan.")
-@click.option("--resume", "resume_file", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a run.")
+@click.option("--resume", metavar="RUN|FILE", help="Go on with a run that was interrupted or killed.")
+@click.option("--keep/--no-keep", default=True, help="In the store; see `fairlap runs`.  [default: keep]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress; the answer and what went wrong only.")
 @click.option("--memory-limit", "memory_limit_bytes", metavar="BYTES", type=int, help="Address space of a worker.")
 def command(
@@ -59,7 +60,8 @@ def command(
     dry_run: bool,
     save_plan: Path | None,
     plan_file: Path | None,
-    resume_file: Path | None,
+    resume: str | None,
+    keep: bool,
     quiet: bool,
     **wishes: Any,
 ) -> None:
@@ -74,15 +76,18 @@ def command(
     from fairlap.race.plan import save_plan as save
     from fairlap.race.request import ending_of, output_files, plan_of, saying
 
-    resumed = None
-    if resume_file is not None:
-        if plan_file is not None:
-            raise WrongRequest("a run that is resumed has its own plan; leave --plan out")
-        resumed = _resumable(resume_file)
-        wishes["json"] = wishes["json"] or resume_file
-        plan, asked, refuse = _replayed(resumed.plan, models, wishes)
+    earlier = None
+    if resume is not None and plan_file is not None:
+        raise WrongRequest("a run that is resumed has its own plan; leave --plan out")
+    if resume is not None or plan_file is not None:
+        _beside_a_plan(models, wishes)
+    if resume is not None:
+        earlier = _resumable(resume)
+        if not earlier.run_id:
+            wishes["json"] = wishes["json"] or Path(resume)
+        plan, asked, refuse = _replayed(earlier.run.plan, wishes)
     elif plan_file is not None:
-        plan, asked, refuse = _replayed(load_plan(plan_file), models, wishes)
+        plan, asked, refuse = _replayed(load_plan(plan_file), wishes)
     else:
         asked, refuse = _asked(models, wishes)
         plan = plan_of(asked, refuse)
@@ -99,30 +104,38 @@ def command(
         return
     files = output_files(asked.outputs, refuse)
     json_file = files.pop("json", None)
+    from fairlap.cli.compare_running import Wishes, run_and_tell
     from fairlap.ledger.outputs import write_outputs
     from fairlap.race.ending import Ending
-    from fairlap.race.telling import run_and_tell
 
-    run_id = json_file.stem if json_file is not None else ""
-    after = partial(write_outputs, files=files, baseline=asked.baseline, price=price, run_id=run_id)
+    wanted = Wishes(
+        json_file,
+        partial(write_outputs, files=files, baseline=asked.baseline, price=price),
+        keep,
+        asked.baseline,
+        price,
+        quiet,
+    )
     ending = Ending(plan, target=target, budget_s=budget_s)
-    raise SystemExit(run_and_tell(plan, json_file, ending, after, resumed=resumed, quiet=quiet))
+    raise SystemExit(run_and_tell(plan, wanted, ending, earlier))
 
 
-def _resumable(file: Path) -> SavedRun:
+def _resumable(text: str) -> Earlier:
     """Blocks of two machines are no longer blocks of one race."""
+    from fairlap.cli.compare_running import Earlier
+    from fairlap.ledger.sources import run_named
     from fairlap.machine.facts import machine_facts
-    from fairlap.race.saving import load_run
 
-    run, here = load_run(file), machine_facts()
+    run, run_id = run_named(text)
+    here = machine_facts()
     differ = [
         f"{name} {run.machine.get(name)} there, {here.get(name)} here"
         for name in _SAME
         if run.machine.get(name) != here.get(name)
     ]
     if differ:
-        raise WrongRequest(f"{file} cannot be resumed on another machine: {'; '.join(differ)}")
-    return run
+        raise WrongRequest(f"{text} cannot be resumed on another machine: {'; '.join(differ)}")
+    return Earlier(run, "" if Path(text).exists() else run_id)
 
 
 def _asked(models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[RaceRequest, Refuse]:
@@ -150,17 +163,21 @@ def _asked(models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[RaceRequest
     return changed, refuse
 
 
-def _replayed(plan: Plan, models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[Plan, RaceRequest, Refuse]:
-    """A saved plan is raced as it was drawn; only where it ends and what it leaves behind may be asked for."""
-    from fairlap.race.request import Outputs, RaceRequest
-
-    outputs, given = _given(wishes)
+def _beside_a_plan(models: tuple[str, ...], wishes: dict[str, Any]) -> None:
+    """A drawn plan is raced as it is; only where it ends and what it leaves behind may be asked for."""
+    _, given = _given(wishes)
     if models or "contestants" in given:
         raise WrongRequest("a saved plan names its own models and contestants; leave MODEL and --on out")
     for name in given:
         if name not in _BESIDE_A_SAVED_PLAN:
             option = name.removesuffix("_bytes").replace("_", "-")
             raise WrongRequest(f"a saved plan has drawn everything already; leave --{option} out")
+
+
+def _replayed(plan: Plan, wishes: dict[str, Any]) -> tuple[Plan, RaceRequest, Refuse]:
+    from fairlap.race.request import Outputs, RaceRequest
+
+    outputs, given = _given(wishes)
     asked = RaceRequest(
         models=[work.model for work in plan.works],
         contestants=[name.text for name in plan.contestants],

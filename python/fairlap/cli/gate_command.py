@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 _NOT_COMPARABLE = 3
@@ -24,31 +22,31 @@ class GateCommand(click.Command):
 
 
 @click.command("gate", cls=GateCommand)
-@click.argument("before", type=click.Path(dir_okay=False, path_type=Path), metavar="RUN|BEFORE")
-@click.argument("after", type=click.Path(dir_okay=False, path_type=Path), required=False, metavar="[AFTER]")
+@click.argument("before", metavar="RUN|BEFORE")
+@click.argument("after", required=False, metavar="[AFTER]")
 @click.option("--baseline", help="In one run: whom the others are held against.")
 @click.option("--candidate", "candidates", multiple=True, help="In one run: who is judged.  [default: all others]")
 @click.option("--margin", default=0.02, show_default=True, help="A slowdown within this share is let through.")
 @click.option("--strict", is_flag=True, help="Inconclusive fails too, with status 2.")
 def command(
-    before: Path, after: Path | None, baseline: str | None, candidates: tuple[str, ...], margin: float, strict: bool
+    before: str, after: str | None, baseline: str | None, candidates: tuple[str, ...], margin: float, strict: bool
 ) -> None:
     """Exit with 0 when no slowdown is shown, 1 when one is, 2 when inconclusive (with --strict), 3 when not comparable.
 
-    With one file, contestants of the same race are compared: the strongest evidence, since they took turns. With two
-    files, the same contestants of two races.
+    Runs are named by id or by file. With one, contestants of the same race are compared: the strongest evidence, since
+    they took turns. With two, the same contestants of two races.
     """
     from fairlap.errors import FairlapError, WrongRequest
-    from fairlap.race.saving import load_run
+    from fairlap.ledger.sources import run_named
     from fairlap.regressions.between_runs import compare_saved_runs
     from fairlap.regressions.gate import findings_between, findings_inside, overall
 
     try:
-        run = load_run(before)
+        run, _ = run_named(before)
         if after is not None:
             if baseline or candidates:
                 raise WrongRequest("--baseline and --candidate belong to one run; give either them or a second file")
-            findings = findings_between(compare_saved_runs(run, load_run(after), margin=margin), margin=margin)
+            findings = findings_between(compare_saved_runs(run, run_named(after)[0], margin=margin), margin=margin)
         else:
             if not baseline:
                 raise WrongRequest("give a second file, or --baseline to compare contestants of one run")

@@ -14,20 +14,19 @@ if TYPE_CHECKING:
 
 
 @click.command("rerun")
-@click.argument("run")
+@click.argument("run", metavar="RUN|FILE")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write everything there.")
 def command(run: str, json_file: Path | None) -> None:
-    """Run the plan of a kept run again, in the same order with the same draws. RUN is an id, or `last`."""
-    from fairlap.ledger.store import open_store
-    from fairlap.race.telling import run_and_tell
+    """Run the plan of a kept run again, in the same order with the same draws. RUN is an id, or `last`; FILE is one
+    that `fairlap compare --json` wrote."""
+    from fairlap.cli.compare_running import Wishes, run_and_tell
+    from fairlap.ledger.sources import run_named
 
-    with open_store(reading=True) as store:
-        run_id = store.id_of(run)
-        then = store.load(run_id)
+    then, _ = run_named(run)
     _require_cores(then)
     for line in _differences(then):
         click.echo(f"fairlap: {line}", err=True)
-    raise SystemExit(run_and_tell(then.plan, json_file))
+    raise SystemExit(run_and_tell(then.plan, Wishes(json_file)))
 
 
 def _require_cores(then: SavedRun) -> None:

@@ -14,7 +14,7 @@ from fairlap.race.saving import SavedRun
 
 
 def write_outputs(
-    run: SavedRun, results: Results, files: Mapping[str, Path], *, baseline: str, price: Price | None, run_id: str = ""
+    run: SavedRun, results: Results, run_id: str, files: Mapping[str, Path], *, baseline: str, price: Price | None
 ) -> str:
     """By format. Why some could not be written, else empty: the others are written all the same."""
     if not files:

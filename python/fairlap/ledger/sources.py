@@ -15,8 +15,13 @@ def run_named(text: str) -> tuple[SavedRun, str]:
     path = Path(text)
     if path.exists():
         return load_run(path), path.stem
-    # A store of runs is asked here, by id, before the name is refused.
-    raise WrongRequest(f"there is no file {text}; give one that `fairlap compare --json FILE` wrote")
+    if path.suffix or len(path.parts) > 1:
+        raise WrongRequest(f"there is no file {text}; give one that `fairlap compare --json FILE` wrote")
+    from fairlap.ledger.store import open_store
+
+    with open_store(reading=True) as store:
+        run_id = store.id_of(text)
+        return store.load(run_id), run_id
 
 
 def require_contestant(plan: Plan, baseline: str) -> None:

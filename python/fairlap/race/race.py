@@ -12,11 +12,14 @@ from pathlib import Path
 from fairlap.race.agreement import Agreement
 from fairlap.race.contestants import Runner, runners_for
 from fairlap.race.ending import Ending
-from fairlap.race.lap_of_process import Bench, KeepSamples, lap_of_process
+from fairlap.race.lap_of_process import Bench, Samples, lap_of_process
 from fairlap.race.laps import Lap
 from fairlap.race.materials import Materials, materials_for
 from fairlap.race.plan import Block, Plan
 from fairlap.race.progress import Progress, Silence
+
+Keep = Callable[[Lap, Samples], None]
+"""Called with every lap as soon as it is complete."""
 
 
 class Race:
@@ -30,13 +33,13 @@ class Race:
         plan: Plan,
         progress: Progress | None = None,
         ending: Ending | None = None,
-        keep_samples: KeepSamples = lambda _lap, _samples: None,
+        keep: Keep = lambda _lap, _samples: None,
         resumed: Sequence[Lap] = (),
     ) -> None:
         self.plan = plan
         self.ended_early = ""
         self._ending = ending
-        self._keep_samples = keep_samples
+        self._keep = keep
         self.laps = whole_blocks(plan, resumed)
         self.interrupted = False
         self._progress = progress or Silence()
@@ -49,7 +52,7 @@ class Race:
         with ExitStack() as stack:
             try:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
-                bench = Bench(scratch, Agreement(scratch), self._keep_samples)
+                bench = Bench(scratch, Agreement(scratch))
                 works = [materials_for(work, self.plan.data_seed, self._progress.say) for work in self.plan.works]
                 runners = runners_for(self.plan, stack, self._progress.say)
                 self._began_s = time.monotonic()
@@ -86,10 +89,11 @@ class Race:
                 began_s=began_s - self._began_s,
             )
             self._progress.began(len(self.laps), self.plan.processes(), lap)
-            lap_of_process(lap, block, self.plan, materials, runner, bench)
+            samples = lap_of_process(lap, block, self.plan, materials, runner, bench)
             lap.elapsed_s = time.monotonic() - began_s
             self._in_frameworks_s += lap.in_framework_s
             self.laps.append(lap)
+            self._keep(lap, samples)
             self._progress.ended(len(self.laps), self.plan.processes(), lap)
 
     def shares(self) -> dict[str, float]:

@@ -1,85 +1,17 @@
-"""What a race says in the terminal: progress on standard error, the answer on standard output."""
+"""What a race showed, as text for a terminal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from pathlib import Path
-
-import click
 
 from fairlap import verdict
 from fairlap.engine import digits
-from fairlap.race.ending import Ending
 from fairlap.race.plan import Plan
-from fairlap.race.results import FAULTS, Contender, Heat, Results, results_of
-from fairlap.race.saving import SavedRun
+from fairlap.race.results import FAULTS, Contender, Heat, Results
 from fairlap.verdict.mode_causes import REMEDIES
 
 _NS_OF_A_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_TELLING = 0.02
-
-
-def run_and_tell(
-    plan: Plan,
-    json_file: Path | None,
-    ending: Ending | None = None,
-    after: Callable[[SavedRun, Results], str] = lambda _run, _results: "",
-    *,
-    resumed: SavedRun | None = None,
-    quiet: bool = False,
-) -> int:
-    """Run the plan; print what came of it also when it was interrupted. The exit status: 0 when somebody finished.
-
-    ``after`` writes further files and says which could not be written.
-    """
-    from fairlap.machine.facts import machine_facts
-    from fairlap.race.progress import progress_for
-    from fairlap.race.race import Race
-    from fairlap.race.saving import save_run
-
-    progress = progress_for(plan, quiet=quiet)
-    race = Race(plan, progress, ending, resumed=resumed.laps if resumed else ())
-    if resumed:
-        progress.say(f"{len(race.laps)} of {plan.processes()} processes are kept from before")
-    run = SavedRun(plan, race.laps, machine_facts(), {}, datetime.now(UTC).isoformat(timespec="seconds"))
-    before_s: Mapping[str, float] = {}
-    if resumed:
-        run.began_at, before_s = resumed.began_at, resumed.wall_s
-
-    def save(results: Results | None = None) -> str:
-        """Why the file could not be written; a full disk is no reason to lose the race."""
-        run.wall_s = {name: seconds + before_s.get(name, 0.0) for name, seconds in race.shares().items()}
-        run.ended_early = race.ended_early
-        try:
-            if json_file is not None:
-                save_run(json_file, run, results)
-        except OSError as error:
-            return f"{json_file} could not be written: {error.strerror}"
-        return ""
-
-    try:
-        with progress:
-            race.run(after_block=save)
-    except KeyboardInterrupt:
-        click.echo(f"fairlap: interrupted; {len(race.laps)} of {plan.processes()} processes are kept", err=True)
-    if race.ended_early:
-        progress.say(f"ended after {len(race.laps)} of {plan.processes()} processes: {race.ended_early}")
-    results = results_of(plan, race.laps)
-    not_saved, not_written = save(results), after(run, results)
-    click.echo(text_of(plan, results))
-    if not_saved:
-        click.echo(f"fairlap: {not_saved}; what it would hold is lost but for the table above", err=True)
-    elif race.interrupted and json_file is not None:
-        click.echo(f"fairlap: go on with: fairlap compare --resume {json_file}", err=True)
-    if not_written:
-        click.echo(f"fairlap: {not_written}", err=True)
-    if race.interrupted:
-        return 130
-    if not_saved or not_written:
-        return 1
-    return 0 if any(lap.finished for lap in race.laps) else 1
 
 
 def text_of(plan: Plan, results: Results) -> str:

@@ -336,16 +336,3 @@ def test_a_saved_run_with_numbers_that_are_not_finite_can_be_read_again(tmp_path
     assert msgspec.json.encode(again) == msgspec.json.encode(run)
     assert math.isnan(again.laps[4].errors[-1].cosine)
     assert again.laps[5].errors[-1].worst_absolute == math.inf
-
-
-def test_an_error_that_is_not_finite_is_absent_from_the_row_and_says_why() -> None:
-    run = a_run()
-    by_name = {row.contestant: row for row in rows_of_run(run, "r")}
-    own = {name: [lap for lap in run.laps if lap.contestant == name] for name in by_name}
-    for lap in own["torch"]:
-        lap.errors = [AnswerError("slope", "after", math.nan, math.nan, 1e-3, True)]
-    own["jax:fast"][0].errors = [AnswerError("logits", "after", math.nan, math.inf, math.inf, False)]
-    by_name = {row.contestant: row for row in rows_of_run(run, "r")}
-    assert by_name["torch"].error_relative == 1e-3
-    assert by_name["torch"].absent["error_absolute"] == "slopes of gradients were checked, not elements"
-    assert by_name["jax:fast"].absent["error_relative"] == "its answer holds what is not finite"

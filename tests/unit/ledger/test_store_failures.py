@@ -37,7 +37,7 @@ _NOBODY = 65534
 def started(code: str, store: Path, **options: object) -> subprocess.Popen[str]:
     """A process of its own that finds what these tests use."""
     path = os.pathsep.join([str(_HERE), *sys.path])
-    return subprocess.Popen(
+    process: subprocess.Popen[str] = subprocess.Popen(
         [sys.executable, "-c", code, str(store)],
         env={**os.environ, "PYTHONPATH": path},
         stdin=subprocess.PIPE,
@@ -45,6 +45,7 @@ def started(code: str, store: Path, **options: object) -> subprocess.Popen[str]:
         text=True,
         **options,  # type: ignore[call-overload]
     )
+    return process
 
 
 _RECORDS_SIX_AND_WAITS = """

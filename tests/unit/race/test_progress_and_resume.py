@@ -134,9 +134,10 @@ def test_no_colour_is_written_where_none_is_wanted() -> None:
 
 
 @pytest.mark.sanitized
-def test_an_interrupted_race_says_how_to_go_on_and_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keeping", ["--keep", "--no-keep"])
+def test_an_interrupted_race_says_how_to_go_on_and_goes_on(tmp_path: Path, keeping: str) -> None:
     file = tmp_path / "race.json"
-    arguments = [*RACE, "--blocks", "30", "--seconds", "0.05", "--json", str(file)]
+    arguments = [*RACE, "--blocks", "30", "--seconds", "0.05", "--json", str(file), keeping]
     running = subprocess.Popen([sys.executable, "-m", "fairlap", *arguments], stderr=subprocess.PIPE, text=True)
     assert running.stderr is not None
     for line in running.stderr:
@@ -145,14 +146,14 @@ def test_an_interrupted_race_says_how_to_go_on_and_goes_on(tmp_path: Path) -> No
             break
     told = running.stderr.read()
     assert running.wait(timeout=60) == 130
-    assert f"go on with: fairlap compare --resume {file}" in told
+    go_on = re.search(r"go on with: fairlap (compare --resume .*)", told)
+    assert go_on, told
+    assert (re.search(r"--resume \d{8}-\d{6}-\w{3} --json ", go_on[1]) is not None) == (keeping == "--keep")
+    assert go_on[1].endswith(str(file))
     before = load_run(file)
     assert 5 <= len(before.laps) < 60
     again = subprocess.run(
-        [sys.executable, "-m", "fairlap", "compare", "--resume", str(file), "--quiet"],
-        capture_output=True,
-        text=True,
-        timeout=120,
+        [sys.executable, "-m", "fairlap", *go_on[1].split(), "--quiet"], capture_output=True, text=True, timeout=120
     )
     assert again.returncode == 0, again.stderr
     kept = len(whole_blocks(before.plan, before.laps))

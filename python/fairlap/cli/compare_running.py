@@ -1,0 +1,153 @@
+"""Running a plan from the command line: shown while it runs, kept in the store and in files, told at the end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fairlap.errors import FairlapError
+from fairlap.race.ending import Ending
+from fairlap.race.laps import Lap
+from fairlap.race.plan import Plan
+from fairlap.race.progress import Progress, progress_for
+from fairlap.race.race import Race
+from fairlap.race.results import Results, results_of
+from fairlap.race.saving import SavedRun, save_run
+from fairlap.race.telling import text_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fairlap.ledger.prices import Price
+    from fairlap.ledger.recording import Recording
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What to leave behind, and how much to say."""
+
+    json_file: Path | None = None
+    more_files: Callable[[SavedRun, Results, str], str] = lambda _run, _results, _run_id: ""  # says what failed
+    keep: bool = True  # in the store
+    baseline: str = ""
+    price: Price | None = None
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An interrupted run that this one goes on with; it has an id when it is in the store."""
+
+    run: SavedRun
+    run_id: str = ""
+
+
+def run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None = None, earlier: Earlier | None = None) -> int:
+    """The exit status: 0 when somebody finished, 1 when nobody did or a file is missing, 130 when interrupted."""
+    from fairlap.machine.facts import machine_facts
+
+    began_at = earlier.run.began_at if earlier else datetime.now(UTC).isoformat(timespec="seconds")
+    run = SavedRun(plan, [], machine_facts(), {}, began_at)
+    progress = progress_for(plan, quiet=wishes.quiet)
+    kept = _Kept(run, earlier, progress) if wishes.keep else None
+    race = Race(plan, progress, ending, kept.keep if kept else _forget, earlier.run.laps if earlier else ())
+    run.laps = race.laps
+    if earlier:
+        progress.say(f"{len(race.laps)} of {plan.processes()} processes are kept from before")
+    before_s: Mapping[str, float] = earlier.run.wall_s if earlier else {}
+
+    def save(results: Results | None = None) -> str:
+        """Why the file could not be written; a full disk is no reason to lose the race."""
+        run.wall_s = {name: seconds + before_s.get(name, 0.0) for name, seconds in race.shares().items()}
+        run.ended_early = race.ended_early
+        try:
+            if wishes.json_file is not None:
+                save_run(wishes.json_file, run, results)
+        except OSError as error:
+            return f"{wishes.json_file} could not be written: {error.strerror}"
+        return ""
+
+    try:
+        with progress:
+            race.run(after_block=save)
+    except KeyboardInterrupt:
+        click.echo(f"fairlap: interrupted; {len(race.laps)} of {plan.processes()} processes are kept", err=True)
+    if race.ended_early:
+        progress.say(f"ended after {len(race.laps)} of {plan.processes()} processes: {race.ended_early}")
+    results = results_of(plan, race.laps)
+    not_saved = save(results)
+    run_id = kept.end(interrupted=race.interrupted, wishes=wishes) if kept else ""
+    not_written = wishes.more_files(run, results, run_id)
+    click.echo(text_of(plan, results))
+    for line in (not_saved and f"{not_saved}; what it would hold is in the table above", not_written):
+        if line:
+            click.echo(f"fairlap: {line}", err=True)
+    if run_id:
+        click.echo(f"fairlap: kept as {run_id}; fairlap show {run_id}", err=True)
+    if race.interrupted:
+        file = "" if wishes.json_file is None or not_saved else str(wishes.json_file)
+        if name := f"{run_id} --json {file}" if run_id and file else run_id or file:
+            click.echo(f"fairlap: go on with: fairlap compare --resume {name}", err=True)
+        return INTERRUPTED
+    if not_saved or not_written:
+        return 1
+    return 0 if any(lap.finished for lap in race.laps) else 1
+
+
+def _forget(_lap: Lap, _samples_ns: Mapping[str, np.ndarray]) -> None:
+    """Of those who want nothing kept."""
+
+
+class _Kept:
+    """The run on its way into the store. A store that cannot be written is said once, and ends no race."""
+
+    def __init__(self, run: SavedRun, earlier: Earlier | None, progress: Progress) -> None:
+        from fairlap.ledger.store import open_store
+
+        self._run = run
+        self._say = progress.say
+        self._trouble = ""
+        self._recording: Recording | None = None
+        with self._telling("this run is not kept"):
+            store = open_store()
+            if earlier and earlier.run_id:
+                self._recording = store.go_on(earlier.run_id)
+                return
+            self._recording = store.begin(run.plan, run.machine, run.began_at)
+            for lap in earlier.run.laps if earlier else ():
+                self._recording.keep(lap)
+
+    def keep(self, lap: Lap, samples_ns: Mapping[str, np.ndarray]) -> None:
+        if self._recording is not None:
+            with self._telling("the store cannot be written; it is tried again with every process"):
+                self._recording.keep(lap, samples_ns)
+
+    def end(self, *, interrupted: bool, wishes: Wishes) -> str:
+        """The run's id; empty when it is not in the store, or not whole."""
+        if self._recording is None:
+            return ""
+        self._trouble = ""
+        with self._telling("the end of the run could not be kept"):
+            self._recording.end(
+                self._run.wall_s, self._run.ended_early, interrupted, baseline=wishes.baseline, price=wishes.price
+            )
+        if lost := self._recording.not_kept:
+            self._say(f"{lost} processes are not in the store")
+        return self._recording.run
+
+    @contextlib.contextmanager
+    def _telling(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except FairlapError as error:
+            if not self._trouble:
+                self._say(f"{what}: {error}")
+            self._trouble = str(error)
