@@ -1,0 +1,68 @@
+"""Which facts say what a machine is, which say what was installed and set, and which only what was so at the time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlap.machine import software, variables
+
+# These change from minute to minute, or say nothing about how fast the machine is.
+_OF_THE_MOMENT = frozenset({"steal so far", "git revision", "git changes"})
+_GPU_OF_THE_MOMENT = (" clock", " pcie generation", " pcie width")  # an idle device lowers them
+
+# What runs have recorded from the beginning. In one that lacks a fact of these, it was not there to be read.
+_ALWAYS_RECORDED = frozenset(
+    {
+        "cpu model",
+        "cores",
+        "architecture",
+        "kernel",
+        "operating system",
+        "C library",
+        "governor",
+        "huge pages",
+        "hypervisor",
+        "python",
+    }
+)
+
+
+def lasting(facts: Mapping[str, str]) -> dict[str, str]:
+    """What the machine and its system are, whatever is installed on it, set in it, or going on at the time."""
+    return {
+        name: value
+        for name, value in facts.items()
+        if not is_of_the_moment(name) and not name.startswith((software.PREFIX, variables.PREFIX))
+    }
+
+
+def is_of_the_moment(name: str) -> bool:
+    return name in _OF_THE_MOMENT or (name.startswith("gpu ") and name.endswith(_GPU_OF_THE_MOMENT))
+
+
+def weighed(before: Mapping[str, str], after: Mapping[str, str], device: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Of each run the facts that may explain a difference between their figures.
+
+    Packages are not among them: a contestant tells the version that it ran itself. Neither are GPUs in a race on the
+    processor. A fact that only one run recorded is no difference, since older versions of fairlap recorded fewer.
+    """
+    both = {name for name in before.keys() & after.keys() if not _says_nothing(name, device)}
+    set_in_either = {name for name in before.keys() | after.keys() if name.startswith(variables.PREFIX)}
+    if not (_knows_variables(before) and _knows_variables(after)):
+        set_in_either = set()
+    names = both | set_in_either | _ALWAYS_RECORDED
+    return _only(before, names), _only(after, names)
+
+
+def _knows_variables(facts: Mapping[str, str]) -> bool:
+    """Whether the run was made by a fairlap that kept them; such a one always keeps the memory's size."""
+    return "memory" in facts or any(name.startswith(variables.PREFIX) for name in facts)
+
+
+def _says_nothing(name: str, device: str) -> bool:
+    of_gpu = name in ("driver", "cuda", "gpu") or name.startswith("gpu ")
+    return name.startswith(software.PREFIX) or is_of_the_moment(name) or (of_gpu and device == "cpu")
+
+
+def _only(facts: Mapping[str, str], names: set[str] | frozenset[str]) -> dict[str, str]:
+    return {name: value for name, value in facts.items() if name in names}

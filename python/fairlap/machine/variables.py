@@ -1,0 +1,78 @@
+"""The environment variables that change how fast a framework is. Secrets are never kept, nor logins in addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+PREFIX = "variable "
+NOT_KEPT = "set; its value is not kept"
+
+_THAT_MATTER = (
+    "BLIS_",
+    "CUBLAS_",
+    "CUDA_",
+    "CUDNN_",
+    "DNNL_",
+    "GLIBC_TUNABLES",
+    "GOMP_",
+    "GOTO_",
+    "JAX_",
+    "KERAS_",
+    "KMP_",
+    "LD_BIND_NOW",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "MALLOC_",
+    "MIMALLOC_",
+    "MKL_",
+    "MXNET_",
+    "NCCL_",
+    "NUMEXPR_",
+    "NVIDIA_",
+    "OMP_",
+    "ONEDNN_",
+    "OPENBLAS_",
+    "OPENVINO_",
+    "ORT_",
+    "OV_",
+    "PYTHONDEVMODE",
+    "PYTHONHASHSEED",
+    "PYTHONMALLOC",
+    "PYTHONOPTIMIZE",
+    "PYTORCH_",
+    "TCMALLOC_",
+    "TF_",
+    "TORCH",
+    "VECLIB_",
+    "XLA_",
+)
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|PRIVATE|COOKIE|SIGNATURE|LICEN[CS]E", re.IGNORECASE)
+_LOGIN = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#]*@")
+_QUERY = re.compile(r"(?P<address>[A-Za-z][A-Za-z0-9+.-]*://[^\s?#]*)[?#]\S*")
+_MOST_LETTERS = 500
+
+
+def variable_facts(environment: Mapping[str, str]) -> dict[str, str]:
+    return {PREFIX + name: kept(name, environment[name]) for name in sorted(environment) if matters(name)}
+
+
+def matters(name: str) -> bool:
+    return name.startswith(_THAT_MATTER)
+
+
+def kept(name: str, value: str) -> str:
+    """What of a value may be stored. An address loses its login and what follows a question mark."""
+    if _SECRET.search(name) or _looks_like_setting_a_secret(value):
+        return NOT_KEPT
+    bare = _QUERY.sub(r"\g<address>", _LOGIN.sub(r"\g<scheme>", value))
+    bare = bare.encode(errors="replace").decode()
+    if not bare:
+        return "set, and empty"
+    return bare if len(bare) <= _MOST_LETTERS else f"{bare[:_MOST_LETTERS]}... ({len(bare)} letters)"
+
+
+def _looks_like_setting_a_secret(value: str) -> bool:
+    """Such as ``--token=...`` among the flags that a variable hands on."""
+    names = re.findall(r"([A-Za-z0-9_.-]+)\s*[=:]", value)
+    return any(_SECRET.search(name) for name in names)
