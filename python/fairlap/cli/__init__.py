@@ -16,9 +16,11 @@ COMMANDS = {
     "aa": "The referee on trial: how often is it wrong on this machine?",
     "compare": "The same model in several frameworks: who is faster, and is it real.",
     "diff": "What two saved runs show about each other.",
+    "doctor": "Is this machine fit to measure on, and what mends it?",
     "envs": "The environments made for contestants.",
     "floor": "What this machine's clocks and devices cannot see below.",
     "gate": "An exit status for a pull request: slower, or not.",
+    "recipe": "A saved run as a recipe: container, versions, plan.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
 }
 

@@ -17,8 +17,11 @@ def command(before: Path, after: Path, margin: float) -> None:
     Runs that did not take turns cannot tell a change of the code from one of the machine, so the answer is widened
     by what may have changed, and refused where the work or the processor differs.
     """
+    from fairlap.machine.differences import differences_text
     from fairlap.race.saving import load_run
     from fairlap.regressions.between_runs import compare_saved_runs
     from fairlap.regressions.telling import runs_text
 
-    click.echo(runs_text(compare_saved_runs(load_run(before), load_run(after), margin=margin)))
+    old, new = load_run(before), load_run(after)
+    click.echo(runs_text(compare_saved_runs(old, new, margin=margin)))
+    click.echo(differences_text(old.machine, new.machine))

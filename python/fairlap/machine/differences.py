@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fairlap.machine.kinds import is_of_the_moment
 
 NOT_RECORDED = "not recorded"
+_FEW = 6
 
 
 @dataclass(frozen=True)
@@ -27,3 +28,14 @@ def differences(before: Mapping[str, str], after: Mapping[str, str], *, passing:
     names = sorted(name for name in before.keys() | after.keys() if passing or not is_of_the_moment(name))
     rows = [FactDiffers(name, before.get(name, NOT_RECORDED), after.get(name, NOT_RECORDED)) for name in names]
     return [row for row in rows if row.before != row.after]
+
+
+def differences_text(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Every difference on a line of its own. What only one run recorded is counted, since an older fairlap kept less."""
+    found = differences(before, after)
+    of_both = [each for each in found if NOT_RECORDED not in (each.before, each.after)]
+    lines = [f"  {each}" for each in of_both]
+    only_one = [each for each in found if each not in of_both]
+    few = len(only_one) <= _FEW
+    lines += [f"  {each}" for each in only_one] if few else [f"  {len(only_one)} facts that only one run recorded"]
+    return "\n".join(["between the machines:", *lines]) if lines else "between the machines: no difference is known"

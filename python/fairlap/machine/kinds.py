@@ -43,10 +43,12 @@ def is_of_the_moment(name: str) -> bool:
 def weighed(before: Mapping[str, str], after: Mapping[str, str], device: str) -> tuple[dict[str, str], dict[str, str]]:
     """Of each run the facts that may explain a difference between their figures.
 
-    Packages are not among them: a contestant tells the version that it ran itself. Neither are GPUs in a race on the
-    processor. A fact that only one run recorded is no difference, since older versions of fairlap recorded fewer.
+    Packages are not among them: a contestant tells the version that it ran itself. Of GPUs only the one that was raced
+    on is, and its facts lose their number. A fact that only one run recorded is no difference, since older versions
+    of fairlap recorded fewer.
     """
-    both = {name for name in before.keys() & after.keys() if not _says_nothing(name, device)}
+    before, after = _with_one_gpu(before, device), _with_one_gpu(after, device)
+    both = {name for name in before.keys() & after.keys() if not _says_nothing(name)}
     set_in_either = {name for name in before.keys() | after.keys() if name.startswith(variables.PREFIX)}
     if not (_knows_variables(before) and _knows_variables(after)):
         set_in_either = set()
@@ -59,9 +61,23 @@ def _knows_variables(facts: Mapping[str, str]) -> bool:
     return "memory" in facts or any(name.startswith(variables.PREFIX) for name in facts)
 
 
-def _says_nothing(name: str, device: str) -> bool:
-    of_gpu = name in ("driver", "cuda", "gpu") or name.startswith("gpu ")
-    return name.startswith(software.PREFIX) or is_of_the_moment(name) or (of_gpu and device == "cpu")
+def _says_nothing(name: str) -> bool:
+    return name.startswith(software.PREFIX) or is_of_the_moment(name)
+
+
+def _with_one_gpu(facts: Mapping[str, str], device: str) -> dict[str, str]:
+    """``gpu 1 memory`` becomes ``gpu memory`` for device cuda:1. A race on the processor has no GPU at all."""
+    found = {name: value for name, value in facts.items() if not _is_of_gpus(name)}
+    if device == "cpu":
+        return found
+    own = f"gpu {device.partition(':')[2] or '0'}"
+    found |= {name: facts[name] for name in ("driver", "cuda") if name in facts}
+    mine = {name: value for name, value in facts.items() if name == own or name.startswith(f"{own} ")}
+    return found | {"gpu" + name.removeprefix(own): value for name, value in mine.items()}
+
+
+def _is_of_gpus(name: str) -> bool:
+    return name in ("driver", "cuda", "gpu") or name.startswith("gpu ")
 
 
 def _only(facts: Mapping[str, str], names: set[str] | frozenset[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 PREFIX = "variable "
 NOT_KEPT = "set; its value is not kept"
 
+# Not all of TF_: another well-known tool hands over its users' own values in variables of that beginning.
 _THAT_MATTER = (
     "BLIS_",
     "CUBLAS_",
@@ -42,7 +43,16 @@ _THAT_MATTER = (
     "PYTHONOPTIMIZE",
     "PYTORCH_",
     "TCMALLOC_",
-    "TF_",
+    "TF_CPP_",
+    "TF_CUDNN_",
+    "TF_DETERMINISTIC_",
+    "TF_DISABLE_",
+    "TF_ENABLE_",
+    "TF_FORCE_",
+    "TF_GPU_",
+    "TF_NUM_",
+    "TF_USE_",
+    "TF_XLA_",
     "TORCH",
     "VECLIB_",
     "XLA_",
