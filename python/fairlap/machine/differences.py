@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fairlap.machine.kinds import is_of_the_moment
+from fairlap.machine.kinds import is_of_the_moment, is_whole
 
 NOT_RECORDED = "not recorded"
-_FEW = 6
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,11 @@ def differences(before: Mapping[str, str], after: Mapping[str, str], *, passing:
 
 
 def differences_text(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Every difference on a line of its own. What only one run recorded is counted, since an older fairlap kept less."""
+    """One on each line. What a run of an older fairlap did not look for is only counted."""
     found = differences(before, after)
-    of_both = [each for each in found if NOT_RECORDED not in (each.before, each.after)]
-    lines = [f"  {each}" for each in of_both]
-    only_one = [each for each in found if each not in of_both]
-    few = len(only_one) <= _FEW
-    lines += [f"  {each}" for each in only_one] if few else [f"  {len(only_one)} facts that only one run recorded"]
+    whole = is_whole(before) and is_whole(after)
+    told = [each for each in found if whole or NOT_RECORDED not in (each.before, each.after)]
+    lines = [f"  {each}" for each in told]
+    if len(told) < len(found):
+        lines.append(f"  and {len(found) - len(told)} facts that only one of the runs recorded")
     return "\n".join(["between the machines:", *lines]) if lines else "between the machines: no difference is known"

@@ -50,15 +50,15 @@ def weighed(before: Mapping[str, str], after: Mapping[str, str], device: str) ->
     before, after = _with_one_gpu(before, device), _with_one_gpu(after, device)
     both = {name for name in before.keys() & after.keys() if not _says_nothing(name)}
     set_in_either = {name for name in before.keys() | after.keys() if name.startswith(variables.PREFIX)}
-    if not (_knows_variables(before) and _knows_variables(after)):
+    if not (is_whole(before) and is_whole(after)):
         set_in_either = set()
     names = both | set_in_either | _ALWAYS_RECORDED
     return _only(before, names), _only(after, names)
 
 
-def _knows_variables(facts: Mapping[str, str]) -> bool:
-    """Whether the run was made by a fairlap that kept them; such a one always keeps the memory's size."""
-    return "memory" in facts or any(name.startswith(variables.PREFIX) for name in facts)
+def is_whole(facts: Mapping[str, str]) -> bool:
+    """Whether all facts of today were looked for; the first versions of fairlap kept ten, and no memory's size."""
+    return "memory" in facts
 
 
 def _says_nothing(name: str) -> bool:

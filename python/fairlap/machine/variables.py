@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 PREFIX = "variable "
 NOT_KEPT = "set; its value is not kept"
+EMPTY = "set, and empty"
 
 # Not all of TF_: another well-known tool hands over its users' own values in variables of that beginning.
 _THAT_MATTER = (
@@ -78,7 +79,7 @@ def kept(name: str, value: str) -> str:
     bare = _QUERY.sub(r"\g<address>", _LOGIN.sub(r"\g<scheme>", value))
     bare = bare.encode(errors="replace").decode()
     if not bare:
-        return "set, and empty"
+        return EMPTY
     return bare if len(bare) <= _MOST_LETTERS else f"{bare[:_MOST_LETTERS]}... ({len(bare)} letters)"
 
 

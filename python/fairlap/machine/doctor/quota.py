@@ -26,7 +26,7 @@ def judge(seen: Examined) -> list[Finding]:
                 "warning",
                 f"the control group was stopped in {counted.throttled_periods} of {counted.periods} periods "
                 f"({share:.1%}) so far",
-                "a stop lasts to the end of a period, which is most often 100 ms; a race leaves out every block with one",
+                "a stop lasts to the end of a period, most often 100 ms; a race leaves out every block that has one",
                 "raise the quota (docker run --cpus, Kubernetes limits.cpu) above the number of threads",
             )
         )
