@@ -54,9 +54,8 @@ def _remarks(run: SavedRun, versions: Versions) -> list[str]:
         )
     programs = [each.program for each in run.plan.contestants if each.program]
     if programs:
-        remarks.append(
-            f"- Programs are not part of the recipe; copy them to where the plan finds them: {_code(', '.join(programs))}."
-        )
+        listed = _code(", ".join(programs))
+        remarks.append(f"- Programs are not part of the recipe; copy them to where the plan finds them: {listed}.")
     apart = [each.text for each in run.plan.contestants if each.version]
     if apart or versions.environments:
         remarks.append("- Some contestants get an environment of their own, made with pip while the race begins.")

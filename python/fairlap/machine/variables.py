@@ -59,7 +59,8 @@ _THAT_MATTER = (
     "XLA_",
 )
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|PRIVATE|COOKIE|SIGNATURE|LICEN[CS]E", re.IGNORECASE)
-_LOGIN = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#]*@")
+# To the last @: a password with a slash in it is no part of an address, and people write it there all the same.
+_LOGIN = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^\s,]*@")
 _QUERY = re.compile(r"(?P<address>[A-Za-z][A-Za-z0-9+.-]*://[^\s?#]*)[?#]\S*")
 _MOST_LETTERS = 500
 
