@@ -66,7 +66,7 @@ _MOST_LETTERS = 500
 
 
 def variable_facts(environment: Mapping[str, str]) -> dict[str, str]:
-    return {PREFIX + name: kept(name, environment[name]) for name in sorted(environment) if matters(name)}
+    return {PREFIX + _as_text(name): kept(name, environment[name]) for name in sorted(environment) if matters(name)}
 
 
 def matters(name: str) -> bool:
@@ -78,10 +78,15 @@ def kept(name: str, value: str) -> str:
     if _SECRET.search(name) or _looks_like_setting_a_secret(value):
         return NOT_KEPT
     bare = _QUERY.sub(r"\g<address>", _LOGIN.sub(r"\g<scheme>", value))
-    bare = bare.encode(errors="replace").decode()
+    bare = _as_text(bare)
     if not bare:
         return EMPTY
     return bare if len(bare) <= _MOST_LETTERS else f"{bare[:_MOST_LETTERS]}... ({len(bare)} letters)"
+
+
+def _as_text(text: str) -> str:
+    """Bytes that are no text come as halves of letters, which no file can hold."""
+    return text.encode(errors="replace").decode()
 
 
 def _looks_like_setting_a_secret(value: str) -> bool:

@@ -12,8 +12,7 @@ from fairlap.errors import WrongRequest
 from fairlap.ledger.recipe import write_recipe
 from fairlap.race.plan import load_plan
 from fairlap.race.saving import SavedRun, load_run, save_run
-
-from tests.unit.regressions.runs import saved_run
+from runs_for_rows import a_run
 
 _MACHINE = {
     "python": "cpython 3.12.4",
@@ -29,8 +28,12 @@ _KNOWN = {"FROM", "RUN", "WORKDIR", "COPY", "ARG", "ENV", "CMD"}
 
 
 def run_of(*contestants: str, versions: dict[str, str] | None = None, **machine: str) -> SavedRun:
-    facts = _MACHINE | {name.replace("__", " "): value for name, value in machine.items()}
-    return saved_run(dict.fromkeys(contestants, 1e6), versions=versions, machine=facts)
+    """Whoever is not named in ``versions`` did not tell the version that ran."""
+    run = a_run(blocks=3, listed=",".join(contestants))
+    for lap in run.laps:
+        lap.version = (versions or {}).get(lap.contestant, "")
+    run.machine = _MACHINE | {name.replace("__", " "): value for name, value in machine.items()}
+    return run
 
 
 def recipe(folder: Path, run: SavedRun) -> dict[str, str]:
@@ -170,7 +173,7 @@ def test_a_lap_that_says_nonsense_gets_no_recipe(tmp_path: Path) -> None:
 
 def test_nonsense_in_other_facts_stays_text(tmp_path: Path) -> None:
     nonsense = "x\nFROM evil\n`<script>`|"
-    run = run_of("jax", **{"image__digest": nonsense, "distribution": nonsense, "kernel": nonsense})
+    run = run_of("jax", image__digest=nonsense, distribution=nonsense, kernel=nonsense)
     written = recipe(tmp_path, run)
     assert [rest for name, rest in instructions(written["Dockerfile"]) if name == "FROM"] == ["python:3.12.4-slim"]
     assert "| `kernel` | `x FROM evil <script> \\|` |" in written["README.md"]

@@ -41,7 +41,7 @@ def test_facts_that_only_a_newer_fairlap_records_cost_nothing() -> None:
 
 def test_a_variable_that_was_set_in_one_run_alone_is_a_difference() -> None:
     old, new = weighed(_NOW, _NOW | {"variable OMP_WAIT_POLICY": "passive"}, "cpu")
-    assert [str(each) for each in differences(old, new)] == ["variable OMP_WAIT_POLICY not recorded -> passive"]
+    assert [str(each) for each in differences(old, new)] == ["variable OMP_WAIT_POLICY not set -> passive"]
 
 
 def test_a_governor_that_one_run_could_not_read_is_a_difference() -> None:

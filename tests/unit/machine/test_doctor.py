@@ -17,7 +17,7 @@ from fairlap.machine.facts import machine_facts
 from fairlap.machine.nvml import Gpu, Gpus
 from fairlap.machine.root import Root
 
-from tests.unit.machine.machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built
+from .machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built
 
 _QUIET = Watched(1.0, steal_share=0.0, waited_share=0.0, memory_waited_share=0.0, pages_swapped=0, thermal_events=None)
 _NO_GPU = Gpus(absent="not looked for")

@@ -9,7 +9,7 @@ from fairlap.machine.facts import machine_facts
 from fairlap.machine.nvml import Gpus
 from fairlap.machine.root import Root, kilobytes, numbers_listed, size_text
 
-from tests.unit.machine.machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built
+from .machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built
 
 _NO_GPU = Gpus(absent="not looked for")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from fairlap.machine.variables import NOT_KEPT, kept, variable_facts
 
@@ -40,6 +41,12 @@ def test_what_looks_like_a_secret_is_not_kept(name: str, value: str) -> None:
 )
 def test_addresses_lose_their_login_and_their_query(value: str, stored: str) -> None:
     assert kept("JAX_COMPILATION_CACHE_DIR", value) == stored
+
+
+def test_bytes_that_are_no_text_can_be_stored() -> None:
+    told = variable_facts({"OMP_\udcff": "1", "XLA_FLAGS": "a\udcfe", "LD_PRELOAD": ""})
+    assert msgspec.json.decode(msgspec.json.encode(told)) == told
+    assert told["variable XLA_FLAGS"] == "a?"
 
 
 def test_a_long_value_is_cut_and_says_so() -> None:

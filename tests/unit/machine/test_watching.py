@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fairlap.machine.doctor.watching import BusyProcess, Watched, watch
 
-from tests.unit.machine.machines import Files, built
+from .machines import Files, built
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
