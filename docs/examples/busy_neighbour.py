@@ -2,8 +2,8 @@
 
 A process that only counts is pinned to one core. Each contestant runs the same work alone and beside it, in
 turns, and the ratio of the medians is printed. ``--why`` repeats this for the first contestant with other settings
-of its threads. A measurement counts only when nobody else kept more than a tenth of a core busy meanwhile; it is
-tried again until ``--minutes`` are over.
+of its threads. A measurement counts only when nobody else kept more than ``--most-disturbed`` cores busy meanwhile;
+it is tried again until ``--minutes`` are over.
 
     python docs/examples/busy_neighbour.py --on torch,jax,onnxruntime --why
 """
@@ -28,7 +28,6 @@ from fairlap.race.plan import Measuring, Work, draw_plan
 from fairlap.race.race import Race
 
 SPIN = "while True: pass"
-MOST_DISTURBED_CORES = 0.1
 
 
 @dataclass(frozen=True)
@@ -137,6 +136,7 @@ def main() -> None:
     parser.add_argument("--on", default="torch,jax,onnxruntime")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--minutes", type=float, default=10.0, help="give up after this long, and show what there is")
+    parser.add_argument("--most-disturbed", type=float, default=0.1, metavar="CORES", help="that others may keep busy")
     parser.add_argument("--why", action="store_true", help="also try other settings on the first contestant")
     wanted = parser.parse_args()
     names = wanted.on.split(",")
@@ -147,26 +147,28 @@ def main() -> None:
     while time.monotonic() < ends_at and any(len(pairs) < wanted.rounds for pairs in taken.values()):
         # Whoever has the fewest is next, so that all have about as many whenever the time is over.
         name, setting = min(rows, key=lambda row: len(taken[row[0], row[1].name]))
-        if watch(seconds=1.0).others_busy_cores > MOST_DISTURBED_CORES:
+        if watch(seconds=1.0).others_busy_cores > wanted.most_disturbed:
             time.sleep(2.0)
             continue
         pair, tried = pair_of(wanted.model, name, setting, tried), tried + 1
         print(f"{name}, {setting.name}: {pair}", file=sys.stderr, flush=True)
-        if pair.others_busy_cores <= MOST_DISTURBED_CORES:
+        if pair.others_busy_cores <= wanted.most_disturbed:
             taken[name, setting.name].append(pair)
-    print("| contestant | setting | alone, ms | beside a busy core, ms | times |\n| --- | --- | --- | --- | --- |")
+    print("| contestant | setting | alone, ms | beside a busy core, ms | times | others kept busy |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for (name, setting_name), pairs in taken.items():
         print(f"| {name} | {setting_name} | {told(pairs)} |")
     kept = sum(map(len, taken.values()))
-    print(f"\nMedians, and ranges; {kept} of {tried} pairs of processes were left alone by others.")
+    print(f"\nMedians, and ranges; {kept} of {tried} pairs of processes count.")
 
 
 def told(pairs: list[Pair]) -> str:
     if not pairs:
-        return "never undisturbed | |"
+        return "never undisturbed | | |"
     alone, beside = [pair.alone_ms for pair in pairs], [pair.beside_ms for pair in pairs]
     ranges = [f"{statistics.median(ms):.2f} ({min(ms):.2f} to {max(ms):.2f})" for ms in (alone, beside)]
-    return f"{' | '.join(ranges)} | {statistics.median(beside) / statistics.median(alone):.1f}"
+    others = statistics.median(pair.others_busy_cores for pair in pairs)
+    return f"{' | '.join(ranges)} | {statistics.median(beside) / statistics.median(alone):.1f} | {others:.1f} cores"
 
 
 if __name__ == "__main__":
