@@ -77,7 +77,7 @@ def test_the_container_has_the_interpreter_the_versions_and_the_plan(tmp_path: P
 
 
 def test_the_page_has_the_one_command_and_says_what_is_missing(tmp_path: Path) -> None:
-    run = run_of("torch", "./my-worker", versions={"torch": "2.13.0+cpu"}, variable__LD_PRELOAD="/opt/x.so")
+    run = run_of("torch", "./my-worker", versions={"torch": "2.13.0+cpu"}, variable__LD_PRELOAD="/usr/lib/x.so")
     page = recipe(tmp_path, run)["README.md"]
     assert "docker build --tag fairlap-again . && docker run --rm --cpuset-cpus 0,1" in page
     for told in ("torch 2.13.0+cpu", "my-worker", "LD_PRELOAD", "fairlap diff recorded.json out/run.json"):
