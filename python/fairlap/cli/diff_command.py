@@ -16,7 +16,10 @@ def command(before: str, after: str, margin: float) -> None:
     by what may have changed, and refused where the work or the processor differs.
     """
     from fairlap.ledger.sources import run_named
+    from fairlap.machine.differences import differences_text
     from fairlap.regressions.between_runs import compare_saved_runs
     from fairlap.regressions.telling import runs_text
 
-    click.echo(runs_text(compare_saved_runs(run_named(before)[0], run_named(after)[0], margin=margin)))
+    (old, _), (new, _) = run_named(before), run_named(after)
+    click.echo(runs_text(compare_saved_runs(old, new, margin=margin)))
+    click.echo(differences_text(old.machine, new.machine))

@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 
+from fairlap.machine.kinds import lasting
 from fairlap.race.results import Contender
 from fairlap.race.saving import SavedRun
 
@@ -18,7 +19,7 @@ def fingerprints_of(run: SavedRun, contender: Contender) -> tuple[str, str]:
         "versions": sorted({lap.version for lap in contender.laps}),
         "settings": next((lap.in_force for lap in contender.laps if lap.in_force), {}),
     }
-    return fingerprint(run.machine), fingerprint(around)
+    return fingerprint(lasting(run.machine)), fingerprint(around)
 
 
 def fingerprint(facts: object) -> str:

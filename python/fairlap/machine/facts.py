@@ -3,50 +3,48 @@
 from __future__ import annotations
 
 import os
-import platform
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-_CPUINFO = Path("/proc/cpuinfo")
-_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+from fairlap.machine.container import container_facts
+from fairlap.machine.frequency import frequency_facts
+from fairlap.machine.gpu import gpu_facts
+from fairlap.machine.kernel import kernel_facts
+from fairlap.machine.memory import memory_facts
+from fairlap.machine.nvml import Gpus, gpus
+from fairlap.machine.processor import processor_facts
+from fairlap.machine.revision import revision_facts
+from fairlap.machine.root import THIS_MACHINE, Root
+from fairlap.machine.software import software_facts
+from fairlap.machine.variables import variable_facts
+from fairlap.machine.virtualisation import virtualisation_facts
 
 
-def machine_facts() -> dict[str, str]:
-    """By names that the comparison of saved runs knows."""
-    readers: dict[str, Callable[[], str]] = {
-        "cpu model": _cpu_model,
-        "cores": lambda: str(os.cpu_count()),
-        "architecture": platform.machine,
-        "kernel": platform.release,
-        "operating system": platform.system,
-        "C library": lambda: " ".join(platform.libc_ver()).strip(),
-        "governor": lambda: _GOVERNOR.read_text().strip(),
-        "huge pages": lambda: _HUGE_PAGES.read_text().partition("[")[2].partition("]")[0],
-        "hypervisor": _hypervisor,
-        "python": lambda: f"{sys.implementation.name} {platform.python_version()}",
-    }
-    found = {}
-    for name, read in readers.items():
+def machine_facts(
+    root: Root = THIS_MACHINE,
+    environment: Mapping[str, str] | None = None,
+    told_by_gpus: Gpus | None = None,
+    folder: Path | None = None,
+) -> dict[str, str]:
+    """By names that the comparison of saved runs knows. The arguments let tests put another machine in place."""
+    variables = os.environ if environment is None else environment
+    readers: tuple[Callable[[], dict[str, str]], ...] = (
+        lambda: processor_facts(root),
+        lambda: frequency_facts(root),
+        lambda: virtualisation_facts(root),
+        lambda: memory_facts(root),
+        lambda: kernel_facts(root),
+        lambda: container_facts(root, variables),
+        lambda: gpu_facts(gpus() if told_by_gpus is None else told_by_gpus),
+        software_facts,
+        lambda: variable_facts(variables),
+        lambda: revision_facts(folder or Path.cwd()),
+    )
+    found: dict[str, str] = {}
+    for read in readers:
         try:
-            value = read()
-        except (OSError, StopIteration):
+            told = read()
+        except (OSError, ValueError):  # such as a working folder that was removed
             continue
-        if value:
-            found[name] = value
+        found |= {name: value for name, value in told.items() if value}
     return found
-
-
-def _cpu_model() -> str:
-    if _CPUINFO.exists():
-        return next(line for line in _CPUINFO.read_text().splitlines() if line.startswith("model name")).partition(
-            ": "
-        )[2]
-    return platform.processor()
-
-
-def _hypervisor() -> str:
-    """Whether the processor says that it runs under one."""
-    flags = next(line for line in _CPUINFO.read_text().splitlines() if line.startswith("flags"))
-    return "yes" if "hypervisor" in flags.split() else "no"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlap import verdict
+from fairlap.machine.kinds import weighed
 from fairlap.race.laps import Lap
 from fairlap.race.naming import ContestantName, contestant_named
 from fairlap.race.plan import Conditions
@@ -93,10 +94,11 @@ def _without_version(key: _Key) -> tuple[str, str, ContestantName]:
 
 def _difference(before: SavedRun, after: SavedRun, old: Sequence[Lap], new: Sequence[Lap], margin: float) -> Difference:
     figures = [[lap.headline_ns for lap in laps] for laps in (old, new)]
+    machines = weighed(before.machine, after.machine, after.plan.device)
     regression = verdict.compare_runs(
         *figures,
-        environment_before=_environment(before, old),
-        environment_after=_environment(after, new),
+        environment_before=_environment(before, old, machines[0]),
+        environment_after=_environment(after, new, machines[1]),
         subject=_THE_QUESTION,
         margin=margin,
     )
@@ -114,7 +116,7 @@ def _difference(before: SavedRun, after: SavedRun, old: Sequence[Lap], new: Sequ
     )
 
 
-def _environment(run: SavedRun, laps: Sequence[Lap]) -> Mapping[str, str]:
+def _environment(run: SavedRun, laps: Sequence[Lap], machine: Mapping[str, str]) -> Mapping[str, str]:
     """Of the machine, of the plan, and what the framework had in force in all of these processes alike."""
     settings = {
         name: value for name, value in laps[0].in_force.items() if all(lap.in_force.get(name) == value for lap in laps)
@@ -127,4 +129,4 @@ def _environment(run: SavedRun, laps: Sequence[Lap]) -> Mapping[str, str]:
         "quantity": quantity,
         "fairlap": run.fairlap,
     }
-    return {**run.machine, **settings, **planned, VERSION: laps[0].version}
+    return {**machine, **settings, **planned, VERSION: laps[0].version}

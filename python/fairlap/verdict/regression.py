@@ -31,6 +31,7 @@ MUST_AGREE = frozenset(
         "batch",
         "cpu model",
         "device",
+        "gpu",
         "data seed",
         "quantity",
     }

@@ -1,0 +1,99 @@
+"""The container in which a saved run can be done again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from fairlap.ledger.recipe_versions import Versions
+from fairlap.machine import variables
+from fairlap.race.naming import ContestantName
+from fairlap.race.saving import SavedRun
+
+# What contestants need from the system: compilers.
+_COMPILER_OF_TORCH = "g++"
+_COMPILER_OF_TINYGRAD = "clang"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHORTENED = re.compile(r"\.\.\. \([0-9]+ letters\)$")
+
+
+def dockerfile(run: SavedRun, versions: Versions) -> str:
+    lines = ["# Written by `fairlap recipe` from a saved run. README.md tells how to use it.", *_made_in(run.machine)]
+    lines += [f"FROM python:{versions.python}-slim{_release(run.machine)}", ""]
+    system = _system_packages(run.plan.contestants)
+    if system:
+        lines.append(
+            f"RUN apt-get update && apt-get install --yes --no-install-recommends {' '.join(system)} "
+            "&& rm -rf /var/lib/apt/lists/*"
+        )
+    lines += [
+        "WORKDIR /race",
+        "COPY wheels wheels",
+        "COPY requirements.txt constraints.txt environments.txt ./",
+        "# Another package index: docker build --build-arg PIP_INDEX_URL=... --build-arg PIP_EXTRA_INDEX_URL=...",
+        "ARG PIP_INDEX_URL",
+        "ARG PIP_EXTRA_INDEX_URL",
+        f"RUN {install_command('pip')}",
+        "COPY plan.json ./",
+    ]
+    if versions.environments:
+        lines.append("ENV PIP_CONSTRAINT=/race/environments.txt")
+    lines += [f"ENV {name}={_quoted(value)}" for name, value in carried_variables(run.machine).items()]
+    lines.append('CMD ["fairlap", "compare", "--plan", "plan.json", "--json", "/out/run.json"]')
+    return "\n".join(lines) + "\n"
+
+
+def install_command(pip: str) -> str:
+    return (
+        f"{pip} install --no-cache-dir --find-links wheels --requirement requirements.txt --constraint constraints.txt"
+    )
+
+
+def carried_variables(machine: Mapping[str, str]) -> dict[str, str]:
+    """Those that mean the same elsewhere: nothing that names a file, was not kept, or was cut."""
+    return {name: value for name, value in _variables(machine).items() if _means_the_same(name, value)}
+
+
+def variables_left_out(machine: Mapping[str, str]) -> list[str]:
+    return [name for name, value in _variables(machine).items() if not _means_the_same(name, value)]
+
+
+def _variables(machine: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name.removeprefix(variables.PREFIX): value
+        for name, value in sorted(machine.items())
+        if name.startswith(variables.PREFIX)
+    }
+
+
+def _means_the_same(name: str, value: str) -> bool:
+    if _VARIABLE.fullmatch(name) is None or not value.isprintable() or _SHORTENED.search(value):
+        return False
+    return "/" not in value and value != variables.NOT_KEPT
+
+
+def _quoted(value: str) -> str:
+    """As a Dockerfile wants it: it would replace what follows a dollar sign."""
+    bare = "" if value == variables.EMPTY else value
+    return '"' + re.sub(r'(["\\$])', r"\\\1", bare) + '"'
+
+
+def _made_in(machine: Mapping[str, str]) -> list[str]:
+    digest = machine.get("image digest", "")
+    return [f"# The run was made in an image with the digest {digest}."] if re.fullmatch(r"sha256:\w+", digest) else []
+
+
+def _release(machine: Mapping[str, str]) -> str:
+    """Debian's own name for its release, which decides the C library."""
+    found = re.fullmatch(r"Debian GNU/Linux [0-9]+ \((?P<name>[a-z]+)\)", machine.get("distribution", ""))
+    return f"-{found['name']}" if found else ""
+
+
+def _system_packages(contestants: tuple[ContestantName, ...]) -> list[str]:
+    found = set()
+    for contestant in contestants:
+        if contestant.framework == "torch" and contestant.variant == "compile":
+            found.add(_COMPILER_OF_TORCH)
+        if contestant.framework == "tinygrad":
+            found.add(_COMPILER_OF_TINYGRAD)
+    return sorted(found)

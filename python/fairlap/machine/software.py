@@ -1,0 +1,86 @@
+"""Which frameworks and libraries are installed beside fairlap. Their metadata is read; none of them is imported."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+
+PREFIX = "package "
+
+# Frameworks, and what decides their speed. A contestant in an environment of its own tells its version itself.
+PACKAGES = (
+    "ai-edge-litert",
+    "executorch",
+    "flax",
+    "intel-openmp",
+    "jax",
+    "jax-cuda12-plugin",
+    "jax-cuda13-plugin",
+    "jaxlib",
+    "keras",
+    "mkl",
+    "ml-dtypes",
+    "mxnet",
+    "numpy",
+    "nvidia-cublas",
+    "nvidia-cublas-cu12",
+    "nvidia-cuda-runtime",
+    "nvidia-cuda-runtime-cu12",
+    "nvidia-cudnn-cu12",
+    "nvidia-cudnn-cu13",
+    "onnx",
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "openvino",
+    "paddlepaddle",
+    "paddlepaddle-gpu",
+    "scipy",
+    "tensorflow",
+    "tensorflow-cpu",
+    "tensorrt",
+    "tinygrad",
+    "torch",
+    "torchvision",
+    "triton",
+)
+
+
+def software_facts() -> dict[str, str]:
+    found = {
+        "C library": " ".join(platform.libc_ver()).strip(),
+        "python": f"{sys.implementation.name} {platform.python_version()}",
+        "python build": _build(),
+    }
+    return found | {PREFIX + name: version for name, version in installed_versions().items()}
+
+
+def installed_versions(names: tuple[str, ...] = PACKAGES) -> dict[str, str]:
+    """Of those that are here. A package whose metadata is torn is left out."""
+    from importlib.metadata import version
+
+    found = {}
+    for name in names:
+        told = _version(version, name)
+        if told:
+            found[name] = told
+    return found
+
+
+def _version(read: Callable[[str], str], name: str) -> str:
+    try:
+        return read(name) or ""
+    except Exception:  # torn metadata raises whatever the parser of the day does
+        return ""
+
+
+def _build() -> str:
+    """What makes one interpreter of a version slower than another."""
+    import sysconfig
+
+    traits = []
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        traits.append("free-threaded")
+    if hasattr(sys, "gettotalrefcount"):
+        traits.append("debug")
+    return ", ".join(traits)

@@ -1,0 +1,88 @@
+"""Whether this is a virtual machine, of which kind, and how much of its time its host kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlap.machine.processor import flags
+from fairlap.machine.root import Root, whole_number
+
+_PRODUCTS: Mapping[str, str] = {
+    "kvm": "KVM",
+    "qemu": "KVM or QEMU",
+    "amazon ec2": "Amazon EC2",
+    "google": "Google Compute Engine",
+    "virtual machine": "Hyper-V",
+    "vmware": "VMware",
+    "virtualbox": "VirtualBox",
+    "xen": "Xen",
+    "firecracker": "Firecracker",
+    "parallels": "Parallels",
+    "openstack": "OpenStack",
+    "cloud hypervisor": "Cloud Hypervisor",
+}
+_STEAL_FIELD = 8
+_LEAST_FIELDS = 9
+
+
+def virtualisation_facts(root: Root) -> dict[str, str]:
+    kind = virtualisation(root)
+    share = steal_since_boot(root)
+    return {
+        "hypervisor": _hypervisor(root, kind),
+        "virtualisation": kind,
+        "steal so far": "" if share is None else f"{share:.2%}",
+    }
+
+
+def virtualisation(root: Root) -> str:
+    """Which hypervisor; ``none`` on bare metal, empty where nothing tells."""
+    told = _by_product(root) or _by_traces(root)
+    if told:
+        return told
+    known = flags(root)
+    if "hypervisor" in known:
+        return "unnamed"
+    return "none" if known and "asimd" not in known else ""  # Arm's features name no hypervisor
+
+
+def is_virtual(root: Root) -> bool:
+    return virtualisation(root) not in ("", "none")
+
+
+def steal_since_boot(root: Root) -> float | None:
+    """Of all cores' time, the share that the host gave to others while something here wanted to run."""
+    fields = next(iter(root.lines("proc/stat")), "").split()
+    ticks = [whole_number(field) for field in fields[1:_LEAST_FIELDS]]
+    if len(ticks) < _STEAL_FIELD or None in ticks:
+        return None
+    known = [tick for tick in ticks if tick is not None]
+    return known[_STEAL_FIELD - 1] / max(sum(known), 1)
+
+
+def _hypervisor(root: Root, kind: str) -> str:
+    """Yes or no, as runs have always kept it."""
+    if kind:
+        return "no" if kind == "none" else "yes"
+    return ""
+
+
+def _by_product(root: Root) -> str:
+    folder = "sys/class/dmi/id"
+    named = " ".join(root.text(f"{folder}/{name}") for name in ("sys_vendor", "product_name", "board_vendor")).lower()
+    metal = "metal" in named  # cloud providers lend whole machines under the same vendor's name
+    return "" if metal else next((kind for word, kind in _PRODUCTS.items() if word in named), "")
+
+
+def _by_traces(root: Root) -> str:
+    """A virtual machine without firmware tables still says which clocks or buses it was given."""
+    kind = root.text("sys/hypervisor/type")
+    if kind:
+        return kind.capitalize()
+    clocks = root.text("sys/devices/system/clocksource/clocksource0/available_clocksource").split()
+    if "kvm-clock" in clocks:
+        return "KVM"
+    if any(clock.startswith("hyperv") for clock in clocks):
+        return "Hyper-V"
+    tree = root.text("sys/firmware/devicetree/base/hypervisor/compatible").strip("\0")
+    return "KVM" if "kvm" in tree else ""
