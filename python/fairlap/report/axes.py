@@ -21,7 +21,11 @@ _BYTES = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '.4~r') + ' MB' : format(datum.value / 1e3, '.4~r') + ' kB'"
 )
 _LABELS = {"duration": _DURATION, "seconds": _SECONDS, "bytes": _BYTES, "plain": "format(datum.value, '.4~s')"}
-ROW_HEIGHT = 44
+
+
+def row_height(pixels: int = 44) -> Any:
+    """Of one contestant's line, whatever lies side by side inside it."""
+    return altair().Step(pixels, **{"for": "position"})
 
 
 def measured_axis(kind: str, title: str, *, ticks: int = 5) -> Any:
@@ -30,14 +34,13 @@ def measured_axis(kind: str, title: str, *, ticks: int = 5) -> Any:
 
 def ratio_scale() -> Any:
     """Logarithmic, so that equal distances are equal ratios; it begins where the figures do."""
-    return altair().Scale(type="log", nice=False, zero=False, padding=14)
+    return altair().Scale(type="log", nice=False, padding=14)
 
 
-def by_contestant(sorted_by: str) -> Any:
-    """One line for each contestant, the smallest figure on top."""
+def by_contestant(**further: Any) -> Any:
+    """One line for each contestant, in the order of the ranked table."""
     alt = altair()
-    order = alt.EncodingSortField(field=sorted_by, op="median", order="ascending")
-    return alt.Y("contestant:N", title=None, sort=order, axis=alt.Axis(labelLimit=150))
+    return alt.Y("contestant:N", title=None, sort=[CONTESTANTS], axis=alt.Axis(labelLimit=150), **further)
 
 
 def coloured() -> Any:

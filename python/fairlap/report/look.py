@@ -46,7 +46,6 @@ class Look:
                 "titleColor": self.muted,
                 "titleFontWeight": "normal",
                 "symbolType": "circle",
-                "symbolStrokeWidth": 0,
             },
             "header": {"labelColor": self.ink, "labelFontSize": 13, "labelFontWeight": "bold"},
             "text": {"color": self.ink, "fontSize": 12},

@@ -20,12 +20,12 @@ class Markup(str):
 Child = Markup | str | Iterable[Markup | str] | None
 
 
-def tag(name: str, *children: Child, **attributes: str | bool | None) -> Markup:
+def tag(element: str, /, *children: Child, **attributes: str | bool | None) -> Markup:
     """One element. ``class_`` is written as class, ``data_work`` as data-work; None and False leave one out."""
     told = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
-    if name in _EMPTY:
-        return Markup(f"<{name}{told}>")
-    return Markup(f"<{name}{told}>{joined(*children)}</{name}>")
+    if element in _EMPTY:
+        return Markup(f"<{element}{told}>")
+    return Markup(f"<{element}{told}>{joined(*children)}</{element}>")
 
 
 def joined(*children: Child) -> Markup:
@@ -72,13 +72,25 @@ def _printable(text: str) -> str:
 
 
 def table(
-    caption: str, heads: Sequence[str], rows: Iterable[Mapping[str, Markup | str]], class_: str | None = None
+    caption: str,
+    heads: Sequence[str],
+    rows: Sequence[Mapping[str, Markup | str]],
+    class_: str | None = None,
+    contestants: Sequence[str] = (),
 ) -> Markup:
-    """A table by its heads. Its roles are written out, since a narrow screen shows its rows as cards."""
+    """A table by its heads. Its roles are written out, since a narrow screen shows its rows as cards.
+
+    ``contestants`` says whose each row is, for the page's filter.
+    """
     head = tag("tr", (tag("th", each, scope="col", role="columnheader") for each in heads), role="row")
     body = (
-        tag("tr", (tag("td", row.get(each, ""), data_head=each, role="cell") for each in heads), role="row")
-        for row in rows
+        tag(
+            "tr",
+            (tag("td", row.get(each, ""), data_head=each, role="cell") for each in heads),
+            role="row",
+            data_contestant=contestants[place] if contestants else None,
+        )
+        for place, row in enumerate(rows)
     )
     return tag(
         "table",

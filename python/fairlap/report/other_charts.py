@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.report.axes import (
-    ROW_HEIGHT,
     by_contestant,
     coloured,
     contestant_only,
     measured_axis,
     named,
     ratio_scale,
+    row_height,
 )
 from fairlap.report.chart import Chart, described
 from fairlap.report.look import INK, MUTED, PAPER, PART_COLOURS
@@ -74,7 +74,7 @@ def latency_against_throughput() -> Chart:
 
 def cold_and_warm() -> Chart:
     alt = altair()
-    y = by_contestant("seconds")
+    y = by_contestant()
     scale = alt.Scale(
         domain=["interpreter", "NumPy", "import", "build", "compile", "bind", "first call"], range=[PART_COLOURS]
     )
@@ -104,14 +104,14 @@ def cold_and_warm() -> Chart:
         "What passes before the first answer, by phases, as medians over processes; and a steady call after it. "
         "Nothing is left out, compiling least of all.",
         ("phases", "first"),
-        described(alt.layer(bars, words).properties(height=alt.Step(ROW_HEIGHT + 6))),
+        described(alt.layer(bars, words).properties(height=row_height(50))),
         section="cold",
     )
 
 
 def memory() -> Chart:
     alt = altair()
-    y = by_contestant("peak_bytes")
+    y = by_contestant()
     scale = alt.Scale(domain=["anonymous", "file", "shared"], range=[PART_COLOURS])
     bars = (
         alt.Chart(named("memory"))
@@ -119,7 +119,7 @@ def memory() -> Chart:
         .mark_bar(height=20)
         .encode(
             x=alt.X("sum(bytes):Q", axis=measured_axis("bytes", "resident memory")),
-            y=alt.Y("contestant:N", title=None),
+            y=y,
             color=alt.Color("layer:N", scale=scale, legend=alt.Legend(title=None, orient="top")),
             order="order:Q",
             tooltip=["contestant:N", "layer:N", alt.Tooltip("shown:N", title="median")],
@@ -139,7 +139,7 @@ def memory() -> Chart:
         "Bars: what the process held once it was measured, by kind. Anonymous memory is its own; file memory is "
         "libraries and weights mapped from disk. The mark is the most it held at once.",
         ("memory", "figures"),
-        described(alt.layer(bars, peaks).properties(height=alt.Step(ROW_HEIGHT))),
+        described(alt.layer(bars, peaks).properties(height=row_height())),
         section="resources",
     )
 
@@ -147,7 +147,7 @@ def memory() -> Chart:
 def single_figure(key: str, title: str, told: str, axis: str) -> Chart:
     """Energy, power, cost: a dot with its interval."""
     alt = altair()
-    y = by_contestant(key)
+    y = by_contestant()
     base = alt.Chart(named("figures"))
     spans = base.mark_rule(strokeWidth=4, opacity=0.5).encode(
         x=alt.X(f"{key}_low:Q"), x2=f"{key}_high:Q", y=y, color=contestant_only()
@@ -158,13 +158,13 @@ def single_figure(key: str, title: str, told: str, axis: str) -> Chart:
         color=contestant_only(),
         tooltip=["contestant:N", alt.Tooltip(f"{key}:Q", title=axis, format=".4~r")],
     )
-    spec = described(alt.layer(spans, dots).properties(height=alt.Step(ROW_HEIGHT)))
+    spec = described(alt.layer(spans, dots).properties(height=row_height()))
     return Chart(key, title, told, ("figures",), spec, section="resources")
 
 
 def errors(with_tolerance: bool) -> Chart:
     alt = altair()
-    y = by_contestant("relative")
+    y = by_contestant()
     x = alt.X(
         "relative:Q",
         scale=alt.Scale(type="log", nice=False, padding=14),
@@ -202,20 +202,20 @@ def errors(with_tolerance: bool) -> Chart:
         "Error against the reference",
         told,
         ("errors", "tolerances"),
-        described(alt.layer(*layers).properties(height=alt.Step(ROW_HEIGHT))),
+        described(alt.layer(*layers).properties(height=row_height())),
         section="answers",
     )
 
 
 def conditions_beside() -> Chart:
     alt = altair()
-    y = by_contestant("p50_ns")
+    y = by_contestant()
     x = alt.X("p50_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", "median time of a call"))
     base = alt.Chart(named("processes"))
     scale = alt.Scale(domain=["controlled", "as-found"], range=[-9, 9])
     offset = alt.YOffset("conditions:N", scale=scale)
     fill = alt.FillOpacity(
-        "conditions:N",
+        "conditions:O",
         scale=alt.Scale(domain=["controlled", "as-found"], range=[0.75, 0]),
         legend=alt.Legend(
             title=None, orient="top", symbolFillColor=MUTED, symbolStrokeColor=MUTED, symbolStrokeWidth=1.5
@@ -243,6 +243,6 @@ def conditions_beside() -> Chart:
         "Filled dots: the same memory behaviour for all, cores bound. Rings: processes as users find them. "
         "Where the two lie apart, the conditions decide as much as the framework.",
         ("processes",),
-        described(alt.layer(dots, middles).properties(height=alt.Step(ROW_HEIGHT))),
+        described(alt.layer(dots, middles).properties(height=row_height())),
         scope="both conditions",
     )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.report.axes import (
-    ROW_HEIGHT,
     by_contestant,
     coloured,
     contestant_only,
     measured_axis,
     named,
     ratio_scale,
+    row_height,
 )
 from fairlap.report.chart import Chart, described, left_out
-from fairlap.report.look import INK, MUTED, PAPER
+from fairlap.report.look import CONTESTANTS, INK, MUTED, PAPER
 from fairlap.report.missing import altair
 
 _NO_SAMPLES = "The raw samples were not kept with this run, so this chart is left out."
@@ -23,7 +23,7 @@ _NO_SAMPLES = "The raw samples were not kept with this run, so this chart is lef
 def ranked_intervals() -> Chart:
     """Dots above, the interval below them, so that neither hides the other."""
     alt = altair()
-    y = by_contestant("p50_ns")
+    y = by_contestant()
     x = alt.X("p50_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", "median time of a call"))
     dots = (
         alt.Chart(named("processes"))
@@ -33,9 +33,7 @@ def ranked_intervals() -> Chart:
             x=x,
             y=y,
             color=contestant_only(),
-            opacity=alt.Opacity(
-                "counts:N", scale=alt.Scale(domain=["counts", "left out"], range=[0.6, 0.22]), legend=None
-            ),
+            opacity=alt.when("datum.counts == 'counts'").then(alt.value(0.6)).otherwise(alt.value(0.22)),
             tooltip=[
                 alt.Tooltip("contestant:N"),
                 alt.Tooltip("shown:N", title="median"),
@@ -58,13 +56,13 @@ def ranked_intervals() -> Chart:
         "median over processes, the mark its middle. Where dots fall into groups, a single figure would describe "
         "no process, so there is none. Equal distances are equal ratios.",
         ("processes", "figures"),
-        described(alt.layer(dots, bars, middles).properties(height=alt.Step(ROW_HEIGHT))),
+        described(alt.layer(dots, bars, middles).properties(height=row_height())),
     )
 
 
 def percentiles() -> Chart:
     alt = altair()
-    y = by_contestant("ns")
+    y = by_contestant()
     shape = alt.Shape(
         "percentile:N",
         scale=alt.Scale(domain=["p50", "p90", "p99"], range=["circle", "square", "triangle-right"]),
@@ -76,7 +74,7 @@ def percentiles() -> Chart:
         base.transform_filter("datum.whole")
         .transform_aggregate(low="min(ns)", high="max(ns)", groupby=["contestant"])
         .mark_rule(strokeWidth=3, opacity=0.35)
-        .encode(x=alt.X("low:Q"), x2="high:Q", y=alt.Y("contestant:N"), color=contestant_only())
+        .encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=contestant_only())
     )
     faint = (
         base.transform_filter("!datum.whole")
@@ -100,7 +98,7 @@ def percentiles() -> Chart:
         "The median call, the one that nine of ten undercut, and the one that ninety-nine of a hundred do. "
         "Small marks are single processes.",
         ("percentiles",),
-        described(alt.layer(faint, spans, strong).properties(height=alt.Step(ROW_HEIGHT))),
+        described(alt.layer(faint, spans, strong).properties(height=row_height())),
     )
 
 
@@ -158,7 +156,9 @@ def over_time(there: bool) -> Chart:
     )
     faceted = alt.layer(lines, marks, data=named("samples")).properties(height=110)
     spec = faceted.facet(
-        row=alt.Row("contestant:N", title=None, header=alt.Header(orient="top", labelAnchor="start"))
+        row=alt.Row(
+            "contestant:N", title=None, sort=[CONTESTANTS], header=alt.Header(orient="top", labelAnchor="start")
+        )
     ).resolve_scale(y="independent")
     return Chart(
         "samples",

@@ -62,7 +62,8 @@ def static_spec(
         return None
     present = {record["contestant"] for records in data.values() for record in records if "contestant" in record}
     colours = dict(zip(shown.contestants, LIGHT.colours(len(shown.contestants)), strict=True))
-    names = [name for name in shown.contestants if name in present]
+    ordered = [contender.contestant for contender, _ in heat.rows]
+    names = [name for name in ordered if name in present]
     spec: dict[str, Any] = filled_in(chart.spec, LIGHT, names, [colours[name] for name in names])
     for legend in _legends(spec):
         legend["columns"] = max(1, _WIDTH // _COLUMN_OF_KEY)
