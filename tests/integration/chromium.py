@@ -28,9 +28,7 @@ class Page:
         self._pending = b""
         self._number = 0
         self._session: str | None = None
-        [target] = [
-            each for each in self.send("Target.getTargets")["targetInfos"] if each["type"] == "page"
-        ]
+        [target] = [each for each in self.send("Target.getTargets")["targetInfos"] if each["type"] == "page"]
         told = self.send("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = told["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):

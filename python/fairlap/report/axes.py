@@ -23,11 +23,6 @@ _BYTES = (
 _LABELS = {"duration": _DURATION, "seconds": _SECONDS, "bytes": _BYTES, "plain": "format(datum.value, '.4~s')"}
 
 
-def row_height(pixels: int = 44) -> Any:
-    """Of one contestant's line, whatever lies side by side inside it."""
-    return altair().Step(pixels, **{"for": "position"})
-
-
 def measured_axis(kind: str, title: str, *, ticks: int = 5) -> Any:
     return altair().Axis(title=title, labelExpr=_LABELS[kind], tickCount=ticks)
 

@@ -19,6 +19,7 @@ class Chart:
     spec: dict[str, Any]
     absent: str = ""  # why it is not there; the description is empty then
     scope: Scope = "work"
+    row_height: int = 44  # of one contestant's line; charts that have a height of their own ignore it
     keyed: bool = False  # its colours need a key: contestants have no rows of their own
     section: str = "speed"
 

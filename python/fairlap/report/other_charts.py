@@ -11,7 +11,6 @@ from fairlap.report.axes import (
     measured_axis,
     named,
     ratio_scale,
-    row_height,
 )
 from fairlap.report.chart import Chart, described
 from fairlap.report.look import INK, MUTED, PAPER, PART_COLOURS
@@ -104,7 +103,7 @@ def cold_and_warm() -> Chart:
         "What passes before the first answer, by phases, as medians over processes; and a steady call after it. "
         "Nothing is left out, compiling least of all.",
         ("phases", "first"),
-        described(alt.layer(bars, words).properties(height=row_height(50))),
+        described(alt.layer(bars, words)),
         section="cold",
     )
 
@@ -139,7 +138,7 @@ def memory() -> Chart:
         "Bars: what the process held once it was measured, by kind. Anonymous memory is its own; file memory is "
         "libraries and weights mapped from disk. The mark is the most it held at once.",
         ("memory", "figures"),
-        described(alt.layer(bars, peaks).properties(height=row_height())),
+        described(alt.layer(bars, peaks)),
         section="resources",
     )
 
@@ -158,7 +157,7 @@ def single_figure(key: str, title: str, told: str, axis: str) -> Chart:
         color=contestant_only(),
         tooltip=["contestant:N", alt.Tooltip(f"{key}:Q", title=axis, format=".4~r")],
     )
-    spec = described(alt.layer(spans, dots).properties(height=row_height()))
+    spec = described(alt.layer(spans, dots))
     return Chart(key, title, told, ("figures",), spec, section="resources")
 
 
@@ -202,7 +201,7 @@ def errors(with_tolerance: bool) -> Chart:
         "Error against the reference",
         told,
         ("errors", "tolerances"),
-        described(alt.layer(*layers).properties(height=row_height())),
+        described(alt.layer(*layers)),
         section="answers",
     )
 
@@ -243,6 +242,6 @@ def conditions_beside() -> Chart:
         "Filled dots: the same memory behaviour for all, cores bound. Rings: processes as users find them. "
         "Where the two lie apart, the conditions decide as much as the framework.",
         ("processes",),
-        described(alt.layer(dots, middles).properties(height=row_height())),
+        described(alt.layer(dots, middles)),
         scope="both conditions",
     )

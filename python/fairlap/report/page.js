@@ -82,7 +82,10 @@
     if (spec.facet) {
       spec.spec.width = Math.max(120, width - 90);
       spec.data = { values: data[chart.tables[0]] };
-    } else Object.assign(spec, { width, autosize: { type: "fit-x", contains: "padding" }, datasets: data });
+    } else {
+      const height = spec.height || names.length * chart.rowHeight;
+      Object.assign(spec, { width, height, autosize: { type: "fit-x", contains: "padding" }, datasets: data });
+    }
     spec.description = chart.told;
     const config = structuredClone(now.config);
     if (width < 480) {

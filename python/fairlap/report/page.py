@@ -279,6 +279,7 @@ def _for_the_program(shown: ShownRun, charts: Sequence[Chart], tables: dict[str,
                 "spec": chart.spec,
                 "tables": chart.tables,
                 "scope": chart.scope,
+                "rowHeight": chart.row_height,
                 "told": f"{chart.title}. {chart.told}",
             }
             for chart in charts

@@ -11,7 +11,6 @@ from fairlap.report.axes import (
     measured_axis,
     named,
     ratio_scale,
-    row_height,
 )
 from fairlap.report.chart import Chart, described, left_out
 from fairlap.report.look import CONTESTANTS, INK, MUTED, PAPER
@@ -56,7 +55,7 @@ def ranked_intervals() -> Chart:
         "median over processes, the mark its middle. Where dots fall into groups, a single figure would describe "
         "no process, so there is none. Equal distances are equal ratios.",
         ("processes", "figures"),
-        described(alt.layer(dots, bars, middles).properties(height=row_height())),
+        described(alt.layer(dots, bars, middles)),
     )
 
 
@@ -98,7 +97,7 @@ def percentiles() -> Chart:
         "The median call, the one that nine of ten undercut, and the one that ninety-nine of a hundred do. "
         "Small marks are single processes.",
         ("percentiles",),
-        described(alt.layer(faint, spans, strong).properties(height=row_height())),
+        described(alt.layer(faint, spans, strong)),
     )
 
 

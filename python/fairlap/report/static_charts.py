@@ -71,6 +71,7 @@ def static_spec(
         spec["spec"]["width"] = _WIDTH - 100
         spec["data"] = {"values": data[chart.tables[0]]}
     else:
+        spec.setdefault("height", len(names) * chart.row_height)
         spec |= {"width": _WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}, "datasets": data}
     title = {"text": chart.title, "subtitle": f"{heat.work.label} · {heat.conditions}", "anchor": "start", "offset": 14}
     return spec | {
