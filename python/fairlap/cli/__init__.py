@@ -19,6 +19,7 @@ COMMANDS = {
     "envs": "The environments made for contestants.",
     "floor": "What this machine's clocks and devices cannot see below.",
     "gate": "An exit status for a pull request: slower, or not.",
+    "report": "A saved run as one HTML page, or its charts as pictures.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
 }
 

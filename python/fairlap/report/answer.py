@@ -73,7 +73,11 @@ def _sentences(heat: Heat) -> Markup | None:
 def _sentence(each: verdict.Comparison) -> Markup:
     shown = each.verdict in (verdict.Verdict.FASTER, verdict.Verdict.SLOWER)
     kind = "shown" if shown else each.verdict.value
-    return tag("li", verdict.sentence(each), class_=kind)
+    told = verdict.sentence(each)
+    if not shown:
+        return tag("li", told, class_=kind)
+    claim, bracket, rest = told.partition(" [")
+    return tag("li", tag("strong", claim), tag("span", bracket + rest, class_="rest"), class_=kind)
 
 
 def _order_differs(shown: ShownRun, told: ShownHeat) -> Markup | None:

@@ -8,7 +8,7 @@ from typing import Any
 from fairlap.errors import WrongRequest
 from fairlap.ledger.schema import Estimate
 from fairlap.race.plan import Work
-from fairlap.report.numbers_shown import plain
+from fairlap.report.numbers_shown import duration, plain, seconds
 from fairlap.report.shown_run import ShownHeat, ShownRun
 from fairlap.report.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.workloads.registry import find
@@ -137,7 +137,8 @@ def _first_answers(shown: ShownRun) -> Iterator[Record]:
     for heat, contender, row in shown.every_row():
         first = row.time_to_first_gradient_s or row.time_to_first_inference_s
         if first is not None and row.latency_p50_ns is not None:
-            yield _key(heat, contender.contestant) | {"seconds": first.value, "steady_ns": row.latency_p50_ns.value}
+            steady = f"{len(row.modes)} modes" if row.modes else f"{duration(row.latency_p50_ns.value)} a call"
+            yield _key(heat, contender.contestant) | {"told": f"{seconds(first.value)}, then {steady}"}
 
 
 def _memory(shown: ShownRun) -> Iterator[Record]:

@@ -105,21 +105,33 @@ def settings(told: ShownHeat) -> Markup:
     if not in_force:
         return tag("p", "No contestant told its settings.")
     keys = list(dict.fromkeys(key for own in in_force.values() for key in own))
-    values = {key: [own.get(key, _ABSENT_SETTING) for own in in_force.values()] for key in keys}
-    same = [key for key in keys if len(set(values[key])) == 1]
-    rows = [{"setting": key, **dict(zip(in_force, values[key], strict=True))} for key in keys if key not in same]
-    alike = ", ".join(f"{key} {values[key][0]}" for key in same)
+    shared = [key for key in keys if sum(key in own for own in in_force.values()) > 1]
+    same = [key for key in shared if len({own.get(key) for own in in_force.values()}) == 1]
+    rows: list[dict[str, Markup | str]] = [
+        {"setting": key, **{name: own.get(key, _ABSENT_SETTING) for name, own in in_force.items()}}
+        for key in shared
+        if key not in same
+    ]
+    alike = ", ".join(f"{key} {next(iter(in_force.values()))[key]}" for key in same)
     return tag(
         "div",
-        tag("p", "The same for all: ", alike, ".") if same and len(in_force) > 1 else None,
+        tag("p", "The same for all: ", alike, ".") if same else None,
+        _differing(rows, list(in_force)) if rows else None,
         tag(
-            "div",
-            table("Settings that differ", ["setting", *in_force], rows, class_="wide"),
-            class_="scroll",
-            tabindex="0",
-            role="region",
-            aria_label="Settings that differ",
-        )
-        if rows
-        else None,
+            "div", [part for name, own in in_force.items() if (part := _own_settings(name, own, shared))], class_="own"
+        ),
     )
+
+
+def _differing(rows: list[dict[str, Markup | str]], names: list[str]) -> Markup:
+    told = table("Settings that several have and that differ", ["setting", *names], rows, class_="wide")
+    return tag("div", told, class_="scroll", tabindex="0", role="region", aria_label="Settings that differ")
+
+
+def _own_settings(name: str, own: dict[str, str], shared: list[str]) -> Markup | None:
+    """What only this one told of."""
+    alone = [(key, value) for key, value in own.items() if key not in shared]
+    if not alone:
+        return None
+    pairs = (tag("div", tag("dt", key), tag("dd", value or "(empty)")) for key, value in alone)
+    return tag("div", tag("h3", name), tag("dl", pairs))

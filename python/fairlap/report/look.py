@@ -18,7 +18,8 @@ class Look:
     muted: str
     line: str
     contestants: tuple[str, ...]
-    parts: tuple[str, ...]  # of a whole: phases, layers of memory
+    phases: tuple[str, ...]  # until the first answer
+    layers: tuple[str, ...]  # of memory
 
     def config(self, font: str = _FONT) -> dict[str, Any]:
         return {
@@ -39,6 +40,8 @@ class Look:
                 "titleFontWeight": "normal",
                 "titlePadding": 10,
             },
+            "axisX": {"labelSeparation": 8},
+            "axisYPoint": {"grid": False, "labelColor": self.ink, "labelFontSize": 13, "labelLimit": 150},
             "axisYBand": {"grid": False, "labelColor": self.ink, "labelFontSize": 13, "labelLimit": 150},
             "legend": {
                 "labelColor": self.ink,
@@ -63,7 +66,8 @@ LIGHT = Look(
     muted="#5b6575",
     line="#e6e9ee",
     contestants=("#0072b2", "#d55e00", "#00886a", "#b65a93", "#a87400", "#3a9bd1", "#5a5f6b", "#7d7a00"),
-    parts=("#c3cad5", "#8fa3bf", "#0072b2", "#56b4e9", "#d55e00", "#e69f00", "#009e73"),
+    phases=("#c3cad5", "#8fa3bf", "#0072b2", "#56b4e9", "#d55e00", "#e69f00", "#009e73"),
+    layers=("#0072b2", "#9fcbe6", "#e69f00"),
 )
 DARK = Look(
     paper="#14171c",
@@ -71,12 +75,14 @@ DARK = Look(
     muted="#9aa4b2",
     line="#2a303a",
     contestants=("#56b4e9", "#ff8a4c", "#2cc99a", "#e8a0c8", "#f2b84b", "#a3c9ff", "#c3c9d3", "#d9d25a"),
-    parts=("#4a5362", "#6f819c", "#56b4e9", "#a5d8f6", "#ff8a4c", "#f2b84b", "#2cc99a"),
+    phases=("#4a5362", "#6f819c", "#56b4e9", "#a5d8f6", "#ff8a4c", "#f2b84b", "#2cc99a"),
+    layers=("#56b4e9", "#2f617f", "#f2b84b"),
 )
 
 CONTESTANTS = "fairlap: contestants"
 CONTESTANT_COLOURS = "fairlap: colours of contestants"
-PART_COLOURS = "fairlap: colours of parts"
+PHASE_COLOURS = "fairlap: colours of phases"
+LAYER_COLOURS = "fairlap: colours of layers"
 INK, MUTED, PAPER = "fairlap: ink", "fairlap: muted", "fairlap: paper"
 """Stand in a chart for what only its reader's choice of contestants and of paper decides."""
 
@@ -87,7 +93,8 @@ def filled_in(spec: Any, look: Look, shown: Sequence[str], colours: Sequence[str
     lists = {
         CONTESTANTS: list(shown),
         CONTESTANT_COLOURS: list(colours),
-        PART_COLOURS: list(look.parts),
+        PHASE_COLOURS: list(look.phases),
+        LAYER_COLOURS: list(look.layers),
     }
     if isinstance(spec, dict):
         return {key: filled_in(value, look, shown, colours) for key, value in spec.items()}

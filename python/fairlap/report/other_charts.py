@@ -13,7 +13,7 @@ from fairlap.report.axes import (
     ratio_scale,
 )
 from fairlap.report.chart import Chart, described
-from fairlap.report.look import INK, MUTED, PAPER, PART_COLOURS
+from fairlap.report.look import INK, LAYER_COLOURS, MUTED, PAPER, PHASE_COLOURS
 from fairlap.report.missing import altair
 
 
@@ -75,14 +75,14 @@ def cold_and_warm() -> Chart:
     alt = altair()
     y = by_contestant()
     scale = alt.Scale(
-        domain=["interpreter", "NumPy", "import", "build", "compile", "bind", "first call"], range=[PART_COLOURS]
+        domain=["interpreter", "NumPy", "import", "build", "compile", "bind", "first call"], range=[PHASE_COLOURS]
     )
     bars = (
         alt.Chart(named("phases"))
         .transform_calculate(shown="format(datum.seconds, '.3~r') + ' s'")
         .mark_bar(height=20)
         .encode(
-            x=alt.X("sum(seconds):Q", axis=measured_axis("seconds", "from the start of a process to its first answer")),
+            x=alt.X("sum(seconds):Q", axis=measured_axis("seconds", "until the first answer")),
             y=y,
             color=alt.Color("phase:N", scale=scale, legend=alt.Legend(title=None, orient="top")),
             order="order:Q",
@@ -91,9 +91,6 @@ def cold_and_warm() -> Chart:
     )
     words = (
         alt.Chart(named("first"))
-        .transform_calculate(
-            told="format(datum.seconds, '.3~r') + ' s, then ' + format(datum.steady_ns / 1e6, '.3~r') + ' ms a call'"
-        )
         .mark_text(align="left", baseline="bottom", fontSize=11, color=MUTED, dy=-13)
         .encode(x=alt.datum(0), y=y, text="told:N")
     )
@@ -111,7 +108,7 @@ def cold_and_warm() -> Chart:
 def memory() -> Chart:
     alt = altair()
     y = by_contestant()
-    scale = alt.Scale(domain=["anonymous", "file", "shared"], range=[PART_COLOURS])
+    scale = alt.Scale(domain=["anonymous", "file", "shared"], range=[LAYER_COLOURS])
     bars = (
         alt.Chart(named("memory"))
         .transform_calculate(shown="format(datum.bytes / 1e6, '.4~r') + ' MB'")
@@ -167,7 +164,9 @@ def errors(with_tolerance: bool) -> Chart:
     x = alt.X(
         "relative:Q",
         scale=alt.Scale(type="log", nice=False, padding=14),
-        axis=alt.Axis(title="relative error against float64", format="~e", tickCount=5),
+        axis=alt.Axis(
+            title="relative error against float64", format="~e", values=[10.0**power for power in range(-20, 10)]
+        ),
     )
     when = alt.Scale(domain=["before", "changed inputs", "after"], range=["circle", "square", "triangle-right"])
     dots = (

@@ -76,7 +76,7 @@
     const words = shown.words;
     const values = new Map([[words.ink, now.ink], [words.muted, now.muted], [words.paper, now.paper]]);
     const lists = new Map([
-      [words.contestants, names], [words.colours, names.map((name) => now.colours[name])], [words.parts, now.parts]]);
+      [words.contestants, names], [words.colours, names.map((name) => now.colours[name])], [words.phases, now.phases], [words.layers, now.layers]]);
     const spec = filledIn(chart.spec, values, lists), width = element.clientWidth;
     setLegends(spec, width, keyList !== null);
     if (spec.facet) {
@@ -89,9 +89,8 @@
     spec.description = chart.told;
     const config = structuredClone(now.config);
     if (width < 480) {
-      config.axisYBand.labelLimit = 96;
-      config.axisYBand.labelFontSize = 12;
-      config.axisX = { tickCount: 3 };
+      for (const axis of [config.axisYBand, config.axisYPoint]) Object.assign(axis, { labelLimit: 96, labelFontSize: 12 });
+      config.axisX.tickCount = 3;
     }
     const options = { renderer: "svg", ast: true, config, mode: "vega-lite", logLevel: 1,
       actions: { export: true, source: false, compiled: false, editor: false } };

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from fairlap.engine import digits
+from fairlap.errors import WrongRequest
 from fairlap.ledger.prices import Price
 from fairlap.race.plan import Work
 from fairlap.race.saving import SavedRun
@@ -40,6 +43,18 @@ def html_report(
 ) -> str:
     """The whole page. Every text of the run is escaped; only programs of this package may run in it."""
     return page_of(shown_run(run, run_id, samples=samples, baseline=baseline, price=price))
+
+
+def write_page(path: Path, page: str) -> None:
+    """Written beside and renamed, so that a full disk leaves the page of before."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(page, "utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise WrongRequest(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def page_of(shown: ShownRun) -> str:
@@ -140,9 +155,9 @@ def _overview_row(shown: ShownRun, work: Work) -> dict[str, Markup | str]:
     return {"work": link, "answer": headline(shown.of_work(work)[0].heat)}
 
 
-def _of_work(work: Work, *children: Markup | None, conditions: str | None = None) -> Markup:
+def _of_work(work: Work, *children: Markup | None | list[Markup], conditions: str | None = None) -> Markup:
     """Shown while its work is chosen, and its conditions where it has some. Without the program all are shown."""
-    return tag("div", children, data_work=work.label, data_conditions=conditions)
+    return tag("div", *children, data_work=work.label, data_conditions=conditions)
 
 
 def _filters(shown: ShownRun) -> Markup:
@@ -264,7 +279,8 @@ def _for_the_program(shown: ShownRun, charts: Sequence[Chart], tables: dict[str,
         "words": {
             "contestants": look.CONTESTANTS,
             "colours": look.CONTESTANT_COLOURS,
-            "parts": look.PART_COLOURS,
+            "phases": look.PHASE_COLOURS,
+            "layers": look.LAYER_COLOURS,
             "ink": look.INK,
             "muted": look.MUTED,
             "paper": look.PAPER,
@@ -297,6 +313,7 @@ def _look(shown: ShownRun, of: look.Look) -> dict[str, Any]:
         "ink": of.ink,
         "muted": of.muted,
         "paper": of.paper,
-        "parts": of.parts,
+        "phases": of.phases,
+        "layers": of.layers,
         "colours": dict(zip(shown.contestants, colours, strict=True)),
     }

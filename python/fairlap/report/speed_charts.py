@@ -132,7 +132,7 @@ def over_time(there: bool) -> Chart:
         return left_out(
             "samples",
             "Samples over time",
-            _NO_SAMPLES + " The table of every figure says from which sample on each process was steady.",
+            _NO_SAMPLES + " How each process got steady is told by its dot in the first chart.",
         )
     alt = altair()
     lines = (

@@ -45,9 +45,16 @@ def write_charts(shown: ShownRun, folder: Path) -> list[Path]:
                 (stem.with_name(f"{stem.name}.svg"), svg.encode()),
                 (stem.with_name(f"{stem.name}.png"), convert.svg_to_png(svg, scale=_PNG_SCALE)),
             ):
-                path.write_bytes(content)
+                _write(path, content)
                 written.append(path)
     return written
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise WrongRequest(f"{path} cannot be written: {error.strerror}") from None
 
 
 def static_spec(
