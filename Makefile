@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine bench-adapters models-table trust trust-real trust-peers trust-mutants clean test-environments
+.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine bench-adapters bench-report docs-images models-table trust trust-real trust-peers trust-mutants clean test-environments
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a small convolutional net.
 	$(BIN)/fairlap floor
@@ -44,6 +44,12 @@ bench-engine: $(VENV)/.bench  ## One table: cost per sample and bias, beside oth
 
 bench-adapters: $(VENV)/.frameworks  ## What an adapter adds to a step, beside the tightest loop by hand.
 	$(BIN)/python tests/bench/adapter_overhead.py
+
+bench-report: $(VENV)/.dev  ## How long a report of a thousand rows takes, and how large it is.
+	$(BIN)/python tests/bench/report.py
+
+docs-images: $(VENV)/.dev  ## The pictures in the documentation, from a real race; needs Chromium.
+	$(BIN)/python docs/images/make_report_picture.py
 
 models-table: $(VENV)/.frameworks  ## Which model runs in which framework, with the errors of the answers.
 	$(BIN)/python tests/bench/models_table.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from fairlap.errors import WrongRequest
@@ -12,6 +13,7 @@ from fairlap.report.numbers_shown import duration, plain, seconds
 from fairlap.report.shown_run import ShownHeat, ShownRun
 from fairlap.report.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.workloads.registry import find
+from fairlap.workloads.spec import Precision
 
 Record = dict[str, Any]
 
@@ -167,11 +169,17 @@ def _tolerances(shown: ShownRun) -> Iterator[Record]:
     for heat in shown.heats:
         if heat.work.mode != "infer":
             continue
-        try:
-            tolerance = find(heat.work.model).spec.tolerances[heat.work.precision]
-        except (WrongRequest, KeyError):
-            continue
-        yield {"work": heat.work.label, "conditions": heat.conditions, "relative": tolerance.relative}
+        relative = _tolerance(heat.work.model, heat.work.precision)
+        if relative is not None:
+            yield {"work": heat.work.label, "conditions": heat.conditions, "relative": relative}
+
+
+@cache
+def _tolerance(model: str, precision: Precision) -> float | None:
+    try:
+        return find(model).spec.tolerances[precision].relative
+    except (WrongRequest, KeyError):
+        return None
 
 
 def _median(values: list[float]) -> float:

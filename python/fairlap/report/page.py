@@ -155,7 +155,7 @@ def _overview_row(shown: ShownRun, work: Work) -> dict[str, Markup | str]:
     return {"work": link, "answer": headline(shown.of_work(work)[0].heat)}
 
 
-def _of_work(work: Work, *children: Markup | None | list[Markup], conditions: str | None = None) -> Markup:
+def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: str | None = None) -> Markup:
     """Shown while its work is chosen, and its conditions where it has some. Without the program all are shown."""
     return tag("div", *children, data_work=work.label, data_conditions=conditions)
 
