@@ -213,6 +213,7 @@
   for (const button of all("button[data-choose]")) button.addEventListener("click", () => {
     work.value = button.dataset.choose;
     choose();
+    document.querySelector("[data-work]:not([hidden])").scrollIntoView({ block: "center" });
   });
   byId("every-figure").addEventListener("toggle", () => { if (byId("every-figure").open) showEvery(); });
   byId("theme").hidden = false;

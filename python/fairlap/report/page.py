@@ -129,7 +129,15 @@ def _answers(shown: ShownRun) -> Markup:
     works = shown.works()
     overview = None
     if len(works) > 1:
-        overview = table("All works", ["work", "answer"], [_overview_row(shown, work) for work in works], "overview")
+        rows = [_overview_row(shown, work) for work in works]
+        overview = tag(
+            "div",
+            table("All works", ["work", "answer"], rows),
+            class_="scroll overview",
+            tabindex="0",
+            role="region",
+            aria_label="All works",
+        )
     early = shown.run.ended_early
     return tag(
         "section",
