@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from fairlap.race.laps import AnswerError, Figure, Lap
 from fairlap.race.naming import ContestantName
 from fairlap.race.plan import Block, Work, draw_plan

@@ -1,7 +1,6 @@
 import json
 
 import pytest
-
 from fairlap.report.markup import Markup, as_json, json_island, tag, trusted
 
 

@@ -3,13 +3,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from runs_to_show import ENDING, HOSTILE, SCRIPT, WRONG, run_of, samples
-
 from fairlap.errors import WrongRequest
 from fairlap.ledger.columns import columns
 from fairlap.ledger.prices import price_given
 from fairlap.race.saving import SavedRun
 from fairlap.report.page import html_report
+from runs_to_show import ENDING, HOSTILE, SCRIPT, WRONG, run_of, samples
 
 
 class Read(HTMLParser):
