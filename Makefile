@@ -48,8 +48,10 @@ bench-adapters: $(VENV)/.frameworks  ## What an adapter adds to a step, beside t
 bench-report: $(VENV)/.dev  ## How long a report of a thousand rows takes, and how large it is.
 	$(BIN)/python tests/bench/report.py
 
-docs-images: $(VENV)/.dev  ## The pictures in the documentation, from a real race; needs Chromium.
-	$(BIN)/python docs/images/make_report_picture.py
+docs-images: $(VENV)/.dev $(VENV)/.frameworks  ## The picture of a report in the documentation, from a real race. Needs Chromium.
+	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 12 --json build/race.json
+	$(BIN)/fairlap report build/race.json --html build/race.html
+	$(BIN)/python tests/integration/chromium.py build/race.html docs/images/report.png 1100 1470
 
 models-table: $(VENV)/.frameworks  ## Which model runs in which framework, with the errors of the answers.
 	$(BIN)/python tests/bench/models_table.py

@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,8 +72,8 @@ class Page:
             assert time.monotonic() < until, f"never came true: {condition}; {self.complaints}"
             time.sleep(0.05)
 
-    def screenshot(self, path: Path, *, whole: bool = False) -> None:
-        told = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def screenshot(self, path: Path) -> None:
+        told = self.send("Page.captureScreenshot", format="png")
         path.write_bytes(base64.b64decode(told["data"]))
 
     def _next(self) -> dict[str, Any]:
@@ -122,3 +124,16 @@ def chromium(profile: Path) -> Iterator[Page]:
         os.close(answers)
         browser.kill()
         browser.wait()
+
+
+def main(page: str, picture: str, width: str, height: str) -> None:
+    """A picture of the top of a page, once all its charts are drawn."""
+    if PROGRAM is None:
+        sys.exit("there is no Chromium here; Debian has it in the package chromium")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, chromium(Path(profile)) as opened:
+        opened.open(Path(page).resolve(), width=int(width), height=int(height))
+        opened.screenshot(Path(picture))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -20,7 +20,13 @@ _BYTES = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, '.4~r') + ' GB' : "
     "datum.value >= 1e6 ? format(datum.value / 1e6, '.4~r') + ' MB' : format(datum.value / 1e3, '.4~r') + ' kB'"
 )
-_LABELS = {"duration": _DURATION, "seconds": _SECONDS, "bytes": _BYTES, "plain": "format(datum.value, '.4~s')"}
+_LABELS = {
+    "duration": _DURATION,
+    "seconds": _SECONDS,
+    "bytes": _BYTES,
+    "rate": "format(datum.value, '.4~s')",
+    "plain": "format(datum.value, '.4~r')",
+}
 
 
 def measured_axis(kind: str, title: str, *, ticks: int = 5) -> Any:

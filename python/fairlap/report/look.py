@@ -40,7 +40,7 @@ class Look:
                 "titleFontWeight": "normal",
                 "titlePadding": 10,
             },
-            "axisX": {"labelSeparation": 8},
+            "axisX": {"labelSeparation": 8, "labelBound": True},
             "axisYPoint": {"grid": False, "labelColor": self.ink, "labelFontSize": 13, "labelLimit": 150},
             "axisYBand": {"grid": False, "labelColor": self.ink, "labelFontSize": 13, "labelLimit": 150},
             "legend": {

@@ -21,7 +21,7 @@ def batch_sweep() -> Chart:
     alt = altair()
     base = alt.Chart(named("figures"))
     x = alt.X("batch:Q", scale=alt.Scale(type="log", base=2), axis=alt.Axis(title="items in one call", format="~s"))
-    y_axis = measured_axis("plain", "items per second")
+    y_axis = measured_axis("rate", "items per second")
     y = alt.Y("throughput:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=y_axis)
     bands = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
         x=x, y=alt.Y("throughput_low:Q"), y2="throughput_high:Q", color=contestant_only()
@@ -47,7 +47,7 @@ def latency_against_throughput() -> Chart:
     alt = altair()
     base = alt.Chart(named("figures")).transform_calculate(shown="format(datum.p99_ns / 1e6, '.4~r') + ' ms'")
     x = alt.X("p99_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", "latency: 99 of 100 calls are quicker"))
-    y = alt.Y("throughput:Q", scale=ratio_scale(), axis=measured_axis("plain", "items per second"))
+    y = alt.Y("throughput:Q", scale=ratio_scale(), axis=measured_axis("rate", "items per second"))
     lines = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(x=x, y=y, color=coloured(), order="batch:Q")
     dots = base.mark_circle(size=110, opacity=0.95).encode(
         x=x,

@@ -51,7 +51,7 @@
   function setLegends(spec, width, keyed) {
     if (spec === null || typeof spec !== "object") return;
     if (keyed && spec.field === "contestant" && spec.legend) spec.legend = null; // the key above the chart says it
-    else if (spec.legend) spec.legend.columns = Math.max(1, Math.floor(width / 110));
+    else if (spec.legend) spec.legend.columns = Math.max(1, Math.floor((width - 120) / 100));
     Object.values(spec).forEach((each) => setLegends(each, width, keyed));
   }
 

@@ -88,7 +88,7 @@ def _time(shown: ShownRun, contender: Contender, row: Row, slowest: float) -> Ma
             tag("span", f"{show.duration(mode.value_ns, row.resolution_ns)} in {mode.share:.0%}", class_="mode")
             for mode in row.modes
         )
-        return tag("span", tag("span", f"{len(row.modes)} modes: ", class_="modes"), modes, bar, class_="time")
+        return tag("span", tag("span", f"{len(row.modes)} modes: ", class_="modes"), modes, class_="time")
     return tag(
         "span",
         tag("strong", show.duration(row.latency_p50_ns.value, row.resolution_ns)),
