@@ -80,15 +80,15 @@ def _remarks(contender: Contender) -> list[str]:
 def _time(shown: ShownRun, contender: Contender, row: Row, slowest: float) -> Markup:
     if not contender.finished or row.latency_p50_ns is None:
         return tag("span", "–", class_="absent", title=row.absent.get("latency_p50_ns"))
-    share = 100 * contender.median_ns / slowest if slowest else 0
-    colour = f"--colour: var(--contestant-{shown.contestants.index(contender.contestant)})"
-    bar = tag("span", class_="bar", style=f"width: {share:.1f}%; {colour}", aria_hidden="true")
     if row.modes:
         modes = (
             tag("span", f"{show.duration(mode.value_ns, row.resolution_ns)} in {mode.share:.0%}", class_="mode")
             for mode in row.modes
         )
         return tag("span", tag("span", f"{len(row.modes)} modes: ", class_="modes"), modes, class_="time")
+    share = 100 * contender.median_ns / slowest if slowest else 0
+    colour = f"--colour: var(--contestant-{shown.contestants.index(contender.contestant)})"
+    bar = tag("span", class_="bar", style=f"width: {share:.1f}%; {colour}", aria_hidden="true")
     return tag(
         "span",
         tag("strong", show.duration(row.latency_p50_ns.value, row.resolution_ns)),
