@@ -8,7 +8,6 @@ import os
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -20,11 +19,10 @@ from fairlap.race.saving import SavedRun
 from fairlap.report import circumstances, look
 from fairlap.report.answer import answer, headline
 from fairlap.report.chart import Chart
-from fairlap.report.chart_tables import chart_tables, group_of
+from fairlap.report.chart_tables import chart_tables
 from fairlap.report.charts_of_run import charts_of
-from fairlap.report.every_figure import every_figure
 from fairlap.report.markup import Markup, joined, json_island, table, tag, trusted
-from fairlap.report.packed import packed
+from fairlap.report.page_data import for_the_program
 from fairlap.report.ranked_table import ranked_table
 from fairlap.report.repeating import command_of
 from fairlap.report.shown_run import Samples, ShownRun, shown_run
@@ -76,7 +74,7 @@ def page_of(shown: ShownRun) -> str:
         _header(shown),
         tag("main", _answers(shown), _filters(shown), _tables(shown), _charts(charts), _behind(shown)),
         tag("footer", f"Made by fairlap {shown.run.fairlap}. This page needs no network and sends nothing anywhere."),
-        json_island("shown", _for_the_program(shown, charts, tables)),
+        json_island("shown", for_the_program(shown, charts, tables)),
         (tag("script", script) for script in scripts),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
@@ -277,51 +275,3 @@ def _repeat(shown: ShownRun) -> Markup:
         tag("details", tag("summary", "The plan"), tag("pre", plan, id="plan", tabindex="0")),
         id="repeat",
     )
-
-
-def _for_the_program(shown: ShownRun, charts: Sequence[Chart], tables: dict[str, list[dict[str, Any]]]) -> Any:
-    used = {name for chart in charts for name in chart.tables}
-    return {
-        "contestants": shown.contestants,
-        "looks": {name: _look(shown, of) for name, of in (("light", look.LIGHT), ("dark", look.DARK))},
-        "words": {
-            "contestants": look.CONTESTANTS,
-            "colours": look.CONTESTANT_COLOURS,
-            "phases": look.PHASE_COLOURS,
-            "layers": look.LAYER_COLOURS,
-            "ink": look.INK,
-            "muted": look.MUTED,
-            "paper": look.PAPER,
-        },
-        "groups": {work.label: group_of(work) for work in shown.works()},
-        "order": {
-            f"{heat.work.label}|{heat.conditions}": [contender.contestant for contender, _ in heat.rows]
-            for heat in shown.heats
-        },
-        "charts": {
-            chart.key: {
-                "spec": chart.spec,
-                "tables": chart.tables,
-                "scope": chart.scope,
-                "rowHeight": chart.row_height,
-                "told": f"{chart.title}. {chart.told}",
-            }
-            for chart in charts
-            if not chart.absent
-        },
-        "tables": {name: packed(records) for name, records in tables.items() if name in used},
-        "figures": every_figure(shown),
-    }
-
-
-def _look(shown: ShownRun, of: look.Look) -> dict[str, Any]:
-    colours = of.colours(len(shown.contestants))
-    return {
-        "config": of.config(),
-        "ink": of.ink,
-        "muted": of.muted,
-        "paper": of.paper,
-        "phases": of.phases,
-        "layers": of.layers,
-        "colours": dict(zip(shown.contestants, colours, strict=True)),
-    }
