@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-cpp test-python test-sanitized lint format docs stubs bench-engine bench-adapters models-table trust trust-real trust-peers trust-mutants clean test-environments
+.PHONY: demo test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a small convolutional net.
 	$(BIN)/fairlap floor
@@ -47,6 +47,14 @@ bench-engine: $(VENV)/.bench  ## One table: cost per sample and bias, beside oth
 
 bench-adapters: $(VENV)/.frameworks  ## What an adapter adds to a step, beside the tightest loop by hand.
 	$(BIN)/python tests/bench/adapter_overhead.py
+
+bench-report: $(VENV)/.dev  ## How long a report of a thousand rows takes, and how large it is.
+	$(BIN)/python tests/bench/report.py
+
+docs-images: $(VENV)/.dev $(VENV)/.frameworks  ## The picture of a report in the documentation, from a real race. Needs Chromium.
+	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 12 --json build/race.json
+	$(BIN)/fairlap report build/race.json --html build/race.html
+	$(BIN)/python tests/integration/chromium.py build/race.html docs/images/report.png 1100 1470
 
 models-table: $(VENV)/.frameworks  ## Which model runs in which framework, with the errors of the answers.
 	$(BIN)/python tests/bench/models_table.py

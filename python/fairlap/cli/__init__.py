@@ -24,6 +24,7 @@ COMMANDS = {
     "gate": "An exit status for a pull request: slower, or not.",
     "list": "Models, frameworks, devices and prices that there are.",
     "recipe": "A saved run as a recipe: container, versions, plan.",
+    "report": "A saved run as one HTML page, or its charts as pictures.",
     "rerun": "The plan of a kept run once more, and what differs from then.",
     "runs": "The runs that were kept.",
     "show": "A kept run: the answer, the machine, settings, warnings.",

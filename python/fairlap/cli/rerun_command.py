@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,20 +44,13 @@ def _require_cores(then: SavedRun) -> None:
 
 def _differences(then: SavedRun) -> list[str]:
     from fairlap import __version__
+    from fairlap.machine.differences import differences
     from fairlap.machine.facts import machine_facts
 
     before = {**then.machine, "fairlap": then.fairlap, **_versions_then(then)}
     now = {**machine_facts(), "fairlap": str(__version__), **_versions_now(then)}
-    found = _differing(before, now)
+    found = [str(each) for each in differences(before, now)]
     return found or ["nothing that is known of the machine and the versions differs from then"]
-
-
-def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    return [
-        f"{name}: {before.get(name, 'unknown')} then, {now.get(name, 'unknown')} now"
-        for name in dict.fromkeys((*before, *now))
-        if before.get(name) != now.get(name)
-    ]
 
 
 def _versions_then(then: SavedRun) -> dict[str, str]:

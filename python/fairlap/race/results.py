@@ -136,7 +136,8 @@ def drafts_of(plan: Plan, laps: Sequence[Lap], conditions: Conditions) -> list[H
 
 
 def _draft(plan: Plan, work: Work, laps: Sequence[Lap], conditions: Conditions) -> Heat | None:
-    here = [lap for lap in laps if lap.work == work.label and lap.conditions == conditions]
+    label = work.label  # made anew each time it is asked for
+    here = [lap for lap in laps if lap.work == label and lap.conditions == conditions]
     if not here:
         return None
     rows = _rows(plan, here, conditions)

@@ -51,9 +51,11 @@ def find_modes(log_figures: Floats) -> Modes:
     """Group the log figures of one contestant's processes."""
     n = log_figures.size
     order = np.argsort(log_figures, kind="stable")
+    ordered = log_figures[order]
     cuts: tuple[int, ...] = ()
-    if n >= _FEWEST_PROCESSES:
-        cuts = _three_groups(log_figures[order]) or _two_groups(log_figures[order])
+    # No cut passes without one wide gap; most figures have none, and a report asks for tens of thousands.
+    if n >= _FEWEST_PROCESSES and (np.diff(ordered) > _SMALLEST_LOG_GAP).any():
+        cuts = _three_groups(ordered) or _two_groups(ordered)
     edges = (0, *cuts, n)
     groups = [order[start:end] for start, end in pairwise(edges)]
     return Modes(

@@ -1,0 +1,187 @@
+"""What charts draw, as small tables of records. Each is written into a page once, whoever draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from fairlap.errors import WrongRequest
+from fairlap.ledger.schema import Estimate
+from fairlap.race.plan import Work
+from fairlap.report.numbers_shown import duration, plain, seconds
+from fairlap.report.shown_run import ShownHeat, ShownRun
+from fairlap.report.thinned_samples import curves_of_samples, samples_over_time
+from fairlap.workloads.registry import find
+from fairlap.workloads.spec import Precision
+
+Record = dict[str, Any]
+
+PHASES = {
+    "interpreter": ("interpreter",),
+    "NumPy": ("numpy",),
+    "import": ("import",),
+    "build": ("build",),
+    "compile": ("lower", "trace", "compile"),
+    "bind": ("bind",),
+    "first call": ("first_call",),
+}
+"""From the start of a process to its first answer, in the words of a reader."""
+
+LAYERS = ("anonymous", "file", "shared")
+"""Of the memory that was held when the process had been measured. Together they are all of it."""
+
+
+def chart_tables(shown: ShownRun) -> dict[str, list[Record]]:
+    """By name. A table with nothing in it has the reason in the charts that would draw it."""
+    makers: dict[str, Callable[[ShownRun], Iterator[Record]]] = {
+        "processes": _processes,
+        "figures": _figures,
+        "percentiles": _percentiles,
+        "curves": _curves,
+        "phases": _phases,
+        "first": _first_answers,
+        "memory": _memory,
+        "errors": _errors,
+        "tolerances": _tolerances,
+        "sample_curves": curves_of_samples,
+        "samples": samples_over_time,
+    }
+    return {name: [_plainly(record) for record in make(shown)] for name, make in makers.items()}
+
+
+def group_of(work: Work) -> str:
+    """What a sweep over batches holds fixed."""
+    return f"{work.model} · {work.mode} · {work.precision}"
+
+
+def _plainly(record: Record) -> Record:
+    return {key: plain(value) for key, value in record.items()}
+
+
+def _key(heat: ShownHeat, contestant: str) -> Record:
+    return {"work": heat.work.label, "conditions": heat.conditions, "contestant": contestant}
+
+
+def _processes(shown: ShownRun) -> Iterator[Record]:
+    for heat, contender, _ in shown.every_row():
+        kept = set(heat.heat.blocks.kept)
+        for lap in contender.finished:
+            first = next(iter(lap.figures.values()))
+            yield _key(heat, contender.contestant) | {
+                "block": lap.block,
+                "p50_ns": first.p50_ns,
+                "counts": "counts" if lap.block in kept else "left out",
+                "samples": first.samples,
+                "course": first.course,
+            }
+
+
+def _figures(shown: ShownRun) -> Iterator[Record]:
+    for heat, contender, row in shown.every_row():
+        if row.latency_p50_ns is None:
+            continue
+        yield (
+            _key(heat, contender.contestant)
+            | {"batch": heat.work.batch, "group": group_of(heat.work)}
+            | _estimated("p50_ns", row.latency_p50_ns, single=not row.modes)
+            | _estimated("p99_ns", row.latency_p99_ns)
+            | _estimated("throughput", row.throughput_per_s)
+            | _estimated("peak_bytes", row.peak_memory_bytes)
+            | _estimated("energy_j", row.energy_per_item_j)
+            | _estimated("power_w", row.mean_power_w)
+            | _estimated("cost", row.cost_per_1000_items)
+        )
+
+
+def _estimated(name: str, estimate: Estimate | None, *, single: bool = True) -> Record:
+    """Where processes run in several modes there is no single figure to draw."""
+    if estimate is None:
+        return {}
+    told: Record = {name: estimate.value if single else None}
+    if estimate.low is not None and estimate.high is not None and single:
+        told |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return told
+
+
+def _percentiles(shown: ShownRun) -> Iterator[Record]:
+    for heat, contender, row in shown.every_row():
+        for name, field in (("p50", "p50_ns"), ("p90", "p90_ns"), ("p99", "p99_ns")):
+            estimate: Estimate | None = getattr(row, f"latency_{field}")
+            if estimate is not None:
+                yield _key(heat, contender.contestant) | {"percentile": name, "ns": estimate.value, "whole": True}
+            for lap in contender.finished:
+                value = getattr(next(iter(lap.figures.values())), field)
+                yield _key(heat, contender.contestant) | {"percentile": name, "ns": value, "block": lap.block}
+
+
+def _curves(shown: ShownRun) -> Iterator[Record]:
+    """The share of processes that are at most as slow; it starts from none of them."""
+    for heat, contender, _ in shown.every_row():
+        ordered = sorted(lap.headline_ns for lap in contender.finished)
+        for place, value in enumerate(ordered):
+            if place == 0:
+                yield _key(heat, contender.contestant) | {"ns": value, "share": 0.0}
+            yield _key(heat, contender.contestant) | {"ns": value, "share": (place + 1) / len(ordered)}
+
+
+def _phases(shown: ShownRun) -> Iterator[Record]:
+    for heat, contender, _ in shown.every_row():
+        laps = [lap for lap in contender.finished if lap.time_to_first_s() is not None]
+        for order, (phase, parts) in enumerate(PHASES.items()):
+            told = [sum(lap.phases_s.get(part, 0.0) for part in parts) for lap in laps]
+            if told and max(told) > 0:
+                middle = _median(told)
+                yield _key(heat, contender.contestant) | {"phase": phase, "order": order, "seconds": middle}
+
+
+def _first_answers(shown: ShownRun) -> Iterator[Record]:
+    for heat, contender, row in shown.every_row():
+        first = row.time_to_first_gradient_s or row.time_to_first_inference_s
+        if first is not None and row.latency_p50_ns is not None:
+            steady = f"{len(row.modes)} modes" if row.modes else f"{duration(row.latency_p50_ns.value)} a call"
+            yield _key(heat, contender.contestant) | {"told": f"{seconds(first.value)}, then {steady}"}
+
+
+def _memory(shown: ShownRun) -> Iterator[Record]:
+    for heat, contender, row in shown.every_row():
+        for order, layer in enumerate(LAYERS):
+            held = row.memory_bytes.get(layer, 0.0)
+            if held > 0:
+                yield _key(heat, contender.contestant) | {"layer": layer, "order": order, "bytes": held}
+
+
+def _errors(shown: ShownRun) -> Iterator[Record]:
+    """Each thing that was checked once, by its worst; an exact answer has no place on a logarithmic scale."""
+    for heat, contender, _ in shown.every_row():
+        worst: dict[tuple[str, str], float] = {}
+        for lap in contender.laps:
+            for error in lap.errors:
+                key = (error.what, error.when)
+                worst[key] = max(worst.get(key, 0.0), error.relative)
+        for (what, when), relative in worst.items():
+            if relative > 0:
+                yield _key(heat, contender.contestant) | {"what": what, "when": when, "relative": relative}
+
+
+def _tolerances(shown: ShownRun) -> Iterator[Record]:
+    """A model that is not installed here cannot tell its own; gradients are judged by their slopes instead."""
+    for heat in shown.heats:
+        if heat.work.mode != "infer":
+            continue
+        relative = _tolerance(heat.work.model, heat.work.precision)
+        if relative is not None:
+            yield {"work": heat.work.label, "conditions": heat.conditions, "relative": relative}
+
+
+@cache
+def _tolerance(model: str, precision: Precision) -> float | None:
+    try:
+        return find(model).spec.tolerances[precision].relative
+    except (WrongRequest, KeyError):
+        return None
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2

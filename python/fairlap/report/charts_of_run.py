@@ -1,0 +1,61 @@
+"""Which charts a run has, and which are left out for want of figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairlap.report import other_charts, speed_charts
+from fairlap.report.chart import Chart, left_out
+from fairlap.report.chart_tables import group_of
+from fairlap.report.shown_run import ShownRun
+
+Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def charts_of(shown: ShownRun, tables: Tables) -> list[Chart]:
+    sampled = bool(tables["samples"])
+    charts = [
+        speed_charts.ranked_intervals(),
+        *_if_both_conditions(shown),
+        speed_charts.percentiles(),
+        speed_charts.curves_of_processes(),
+        speed_charts.curves_of_all_samples(sampled),
+        speed_charts.over_time(sampled),
+        *_sweep(shown),
+        other_charts.latency_against_throughput(),
+        other_charts.cold_and_warm(),
+        other_charts.memory(),
+        *_energy_and_cost(shown),
+        other_charts.errors(bool(tables["tolerances"])),
+    ]
+    return [chart if chart.absent or tables[chart.tables[0]] else _empty(chart) for chart in charts]
+
+
+def _empty(chart: Chart) -> Chart:
+    return left_out(
+        chart.key, chart.title, "No process told any of this, so the chart is left out.", section=chart.section
+    )
+
+
+def _if_both_conditions(shown: ShownRun) -> list[Chart]:
+    return [other_charts.conditions_beside()] if len({heat.conditions for heat in shown.heats}) > 1 else []
+
+
+def _sweep(shown: ShownRun) -> list[Chart]:
+    groups = [group_of(work) for work in shown.works()]
+    return [other_charts.batch_sweep()] if len(set(groups)) < len(groups) else []
+
+
+def _energy_and_cost(shown: ShownRun) -> list[Chart]:
+    """Only what was measured, or priced: an empty chart of energy would say nothing."""
+    rows = [row for _, _, row in shown.every_row()]
+    found = []
+    if any(row.energy_per_item_j for row in rows):
+        found.append(other_charts.single_figure("energy_j", "Energy", "Energy for one item.", "joules per item"))
+    if any(row.mean_power_w for row in rows):
+        found.append(other_charts.single_figure("power_w", "Power", "Mean power while measured.", "watts"))
+    if currency := next((row.currency for row in rows if row.currency), ""):
+        told = "Money for a thousand items, if the machine is kept busy by this alone."
+        found.append(other_charts.single_figure("cost", "Cost", told, f"{currency} for 1,000 items"))
+    return found

@@ -1,0 +1,277 @@
+"""A run as one HTML file that needs nothing else: no network, no server."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from fairlap.engine import digits
+from fairlap.errors import WrongRequest
+from fairlap.ledger.prices import Price
+from fairlap.race.plan import Work
+from fairlap.race.saving import SavedRun
+from fairlap.report import circumstances, look
+from fairlap.report.answer import answer, headline
+from fairlap.report.chart import Chart
+from fairlap.report.chart_tables import chart_tables
+from fairlap.report.charts_of_run import charts_of
+from fairlap.report.markup import Markup, joined, json_island, table, tag, trusted
+from fairlap.report.page_data import for_the_program
+from fairlap.report.ranked_table import ranked_table
+from fairlap.report.repeating import command_of
+from fairlap.report.shown_run import Samples, ShownRun, shown_run
+from fairlap.report.vega_bundle import vega_script
+
+_SECTIONS = {
+    "speed": "The time of a call",
+    "cold": "The first answer",
+    "resources": "Memory, energy, cost",
+    "answers": "The answers themselves",
+}
+
+
+def html_report(
+    run: SavedRun, run_id: str, *, samples: Samples | None = None, baseline: str = "", price: Price | None = None
+) -> str:
+    """The whole page. Every text of the run is escaped; only programs of this package may run in it."""
+    return page_of(shown_run(run, run_id, samples=samples, baseline=baseline, price=price))
+
+
+def write_page(path: Path, page: str) -> None:
+    """Written beside and renamed, so that a full disk leaves the page of before."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(page, "utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise WrongRequest(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def page_of(shown: ShownRun) -> str:
+    tables = chart_tables(shown)
+    charts = charts_of(shown, tables)
+    scripts = [trusted(vega_script()), trusted(_own("page.js"))]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(scripts)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{_title(shown)} – fairlap"),
+        tag("style", trusted(_own("page.css") + _colours(shown))),
+    )
+    body = tag(
+        "body",
+        tag("a", "To the answer", href="#answer", class_="skip"),
+        _header(shown),
+        tag("main", _answers(shown), _filters(shown), _tables(shown), _charts(charts), _behind(shown)),
+        tag("footer", f"Made by fairlap {shown.run.fairlap}. This page needs no network and sends nothing anywhere."),
+        json_island("shown", for_the_program(shown, charts, tables)),
+        (tag("script", script) for script in scripts),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _own(name: str) -> str:
+    return files("fairlap.report").joinpath(name).read_text("utf-8")
+
+
+def _policy(scripts: Sequence[Markup]) -> str:
+    """By their hashes, so that no other script runs even if one were smuggled in."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
+    inline = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {hashes}; {inline}"
+
+
+def _colours(shown: ShownRun) -> str:
+    """Contestants' colours as the style sheet names them, on both papers."""
+
+    def named(of: look.Look) -> str:
+        colours = of.colours(len(shown.contestants))
+        return "".join(f"--contestant-{place}:{colour};" for place, colour in enumerate(colours))
+
+    light, dark = named(look.LIGHT), named(look.DARK)
+    return (
+        f":root{{{light}}}@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}"
+        f":root[data-theme=dark]{{{dark}}}@media print{{:root{{{light}}}}}"
+    )
+
+
+def _title(shown: ShownRun) -> str:
+    works = shown.works()
+    return works[0].label if len(works) == 1 else digits.counted(len(works), "work")
+
+
+def _header(shown: ShownRun) -> Markup:
+    plan = shown.run.plan
+    told = [shown.run.began_at.replace("T", " ").removesuffix("+00:00"), f"run {shown.run_id}", plan.device]
+    return tag(
+        "header",
+        tag("div", tag("span", "fairlap", class_="mark"), tag("h1", _title(shown)), class_="name"),
+        tag("p", " · ".join(part for part in told if part), class_="about"),
+        tag("button", "Dark", type="button", id="theme", aria_pressed="false", hidden=True),
+    )
+
+
+def _answers(shown: ShownRun) -> Markup:
+    works = shown.works()
+    overview = None
+    if len(works) > 1:
+        rows = [_overview_row(shown, work) for work in works]
+        overview = tag(
+            "div",
+            table("All works", ["work", "answer"], rows),
+            class_="scroll overview",
+            tabindex="0",
+            role="region",
+            aria_label="All works",
+        )
+    early = shown.run.ended_early
+    return tag(
+        "section",
+        tag("h2", "The answer"),
+        tag("p", f"The race ended early: {early}.", class_="note") if early else None,
+        overview,
+        _nothing(shown),
+        (_of_work(work, answer(shown, shown.of_work(work)[0])) for work in works),
+        id="answer",
+    )
+
+
+def _nothing(shown: ShownRun) -> Markup | None:
+    if shown.heats:
+        return None
+    return tag(
+        "div", tag("p", "Nothing was measured", class_="headline"), tag("p", "No process ended."), class_="answer"
+    )
+
+
+def _overview_row(shown: ShownRun, work: Work) -> dict[str, Markup | str]:
+    link = tag("button", work.label, type="button", class_="link", data_choose=work.label)
+    return {"work": link, "answer": headline(shown.of_work(work)[0].heat)}
+
+
+def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: str | None = None) -> Markup:
+    """Shown while its work is chosen, and its conditions where it has some. Without the program all are shown."""
+    return tag("div", *children, data_work=work.label, data_conditions=conditions)
+
+
+def _filters(shown: ShownRun) -> Markup:
+    works, conditions = shown.works(), list(dict.fromkeys(heat.conditions for heat in shown.heats))
+    conditions.sort(key=lambda each: each != shown.run.plan.headline)
+    chosen = tag("select", (tag("option", work.label, value=work.label) for work in works), id="work")
+    kinds = tag("select", (tag("option", each, value=each) for each in conditions), id="conditions")
+    boxes = (
+        tag(
+            "label",
+            tag("input", type="checkbox", value=name, checked=True, class_="contestant"),
+            tag("span", class_="dot", style=f"--colour: var(--contestant-{place})"),
+            tag("span", name),
+            class_="chip",
+        )
+        for place, name in enumerate(shown.contestants)
+    )
+    return tag(
+        "form",
+        tag("label", "Work ", chosen, class_="pick", hidden=len(works) < 2),
+        tag("label", "Conditions ", kinds, class_="pick", hidden=len(conditions) < 2),
+        tag("fieldset", tag("legend", "Contestants"), boxes),
+        id="filters",
+        aria_label="What is shown",
+        hidden=True,
+    )
+
+
+def _tables(shown: ShownRun) -> Markup:
+    parts = (
+        _of_work(
+            work, _scrolling(ranked_table(shown, heat)), circumstances.not_ranked(heat), conditions=heat.conditions
+        )
+        for work in shown.works()
+        for heat in shown.of_work(work)
+    )
+    told = (
+        "Places are told by what the comparisons show: 1= says that somebody else may hold the place as well. "
+        "Brackets hold 95 % intervals."
+    )
+    return tag("section", tag("h2", "Ranked"), parts, tag("p", told, class_="told"), id="ranked")
+
+
+def _scrolling(inside: Markup) -> Markup:
+    return tag("div", inside, class_="scroll")
+
+
+def _charts(charts: Sequence[Chart]) -> list[Markup]:
+    return [
+        tag("section", tag("h2", title), (_figure(chart) for chart in charts if chart.section == key), id=key)
+        for key, title in _SECTIONS.items()
+        if any(chart.section == key for chart in charts)
+    ]
+
+
+def _figure(chart: Chart) -> Markup:
+    if chart.absent:
+        return tag("div", tag("h3", chart.title), tag("p", chart.absent, class_="told"), class_="left-out")
+    return tag(
+        "figure",
+        tag("figcaption", tag("h3", chart.title), tag("p", chart.told, class_="told")),
+        tag("ul", class_="key", hidden=True) if chart.keyed else None,
+        tag("div", class_="chart", data_chart=chart.key),
+    )
+
+
+def _behind(shown: ShownRun) -> Markup:
+    every = tag("details", tag("summary", "Every figure of the rows"), tag("div", id="every"), id="every-figure")
+    heats = [(work, heat) for work in shown.works() for heat in shown.of_work(work)]
+    return joined(
+        tag("section", tag("h2", "Every figure"), every, id="figures"),
+        tag(
+            "section",
+            tag("h2", "Blocks and warnings"),
+            (_of_work(work, circumstances.blocks(heat), conditions=heat.conditions) for work, heat in heats),
+            (
+                _of_work(work, _scrolling(circumstances.warnings(heat)), conditions=heat.conditions)
+                for work, heat in heats
+            ),
+            id="blocks",
+        ),
+        tag(
+            "section",
+            tag("h2", "Machine and settings"),
+            circumstances.machine(shown),
+            (_of_work(work, circumstances.settings(heat), conditions=heat.conditions) for work, heat in heats),
+            id="machine",
+        ),
+        _repeat(shown),
+    )
+
+
+def _repeat(shown: ShownRun) -> Markup:
+    command = command_of(shown.run.plan)
+    told = (
+        "This draws the same plan: the same orders, the same settings of every process."
+        if command
+        else ("No single command line draws this plan; the plan itself repeats the race.")
+    )
+    plan = msgspec.json.format(msgspec.json.encode(shown.run.plan), indent=1).decode()
+    return tag(
+        "section",
+        tag("h2", "How to repeat it"),
+        tag("p", told),
+        tag("pre", tag("code", command), tabindex="0") if command else None,
+        tag("p", "Save the plan as plan.json and run:"),
+        tag("pre", tag("code", "fairlap compare --plan plan.json"), tabindex="0"),
+        tag("p", tag("button", "Save the plan", type="button", id="save-plan", hidden=True)),
+        tag("details", tag("summary", "The plan"), tag("pre", plan, id="plan", tabindex="0")),
+        id="repeat",
+    )

@@ -1,0 +1,113 @@
+"""The ranked table: a place, a time with its interval, a ratio, and whatever went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlap.ledger.schema import Row
+from fairlap.race.results import Contender
+from fairlap.report import numbers_shown as show
+from fairlap.report.markup import Markup, table, tag
+from fairlap.report.shown_run import ShownHeat, ShownRun
+
+Cells = Mapping[str, Markup | str]
+
+
+def ranked_table(shown: ShownRun, told: ShownHeat) -> Markup:
+    grad = told.work.mode == "grad"
+    first = "first gradient" if grad else "first answer"
+    against = f"against {shown.baseline}" if shown.baseline else "against the first"
+    heads = ["place", "contestant", "time of a call", against, "p99", "per second", first, "peak memory", "error"]
+    slowest = max((contender.median_ns for contender, _ in told.rows if contender.finished), default=0.0)
+    rows = [_cells(shown, contender, row, slowest, against, first) for contender, row in told.rows]
+    names = [contender.contestant for contender, _ in told.rows]
+    if any(row.cost_per_1000_items for _, row in told.rows):
+        heads.append("1,000 items")
+    return table(f"{told.work.label}, {told.conditions}", heads, rows, "ranked", names)
+
+
+def _cells(shown: ShownRun, contender: Contender, row: Row, slowest: float, against: str, first: str) -> Cells:
+    to_first = row.time_to_first_gradient_s or row.time_to_first_inference_s
+    cost, memory, error = row.cost_per_1000_items, row.peak_memory_bytes, row.error_relative
+    return {
+        "place": tag("span", row.place or "–", class_="place", title=row.absent.get("place")),
+        "contestant": _contestant(shown, contender, row),
+        "time of a call": _time(shown, contender, row, slowest),
+        against: _ratio(row),
+        "p99": _or_dash(row, "latency_p99_ns", row.latency_p99_ns and show.duration(row.latency_p99_ns.value)),
+        "per second": _or_dash(row, "throughput_per_s", row.throughput_per_s and _rate(row)),
+        first: _or_dash(row, "time_to_first_inference_s", to_first and show.seconds(to_first.value)),
+        "peak memory": _or_dash(row, "peak_memory_bytes", memory and show.size(memory.value)),
+        "error": _or_dash(row, "error_relative", None if error is None else show.error(error)),
+        "1,000 items": _or_dash(row, "cost_per_1000_items", cost and f"{cost.value:.3g} {row.currency}"),
+    }
+
+
+def _rate(row: Row) -> str:
+    return show.rate(row.throughput_per_s.value) if row.throughput_per_s else ""
+
+
+def _or_dash(row: Row, field: str, text: object) -> Markup | str:
+    """Absent is never 0: a dash, and why, where the pointer rests or a reader is read to."""
+    if text:
+        return str(text)
+    why = row.absent.get(field, "it was not measured")
+    return tag("span", "–", title=why, aria_label=f"absent: {why}", role="img", class_="absent")
+
+
+def _contestant(shown: ShownRun, contender: Contender, row: Row) -> Markup:
+    place = shown.contestants.index(contender.contestant)
+    remarks = [tag("span", text, class_="trouble") for text in _remarks(contender)]
+    return tag(
+        "span",
+        tag("span", class_="dot", style=f"--colour: var(--contestant-{place})"),
+        tag("strong", contender.contestant),
+        " ",
+        tag("span", row.version or "", class_="version"),
+        remarks,
+        class_="who",
+    )
+
+
+def _remarks(contender: Contender) -> list[str]:
+    told = [contender.trouble] if contender.trouble else []
+    for cause in contender.causes:
+        remedy = f"; {cause.remedy}" if cause.remedy else ""
+        told.append(f"its modes go with {cause.covariate} ({', '.join(cause.typical)}){remedy}")
+    return told
+
+
+def _time(shown: ShownRun, contender: Contender, row: Row, slowest: float) -> Markup:
+    if not contender.finished or row.latency_p50_ns is None:
+        return tag("span", "–", class_="absent", title=row.absent.get("latency_p50_ns"))
+    if row.modes:
+        modes = (
+            tag("span", f"{show.duration(mode.value_ns, row.resolution_ns)} in {mode.share:.0%}", class_="mode")
+            for mode in row.modes
+        )
+        return tag("span", tag("span", f"{len(row.modes)} modes: ", class_="modes"), modes, class_="time")
+    share = 100 * contender.median_ns / slowest if slowest else 0
+    colour = f"--colour: var(--contestant-{shown.contestants.index(contender.contestant)})"
+    bar = tag("span", class_="bar", style=f"width: {share:.1f}%; {colour}", aria_hidden="true")
+    return tag(
+        "span",
+        tag("strong", show.duration(row.latency_p50_ns.value, row.resolution_ns)),
+        " ",
+        tag("span", show.bounds(row.latency_p50_ns, row.resolution_ns), class_="bounds"),
+        bar,
+        class_="time",
+    )
+
+
+def _ratio(row: Row) -> Markup | str:
+    if row.ratio is None:
+        why = row.absent.get("ratio", "")
+        return tag("span", "1×" if why == "it is the baseline" else "–", title=why, class_="absent")
+    return tag(
+        "span",
+        show.times(row.ratio.value),
+        " ",
+        tag("span", show.times_with_bounds(row.ratio).partition(" ")[2], class_="bounds"),
+        tag("span", row.verdict or "", class_=f"verdict {row.verdict}"),
+        class_="ratio",
+    )

@@ -1,0 +1,45 @@
+"""Vega, Vega-Lite and Vega-Embed as one script that a page can carry."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from fairlap.report.missing import vl_convert
+
+_NOTICE = (
+    "Vega {vega}, Vega-Lite {lite} and Vega-Embed {embed}, BSD 3-Clause, University of Washington Interactive Data Lab"
+)
+_END = "\n/* whole */"  # a torn file lacks it
+
+
+def vega_lite_version() -> str:
+    """The newest that vl-convert brings, as ``6.4``."""
+    return str(vl_convert().get_vegalite_versions()[-1])
+
+
+def vega_script() -> str:
+    """Bundling takes about two seconds, so the script is kept in the user's cache; a cache that fails is no failure."""
+    convert, lite = vl_convert(), vega_lite_version()
+    embed, vega = convert.get_vega_embed_version(), convert.get_vega_version()
+    kept = _cache_folder() / f"vega-{vega}-lite-{lite}-embed-{embed}.js"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        script = kept.read_text("utf-8")
+        if script.endswith(_END):
+            return script
+    bundle = convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=lite)
+    script = f"/* {_NOTICE.format(vega=vega, lite=lite, embed=embed)} */\n{bundle}{_END}"
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        beside = kept.with_name(f".{kept.name}.{os.getpid()}")
+        try:
+            beside.write_text(script, "utf-8")
+            beside.replace(kept)
+        finally:
+            beside.unlink(missing_ok=True)
+    return script
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairlap" / "report"

@@ -1,0 +1,134 @@
+"""The page in a real browser: it is drawn, it can be used, it fits, and it complains of nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
+
+from chromium import PROGRAM, Page, chromium
+from fairlap.ledger.prices import price_given
+from fairlap.report.page import html_report
+from runs_to_show import HOSTILE, SCRIPT, run_of, samples
+
+pytestmark = [
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium here; Debian has it in the package chromium"),
+    pytest.mark.sanitized,
+]
+
+CHARTS = 12
+_BARS = "[...document.querySelectorAll('[data-chart=intervals] .mark-symbol path')].length"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "race.html"
+    path.write_text(html_report(run_of(HOSTILE), "r", samples=samples, price=price_given("1/h")))
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with chromium(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [380, 1200])
+def test_it_is_drawn_without_a_complaint_and_fits(page: Page, report: Path, width: int, dark: bool) -> None:
+    page.requests.clear()
+    page.open(report, width=width, dark=dark)
+    assert page.complaints == []
+    assert page.run("document.querySelectorAll('[data-chart] svg.marks').length") == CHARTS
+    assert page.run("document.documentElement.scrollWidth") == width
+    paper = page.run("getComputedStyle(document.body).backgroundColor")
+    assert paper == ("rgb(20, 23, 28)" if dark else "rgb(255, 255, 255)")
+    assert {url for url in page.requests if not url.startswith(("about:", "data:"))} == {report.as_uri()}
+
+
+def test_every_chart_has_a_name_that_is_read_out(page: Page, report: Path) -> None:
+    page.open(report)
+    named = "(s.getAttribute('aria-label') || s.closest('[aria-label]')?.getAttribute('aria-label') || '').length > 40"
+    assert page.run(f"[...document.querySelectorAll('[data-chart] svg.marks')].every(s => {named})")
+    assert page.run("[...document.querySelectorAll('table')].every(t => t.caption && t.caption.textContent)")
+    assert page.run("[...document.querySelectorAll('select, input')].every(i => i.labels.length === 1)")
+
+
+def test_a_contestant_that_is_unchecked_leaves_the_charts_and_the_table(page: Page, report: Path) -> None:
+    page.open(report)
+    rows = f"[...document.querySelectorAll('tr[data-contestant={json.dumps(SCRIPT)}]')].some(r => r.checkVisibility())"
+    before = page.run(_BARS)
+    assert page.run(rows)
+    page.run(f"document.querySelector('input[value={json.dumps(SCRIPT)}]').click()")
+    page.wait_for("document.documentElement.dataset.drawn === 'all'")
+    assert not page.run(rows)
+    assert 0 < page.run(_BARS) < before
+
+
+def test_work_and_conditions_choose_what_is_shown(page: Page, report: Path) -> None:
+    page.open(report)
+    visible = (
+        "[...document.querySelectorAll('.ranked caption')].filter(c => c.checkVisibility()).map(c => c.textContent)"
+    )
+    assert page.run(visible) == ["mlp · infer · fp32 · batch 4, controlled"]
+    page.run("document.querySelectorAll('button[data-choose]')[1].click()")
+    page.run(
+        "(() => { const c = document.getElementById('conditions'); c.value = 'as-found';"
+        "c.dispatchEvent(new Event('change', {bubbles: true})); })()"
+    )
+    page.wait_for("document.documentElement.dataset.drawn === 'all'")
+    assert page.run(visible) == ["mlp · infer · fp32 · batch 8, as-found"]
+    assert page.complaints == []
+
+
+def test_the_button_turns_the_paper(page: Page, report: Path) -> None:
+    page.open(report, dark=True)
+    page.run("document.getElementById('theme').click()")
+    page.wait_for("document.documentElement.dataset.drawn === 'all'")
+    assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_the_table_of_every_figure_fills_when_it_is_opened(page: Page, report: Path) -> None:
+    page.open(report)
+    page.run("document.querySelector('#every-figure summary').click()")
+    page.wait_for("document.querySelector('#every table') !== null")
+    text = page.run("document.querySelector('#every').textContent")
+    assert "latency_p50_ns" in text
+    assert "no source of power was read" in text
+    assert SCRIPT in text
+
+
+def test_a_script_that_is_smuggled_in_does_not_run(page: Page, report: Path) -> None:
+    page.open(report)
+    page.run(
+        "(() => { const s = document.createElement('script'); s.text = 'window.ran = 1'; document.body.append(s) })()"
+    )
+    page.run("(() => { const d = document.createElement('div'); d.setAttribute('onclick', 'window.ran = 1');"
+             "document.body.append(d); d.click() })()")  # fmt: skip
+    assert page.run("window.ran === undefined")
+    assert any("Content Security Policy" in complaint for complaint in page.complaints)
+    page.complaints.clear()
+
+
+def test_the_keyboard_reaches_the_answer_the_filters_and_the_theme(page: Page, report: Path) -> None:
+    page.open(report)
+    reached = set()
+    for _ in range(14):
+        for kind in ("keyDown", "keyUp"):
+            page.send("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        reached.add(page.run("document.activeElement.className + ' ' + document.activeElement.id"))
+    assert any("skip" in each for each in reached)
+    assert any("theme" in each for each in reached)
+    assert any("contestant" in each for each in reached)
+    assert any("work" in each for each in reached)
+
+
+def test_it_prints_with_all_its_charts(page: Page, report: Path) -> None:
+    page.open(report, dark=True)
+    pdf = page.send("Page.printToPDF", printBackground=False)["data"]
+    assert len(pdf) > 50_000
