@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine bench-adapters models-table trust trust-real trust-peers trust-mutants clean test-environments
+.PHONY: demo test test-cpp test-python test-sanitized lint format stubs bench-engine bench-adapters bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a small convolutional net.
 	$(BIN)/fairlap floor
@@ -44,6 +44,9 @@ bench-engine: $(VENV)/.bench  ## One table: cost per sample and bias, beside oth
 
 bench-adapters: $(VENV)/.frameworks  ## What an adapter adds to a step, beside the tightest loop by hand.
 	$(BIN)/python tests/bench/adapter_overhead.py
+
+bench-store: $(VENV)/.installed  ## Listing and showing runs out of a million rows and 100 million samples; takes 6 GB for a while.
+	$(BIN)/python tests/bench/store.py --rows 1000000 --samples 100000000
 
 models-table: $(VENV)/.frameworks  ## Which model runs in which framework, with the errors of the answers.
 	$(BIN)/python tests/bench/models_table.py

@@ -96,8 +96,18 @@ def test_the_table_and_the_view_have_the_columns_of_the_row(store: Store) -> Non
     assert (found["run_state"], found["workload"], found["verdict"]) == ("finished", "mlp", "slower")
 
 
+def test_every_table_is_documented(store: Store) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
+    listed = [cell for line in page.splitlines() if line.startswith("| `") for cell in line.split("|")[1:2]]
+    documented = {name for cell in listed for name in re.findall(r"`(\w+)`", cell)}
+    states = {"running", "finished", "interrupted", "killed"}
+    with sqlite3.connect(store.path) as db:
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
+    assert tables | states == documented
+
+
 def test_rows_kept_by_an_older_fairlap_are_drawn_anew_where_a_column_is_new(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store,
 ) -> None:
     run_id = keep_whole(store, a_run())
     store.close()

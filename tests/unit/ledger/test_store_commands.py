@@ -159,7 +159,12 @@ def test_salvage_says_when_there_is_nothing_to_do_or_what_was_read(path: Path) -
 def raced(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The plans that would have been run."""
     plans: list[object] = []
-    monkeypatch.setattr("fairlap.race.telling.run_and_tell", lambda plan, json_file: plans.append(plan) or 0)
+
+    def run(plan: object, json_file: Path | None) -> int:
+        plans.append(plan)
+        return 0
+
+    monkeypatch.setattr("fairlap.race.telling.run_and_tell", run)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     return plans
 

@@ -34,7 +34,7 @@ _HERE = Path(__file__).parent
 _NOBODY = 65534
 
 
-def started(code: str, store: Path, **options: object) -> subprocess.Popen[str]:
+def started(code: str, store: Path) -> subprocess.Popen[str]:
     """A process of its own that finds what these tests use."""
     path = os.pathsep.join([str(_HERE), *sys.path])
     return subprocess.Popen(
@@ -43,7 +43,6 @@ def started(code: str, store: Path, **options: object) -> subprocess.Popen[str]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        **options,  # type: ignore[call-overload]
     )
 
 
