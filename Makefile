@@ -56,6 +56,9 @@ docs-images: $(VENV)/.dev $(VENV)/.frameworks  ## The picture of a report in the
 	$(BIN)/fairlap report build/race.json --html build/race.html
 	$(BIN)/python tests/integration/chromium.py build/race.html docs/images/report.png 1100 1470
 
+bench-store: $(VENV)/.installed  ## Listing and showing runs out of a million rows and 100 million samples; takes 6 GB for a while.
+	$(BIN)/python tests/bench/store.py --rows 1000000 --samples 100000000
+
 models-table: $(VENV)/.frameworks  ## Which model runs in which framework, with the errors of the answers.
 	$(BIN)/python tests/bench/models_table.py
 

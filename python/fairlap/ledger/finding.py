@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from fairlap.ledger.run_ids import time_in_ids
 from fairlap.ledger.under_way import is_held
 from fairlap.race.plan import Work
 
@@ -77,22 +78,27 @@ _OF_LIST = "SELECT value FROM json_each(?)"
 
 
 def _runs_found(db: sqlite3.Connection, wanted: Wanted, limit: int | None) -> list[dict[str, Any]]:
+    """Along the index of ids, from the newest, until there are enough; only then are runs themselves read.
+
+    The plus keeps SQLite from reading all runs of a common framework and sorting them: five seconds from a cold disk.
+    """
     conditions, values = ["1"], []
     if wanted.model:
-        conditions.append("number IN (SELECT run FROM works WHERE model = ?)")
+        conditions.append("+number IN (SELECT run FROM works WHERE model = ?)")
         values.append(wanted.model)
     if wanted.on:
         conditions.append(
-            "number IN (SELECT run FROM contestants WHERE name = ?"
-            " UNION SELECT run FROM contestants WHERE framework = ?)"
+            "+number IN (SELECT run FROM contestants WHERE name = ?"
+            " UNION ALL SELECT run FROM contestants WHERE framework = ?)"
         )
         values += [wanted.on, wanted.on]
     if wanted.since:
-        conditions.append("began_at >= ?")
-        values.append(wanted.since)
+        conditions.append("id >= ?")
+        values.append(time_in_ids(wanted.since))
     fields = ("number", "id", "began_at", "state", "processes", "ended_early", "fairlap")
     found = db.execute(
-        f"SELECT {', '.join(fields)} FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?",
+        f"SELECT {', '.join(fields)} FROM runs WHERE number IN"
+        f" (SELECT number FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?) ORDER BY id DESC",
         (*values, -1 if limit is None else limit),
     )
     return [dict(zip(fields, each, strict=True)) for each in found]

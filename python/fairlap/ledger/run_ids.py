@@ -29,14 +29,18 @@ def utc_text(began_at: str) -> str:
 
 def id_of(began_at: str, content: bytes | None = None) -> str:
     """The letters are drawn, or follow from the content, so that the same content has the same id again."""
-    utc = utc_text(began_at)
-    digits_of_time = re.sub(r"\D", "", utc)[:14] if utc else "0" * 14
     number = secrets.randbits(64) if content is None else int.from_bytes(hashlib.sha256(content).digest()[:8])
     letters = ""
     for _ in range(_DRAWN):
         number, place = divmod(number, len(_LETTERS))
         letters += _LETTERS[place]
-    return f"{digits_of_time[:8]}-{digits_of_time[8:]}-{letters}"
+    return f"{time_in_ids(began_at)}-{letters}"
+
+
+def time_in_ids(began_at: str) -> str:
+    """What the ids of runs begin with that began then; noughts for a time that is not known."""
+    digits = re.sub(r"\D", "", utc_text(began_at))[:14] or "0" * 14
+    return f"{digits[:8]}-{digits[8:]}"
 
 
 def is_an_id(text: str) -> bool:

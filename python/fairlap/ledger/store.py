@@ -19,7 +19,7 @@ from fairlap.ledger.kept_rows import keep_rows, kept_rows
 from fairlap.ledger.kept_runs import insert_run
 from fairlap.ledger.opening import open_for_reading, open_for_writing, store_path, writing
 from fairlap.ledger.store_errors import NoSuchRun, StoreError, said_plainly
-from fairlap.ledger.under_way import hold, let_go
+from fairlap.ledger.under_way import hold, is_held, let_go
 from fairlap.race.plan import Plan
 from fairlap.race.saving import RESULTS_FORMAT, SavedRun
 
@@ -85,8 +85,6 @@ class Store:
         from fairlap.ledger.recording import Recording
 
         run = self.id_of(run)
-        if self.state(run) == "running":
-            raise WrongRequest(f"the run {run} is still being recorded by another process")
         lock = self._hold(run)
         with self._writing() as db:
             db.execute("UPDATE runs SET state = 'running' WHERE id = ?", (run,))
@@ -119,12 +117,14 @@ class Store:
         with self._reading() as db:
             running = [run for (run,) in db.execute("SELECT id FROM runs WHERE state = 'running' ORDER BY id")]
         for run in running:
-            if state_shown(self.path, run, "running") == "killed":
-                with self._writing() as db:
-                    db.execute("UPDATE runs SET state = 'killed' WHERE id = ?", (run,))
-                let_go(self.path, run)
-                with contextlib.suppress(FairlapError):  # its laps are there; nobody else's run waits for its rows
-                    self.draw_rows(run)
+            if is_held(self.path, run):
+                continue
+            lock = self._hold(run)
+            with self._writing() as db:
+                db.execute("UPDATE runs SET state = 'killed' WHERE id = ?", (run,))
+            let_go(self.path, run, lock)
+            with contextlib.suppress(FairlapError):  # its laps are there; nobody else's run waits for its rows
+                self.draw_rows(run)
 
     # Reading
 
@@ -241,6 +241,8 @@ class Store:
     def _hold(self, run: str) -> IO[str]:
         try:
             return hold(self.path, run)
+        except BlockingIOError:
+            raise WrongRequest(f"the run {run} is still being recorded by another process") from None
         except OSError as error:
             raise StoreError(f"{self.path.parent} cannot be written: {error.strerror}") from None
 

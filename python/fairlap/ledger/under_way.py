@@ -12,10 +12,15 @@ from typing import IO
 
 
 def hold(store: Path, run: str) -> IO[str]:
-    """Keep what is returned open as long as the run goes on."""
+    """Keep what is returned open as long as the run goes on. BlockingIOError when another process holds it."""
     file = _mark(store, run).open("w")
-    with contextlib.suppress(OSError):  # some network folders know no locks; then nobody can tell
+    try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise
+    except OSError:
+        pass  # some network folders know no locks; then nobody can tell
     return file
 
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from fairlap.ledger.recording import Recording
 from fairlap.ledger.store import Store
-from fairlap.race.laps import Lap
+from fairlap.race.laps import AnswerError, Lap
 from fairlap.race.saving import SavedRun
+from runs_for_rows import a_run, crashed
+
+
+def a_run_with_everything() -> SavedRun:
+    """A crash, a gradient's error without a cosine, an infinite one."""
+    run = a_run(listed="torch,jax:fast,onnxruntime")
+    crashed(run.laps[3])
+    run.laps[3].details = "Traceback\n  ü"
+    run.laps[4].errors.append(AnswerError("slope", "after", math.nan, math.nan, 1e-3, True))
+    run.laps[5].errors.append(AnswerError("logits", "after", math.nan, math.inf, math.inf, False, "infinite"))
+    run.wall_s = {"whole": 10.25, "frameworks": 9.0}
+    return run
 
 
 def samples_of(lap: Lap, count: int = 50) -> dict[str, np.ndarray]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 from fairlap.errors import WrongRequest
-from fairlap.ledger.carrying import CarriedRun, read_carried
 from fairlap.ledger.columns import columns, flat
 from fairlap.ledger.finding import Wanted
 from fairlap.ledger.kept_rows import row_of
@@ -19,26 +19,15 @@ from fairlap.ledger.opening import store_path
 from fairlap.ledger.rows_of_run import rows_of_run
 from fairlap.ledger.store import Store, open_store
 from fairlap.ledger.store_errors import NoSuchRun
-from fairlap.race.laps import AnswerError
 from fairlap.race.saving import SavedRun, load_run, save_run
-from runs_for_rows import a_run, crashed
-from runs_in_store import keep_whole, recording_of, samples_of
+from runs_for_rows import a_run
+from runs_in_store import a_run_with_everything, keep_whole, recording_of, samples_of
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return open_store(tmp_path / "runs.sqlite")
-
-
-def a_run_with_everything() -> SavedRun:
-    """A crash, a gradient's error without a cosine, an infinite one."""
-    run = a_run(listed="torch,jax:fast,onnxruntime")
-    crashed(run.laps[3])
-    run.laps[3].details = "Traceback\n  ü"
-    run.laps[4].errors.append(AnswerError("slope", "after", math.nan, math.nan, 1e-3, True))
-    run.laps[5].errors.append(AnswerError("logits", "after", math.nan, math.inf, math.inf, False, "infinite"))
-    run.wall_s = {"whole": 10.25, "frameworks": 9.0}
-    return run
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "runs.sqlite") as opened:
+        yield opened
 
 
 def test_a_run_comes_back_as_it_was(store: Store) -> None:
@@ -95,8 +84,18 @@ def test_the_table_and_the_view_have_the_columns_of_the_row(store: Store) -> Non
     assert (found["run_state"], found["workload"], found["verdict"]) == ("finished", "mlp", "slower")
 
 
+def test_every_table_is_documented(store: Store) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
+    listed = [cell for line in page.splitlines() if line.startswith("| `") for cell in line.split("|")[1:2]]
+    documented = {name for cell in listed for name in re.findall(r"`(\w+)`", cell)}
+    states = {"running", "finished", "interrupted", "killed"}
+    with sqlite3.connect(store.path) as db:
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
+    assert tables | states == documented
+
+
 def test_rows_kept_by_an_older_fairlap_are_drawn_anew_where_a_column_is_new(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store,
 ) -> None:
     run_id = keep_whole(store, a_run())
     store.close()
@@ -227,86 +226,6 @@ def test_a_removed_run_gives_its_space_back(store: Store) -> None:
     with sqlite3.connect(store.path) as db:
         assert db.execute("SELECT count(*) FROM rows").fetchone() == (2,)
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []
-
-
-def test_a_run_moves_to_another_store_with_nothing_lost(store: Store, tmp_path: Path) -> None:
-    run = a_run_with_everything()
-    run_id = keep_whole(store, run)
-    store.export_to(run_id, tmp_path / "run.json")
-    with open_store(tmp_path / "other.sqlite") as other:
-        assert other.import_from(tmp_path / "run.json") == run_id
-        assert msgspec.json.encode(other.load("last")) == msgspec.json.encode(store.load("last"))
-        assert other.rows("last") == store.rows("last")
-        for lap in run.laps:
-            ours, theirs = (each.samples("last", lap.block, lap.contestant) for each in (store, other))
-            assert {name: raw.tobytes() for name, raw in ours.items()} == {
-                name: raw.tobytes() for name, raw in theirs.items()
-            }
-        assert other.runs() == store.runs()
-        other.export_to("last", tmp_path / "again.json")
-    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "run.json").read_bytes()
-
-
-def test_taking_a_run_in_twice_is_said_and_changes_nothing(store: Store, tmp_path: Path) -> None:
-    keep_whole(store, a_run())
-    store.export_to("last", tmp_path / "run.json")
-    with pytest.raises(WrongRequest, match="already; nothing was changed"):
-        store.import_from(tmp_path / "run.json")
-    assert len(store.runs()) == 1
-
-
-def test_an_exported_run_is_a_saved_run_to_those_who_read_these(store: Store, tmp_path: Path) -> None:
-    run = a_run_with_everything()
-    keep_whole(store, run)
-    store.export_to("last", tmp_path / "run.json")
-    assert msgspec.json.encode(load_run(tmp_path / "run.json")) == msgspec.json.encode(run)
-
-
-def test_a_saved_run_is_taken_in_without_samples_and_only_once(store: Store, tmp_path: Path) -> None:
-    run = a_run_with_everything()
-    save_run(tmp_path / "race.json", run)
-    run_id = store.import_from(tmp_path / "race.json")
-    assert run_id.startswith("20260102-030405-")
-    assert msgspec.json.encode(store.load(run_id)) == msgspec.json.encode(run)
-    assert store.samples(run_id, 0, "torch") == {}
-    assert len(store.runs()[0].placed) == 3
-    with pytest.raises(WrongRequest, match="already"):
-        store.import_from(tmp_path / "race.json")
-
-
-def changed(given: CarriedRun, kind: str) -> CarriedRun:
-    if kind == "id":
-        given.id = "../../elsewhere"
-    elif kind == "rows":
-        given.rows = [msgspec.structs.replace(row, run="other") for row in given.rows]
-    elif kind == "twice":
-        given.laps.append(given.laps[0])
-    elif kind == "length":
-        given.samples[0].ns = given.samples[0].ns[:-1]
-    elif kind == "stranger":
-        given.samples[0].block = 99
-    elif kind == "format":
-        given.format = 99
-    return given
-
-
-@pytest.mark.parametrize("kind", ["id", "rows", "twice", "length", "stranger", "format"])
-def test_a_file_that_does_not_hold_together_is_refused_whole(store: Store, tmp_path: Path, kind: str) -> None:
-    keep_whole(store, a_run())
-    file = tmp_path / "run.json"
-    store.export_to("last", file)
-    store.remove("last")
-    file.write_bytes(msgspec.json.encode(changed(read_carried(file), kind)))
-    with pytest.raises(WrongRequest, match=re.escape(str(file))):
-        store.import_from(file)
-    assert store.runs() == []
-
-
-@pytest.mark.parametrize("content", [b"", b"{}", b"\xff\xfe", b"[1]", b'{"plan": null}'])
-def test_a_file_that_is_no_run_is_refused(store: Store, tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "no.json").write_bytes(content)
-    with pytest.raises(WrongRequest, match="is not a run"):
-        store.import_from(tmp_path / "no.json")
 
 
 def test_a_run_of_unknown_time_is_the_oldest(store: Store, tmp_path: Path) -> None:

@@ -1,0 +1,198 @@
+"""A full store: how long listing, filtering and showing take, from a cold and from a warm page cache.
+
+    python tests/bench/store.py --rows 1000000 --samples 100000000
+
+Every run has eight rows, of four contestants on one model under two kinds of conditions, and a lap for each row. The
+run that is shown is a large one: eight contestants in 24 blocks. Takes about eight bytes a sample and 5 kB a row, in a
+temporary folder that is removed at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+
+import msgspec
+import numpy as np
+from fairlap.ledger.finding import Wanted
+from fairlap.ledger.kept_laps import LapToKeep, keep_lap, lap_to_keep
+from fairlap.ledger.kept_rows import keep_rows
+from fairlap.ledger.kept_runs import insert_run
+from fairlap.ledger.opening import writing
+from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.ledger.run_ids import id_of
+from fairlap.ledger.store import Store, open_store
+from fairlap.race.laps import AnswerError, Figure, Lap
+from fairlap.race.naming import contestants_named
+from fairlap.race.plan import Conditions, Plan, Work, draw_plan
+from fairlap.race.saving import SavedRun
+
+_MODELS = [f"model_{number}" for number in range(50)]
+_FRAMEWORKS = ("torch", "jax", "tensorflow:graph", "onnxruntime", "openvino", "litert", "torch:compile", "paddle")
+_ROWS_OF_A_RUN = 8
+_RUNS_AT_ONCE = 500
+_BIG_RUN_SAMPLES = 5_000
+_ROUNDS = 5
+_FIRST = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def a_plan(model: str, contestants: tuple[str, ...], blocks: int) -> Plan:
+    return draw_plan(
+        contestants_named(",".join(contestants)), (Work(model, 8),), blocks=blocks, conditions="controlled",
+        threads=2, available_cores=(0, 1), seed=1,
+    )  # fmt: skip
+
+
+def a_lap(block: int, position: int, name: str, work: Work, conditions: Conditions, rng: np.random.Generator) -> Lap:
+    """About as long, as JSON, as those of real races: 2 kB."""
+    value = float(rng.normal(2e6, 2e4)) * (1 + len(name) / 10)
+    settings = {f"setting {number}": "a value that a framework might tell" for number in range(8)}
+    return Lap(
+        block=block,
+        position=position,
+        contestant=name,
+        work=work.label,
+        conditions=conditions,
+        version="1.2.3",
+        in_force={"threads": "2", "precision": "fp32", **settings},
+        phases_s={phase: float(rng.random()) for phase in ("interpreter", "numpy", "import", "build", "first_call")},
+        figures={"wall_ns": Figure(value, 1.1 * value, 1.5 * value, 100, 1, 0, "flat", "tsc stamps", 10.0)},
+        errors=[AnswerError("logits", when, 1.0, 2e-6, 1e-7, True) for when in ("before", "after")],
+        per_call={"page_faults": 0.0, "thread_cpu_ns": value, "process_cpu_ns": 2 * value},
+        machine={"steal share": 0.0, "run queue": 0.1},
+        warnings=["the kernel took the core away 7 times; something else is running here"],
+        memory_bytes={"peak": 96_575_488, "anonymous": 54_804_480, "file": 40_431_616},
+        hash_seed=1,
+        cores=(0, 1),
+    )
+
+
+def laps_of(plan: Plan, rng: np.random.Generator) -> list[Lap]:
+    return [
+        a_lap(block.number, position, plan.contestants[place].text, plan.works[block.work], block.conditions, rng)
+        for block in plan.blocks
+        for position, place in enumerate(block.order)
+    ]
+
+
+def fill(store: Store, rows: int, samples: int, rng: np.random.Generator) -> str:
+    """The id of the large run, which began in the middle of all the others."""
+    runs, each = rows // _ROWS_OF_A_RUN, samples // rows
+    drawn = rng.normal(2e6, 1e4, each + 10_000).astype("<f8")
+    patterns = [pattern_of(model, rng) for model in _MODELS]
+    done = 0
+    while done < runs:
+        with writing(store._db) as _:
+            for number in range(done, min(runs, done + _RUNS_AT_ONCE)):
+                run, laps, flat_rows = patterns[number * 7919 % len(patterns)]
+                run.began_at = (_FIRST + timedelta(minutes=10 * number)).isoformat()
+                run_id = id_of(run.began_at)
+                place = insert_run(store._db, run_id, "finished", run)
+                for lap in laps:
+                    start = int(rng.integers(10_000))
+                    raw = {"wall_ns": drawn[start : start + each].tobytes()}
+                    keep_lap(store._db, place, msgspec.structs.replace(lap, samples=raw))
+                keep_rows(store._db, [msgspec.structs.replace(row, run=run_id) for row in flat_rows])
+        done += _RUNS_AT_ONCE
+    return keep_large(store, (_FIRST + timedelta(minutes=5 * runs)).isoformat(), rng)
+
+
+def pattern_of(model: str, rng: np.random.Generator) -> tuple[SavedRun, list[LapToKeep], list]:  # type: ignore[type-arg]
+    """What many runs of one model share; made once, since filling the store is not what is measured."""
+    at = int(rng.integers(len(_FRAMEWORKS)))
+    four = tuple(_FRAMEWORKS[(at + step) % len(_FRAMEWORKS)] for step in range(4))
+    run = SavedRun(a_plan(model, four, blocks=1), [], {"cpu model": "Imaginary 9000", "cores": "2"}, {"whole": 10.0})
+    run.laps = laps_of(run.plan, rng)
+    rows = rows_of_run(run, "pattern")
+    assert len(rows) == _ROWS_OF_A_RUN
+    return run, [lap_to_keep(lap) for lap in run.laps], rows
+
+
+def keep_large(store: Store, began_at: str, rng: np.random.Generator) -> str:
+    plan = a_plan("large", _FRAMEWORKS, blocks=18)
+    recording = store.begin(plan, {"cpu model": "Imaginary 9000"}, began_at)
+    for lap in laps_of(plan, rng):
+        recording.keep(lap, {"wall_ns": rng.normal(2e6, 1e4, _BIG_RUN_SAMPLES)})
+    recording.end({"whole": 100.0})
+    return recording.run
+
+
+def forget(path: Path) -> None:
+    """The pages of the file leave the page cache, as after a restart."""
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def command(path: Path, *arguments: str) -> Callable[[], object]:
+    environment = {**os.environ, "FAIRLAP_STORE": str(path)}
+    whole = [sys.executable, "-m", "fairlap", *arguments]
+    return lambda: subprocess.run(whole, env=environment, check=True, capture_output=True)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def asked(path: Path, large: str) -> Iterator[tuple[str, Callable[[], object]]]:
+    def opened(ask: Callable[[Store], object]) -> Callable[[], object]:
+        def opened_and_asked() -> object:
+            with open_store(path, reading=True) as store:
+                return ask(store)
+
+        return opened_and_asked
+
+    middle = "2021-01-01"
+    lap = laps_of(a_plan("large", _FRAMEWORKS, blocks=18), np.random.default_rng(0))[0]
+    by_work = "SELECT count(*), avg(latency_p50_ns) FROM results WHERE workload = 'model_7' AND contestant = 'jax'"
+    by_verdict = "SELECT count(*) FROM results WHERE verdict = 'slower'"
+    yield "list the newest 20", opened(lambda store: store.runs(limit=20))
+    yield "list the newest 1,000", opened(lambda store: store.runs(limit=1000))
+    yield "of a model", opened(lambda store: store.runs(Wanted(model="model_7"), 20))
+    yield "of a framework", opened(lambda store: store.runs(Wanted(on="torch"), 20))
+    yield "of a model, a contestant, since", opened(lambda store: store.runs(Wanted("model_7", "jax", middle), 20))
+    yield "of a rare model and a common framework", opened(lambda store: store.runs(Wanted("large", "torch"), 20))
+    yield "of a model that never ran", opened(lambda store: store.runs(Wanted(model="no such"), 20))
+    yield "SQL: one contestant on one model", opened(lambda store: store._db.execute(by_work).fetchall())
+    yield "SQL: by a column without an index", opened(lambda store: store._db.execute(by_verdict).fetchall())
+    yield "samples of one lap", opened(lambda store: store.samples(large, lap.block, lap.contestant))
+    yield "fairlap runs", command(path, "runs")
+    yield "fairlap runs --model --on", command(path, "runs", "--model", "model_7", "--on", "jax")
+    yield "fairlap show, 192 laps", command(path, "show", large)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--samples", type=int, default=10_000_000)
+    parser.add_argument("--folder", type=Path, help="Where the temporary folder is made.")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fairlap-bench-", dir=wanted.folder) as folder:
+        path = Path(folder) / "runs.sqlite"
+        began = time.perf_counter()
+        with open_store(path) as store:
+            large = fill(store, wanted.rows, wanted.samples, np.random.default_rng(0))
+        took_s = time.perf_counter() - began
+        gigabytes = path.stat().st_size / 1e9
+        print(f"{wanted.rows:,} rows, {wanted.samples:,} samples: {gigabytes:.2f} GB, filled in {took_s:.0f} s\n")
+        print("| | cold, s | warm, s |\n| --- | --- | --- |")
+        for name, work in asked(path, large):
+            cold = []
+            for _ in range(_ROUNDS):
+                forget(path)
+                cold.append(seconds(work))
+            warm = [seconds(work) for _ in range(_ROUNDS)]
+            print(f"| {name} | {median(cold):.3f} | {median(warm):.3f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""A run moves from one store to another with nothing lost; a file that does not hold together is refused whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from fairlap.errors import WrongRequest
+from fairlap.ledger.carrying import CarriedRun, read_carried
+from fairlap.ledger.store import Store, open_store
+from fairlap.race.saving import load_run, save_run
+from runs_for_rows import a_run
+from runs_in_store import a_run_with_everything, keep_whole
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "runs.sqlite") as opened:
+        yield opened
+
+
+def test_a_run_moves_to_another_store_with_nothing_lost(store: Store, tmp_path: Path) -> None:
+    run = a_run_with_everything()
+    run_id = keep_whole(store, run)
+    store.export_to(run_id, tmp_path / "run.json")
+    with open_store(tmp_path / "other.sqlite") as other:
+        assert other.import_from(tmp_path / "run.json") == run_id
+        assert msgspec.json.encode(other.load("last")) == msgspec.json.encode(store.load("last"))
+        assert other.rows("last") == store.rows("last")
+        for lap in run.laps:
+            ours, theirs = (each.samples("last", lap.block, lap.contestant) for each in (store, other))
+            assert {name: raw.tobytes() for name, raw in ours.items()} == {
+                name: raw.tobytes() for name, raw in theirs.items()
+            }
+        assert other.runs() == store.runs()
+        other.export_to("last", tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "run.json").read_bytes()
+
+
+def test_taking_a_run_in_twice_is_said_and_changes_nothing(store: Store, tmp_path: Path) -> None:
+    keep_whole(store, a_run())
+    store.export_to("last", tmp_path / "run.json")
+    with pytest.raises(WrongRequest, match="already; nothing was changed"):
+        store.import_from(tmp_path / "run.json")
+    assert len(store.runs()) == 1
+
+
+def test_an_exported_run_is_a_saved_run_to_those_who_read_these(store: Store, tmp_path: Path) -> None:
+    run = a_run_with_everything()
+    keep_whole(store, run)
+    store.export_to("last", tmp_path / "run.json")
+    assert msgspec.json.encode(load_run(tmp_path / "run.json")) == msgspec.json.encode(run)
+
+
+def test_a_saved_run_is_taken_in_without_samples_and_only_once(store: Store, tmp_path: Path) -> None:
+    run = a_run_with_everything()
+    save_run(tmp_path / "race.json", run)
+    run_id = store.import_from(tmp_path / "race.json")
+    assert run_id.startswith("20260102-030405-")
+    assert msgspec.json.encode(store.load(run_id)) == msgspec.json.encode(run)
+    assert store.samples(run_id, 0, "torch") == {}
+    assert len(store.runs()[0].placed) == 3
+    with pytest.raises(WrongRequest, match="already"):
+        store.import_from(tmp_path / "race.json")
+
+
+def changed(given: CarriedRun, kind: str) -> CarriedRun:
+    if kind == "id":
+        given.id = "../../elsewhere"
+    elif kind == "rows":
+        given.rows = [msgspec.structs.replace(row, run="other") for row in given.rows]
+    elif kind == "twice":
+        given.laps.append(given.laps[0])
+    elif kind == "length":
+        given.samples[0].ns = given.samples[0].ns[:-1]
+    elif kind == "stranger":
+        given.samples[0].block = 99
+    elif kind == "format":
+        given.format = 99
+    return given
+
+
+@pytest.mark.parametrize("kind", ["id", "rows", "twice", "length", "stranger", "format"])
+def test_a_file_that_does_not_hold_together_is_refused_whole(store: Store, tmp_path: Path, kind: str) -> None:
+    keep_whole(store, a_run())
+    file = tmp_path / "run.json"
+    store.export_to("last", file)
+    store.remove("last")
+    file.write_bytes(msgspec.json.encode(changed(read_carried(file), kind)))
+    with pytest.raises(WrongRequest, match=re.escape(str(file))):
+        store.import_from(file)
+    assert store.runs() == []
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff\xfe", b"[1]", b'{"plan": null}'])
+def test_a_file_that_is_no_run_is_refused(store: Store, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "no.json").write_bytes(content)
+    with pytest.raises(WrongRequest, match="is not a run"):
+        store.import_from(tmp_path / "no.json")
