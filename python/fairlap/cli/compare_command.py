@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlap.race.request import RaceRequest, Refuse
 
 _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be resumed on
-_OUTPUTS = ("json", "csv", "md")
+_OUTPUTS = ("json", "csv", "md", "html")
 _BESIDE_A_SAVED_PLAN = ("target", "budget", "baseline", "price")
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -48,6 +48,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--json", type=_FILE, help="Write everything there.")
 @click.option("--csv", type=_FILE, help="Write the rows there.")
 @click.option("--md", type=_FILE, help="Write the rows there, for a pull request's comment.")
+@click.option("--html", type=_FILE, help="Write a report there, one page that needs no network.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
 @click.option("--save-plan", type=_FILE, help="Write the plan there.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Replay a saved plan.")

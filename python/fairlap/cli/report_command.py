@@ -1,4 +1,4 @@
-"""``fairlap report FILE --html F``: a saved run as a page and as pictures."""
+"""``fairlap report RUN --html F``: a saved run as a page and as pictures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 
 @click.command("report")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("run", metavar="RUN|FILE")
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write one page there that needs no network."
 )
@@ -16,19 +16,29 @@ import click
     "--charts", type=click.Path(file_okay=False, path_type=Path), help="Write SVG and PNG of each chart there."
 )
 @click.option("--baseline", default="", help="Whom ratios are told against.  [default: the fastest]")
-@click.option("--price", metavar="PRICE", help="Of the machine, as 1.212/h or 1.10EUR/h. No price, no cost.")
-def command(file: Path, html: Path | None, charts: Path | None, baseline: str, price: str | None) -> None:
-    """A file that ``fairlap compare --json`` wrote, as one HTML page, or its charts as pictures, or both."""
+@click.option("--price", metavar="PRICE", help="Of the machine, as 1.212/h or 1.10EUR/h, or a name in your table.")
+def command(run: str, html: Path | None, charts: Path | None, baseline: str, price: str | None) -> None:
+    """A kept run, or a file that ``fairlap compare --json`` wrote, as one HTML page, its charts as pictures, or both.
+
+    Kept runs have their raw samples, and charts of them.
+    """
     from fairlap.errors import WrongRequest
-    from fairlap.ledger.prices import price_given
-    from fairlap.race.saving import load_run
+    from fairlap.ledger.price_table import price_named
+    from fairlap.ledger.sources import run_named, samples_of
     from fairlap.report.shown_run import shown_run
 
     if html is None and charts is None:
         raise WrongRequest("say what to write: --html report.html, or --charts FOLDER")
     if html is not None and not html.parent.is_dir():
         raise WrongRequest(f"{html} cannot be written: {html.parent} is not a folder")
-    shown = shown_run(load_run(file), file.stem, baseline=baseline, price=price_given(price) if price else None)
+    saved, run_id = run_named(run)
+    shown = shown_run(
+        saved,
+        run_id,
+        samples=samples_of(run),
+        baseline=baseline,
+        price=price_named(price) if price else None,
+    )
     if html is not None:
         from fairlap.report.page import page_of, write_page
 

@@ -1,4 +1,4 @@
-"""The files of rows that a race ends with."""
+"""The files that a race ends with: rows in several formats, and a report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,19 @@ def write_outputs(
     refused = []
     for name, file in files.items():
         try:
-            write_rows(rows, file, name)
+            if name == "html":
+                _write_report(file, run, run_id, baseline, price)
+            else:
+                write_rows(rows, file, name)
         except FairlapError as error:
             refused.append(str(error))
     return "; ".join(refused)
+
+
+def _write_report(file: Path, run: SavedRun, run_id: str, baseline: str, price: Price | None) -> None:
+    from fairlap.ledger.sources import samples_of
+    from fairlap.report.page import page_of, write_page
+    from fairlap.report.shown_run import shown_run
+
+    samples = samples_of(run_id) if run_id else None
+    write_page(file, page_of(shown_run(run, run_id or file.stem, samples=samples, baseline=baseline, price=price)))

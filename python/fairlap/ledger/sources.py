@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairlap.errors import WrongRequest
 from fairlap.race.plan import Plan
 from fairlap.race.saving import SavedRun, load_run
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def run_named(text: str) -> tuple[SavedRun, str]:
@@ -22,6 +28,15 @@ def run_named(text: str) -> tuple[SavedRun, str]:
     with open_store(reading=True) as store:
         run_id = store.id_of(text)
         return store.load(run_id), run_id
+
+
+def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | None:
+    """Of a kept run, its raw samples by block and contestant; a file has none."""
+    if Path(text).exists():
+        return None
+    from fairlap.ledger.store import open_store
+
+    return partial(open_store(reading=True).samples, text)
 
 
 def require_contestant(plan: Plan, baseline: str) -> None:

@@ -46,6 +46,7 @@ class Outputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     json: Annotated[str, _about("Everything, as JSON.")] = ""
     csv: Annotated[str, _about("The rows, as comma-separated values.")] = ""
     md: Annotated[str, _about("The rows, as Markdown for a pull request's comment.")] = ""
+    html: Annotated[str, _about("A report, as one page that needs no network.")] = ""
 
 
 class RaceRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

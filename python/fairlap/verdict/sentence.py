@@ -101,4 +101,6 @@ def _decimals(printed: Interval) -> int:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if isfinite(share) else "any size"
+    if not isfinite(share):
+        return "any size"
+    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:,.0f} %"

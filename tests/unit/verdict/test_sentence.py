@@ -56,6 +56,10 @@ def test_an_inconclusive_comparison_says_what_is_known() -> None:
     )
 
 
+def test_a_share_above_one_is_told_without_an_exponent() -> None:
+    assert "differences under 954 % would not have shown" in said(0.03, 4.1)
+
+
 def test_when_no_sensible_number_of_blocks_would_do_it_says_so() -> None:
     assert said(0.03, 0.6).endswith("; over 500 blocks would be needed to show 2 %")
 
