@@ -44,15 +44,19 @@ def html_report(
 
 
 def write_page(path: Path, page: str) -> None:
-    """Written beside and renamed, so that a full disk leaves the page of before."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    """Written beside and renamed, so that a full disk leaves the page of before. A device is written to as it is."""
+    through = path.exists() and not path.is_file()
+    beside = path if through else path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(page, "utf-8")
-        beside.replace(path)
+        try:
+            beside.write_text(page, "utf-8")
+            if not through:
+                beside.replace(path)
+        finally:
+            if not through:
+                beside.unlink(missing_ok=True)
     except OSError as error:
         raise WrongRequest(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def page_of(shown: ShownRun) -> str:
