@@ -9,9 +9,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
 
-demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a small convolutional net.
+demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a convolutional net, write a report.
 	$(BIN)/fairlap floor
-	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 6
+	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 6 --html build/demo.html
+	@echo "The report is in build/demo.html; open it in a browser. fairlap lives in $(BIN)/fairlap."
 
 test: test-cpp test-python  ## All tests that need no GPU.
 
@@ -88,9 +89,10 @@ $(VENV)/.dev: $(VENV)/.installed
 	$(BIN)/pip install --quiet 'fairlap[dev]'
 	touch $@
 
-# The frameworks that race, as large as they are.
+# The frameworks that race, as large as they are, and what draws the report.
 $(VENV)/.frameworks: $(VENV)/.installed
-	$(BIN)/pip install --quiet 'fairlap[frameworks]'
+	mkdir -p build
+	$(BIN)/pip install --quiet 'fairlap[frameworks,report]'
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.installed

@@ -40,9 +40,10 @@ def command(run: str, html: Path | None, charts: Path | None, baseline: str, pri
         price=price_named(price) if price else None,
     )
     if html is not None:
-        from fairlap.report.page import page_of, write_page
+        from fairlap.report.page import page_of
+        from fairlap.whole_files import write_for_user
 
-        write_page(html, page_of(shown))
+        write_for_user(html, page_of(shown).encode())
         click.echo(f"{html}")
     if charts is not None:
         from fairlap.report.static_charts import write_charts

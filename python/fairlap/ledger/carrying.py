@@ -6,7 +6,6 @@ file can be taken in, too; it has no samples, and its id follows from its conten
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from fairlap.ledger.kept_laps import BYTES_OF_A_SAMPLE, LapToKeep, lap_to_keep
 from fairlap.ledger.run_ids import id_of, is_an_id
 from fairlap.ledger.schema import Row
 from fairlap.race.saving import RESULTS_FORMAT, SavedRun
+from fairlap.whole_files import write_for_user
 
 
 class CarriedSamples(msgspec.Struct):
@@ -45,14 +45,7 @@ def carried(
 
 def write_carried(file: Path, run: CarriedRun) -> None:
     """Under its own name only when it is whole."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(msgspec.json.encode(run))
-        beside.replace(file)
-    except OSError as error:
-        raise WrongRequest(f"{file} cannot be written: {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+    write_for_user(file, msgspec.json.encode(run))
 
 
 def read_carried(file: Path) -> CarriedRun:

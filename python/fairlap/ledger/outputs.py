@@ -11,6 +11,7 @@ from fairlap.ledger.prices import Price
 from fairlap.ledger.rows_of_run import rows_of_run
 from fairlap.race.results import Results
 from fairlap.race.saving import SavedRun
+from fairlap.whole_files import write_for_user
 
 
 def write_outputs(
@@ -34,8 +35,9 @@ def write_outputs(
 
 def _write_report(file: Path, run: SavedRun, run_id: str, baseline: str, price: Price | None) -> None:
     from fairlap.ledger.sources import samples_of
-    from fairlap.report.page import page_of, write_page
+    from fairlap.report.page import page_of
     from fairlap.report.shown_run import shown_run
 
     samples = samples_of(run_id) if run_id else None
-    write_page(file, page_of(shown_run(run, run_id or file.stem, samples=samples, baseline=baseline, price=price)))
+    shown = shown_run(run, run_id or file.stem, samples=samples, baseline=baseline, price=price)
+    write_for_user(file, page_of(shown).encode())

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 
 import msgspec
 
 from fairlap.engine import digits
-from fairlap.errors import WrongRequest
 from fairlap.ledger.prices import Price
 from fairlap.race.plan import Work
 from fairlap.race.saving import SavedRun
@@ -41,22 +38,6 @@ def html_report(
 ) -> str:
     """The whole page. Every text of the run is escaped; only programs of this package may run in it."""
     return page_of(shown_run(run, run_id, samples=samples, baseline=baseline, price=price))
-
-
-def write_page(path: Path, page: str) -> None:
-    """Written beside and renamed, so that a full disk leaves the page of before. A device is written to as it is."""
-    through = path.exists() and not path.is_file()
-    beside = path if through else path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        try:
-            beside.write_text(page, "utf-8")
-            if not through:
-                beside.replace(path)
-        finally:
-            if not through:
-                beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise WrongRequest(f"{path} cannot be written: {error.strerror}") from None
 
 
 def page_of(shown: ShownRun) -> str:

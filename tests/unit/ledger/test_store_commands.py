@@ -133,7 +133,7 @@ def test_a_run_is_exported_and_taken_in_again(tmp_path: Path) -> None:
     assert "already; nothing was changed" in refusal("runs", "import", str(file))
     said("runs", "remove", "last")
     assert said("runs", "import", str(file)) == f"took in {run_id}\n"
-    assert "cannot be written: No such file" in refusal("runs", "export", "last", str(tmp_path / "no" / "run.json"))
+    assert "could not be written: No such file" in refusal("runs", "export", "last", str(tmp_path / "no" / "run.json"))
     assert "cannot be read: No such file" in refusal("runs", "import", str(tmp_path / "missing.json"))
 
 
@@ -175,8 +175,8 @@ def test_a_rerun_runs_the_same_plan_and_says_first_what_differs(raced: list[obje
     kept(run)
     told = said("rerun", "last")
     assert raced == [run.plan]
-    assert "fairlap: cpu model: Imaginary 9000 then, " in told
-    assert "fairlap: torch: 1.2.3 then, " in told
+    assert "fairlap: cpu model Imaginary 9000 -> " in told
+    assert "fairlap: torch 1.2.3 -> " in told
     assert "kernel" not in told
 
 
@@ -198,7 +198,7 @@ def test_a_version_that_tells_more_of_itself_is_the_same(monkeypatch: pytest.Mon
         return _differences(run)
 
     assert "differs from then" in told_by({"torch": "2.1+cpu", "jax": "0.10.2-34-ab"})[0]
-    assert told_by({"torch": "2.13", "jax": "0.10.2"}) == ["torch: 2.13 then, 2.1 now"]
+    assert told_by({"torch": "2.13", "jax": "0.10.2"}) == ["torch 2.13 -> 2.1"]
 
 
 def test_a_rerun_where_the_cores_are_missing_is_refused(raced: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
