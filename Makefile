@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a convolutional net, write a report.
 	$(BIN)/fairlap floor
-	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 6 --html build/demo.html
+	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 8 --html build/demo.html
 	@echo "The report is in build/demo.html; open it in a browser. fairlap lives in $(BIN)/fairlap."
 
 test: test-cpp test-python  ## All tests that need no GPU.

@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 from fairlap import verdict
 from fairlap.engine import digits
+from fairlap.race import disturbances
 from fairlap.race.laps import Lap
 
 _FEWEST_LEFT = 6  # fewer blocks cannot reach 5 %
 _MOST_DROPPED = 0.25  # of the blocks; beyond it noise is what this machine is like
+_BUSY = 0.1
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,26 @@ def gated(blocks: Sequence[int], laps: Sequence[Lap]) -> Gated:
     elif len(dropped) < len(noisy):
         told = f"{of_all} were noisy ({causes}); the worst {len(dropped)} are left out"
     return Gated(tuple(block for block in blocks if block not in dropped), dropped, told)
+
+
+def busy_with_others(laps: Sequence[Lap]) -> str:
+    """What to say when the machine was busy all the time, so that no block stands out; empty when it was not.
+
+    A contestant whose own threads outnumber the cores waits too, so the least reading of each block counts.
+    """
+    by_block: dict[int, list[float]] = {}
+    for lap in laps:
+        if disturbances.RUN_QUEUE in lap.machine:
+            by_block.setdefault(lap.block, []).append(lap.machine[disturbances.RUN_QUEUE])
+    if not by_block:
+        return ""
+    waited = float(np.median([min(own) for own in by_block.values()]))
+    if waited < _BUSY:
+        return ""
+    return (
+        f"the machine was busy with other work: whoever ran, somebody waited for a core {waited:.0%} of the time; "
+        "see fairlap doctor"
+    )
 
 
 def _readings(blocks: Sequence[int], laps: Sequence[Lap]) -> Mapping[str, npt.NDArray[np.float64]]:

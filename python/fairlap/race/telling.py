@@ -6,6 +6,7 @@ import math
 
 from fairlap import verdict
 from fairlap.engine import digits
+from fairlap.race.gating import busy_with_others
 from fairlap.race.plan import Plan
 from fairlap.race.results import FAULTS, Contender, Heat, Results
 from fairlap.verdict.mode_causes import REMEDIES
@@ -51,6 +52,8 @@ def _heat_lines(plan: Plan, heat: Heat) -> list[str]:
     lines += [f"  {sentence}" for sentence in _sentences(heat)]
     if heat.blocks.told:
         lines.append(f"  {heat.blocks.told}")
+    if busy := busy_with_others([lap for row in heat.rows for lap in row.laps]):
+        lines.append(f"  ! {busy}")
     if heat.why_no_verdict:
         lines.append(f"  no verdict: {heat.why_no_verdict}")
     return lines

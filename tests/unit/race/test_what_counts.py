@@ -9,7 +9,7 @@ import pytest
 from fairlap.errors import WrongRequest
 from fairlap.machine.facts import machine_facts
 from fairlap.race import disturbances
-from fairlap.race.gating import gated
+from fairlap.race.gating import busy_with_others, gated
 from fairlap.race.laps import Figure, Lap
 from fairlap.race.naming import contestants_named
 from fairlap.race.other_figures import TIME_TO_FIRST_INFERENCE, other_figures
@@ -62,6 +62,18 @@ def test_six_blocks_stay_six_since_five_could_claim_nothing() -> None:
     found = gated(range(6), laps)
     assert found.kept == tuple(range(6))
     assert "1 of 6 blocks were noisy" in found.told
+
+
+def test_a_machine_that_is_busy_all_the_time_is_told_since_no_block_stands_out() -> None:
+    laps = [lap(block, name, 1e6) for block in range(8) for name in "ab"]
+    assert busy_with_others(laps) == ""
+    for one in laps:
+        one.machine = {disturbances.RUN_QUEUE: 0.5 if one.contestant == "a" else 0.3}
+    assert "somebody waited for a core 30% of the time" in busy_with_others(laps)
+    assert "! the machine was busy with other work" in text_of(PLAN, results_of(PLAN, laps))
+    for one in laps:  # one contestant that waits for itself is no busy machine
+        one.machine = {disturbances.RUN_QUEUE: 0.5 if one.contestant == "a" else 0.01}
+    assert busy_with_others(laps) == ""
 
 
 def test_blocks_that_nothing_was_read_of_all_count() -> None:
