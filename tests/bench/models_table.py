@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 
+from fairlap.race.answers import BESIDE
 from fairlap.race.laps import Lap
 from fairlap.race.naming import contestants_named
 from fairlap.race.plan import Measuring, Work, draw_plan
@@ -43,7 +44,7 @@ def laps_of(model: str, mode: Mode, contestants: str) -> dict[str, Lap]:
 
 def cell(lap: Lap) -> str:
     if lap.outcome == "finished":
-        return f"{max(error.relative for error in lap.errors):.0e}"
+        return f"{max(error.relative for error in lap.errors if not error.what.startswith(BESIDE)):.0e}"
     return "–" if lap.outcome == "unsupported" else f"**{lap.outcome}**"
 
 
