@@ -141,7 +141,7 @@ class _Kept:
             )
         if lost := self._recording.not_kept:
             self._say(f"{lost} processes are not in the store")
-        return self._recording.run
+        return "" if lost or self._trouble else self._recording.run
 
     @contextlib.contextmanager
     def _telling(self, what: str) -> Iterator[None]:
