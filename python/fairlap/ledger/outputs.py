@@ -34,10 +34,11 @@ def write_outputs(
 
 
 def _write_report(file: Path, run: SavedRun, run_id: str, baseline: str, price: Price | None) -> None:
+    from fairlap.ledger.run_ids import is_an_id
     from fairlap.ledger.sources import samples_of
     from fairlap.report.page import page_of
     from fairlap.report.shown_run import shown_run
 
-    samples = samples_of(run_id) if run_id else None
+    samples = samples_of(run_id) if is_an_id(run_id) else None
     shown = shown_run(run, run_id or file.stem, samples=samples, baseline=baseline, price=price)
     write_for_user(file, page_of(shown).encode())
