@@ -1,0 +1,3 @@
+foreach(part ring)
+  fairlap_test(test_telemetry_${part} USES fairlap_telemetry)
+endforeach()
