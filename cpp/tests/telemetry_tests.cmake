@@ -1,3 +1,3 @@
-foreach(part ring)
+foreach(part ring files)
   fairlap_test(test_telemetry_${part} USES fairlap_telemetry)
 endforeach()
