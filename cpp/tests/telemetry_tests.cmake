@@ -1,4 +1,4 @@
-foreach(part ring files)
+foreach(part ring files energy)
   fairlap_test(test_telemetry_${part} USES fairlap_telemetry)
 endforeach()
 # Against the fake NVML, opened by path as a user's process opens the real one.

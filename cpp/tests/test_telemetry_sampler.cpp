@@ -11,6 +11,7 @@
 #include "check.hpp"
 #include "fakes/fake_nvml.h"
 #include "telemetry/deadlines.hpp"
+#include "telemetry/energy.hpp"
 #include "telemetry/nvml_source.hpp"
 #include "telemetry/process_memory.hpp"
 #include "telemetry/sampler.hpp"
@@ -397,6 +398,36 @@ TEST("a device that is lost in the middle ends its readings, and the sampler goe
   }
   CHECK(lost);
   CHECK_EQUAL(in_a_row(counting, 0).size(), sampler.counts().rounds);
+}
+
+TEST("the energy of a marked region of a real run is right by the integral and by the counter") {
+  fake_nvml_reset();
+  fake_nvml_power_constant(0, 200'000);
+  fake_nvml_use_real_clock(1);
+  Sampler sampler(nvml_sources(FAIRLAP_FAKE_NVML), engine_clock(), every(milliseconds(5), milliseconds(5)));
+  sampler.start();
+  std::this_thread::sleep_for(milliseconds(250));
+  const std::int64_t begin_ns = sampler.mark(1);
+  std::this_thread::sleep_for(milliseconds(500));
+  const std::int64_t end_ns = sampler.mark(2);
+  std::this_thread::sleep_for(milliseconds(250));
+  sampler.stop();
+  fake_nvml_use_real_clock(0);
+  const auto all = collected(sampler);
+  const Region region{begin_ns, end_ns};
+  const double exact_j = 200.0 * region.seconds();
+  const auto by_name = [&](const char* name) {
+    const auto& fields = sampler.sources()[0]->fields();
+    std::uint32_t field = 0;
+    while (fields.at(field).name != name) ++field;
+    return readings_of(all, 0, field);
+  };
+  const RegionEnergy integral = energy_of_power(by_name("power_instant_w"), region, {});
+  CHECK_EQUAL(integral.unresolved_because, "");
+  CHECK_NEAR(integral.joules, exact_j, 1e-6 * exact_j);
+  const RegionEnergy counter = energy_of_counter(by_name("energy_j"), region, 0.0);
+  CHECK_EQUAL(counter.unresolved_because, "");
+  CHECK(counter.low_j <= exact_j && exact_j <= counter.high_j);
 }
 
 TEST_MAIN()
