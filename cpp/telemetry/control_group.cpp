@@ -40,9 +40,10 @@ std::vector<std::string> groups_upwards(const std::string& root, const std::stri
     const std::string list = line.substr(first + 1, second - first - 1);
     if (!names(list, controller)) continue;
     std::string top = root + "/sys/fs/cgroup";
-    std::error_code missing;
-    if (!controller.empty())
-      top += "/" + (std::filesystem::exists(top + "/" + list, missing) ? list : controller);
+    if (!controller.empty()) {
+      std::error_code missing;
+      top.append("/").append(std::filesystem::exists(top + "/" + list, missing) ? list : controller);
+    }
     std::vector<std::string> folders;
     for (std::string path = line.substr(second + 1); path.size() > 1; path.resize(path.rfind('/'))) {
       folders.push_back(top + path);

@@ -25,6 +25,7 @@ std::vector<std::string> frequency_files(const std::string& folder) {
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> files;
+  files.reserve(found.size());
   for (auto& [number, file] : found) files.push_back(std::move(file));
   return files;
 }

@@ -35,10 +35,10 @@ class Ring {
  private:
   static constexpr std::size_t kCacheLine = 64;  // what one thread writes shall not slow the other one
 
-  loop::PrefaultedMemory memory_;
-  std::span<Reading> slots_;
   alignas(kCacheLine) std::atomic<std::uint64_t> pushed_{0};
   std::atomic<std::uint64_t> overflowed_{0};
+  loop::PrefaultedMemory memory_;
+  std::span<Reading> slots_;
   alignas(kCacheLine) std::atomic<std::uint64_t> taken_{0};
 };
 

@@ -54,7 +54,7 @@ void enlist(Sampler& sampler) {
   list().samplers.push_back(&sampler);
 }
 
-void strike_off(Sampler& sampler) noexcept {
+void strike_off(const Sampler& sampler) noexcept {
   const std::lock_guard lock(list().mutex);
   std::erase(list().samplers, &sampler);
 }

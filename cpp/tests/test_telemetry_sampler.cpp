@@ -85,6 +85,7 @@ std::uint64_t deadlines_held_and_missed(const SamplerCounts& counts) {
 // How a child ended that did `body`; it is given ten seconds.
 template <class Body>
 int exit_of_child(Body body) {
+  std::fflush(stdout);  // or the child would print once more what is waiting to be printed
   const pid_t child = fork();
   if (child == 0) {
     alarm(10);
@@ -338,10 +339,14 @@ TEST("a forked child has no sampler and says so, while the parent's goes on") {
     }
     sampler.stop();
     sampler.stop();
+#if defined(__SANITIZE_THREAD__)
+    return 0;  // It ends a child of a program with threads that starts one of its own.
+#else
     Sampler own(just(std::make_unique<Counting>()), engine_clock(), every(milliseconds(1), milliseconds(10)));
     own.start();
     own.stop();
     return collected(own).size() >= 4 ? 0 : 4;
+#endif
   });
   CHECK_EQUAL(child, 0);
   const auto rounds = sampler.counts().rounds;
