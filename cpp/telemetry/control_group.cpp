@@ -42,7 +42,8 @@ std::vector<std::string> groups_upwards(const std::string& root, const std::stri
     std::string top = root + "/sys/fs/cgroup";
     if (!controller.empty()) {
       std::error_code missing;
-      top.append("/").append(std::filesystem::exists(top + "/" + list, missing) ? list : controller);
+      const std::filesystem::path all(top);
+      top = (all / (std::filesystem::exists(all / list, missing) ? list : controller)).string();
     }
     std::vector<std::string> folders;
     for (std::string path = line.substr(second + 1); path.size() > 1; path.resize(path.rfind('/'))) {

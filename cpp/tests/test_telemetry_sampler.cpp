@@ -1,99 +1,21 @@
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <thread>
 
 #include "check.hpp"
 #include "fakes/fake_nvml.h"
+#include "sampler_at_work.hpp"
 #include "telemetry/deadlines.hpp"
 #include "telemetry/energy.hpp"
 #include "telemetry/nvml_source.hpp"
-#include "telemetry/process_memory.hpp"
-#include "telemetry/sampler.hpp"
-#include "telemetry_at_work.hpp"
 
-using namespace fairlap::telemetry;
 using namespace fairlap::test;
 using std::chrono::milliseconds;
 
 namespace {
 
-// Gives the numbers 0, 1, 2, ... in each lane, so that a lost or doubled reading shows.
-class Counting final : public Source {
- public:
-  explicit Counting(bool fast = true) : Source("counting") {
-    if (fast)
-      add({"fast_count", FieldKind::counter, Lane::fast, 0.0, ""});
-    else
-      add({"fast_count", FieldKind::counter, Lane::fast, 0.0, "not wanted"});
-    add({"slow_count", FieldKind::counter, Lane::slow, 0.0, ""});
-    conclude();
-  }
-  void read(Lane lane, Recorder& recorder) noexcept override {
-    const std::uint32_t field = lane == Lane::fast ? 0 : 1;
-    if (!fields()[field].present()) return;
-    const Moment when = recorder.timed([] {});
-    recorder.put(when, field, counts_[field]++);
-  }
-
- private:
-  std::array<double, 2> counts_{};
-};
-
-std::vector<std::unique_ptr<Source>> just(std::unique_ptr<Source> source) {
-  std::vector<std::unique_ptr<Source>> sources;
-  sources.push_back(std::move(source));
-  return sources;
-}
-
-const fairlap::clock::Clock& engine_clock() { return fairlap::clock::Clock::best(); }
-
-SamplerPlan every(milliseconds fast, milliseconds slow) {
-  SamplerPlan plan;
-  plan.fast_period = fast;
-  plan.slow_period = slow;
-  return plan;
-}
-
-std::vector<Reading> collected(Sampler& sampler) {
-  std::vector<Reading> readings;
-  sampler.collect(readings);
-  return readings;
-}
-
-// The readings of one field; also proves that none is missing and that time runs forward.
-std::vector<Reading> in_a_row(const std::vector<Reading>& all, std::uint32_t field) {
-  std::vector<Reading> own;
-  for (const Reading& reading : all) {
-    if (reading.field != field) continue;
-    CHECK_EQUAL(reading.value, static_cast<double>(own.size()));
-    if (!own.empty()) CHECK(reading.time_ns >= own.back().time_ns);
-    own.push_back(reading);
-  }
-  return own;
-}
-
 std::uint64_t deadlines_held_and_missed(const SamplerCounts& counts) {
   return counts.rounds - 2 + counts.missed;  // two rounds are those of start and stop
-}
-
-// How a child ended that did `body`; it is given ten seconds.
-template <class Body>
-int exit_of_child(Body body) {
-  std::fflush(stdout);  // or the child would print once more what is waiting to be printed
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(10);
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace
@@ -268,24 +190,6 @@ TEST("marks come back with their labels, between the readings that they lie betw
   CHECK_EQUAL(sampler.counts().overflowed_marks, 0U);
 }
 
-TEST("an exception that leaves the measured region stops the sampler on its way") {
-  fake_nvml_reset();
-  bool caught = false;
-  try {
-    Sampler sampler(nvml_sources(FAIRLAP_FAKE_NVML), engine_clock(),
-                    every(milliseconds(1), milliseconds(10)));
-    sampler.start();
-    throw std::runtime_error("the measured program failed");
-  } catch (const std::runtime_error&) {
-    caught = true;
-  }
-  CHECK(caught);
-  CHECK_EQUAL(fake_nvml_outstanding_inits(), 0);
-  const std::int64_t calls = fake_nvml_call_count("*");
-  std::this_thread::sleep_for(milliseconds(5));
-  CHECK_EQUAL(fake_nvml_call_count("*"), calls);
-}
-
 TEST("a plan that cannot be kept is refused") {
   const auto refused = [](const SamplerPlan& plan) {
     try {
@@ -304,81 +208,6 @@ TEST("a plan that cannot be kept is refused") {
   plan.readings = 0;
   CHECK(refused(plan));
   CHECK(!refused(SamplerPlan{}));
-}
-
-TEST("the program's signal handlers do not run on the sampler's thread") {
-  static std::atomic<bool> on_main{false};
-  static const pthread_t main_thread = pthread_self();
-  std::signal(SIGUSR1, [](int) { on_main.store(pthread_equal(pthread_self(), main_thread) != 0); });
-  Sampler sampler(just(std::make_unique<Counting>()), engine_clock(),
-                  every(milliseconds(1), milliseconds(10)));
-  sampler.start();
-  kill(getpid(), SIGUSR1);
-  std::this_thread::sleep_for(milliseconds(5));
-  sampler.stop();
-  std::signal(SIGUSR1, SIG_DFL);
-  CHECK(on_main.load());
-}
-
-TEST("a forked child has no sampler and says so, while the parent's goes on") {
-  Sampler sampler(just(std::make_unique<Counting>()), engine_clock(),
-                  every(milliseconds(1), milliseconds(10)));
-  sampler.start();
-  const int child = exit_of_child([&] {
-    if (sampler.running() || !sampler.forked()) return 1;
-    std::vector<Reading> readings;
-    try {
-      sampler.collect(readings);
-      return 2;
-    } catch (const ForkedSampler&) {
-    }
-    try {
-      sampler.start();
-      return 3;
-    } catch (const ForkedSampler&) {
-    }
-    sampler.stop();
-    sampler.stop();
-#if defined(__SANITIZE_THREAD__)
-    return 0;  // It ends a child of a program with threads that starts one of its own.
-#else
-    Sampler own(just(std::make_unique<Counting>()), engine_clock(), every(milliseconds(1), milliseconds(10)));
-    own.start();
-    own.stop();
-    return collected(own).size() >= 4 ? 0 : 4;
-#endif
-  });
-  CHECK_EQUAL(child, 0);
-  const auto rounds = sampler.counts().rounds;
-  std::this_thread::sleep_for(milliseconds(20));
-  CHECK(sampler.running());
-  sampler.stop();
-  CHECK(sampler.counts().rounds > rounds);
-}
-
-TEST("a child that destroys its parent's sampler ends well, and leaves NVML to the parent") {
-  fake_nvml_reset();
-  auto sampler = std::make_unique<Sampler>(nvml_sources(FAIRLAP_FAKE_NVML), engine_clock(),
-                                           every(milliseconds(1000), milliseconds(1000)));
-  CHECK_EQUAL(exit_of_child([&] {
-                sampler.reset();
-                return static_cast<int>(fake_nvml_outstanding_inits());
-              }),
-              1);
-  sampler.reset();
-  CHECK_EQUAL(fake_nvml_outstanding_inits(), 0);
-}
-
-TEST("a process may exit while a sampler runs that nobody stopped") {
-  const int ended = exit_of_child([] {
-    auto* forgotten = new Sampler(just(std::make_unique<ProcessMemory>()), engine_clock(),
-                                  every(milliseconds(1), milliseconds(1)));
-    forgotten->start();
-    std::this_thread::sleep_for(milliseconds(5));
-    std::exit(7);
-    return 1;
-  });
-  CHECK_EQUAL(ended, 7);
 }
 
 TEST("a device that is lost in the middle ends its readings, and the sampler goes on with the rest") {
