@@ -43,7 +43,9 @@ class Contestant:
     outputs: Callable[[Any], dict[str, npt.NDArray[np.float32]]]
     weights: Callable[[], dict[str, npt.NDArray[np.float32]]]
     in_force: Mapping[str, str]  # read back: threads, precision, ... ; keys as in Settings, then the framework's own
-    memory_bytes: Callable[[], Mapping[str, int]] | None = None  # the allocator's statistics, where it has them
+    memory_bytes: Callable[[], Mapping[str, int]] | None = None  # its allocator's: live, live_peak, reserved, ...
+    no_memory_because: str = ""  # why there are no such statistics
+    forget_memory_peak: Callable[[], Any] | None = None  # begins the allocator's peaks anew, where it can be done
     stream: object | None = None  # on a GPU: where its work goes, or "hidden" when it does not tell
     method: str | None = None  # how the engine times what goes there; None for its own choice
 

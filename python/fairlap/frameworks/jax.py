@@ -16,6 +16,13 @@ from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.frameworks.trained_leaves import trained_leaves
 from fairlap.workloads.workload import Workload
 
+_STATISTICS = {
+    "bytes_in_use": "live",
+    "peak_bytes_in_use": "live_peak",
+    "pool_bytes": "reserved",
+    "peak_pool_bytes": "reserved_peak",
+}
+
 
 class Jax(Framework):
     name = "jax"
@@ -76,6 +83,7 @@ class Jax(Framework):
             outputs=answers,
             weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
             in_force=_in_force(leaves, wanted),
+            no_memory_because="JAX keeps no statistics of memory on the CPU",
             **({} if wanted.device == "cpu" else _on_device(device)),
         )
 
@@ -100,7 +108,8 @@ def _on_device(device: Any) -> dict[str, Any]:
     """XLA does not show its streams, so the whole context is timed."""
 
     def memory() -> dict[str, int]:
-        return {"peak": int((device.memory_stats() or {}).get("peak_bytes_in_use", 0))}
+        told = device.memory_stats() or {}
+        return {name: int(told[key]) for key, name in _STATISTICS.items() if key in told}
 
     return {"stream": "hidden", "method": "context_span", "memory_bytes": memory}
 

@@ -75,6 +75,7 @@ class OnnxRuntime(Framework):
             in_force=_in_force(session),
             stream=None if kind == "cpu" else "hidden",
             method=None if kind == "cpu" else "context_span",
+            no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
         )
 
     def version(self) -> str:

@@ -63,6 +63,7 @@ class TensorFlow(Framework):
             outputs=partial(answers_of_tensors, work, implementation.canonical),
             weights=partial(weights_of_tensors, work, implementation.canonical, model.variables_by_name),
             in_force=_in_force(model, wanted),
+            no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
             **({} if wanted.device == "cpu" else _ON_DEVICE),
         )
 
@@ -84,11 +85,23 @@ def _prepare_device(wanted: str) -> None:
 def _device_memory() -> dict[str, int]:
     import tensorflow as tf
 
-    return {"peak": int(tf.config.experimental.get_memory_info("GPU:0")["peak"])}
+    told = tf.config.experimental.get_memory_info("GPU:0")
+    return {"live": int(told["current"]), "live_peak": int(told["peak"])}
+
+
+def _forget_device_peak() -> None:
+    import tensorflow as tf
+
+    tf.config.experimental.reset_memory_stats("GPU:0")
 
 
 # Its three streams are its own, so the whole context is timed.
-_ON_DEVICE: dict[str, Any] = {"stream": "hidden", "method": "context_span", "memory_bytes": _device_memory}
+_ON_DEVICE: dict[str, Any] = {
+    "stream": "hidden",
+    "method": "context_span",
+    "memory_bytes": _device_memory,
+    "forget_memory_peak": _forget_device_peak,
+}
 
 
 def _traced(step: Callable[[Any], Any], variant: str, inputs: dict[str, Any]) -> Callable[[Any], Any]:

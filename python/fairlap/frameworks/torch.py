@@ -65,6 +65,8 @@ class Torch(Framework):
             in_force=_in_force(model, wanted),
             stream=torch.cuda.current_stream() if on_device else None,
             memory_bytes=_device_memory if on_device else None,
+            forget_memory_peak=torch.cuda.reset_peak_memory_stats if on_device else None,
+            no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
         )
 
     def version(self) -> str:
@@ -115,7 +117,12 @@ def _prepare_device(device: str) -> None:
 def _device_memory() -> dict[str, int]:
     import torch
 
-    return {"peak": torch.cuda.max_memory_allocated(), "reserved_peak": torch.cuda.max_memory_reserved()}
+    return {
+        "live": torch.cuda.memory_allocated(),
+        "live_peak": torch.cuda.max_memory_allocated(),
+        "reserved": torch.cuda.memory_reserved(),
+        "reserved_peak": torch.cuda.max_memory_reserved(),
+    }
 
 
 def _loss(model: Any, kind: str, labels: Any) -> Callable[..., Any]:

@@ -84,10 +84,20 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Estimate | None, _about("From the start of the process to its first gradient.", "phases")
     ]
 
-    peak_memory_bytes: Annotated[Estimate | None, _about("The most that the process held at once.", "memory")]
-    memory_bytes: Annotated[
-        dict[str, float], _about("Memory by layer: anonymous, file, shared, allocator; median of processes.", "memory")
+    peak_memory_bytes: Annotated[
+        Estimate | None, _about("The most that the process held at once, of the two peaks that follow.", "memory")
     ]
+    peak_memory_until_ready_bytes: Annotated[
+        Estimate | None, _about("The most that it held from its start to its first answer.", "memory")
+    ]
+    peak_memory_while_running_bytes: Annotated[
+        Estimate | None, _about("The most that it held while it was warmed up and timed.", "memory")
+    ]
+    memory_bytes: Annotated[
+        dict[str, float],
+        _about("Memory by layer: resident by kind, children, allocator, driver; median of processes.", "memory"),
+    ]
+    memory_absent: Annotated[dict[str, str], _about("Layers of memory without a figure, and why.", "memory")]
 
     energy_per_item_j: Annotated[Estimate | None, _about("Energy for one item.", "energy")]
     mean_power_w: Annotated[Estimate | None, _about("Mean power while it was measured.", "energy")]

@@ -85,7 +85,8 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         measured = worker.measure(seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s)
         lap.machine = watch.readings()
         _answer(worker, lap, materials, "inputs", "after", bench, limits.answer_s)
-        lap.memory_bytes = worker.quit().memory
+        bye = worker.quit()
+        lap.memory_bytes, lap.memory_absent = bye.memory, bye.absent
     _keep(lap, measured)
     return measured.samples_ns
 

@@ -92,7 +92,8 @@ class Lap(msgspec.Struct):
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
     machine: dict[str, float] = {}  # what the machine did while it was measured: steal, run queue, throttling
     warnings: list[str] = []
-    memory_bytes: dict[str, int] = {}
+    memory_bytes: dict[str, int] = {}  # by layer
+    memory_absent: dict[str, str] = {}  # layers without a figure, and why
     details: str = ""  # of a lost process: its traceback, or the end of what it printed
     hash_seed: int = 0
     padding_bytes: int = 0

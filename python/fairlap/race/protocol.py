@@ -136,7 +136,8 @@ class Laps(Message, frozen=True):
 
 
 class Bye(Message, frozen=True):
-    memory: dict[str, int] = {}  # bytes
+    memory: dict[str, int] = {}  # bytes, by layer
+    absent: dict[str, str] = {}  # layers that have no figure, and why
 
 
 class Failed(Message, frozen=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import WrongRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported
-from fairlap.race import own_memory
+from fairlap.race.memory_by_layer import MemoryByLayer
 from fairlap.race.phases import OURS, Phases
 from fairlap.race.protocol import Answer, Answered, Bye, Measure, Prepare, Prepared
 from fairlap.race.slowdown import slowdown_in, slowed
@@ -31,12 +31,12 @@ class Service:
         self._inputs: dict[str, Arrays] = {}
         self._bound: Callable[[], Any] | None = None
         self._was_called = False
-        self._memory: dict[str, int] = {}
-        self._ended_children_before = own_memory.largest_ended_child_bytes()  # the guardian's
+        self._memory = MemoryByLayer("cpu")
 
     def prepare(self, wanted: Prepare) -> Prepared:
         self._phase.now = "prepare"
         with self._phase(OURS):
+            self._memory = MemoryByLayer(wanted.device)
             from fairlap.engine import measure  # noqa: F401  (loaded here rather than before the first call)
             from fairlap.workloads.hashing import hash_of
 
@@ -47,7 +47,7 @@ class Service:
         slowdown = slowdown_in(options)
         settings = Settings(wanted.threads, wanted.variant, wanted.device, options)
         contestant = slowed(framework.prepare(work, settings, self._phase), slowdown)
-        self._keep_peak("peak_preparing")
+        self._memory.prepared()
         self._phase.now = "reading back"
         self._contestant = contestant
         loaded = contestant.weights()
@@ -56,8 +56,13 @@ class Service:
     def answer(self, wanted: Answer) -> Answered:
         self._phase.now = "answer"
         contestant = self._prepared()
+        is_first = not self._was_called
+        if is_first:
+            self._memory.before_first_call()
         bound = self._measured_call() if wanted.which == "inputs" else contestant.bind(self._inputs[wanted.which])
         result, seconds = self._call_once(bound, contestant)
+        if is_first:
+            self._memory.ready(contestant)
         from fairlap.workloads import safetensors
 
         safetensors.write(Path(wanted.path), contestant.outputs(result))
@@ -69,7 +74,7 @@ class Service:
         self._phase.now = "measure"
         contestant = self._prepared()
         bound = self._measured_call()
-        own_memory.reset_peak()
+        self._memory.before_running(contestant)
         method: dict[str, Any] = {} if contestant.method is None else {"method": contestant.method}
         measured = engine.measure(
             bound,
@@ -81,20 +86,15 @@ class Service:
             warmup="auto" if wanted.warmup is None else wanted.warmup,
             calls_per_sample="auto" if wanted.calls_per_sample is None else wanted.calls_per_sample,
         )
-        self._keep_peak("peak_measuring")
+        self._memory.ran(contestant)
         if measured.interrupted:
             raise KeyboardInterrupt
         return measured
 
     def quit(self) -> Bye:
         self._phase.now = "quit"
-        memory = own_memory.memory_now()
-        if (largest := own_memory.largest_ended_child_bytes()) > self._ended_children_before:
-            memory["largest_ended_child_peak"] = largest
-        memory["peak"] = max([memory.get("peak", 0), *self._memory.values()])
-        if self._contestant is not None and self._contestant.memory_bytes is not None:
-            memory |= {f"allocator_{name}": size for name, size in self._contestant.memory_bytes().items()}
-        return Bye(memory | self._memory)
+        memory, absent = self._memory.told()
+        return Bye(memory, absent)
 
     def _workload(self, wanted: Prepare) -> Workload:
         from fairlap.workloads import safetensors
@@ -152,12 +152,6 @@ class Service:
             self._phase.end(FIRST_CALL, seconds, before)
             self._was_called = True
         return kept[0], seconds
-
-    def _keep_peak(self, name: str) -> None:
-        """Before our own copies for the check can raise the mark."""
-        peak = own_memory.peak_bytes()
-        if peak is not None:
-            self._memory[name] = peak
 
 
 def framework_class(name: str) -> type[Framework]:
