@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap.errors import FairlapError
+from fairlap.ledger.resources_told import resources_told
 from fairlap.race.ending import Ending
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
@@ -87,7 +88,7 @@ def run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None = None, earli
     run_id = kept.end(interrupted=race.interrupted, wishes=wishes) if kept else ""
     stem = wishes.json_file.stem if wishes.json_file else ""
     not_written = wishes.more_files(run, results, run_id or stem)
-    click.echo(text_of(plan, results))
+    click.echo(text_of(plan, results, resources_told))
     for line in (not_saved and f"{not_saved}; what it would hold is in the table above", not_written):
         if line:
             click.echo(f"fairlap: {line}", err=True)

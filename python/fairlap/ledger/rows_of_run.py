@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.ledger.energy_of_row import energy_by_sensor, energy_of
 from fairlap.ledger.estimates import Told, bounded, estimate, told_or, why_not
 from fairlap.ledger.fingerprints import fingerprints_of
 from fairlap.ledger.memory_of_row import memory_absent, memory_by_layer, memory_of
@@ -46,8 +47,7 @@ def _row(
         **_latencies(contender, work, latency),
         **_phases(contender, work),
         **memory_of(contender),
-        "energy_per_item_j": Told(None, "no source of power was read"),
-        "mean_power_w": Told(None, "no source of power was read"),
+        **energy_of(contender, work),
         **_cost(latency, work, price),
         **_errors(contender),
         "accuracy": Told(None, "the model has no dataset"),
@@ -75,6 +75,7 @@ def _row(
         modes=_modes(contender),
         memory_bytes=memory_by_layer(contender),
         memory_absent=memory_absent(contender),
+        energy_by_sensor_j=energy_by_sensor(contender, work),
         blocks_kept=len(heat.blocks.kept),
         blocks_dropped=len(heat.blocks.dropped),
         processes=len(contender.laps),

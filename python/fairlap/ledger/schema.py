@@ -99,8 +99,18 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
     memory_absent: Annotated[dict[str, str], _about("Layers of memory without a figure, and why.", "memory")]
 
-    energy_per_item_j: Annotated[Estimate | None, _about("Energy for one item.", "energy")]
+    energy_per_item_j: Annotated[
+        Estimate | None,
+        _about("Energy for one item, by all sensors together; idle power included.", "energy"),
+    ]
+    idle_energy_per_item_j: Annotated[
+        Estimate | None, _about("What the idle machine would have drawn in the time of one item.", "energy")
+    ]
     mean_power_w: Annotated[Estimate | None, _about("Mean power while it was measured.", "energy")]
+    idle_power_w: Annotated[Estimate | None, _about("Power of the idle machine, before the first block.", "energy")]
+    energy_by_sensor_j: Annotated[
+        dict[str, float], _about("Energy for one item by sensor; median of processes.", "energy")
+    ]
 
     cost_per_1000_items: Annotated[Estimate | None, _about("Money for a thousand items at the given price.", "cost")]
     currency: Annotated[str | None, _about("Of the cost.", "cost")]

@@ -14,6 +14,7 @@ from fairlap.race import answers, disturbances, protocol
 from fairlap.race.agreement import Agreement
 from fairlap.race.conditions import environment_of
 from fairlap.race.contestants import Runner
+from fairlap.race.idle_power import Sensed
 from fairlap.race.laps import AnswerError, Figure, Lap
 from fairlap.race.materials import Materials
 from fairlap.race.plan import Block, Plan
@@ -31,6 +32,7 @@ class Bench:
 
     scratch: Path
     agreement: Agreement
+    sensed: Sensed
 
 
 _FEWEST_CALLS = 10
@@ -82,12 +84,15 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         # A slow call is measured for longer: a median of one sample would be no median.
         seconds = max(plan.measuring.seconds, _FEWEST_CALLS * lap.phases_s["checked_calls"])
         watch = disturbances.Watch()
-        measured = worker.measure(seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s)
+        measured = worker.measure(
+            seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s, energy=bool(bench.sensed.idle)
+        )
         lap.machine = watch.readings()
         _answer(worker, lap, materials, "inputs", "after", bench, limits.answer_s)
         bye = worker.quit()
         lap.memory_bytes, lap.memory_absent = bye.memory, bye.absent
     _keep(lap, measured)
+    _keep_energy(lap, measured, bench.sensed)
     return measured.samples_ns
 
 
@@ -150,6 +155,12 @@ def _keep(lap: Lap, measured: MeasuredLaps) -> None:
     for quantity in told.quantities:
         samples = measured.samples_ns[quantity.name]
         lap.figures[quantity.name] = _figure(samples[~np.isnan(samples)], told, quantity, lap.contestant)
+
+
+def _keep_energy(lap: Lap, measured: MeasuredLaps, sensed: Sensed) -> None:
+    lap.energy, lap.idle_power = measured.told.energy, sensed.idle
+    if lap.energy is None:
+        lap.energy_absent = sensed.absent or "its worker read no sensor of power or energy"
 
 
 def _figure(samples: np.ndarray, told: protocol.Laps, quantity: protocol.LapsOf, whose: str) -> Figure:

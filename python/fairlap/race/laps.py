@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from fairlap.race.energy_read import EnergyOfBlock, IdlePower
 from fairlap.race.plan import Conditions
 
 Outcome = Literal[
@@ -94,6 +95,9 @@ class Lap(msgspec.Struct):
     warnings: list[str] = []
     memory_bytes: dict[str, int] = {}  # by layer
     memory_absent: dict[str, str] = {}  # layers without a figure, and why
+    energy: EnergyOfBlock | None = None
+    idle_power: tuple[IdlePower, ...] = ()  # before the race's first block
+    energy_absent: str = ""  # why no sensor was read
     details: str = ""  # of a lost process: its traceback, or the end of what it printed
     hash_seed: int = 0
     padding_bytes: int = 0

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from fairlap.race.energy_read import EnergyOfBlock
 from fairlap.workloads.spec import Mode, Precision
 
 VERSION = 1
@@ -57,6 +58,7 @@ class Measure(Message, frozen=True):
     samples: int | None = None
     warmup: int | None = None
     calls_per_sample: int | None = None
+    energy: bool = False  # there are sensors: say what they tell of the timed calls
 
 
 class Quit(Message, frozen=True):
@@ -133,6 +135,7 @@ class Laps(Message, frozen=True):
     counts: dict[str, int] = {}  # over the whole measurement: faults, switches, migrations, CPU time
     groups: dict[str, list[int]] = {}  # the same for each group of neighbouring samples, column by column
     warnings: list[Notice] = []
+    energy: EnergyOfBlock | None = None  # when it was asked for
 
 
 class Bye(Message, frozen=True):

@@ -16,6 +16,8 @@ from fairlap.race.slowdown import slowdown_in, slowed
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
+    from fairlap.race.energy_meter import Meter
+    from fairlap.race.energy_read import EnergyOfBlock
     from fairlap.workloads.workload import Arrays, Workload
 
 LABELS = "labels"
@@ -31,12 +33,14 @@ class Service:
         self._inputs: dict[str, Arrays] = {}
         self._bound: Callable[[], Any] | None = None
         self._was_called = False
-        self._memory = MemoryByLayer("cpu")
+        self._device = "cpu"
+        self._memory = MemoryByLayer(self._device)
 
     def prepare(self, wanted: Prepare) -> Prepared:
         self._phase.now = "prepare"
         with self._phase(OURS):
-            self._memory = MemoryByLayer(wanted.device)
+            self._device = wanted.device
+            self._memory = MemoryByLayer(self._device)
             from fairlap.engine import measure  # noqa: F401  (loaded here rather than before the first call)
             from fairlap.workloads.hashing import hash_of
 
@@ -68,15 +72,25 @@ class Service:
         safetensors.write(Path(wanted.path), contestant.outputs(result))
         return Answered(seconds)
 
-    def measure(self, wanted: Measure) -> Measurement:
-        from fairlap import engine
-
+    def measure(self, wanted: Measure) -> tuple[Measurement, EnergyOfBlock | None]:
         self._phase.now = "measure"
         contestant = self._prepared()
         bound = self._measured_call()
+        meter = self._meter() if wanted.energy else None
         self._memory.before_running(contestant)
+        begin_ns = 0 if meter is None else meter.begin()
+        measured = self._measured(wanted, contestant, bound)
+        end_ns = 0 if meter is None else meter.end()
+        self._memory.ran(contestant)
+        if measured.interrupted:
+            raise KeyboardInterrupt
+        return measured, None if meter is None else _energy(meter, measured, begin_ns, end_ns)
+
+    def _measured(self, wanted: Measure, contestant: Contestant, bound: Callable[[], Any]) -> Measurement:
+        from fairlap import engine
+
         method: dict[str, Any] = {} if contestant.method is None else {"method": contestant.method}
-        measured = engine.measure(
+        return engine.measure(
             bound,
             done=contestant.done,
             stream=contestant.stream,
@@ -86,10 +100,13 @@ class Service:
             warmup="auto" if wanted.warmup is None else wanted.warmup,
             calls_per_sample="auto" if wanted.calls_per_sample is None else wanted.calls_per_sample,
         )
-        self._memory.ran(contestant)
-        if measured.interrupted:
-            raise KeyboardInterrupt
-        return measured
+
+    def _meter(self) -> Meter | None:
+        """None where this process finds no sensor, whatever its parent found."""
+        from fairlap.race.energy_meter import Meter
+
+        meter = Meter(self._device)
+        return meter if meter.sensors else None
 
     def quit(self) -> Bye:
         self._phase.now = "quit"
@@ -152,6 +169,16 @@ class Service:
             self._phase.end(FIRST_CALL, seconds, before)
             self._was_called = True
         return kept[0], seconds
+
+
+def _energy(meter: Meter, measured: Measurement, begin_ns: int, end_ns: int) -> EnergyOfBlock:
+    """Of the timed calls alone. They follow the warm-up; what is thought about them comes after, in milliseconds."""
+    from fairlap.race.energy_read import EnergyOfBlock
+
+    calls = measured.samples * measured.calls_per_sample
+    timed_from_ns = begin_ns + round(measured.warm_up.elapsed_s * 1e9)
+    read = meter.read_somewhere_in(timed_from_ns, end_ns, round(measured.elapsed_s * 1e9))
+    return EnergyOfBlock(measured.elapsed_s, calls, read)
 
 
 def framework_class(name: str) -> type[Framework]:
