@@ -56,6 +56,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--keep/--no-keep", default=True, help="In the store; see `fairlap runs`.  [default: keep]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress; the answer and what went wrong only.")
 @click.option("--memory-limit", "memory_limit_bytes", metavar="BYTES", type=int, help="Address space of a worker.")
+@click.option(
+    "--min-memory",
+    is_flag=True,
+    default=None,
+    help="Then look for the smallest memory in which each contestant still runs.",
+)
 def command(
     models: tuple[str, ...],
     dry_run: bool,

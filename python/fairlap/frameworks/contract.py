@@ -25,6 +25,7 @@ class Settings:
     variant: str = ""
     device: str = "cpu"
     options: Mapping[str, str] = field(default_factory=dict)  # the framework's own, such as mode=max-autotune
+    device_memory_limit_bytes: int | None = None  # by the framework's own means, where it has some
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Framework(ABC):
     variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one first: what the bare name means
     modes: ClassVar[tuple[str, ...]] = ("infer",)
     precisions: ClassVar[tuple[str, ...]] = ("fp32",)
+    device_memory_limit: ClassVar[str] = ""  # by which means of its own it keeps to a limit of a device's memory
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
 
     @classmethod

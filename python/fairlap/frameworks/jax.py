@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.errors import NotAvailable
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.own_threads import threads_named
@@ -30,6 +31,7 @@ class Jax(Framework):
     module = "jax"
     modes = ("infer", "grad")
     precisions = ("fp32", "bf16")
+    device_memory_limit = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -41,6 +43,7 @@ class Jax(Framework):
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "NPROC": threads,
             "PJRT_NPROC": threads,
+            **_limited(settings),
         }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
@@ -89,6 +92,18 @@ class Jax(Framework):
 
     def version(self) -> str:
         return self._version
+
+
+def _limited(settings: Settings) -> dict[str, str]:
+    """The share of the device that XLA's pool may grow to."""
+    if settings.device_memory_limit_bytes is None:
+        return {}
+    from fairlap.machine.device_memory import whole_bytes
+
+    whole = whole_bytes(settings.device)
+    if isinstance(whole, str):
+        raise NotAvailable(f"jax limits a device's memory by its share, and how much there is cannot be told: {whole}")
+    return {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{min(1.0, settings.device_memory_limit_bytes / whole):.6f}"}
 
 
 def _device(wanted: str) -> Any:

@@ -13,6 +13,7 @@ _PEAKS = {
     "peak_memory_until_ready_bytes": "peak_until_ready",
     "peak_memory_while_running_bytes": "peak_while_running",
 }
+_SMALLEST = ("min_memory_bytes", "min_memory_resolution_bytes", "min_memory_limit", "min_memory_tries")
 _NOT_TOLD = "the worker did not tell it"
 
 
@@ -21,6 +22,21 @@ def memory_of(contender: Contender) -> dict[str, Told]:
     return {
         column: told_or(estimate(contender.finished, _layer(layer)), why or absent.get(layer, _NOT_TOLD))
         for column, layer in _PEAKS.items()
+    }
+
+
+def smallest_memory_of(contender: Contender) -> dict[str, Told]:
+    """One search for a contestant on a work, under the conditions of the verdict."""
+    found = next((lap.smallest_memory for lap in contender.laps if lap.smallest_memory), None)
+    if found is None:
+        why = why_not(contender) or "it was not looked for here; --min-memory does, under the verdict's conditions"
+        return {name: Told(None, why) for name in _SMALLEST}
+    resolution = float(found.resolution_bytes) if found.bytes is not None else None
+    return {
+        "min_memory_bytes": told_or(None if found.bytes is None else float(found.bytes), found.why),
+        "min_memory_resolution_bytes": told_or(resolution, found.why),
+        "min_memory_limit": told_or(found.limit or None, found.why),
+        "min_memory_tries": Told(found.tries),
     }
 
 

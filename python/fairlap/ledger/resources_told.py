@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlap.engine import digits
 from fairlap.ledger.energy_of_row import energy_of
 from fairlap.ledger.schema import Estimate
 from fairlap.race.plan import Work
@@ -9,7 +10,18 @@ from fairlap.race.results import Contender
 
 
 def resources_told(work: Work, contender: Contender) -> list[str]:
-    return _energy(work, contender)
+    return [*_smallest_memory(contender), *_energy(work, contender)]
+
+
+def _smallest_memory(contender: Contender) -> list[str]:
+    found = next((lap.smallest_memory for lap in contender.laps if lap.smallest_memory), None)
+    if found is None:
+        return []
+    tries = digits.counted(found.tries, "fresh start")
+    if found.bytes is None:
+        return [f"smallest memory unknown after {tries}: {found.why}"]
+    size, finer = (f"{each / 1e6:,.0f} MB" for each in (found.bytes, found.resolution_bytes))
+    return [f"runs in {size} ({found.limit}, to {finer}, {tries})"]
 
 
 def _energy(work: Work, contender: Contender) -> list[str]:

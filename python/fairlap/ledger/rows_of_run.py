@@ -11,7 +11,7 @@ import numpy as np
 from fairlap.ledger.energy_of_row import energy_by_sensor, energy_of
 from fairlap.ledger.estimates import Told, bounded, estimate, told_or, why_not
 from fairlap.ledger.fingerprints import fingerprints_of
-from fairlap.ledger.memory_of_row import memory_absent, memory_by_layer, memory_of
+from fairlap.ledger.memory_of_row import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.ledger.prices import Price
 from fairlap.ledger.schema import Estimate, ModeOfProcesses, Row
 from fairlap.race.laps import Lap
@@ -47,6 +47,7 @@ def _row(
         **_latencies(contender, work, latency),
         **_phases(contender, work),
         **memory_of(contender),
+        **smallest_memory_of(contender),
         **energy_of(contender, work),
         **_cost(latency, work, price),
         **_errors(contender),

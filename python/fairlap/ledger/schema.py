@@ -99,6 +99,21 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
     memory_absent: Annotated[dict[str, str], _about("Layers of memory without a figure, and why.", "memory")]
 
+    min_memory_bytes: Annotated[
+        float | None, _about("The smallest limit under which it still ran, and ran once more.", "memory")
+    ]
+    min_memory_resolution_bytes: Annotated[
+        float | None, _about("A limit smaller by this was not found to do.", "memory")
+    ]
+    min_memory_limit: Annotated[
+        str | None,
+        _about(
+            "What was limited: a control group, address space (not resident memory), or its own pool.",
+            "memory",
+        ),
+    ]
+    min_memory_tries: Annotated[int | None, _about("Fresh processes that were tried for it.", "memory")]
+
     energy_per_item_j: Annotated[
         Estimate | None,
         _about("Energy for one item, by all sensors together; idle power included.", "energy"),

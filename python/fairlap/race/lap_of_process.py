@@ -73,7 +73,7 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         memory_limit_bytes=limits.memory_bytes,
     ) as worker:
         lap.phases_s = worker.phases_s  # one and the same, so that a lost worker's phases are kept
-        prepared = worker.prepare(_request(plan, materials, runner), within_s=limits.prepare_s)
+        prepared = worker.prepare(request_for(plan, materials, runner), within_s=limits.prepare_s)
         lap.version, lap.in_force = prepared.version, prepared.in_force
         answers.require_settings(prepared.in_force, plan.threads, materials.work.precision)
         answers.require_weights(materials, prepared.weights_hash)
@@ -96,7 +96,7 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
     return measured.samples_ns
 
 
-def _request(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
+def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
     work = materials.work
     inputs = str(materials.inputs_file("inputs"))
     return protocol.Prepare(

@@ -42,6 +42,7 @@ class Prepare(Message, frozen=True):
     variant: str = ""
     device: str = "cpu"
     options: dict[str, str] = {}
+    device_memory_limit_bytes: int | None = None  # to be kept by the framework's own means
 
 
 class Answer(Message, frozen=True):

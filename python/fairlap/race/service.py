@@ -49,7 +49,7 @@ class Service:
             work = self._workload(wanted)
         options = dict(wanted.options)
         slowdown = slowdown_in(options)
-        settings = Settings(wanted.threads, wanted.variant, wanted.device, options)
+        settings = Settings(wanted.threads, wanted.variant, wanted.device, options, wanted.device_memory_limit_bytes)
         contestant = slowed(framework.prepare(work, settings, self._phase), slowdown)
         self._memory.prepared()
         self._phase.now = "reading back"
