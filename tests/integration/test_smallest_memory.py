@@ -89,6 +89,41 @@ def _raced(call: str, limits: Limits | None = None, *, min_memory: bool = False)
 
 
 @pytest.mark.usefixtures("environment")
+def test_where_groups_can_be_made_they_are_what_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel's part is played, and its groups limit nothing: so the search goes down to its resolution."""
+    groups, limits = tmp_path / "groups", []
+    groups.mkdir()
+    mkdir, rmdir = os.mkdir, os.rmdir
+
+    def make(path: Path | str, mode: int = 0o777) -> None:
+        mkdir(path, mode)
+        if Path(path).parent == groups:
+            (Path(path) / "memory.max").write_text("")
+            (Path(path) / "memory.swap.max").write_text("")
+
+    def remove(path: Path | str, **others: int) -> None:
+        if Path(path).parent == groups:
+            limits.append((Path(path) / "memory.max").read_text())
+            for file in Path(path).iterdir():
+                file.unlink()
+        rmdir(path, **others)
+
+    monkeypatch.setattr(os, "mkdir", make)
+    monkeypatch.setattr(os, "rmdir", remove)
+    monkeypatch.setenv("FAIRLAP_CONTROL_GROUP", str(groups))
+    [lap] = _raced("held_memory.little", min_memory=True).laps
+    found = lap.smallest_memory
+    assert found is not None
+    assert (found.limit, found.tries) == ("control group", 7)
+    assert found.bytes == found.resolution_bytes
+    tried = [int(text) for text in limits[1:]]  # the first was a look whether it can be done
+    assert tried[0] == round(1.1 * lap.memory_bytes["peak"])
+    assert tried == [*sorted(tried, reverse=True)]
+    assert tried[-2:] == [found.bytes] * 2
+    assert list(groups.iterdir()) == []
+
+
+@pytest.mark.usefixtures("environment")
 def test_who_never_finished_has_no_smallest_memory_and_its_row_says_why() -> None:
     from fairlap.ledger.rows_of_run import rows_of_run
 

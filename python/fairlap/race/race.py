@@ -82,7 +82,9 @@ class Race:
         """Of every contestant on every work, under the headline's conditions; kept on its last lap that finished."""
         for place, materials in enumerate(works):
             drawn = [each for each in self.plan.blocks if each.work == place]
-            block = next(each for each in drawn if each.conditions == self.plan.headline)
+            block = next((each for each in drawn if each.conditions == self.plan.headline), None)
+            if block is None:
+                continue
             for runner in runners:
                 named = (runner.name.text, materials.work.label, self.plan.headline)
                 laps = [lap for lap in self.laps if (lap.contestant, lap.work, lap.conditions) == named]

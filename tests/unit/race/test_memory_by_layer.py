@@ -39,21 +39,18 @@ def contestant(**changes: Any) -> Contestant:
     }))  # fmt: skip
 
 
-@pytest.mark.sanitized
 def test_memory_that_only_the_preparation_took_is_in_the_peak_until_ready_alone(tmp_path: Path) -> None:
     memory = told_by(tmp_path, "pass_through_memory@build").memory
     assert memory["peak_until_ready"] - memory["peak_while_running"] > 150 * MIB
     assert memory["peak"] == memory["peak_until_ready"]
 
 
-@pytest.mark.sanitized
 def test_the_peak_of_the_first_call_belongs_to_the_time_until_it_is_ready(tmp_path: Path) -> None:
     memory = told_by(tmp_path, "pass_through_memory@bind").memory
     plain = told_by(tmp_path, "").memory
     assert memory["peak_until_ready"] - plain["peak_until_ready"] > 150 * MIB
 
 
-@pytest.mark.sanitized
 def test_shared_memory_is_told_apart_from_the_processs_own(tmp_path: Path) -> None:
     memory = told_by(tmp_path, "share_memory@build").memory
     assert memory["shared"] == memory["shared_when_ready"] == pytest.approx(50 * MIB, rel=0.02)
@@ -61,7 +58,6 @@ def test_shared_memory_is_told_apart_from_the_processs_own(tmp_path: Path) -> No
     assert memory["peak_while_running"] >= memory["anonymous"] + memory["shared"]
 
 
-@pytest.mark.sanitized
 def test_children_that_live_are_added_up(tmp_path: Path) -> None:
     assert told_by(tmp_path, "").memory["children_peak"] == 0
     assert told_by(tmp_path, "keep_a_large_child@build").memory["children_peak"] > 60 * MIB

@@ -35,8 +35,8 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
             (path / name).unlink()
         rmdir(path)
 
-    monkeypatch.setattr(memory_groups.os, "mkdir", make)
-    monkeypatch.setattr(memory_groups.os, "rmdir", remove)
+    monkeypatch.setattr(os, "mkdir", make)
+    monkeypatch.setattr(os, "rmdir", remove)
     monkeypatch.setattr(memory_groups, "_has_swap", lambda: True)
     monkeypatch.setenv(memory_groups.CHOSEN, str(tmp_path))
 
