@@ -59,7 +59,7 @@ class Measure(Message, frozen=True):
     samples: int | None = None
     warmup: int | None = None
     calls_per_sample: int | None = None
-    energy: bool = False  # there are sensors: say what they tell of the timed calls
+    energy: Literal["read"] | None = None  # there are sensors: say what they tell of the timed calls
 
 
 class Quit(Message, frozen=True):
