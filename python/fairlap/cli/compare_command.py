@@ -54,6 +54,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     type=click.IntRange(min=1),
     help="Address space of a worker.",
 )
+@click.option(
+    "--min-memory",
+    is_flag=True,
+    default=None,
+    help="Then look for the smallest memory in which each contestant still runs.",
+)
 @output_options
 def command(
     models: tuple[str, ...],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import typing
 import typing_extensions
-__all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'StreamRecord', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'ForkedSampler', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Readings', 'RegionEnergy', 'Sampler', 'Samples', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_of_counter', 'energy_of_power', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -283,6 +283,96 @@ class StreamRecord:
     @property
     def warm_up_settled(self) -> bool:
         ...
+class ForkedSampler(RuntimeError):
+    pass
+class TelemetryField:
+    """
+    One number of a source; its name ends in its unit.
+    """
+    @property
+    def absent_because(self) -> str:
+        ...
+    @property
+    def counter(self) -> bool:
+        ...
+    @property
+    def fast(self) -> bool:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def wraps_at(self) -> float:
+        ...
+class TelemetrySource:
+    """
+    Something that is read, or the reason why it is not.
+    """
+    @property
+    def absent_because(self) -> str:
+        ...
+    @property
+    def fields(self) -> list[TelemetryField]:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+class Readings:
+    """
+    What a sampler read, in order of time.
+    """
+    def __buffer__(self, flags: int, /) -> memoryview:
+        ...
+    def __len__(self) -> int:
+        ...
+class Sampler:
+    """
+    Reads this machine's sensors on a native thread of its own.
+    """
+    def __init__(self, clock: Clock, *, fast_period_s: typing.SupportsFloat | typing.SupportsIndex, slow_period_s: typing.SupportsFloat | typing.SupportsIndex, jitter_share: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, readings: typing.SupportsInt | typing.SupportsIndex, marks: typing.SupportsInt | typing.SupportsIndex, root: str, nvml_library: str) -> None:
+        ...
+    def collect(self) -> Readings:
+        ...
+    def collect_marks(self) -> list[tuple[int, int]]:
+        ...
+    def counts(self) -> dict[str, int]:
+        ...
+    def mark(self, label: typing.SupportsInt | typing.SupportsIndex) -> int:
+        ...
+    def start(self) -> None:
+        ...
+    def stop(self) -> None:
+        ...
+    def text_of(self, source: typing.SupportsInt | typing.SupportsIndex, code: typing.SupportsInt | typing.SupportsIndex) -> str:
+        ...
+    @property
+    def period_s(self) -> float:
+        ...
+    @property
+    def running(self) -> bool:
+        ...
+    @property
+    def sources(self) -> list[TelemetrySource]:
+        ...
+class RegionEnergy:
+    """
+    The energy of a region as an interval, or why it is unknown.
+    """
+    @property
+    def high_j(self) -> float:
+        ...
+    @property
+    def joules(self) -> float:
+        ...
+    @property
+    def low_j(self) -> float:
+        ...
+    @property
+    def readings(self) -> int:
+        ...
+    @property
+    def unresolved_because(self) -> str:
+        ...
 def buffer_classes() -> list[str]:
     ...
 def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, str]:
@@ -303,6 +393,10 @@ def cuda_driver_version() -> int:
     """
     The newest CUDA release the driver knows, 1000 * major + 10 * minor.
     """
+def energy_of_counter(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
+    ...
+def energy_of_power(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex, longest_gap_ns: typing.SupportsInt | typing.SupportsIndex, fewest_readings: typing.SupportsInt | typing.SupportsIndex) -> RegionEnergy:
+    ...
 def interval_of_median(samples: typing_extensions.Buffer) -> Interval:
     ...
 def kernel_clock_source() -> str:

@@ -25,6 +25,7 @@ class Settings:
     variant: str = ""
     device: str = "cpu"
     options: Mapping[str, str] = field(default_factory=dict)  # the framework's own, such as mode=max-autotune
+    device_memory_limit_bytes: int | None = None  # by the framework's own means, where it has some
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class Contestant:
     outputs: Callable[[Any], dict[str, npt.NDArray[np.float32]]]
     weights: Callable[[], dict[str, npt.NDArray[np.float32]]]
     in_force: Mapping[str, str]  # read back: threads, precision, ... ; keys as in Settings, then the framework's own
-    memory_bytes: Callable[[], Mapping[str, int]] | None = None  # the allocator's statistics, where it has them
+    memory_bytes: Callable[[], Mapping[str, int]] | None = None  # its allocator's: live, live_peak, reserved, ...
+    no_memory_because: str = ""  # why there are no such statistics
+    forget_memory_peak: Callable[[], Any] | None = None  # begins the allocator's peaks anew, where it can be done
     stream: object | None = None  # on a GPU: where its work goes, or "hidden" when it does not tell
     method: str | None = None  # how the engine times what goes there; None for its own choice
 
@@ -65,6 +68,7 @@ class Framework(ABC):
     variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one first: what the bare name means
     modes: ClassVar[tuple[str, ...]] = ("infer",)
     precisions: ClassVar[tuple[str, ...]] = ("fp32",)
+    device_memory_limit: ClassVar[str] = ""  # by which means of its own it keeps to a limit of a device's memory
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
 
     @classmethod

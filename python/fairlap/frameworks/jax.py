@@ -9,12 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.errors import NotAvailable
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.own_threads import threads_named
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.frameworks.trained_leaves import trained_leaves
 from fairlap.workloads.workload import Workload
+
+_STATISTICS = {
+    "bytes_in_use": "live",
+    "peak_bytes_in_use": "live_peak",
+    "pool_bytes": "reserved",
+    "peak_pool_bytes": "reserved_peak",
+}
 
 
 class Jax(Framework):
@@ -23,6 +31,7 @@ class Jax(Framework):
     module = "jax"
     modes = ("infer", "grad")
     precisions = ("fp32", "bf16")
+    device_memory_limit = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -34,6 +43,7 @@ class Jax(Framework):
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "NPROC": threads,
             "PJRT_NPROC": threads,
+            **_limited(settings),
         }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
@@ -76,11 +86,24 @@ class Jax(Framework):
             outputs=answers,
             weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
             in_force=_in_force(leaves, wanted),
+            no_memory_because="JAX keeps no statistics of memory on the CPU",
             **({} if wanted.device == "cpu" else _on_device(device)),
         )
 
     def version(self) -> str:
         return self._version
+
+
+def _limited(settings: Settings) -> dict[str, str]:
+    """The share of the device that XLA's pool may grow to."""
+    if settings.device_memory_limit_bytes is None:
+        return {}
+    from fairlap.machine.device_memory import whole_bytes
+
+    whole = whole_bytes(settings.device)
+    if isinstance(whole, str):
+        raise NotAvailable(f"jax limits a device's memory by its share, and how much there is cannot be told: {whole}")
+    return {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{min(1.0, settings.device_memory_limit_bytes / whole):.6f}"}
 
 
 def _device(wanted: str) -> Any:
@@ -100,7 +123,8 @@ def _on_device(device: Any) -> dict[str, Any]:
     """XLA does not show its streams, so the whole context is timed."""
 
     def memory() -> dict[str, int]:
-        return {"peak": int((device.memory_stats() or {}).get("peak_bytes_in_use", 0))}
+        told = device.memory_stats() or {}
+        return {name: int(told[key]) for key, name in _STATISTICS.items() if key in told}
 
     return {"stream": "hidden", "method": "context_span", "memory_bytes": memory}
 

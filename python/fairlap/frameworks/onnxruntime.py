@@ -39,6 +39,7 @@ class OnnxRuntime(Framework):
     name = "onnxruntime"
     packages = ("onnxruntime==1.31.1", "onnx==1.23.2")
     module = "onnxruntime"
+    device_memory_limit = "gpu_mem_limit of the CUDA provider"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -56,7 +57,7 @@ class OnnxRuntime(Framework):
             graph = serialized_graph(work, work.weights)
         with phase("compile"):  # making the session is what optimizes the graph
             session = onnxruntime.InferenceSession(
-                graph, options, providers=[provider], provider_options=[_provider_options(provider, number)]
+                graph, options, providers=[provider], provider_options=[_provider_options(provider, number, wanted)]
             )
         if session.get_providers()[0] != provider:
             raise Unsupported(f"onnxruntime put {session.get_providers()[0]} in the place of {provider}")
@@ -75,6 +76,7 @@ class OnnxRuntime(Framework):
             in_force=_in_force(session),
             stream=None if kind == "cpu" else "hidden",
             method=None if kind == "cpu" else "context_span",
+            no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
         )
 
     def version(self) -> str:
@@ -108,10 +110,12 @@ def _place(device: str) -> tuple[str, int]:
     return kind, int(number or 0)
 
 
-def _provider_options(provider: str, number: int) -> dict[str, str]:
+def _provider_options(provider: str, number: int, wanted: Settings) -> dict[str, str]:
     """Float32 means float32 on a GPU too."""
     if provider == "CUDAExecutionProvider":
-        return {"device_id": str(number), "use_tf32": "0"}
+        limit_bytes = wanted.device_memory_limit_bytes
+        limited = {} if limit_bytes is None else {"gpu_mem_limit": str(limit_bytes)}
+        return {"device_id": str(number), "use_tf32": "0", **limited}
     return {"device_id": str(number)} if provider == "TensorrtExecutionProvider" else {}
 
 

@@ -57,6 +57,7 @@ class OpenVino(Framework):
             outputs=partial(_answers, work),
             weights=partial(dict, weights_in(graph, weights)),
             in_force=_in_force(compiled),
+            no_memory_because="on the CPU OpenVINO tells no statistics of memory",
         )
 
     def version(self) -> str:

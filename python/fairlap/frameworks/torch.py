@@ -24,6 +24,7 @@ class Torch(Framework):
     variants = ("", "compile")
     modes = ("infer", "grad")
     precisions = ("fp32", "bf16")
+    device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -36,7 +37,7 @@ class Torch(Framework):
         with phase("import"):
             import torch
         if wanted.device != "cpu":
-            _prepare_device(wanted.device)
+            _prepare_device(wanted.device, wanted.device_memory_limit_bytes)
         torch.set_num_threads(wanted.threads)
         torch.set_num_interop_threads(1)
         self._version = str(torch.__version__)
@@ -65,6 +66,8 @@ class Torch(Framework):
             in_force=_in_force(model, wanted),
             stream=torch.cuda.current_stream() if on_device else None,
             memory_bytes=_device_memory if on_device else None,
+            forget_memory_peak=torch.cuda.reset_peak_memory_stats if on_device else None,
+            no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
         )
 
     def version(self) -> str:
@@ -100,7 +103,7 @@ def _labels(work: Workload, device: str) -> Any:
     return None if work.labels is None else _tensor(work.labels.reshape(-1).astype(np.int64)).to(device)
 
 
-def _prepare_device(device: str) -> None:
+def _prepare_device(device: str, limit_bytes: int | None) -> None:
     """Float32 means float32 there too: convolutions would be computed in TF32 otherwise."""
     import torch
 
@@ -108,6 +111,9 @@ def _prepare_device(device: str) -> None:
     if number >= torch.cuda.device_count():
         raise Unsupported(f"torch sees {torch.cuda.device_count()} CUDA devices here; it was asked for {device}")
     torch.cuda.set_device(number)
+    if limit_bytes is not None:
+        whole = torch.cuda.get_device_properties(number).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, limit_bytes / whole), number)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
 
@@ -115,7 +121,12 @@ def _prepare_device(device: str) -> None:
 def _device_memory() -> dict[str, int]:
     import torch
 
-    return {"peak": torch.cuda.max_memory_allocated(), "reserved_peak": torch.cuda.max_memory_reserved()}
+    return {
+        "live": torch.cuda.memory_allocated(),
+        "live_peak": torch.cuda.max_memory_allocated(),
+        "reserved": torch.cuda.memory_reserved(),
+        "reserved_peak": torch.cuda.max_memory_reserved(),
+    }
 
 
 def _loss(model: Any, kind: str, labels: Any) -> Callable[..., Any]:

@@ -84,13 +84,48 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Estimate | None, _about("From the start of the process to its first gradient.", "phases")
     ]
 
-    peak_memory_bytes: Annotated[Estimate | None, _about("The most that the process held at once.", "memory")]
-    memory_bytes: Annotated[
-        dict[str, float], _about("Memory by layer: anonymous, file, shared, allocator; median of processes.", "memory")
+    peak_memory_bytes: Annotated[
+        Estimate | None, _about("The most that the process held at once, of the two peaks that follow.", "memory")
     ]
+    peak_memory_until_ready_bytes: Annotated[
+        Estimate | None, _about("The most that it held from its start to its first answer.", "memory")
+    ]
+    peak_memory_while_running_bytes: Annotated[
+        Estimate | None, _about("The most that it held while it was warmed up and timed.", "memory")
+    ]
+    memory_bytes: Annotated[
+        dict[str, float],
+        _about("Memory by layer: resident by kind, children, allocator, driver; median of processes.", "memory"),
+    ]
+    memory_absent: Annotated[dict[str, str], _about("Layers of memory without a figure, and why.", "memory")]
 
-    energy_per_item_j: Annotated[Estimate | None, _about("Energy for one item.", "energy")]
+    min_memory_bytes: Annotated[
+        float | None, _about("The smallest limit under which it still ran, and ran once more.", "memory")
+    ]
+    min_memory_resolution_bytes: Annotated[
+        float | None, _about("A limit smaller by this was not found to do.", "memory")
+    ]
+    min_memory_limit: Annotated[
+        str | None,
+        _about(
+            "What was limited: a control group, address space (not resident memory), or its own pool.",
+            "memory",
+        ),
+    ]
+    min_memory_tries: Annotated[int | None, _about("Fresh processes that were tried for it.", "memory")]
+
+    energy_per_item_j: Annotated[
+        Estimate | None,
+        _about("Energy for one item, by all sensors together; idle power included.", "energy"),
+    ]
+    idle_energy_per_item_j: Annotated[
+        Estimate | None, _about("What the idle machine would have drawn in the time of one item.", "energy")
+    ]
     mean_power_w: Annotated[Estimate | None, _about("Mean power while it was measured.", "energy")]
+    idle_power_w: Annotated[Estimate | None, _about("Power of the idle machine, before the first block.", "energy")]
+    energy_by_sensor_j: Annotated[
+        dict[str, float], _about("Energy for one item by sensor; median of processes.", "energy")
+    ]
 
     cost_per_1000_items: Annotated[Estimate | None, _about("Money for a thousand items at the given price.", "cost")]
     currency: Annotated[str | None, _about("Of the cost.", "cost")]

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from fairlap.race.energy_read import EnergyOfBlock
 from fairlap.workloads.spec import Mode, Precision
 
 VERSION = 1
@@ -41,6 +42,7 @@ class Prepare(Message, frozen=True):
     variant: str = ""
     device: str = "cpu"
     options: dict[str, str] = {}
+    device_memory_limit_bytes: int | None = None  # to be kept by the framework's own means
 
 
 class Answer(Message, frozen=True):
@@ -57,6 +59,7 @@ class Measure(Message, frozen=True):
     samples: int | None = None
     warmup: int | None = None
     calls_per_sample: int | None = None
+    energy: Literal["read"] | None = None  # there are sensors: say what they tell of the timed calls
 
 
 class Quit(Message, frozen=True):
@@ -133,10 +136,12 @@ class Laps(Message, frozen=True):
     counts: dict[str, int] = {}  # over the whole measurement: faults, switches, migrations, CPU time
     groups: dict[str, list[int]] = {}  # the same for each group of neighbouring samples, column by column
     warnings: list[Notice] = []
+    energy: EnergyOfBlock | None = None  # when it was asked for
 
 
 class Bye(Message, frozen=True):
-    memory: dict[str, int] = {}  # bytes
+    memory: dict[str, int] = {}  # bytes, by layer
+    absent: dict[str, str] = {}  # layers that have no figure, and why
 
 
 class Failed(Message, frozen=True):

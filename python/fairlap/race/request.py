@@ -69,6 +69,9 @@ class RaceRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     seconds: Annotated[float, _about("Measured in each process.", gt=0)] = 0.5
     seed: Annotated[_AtLeast0 | None, _about("Draws orders and processes; drawn unless given.")] = None
     memory_limit_bytes: Annotated[_AtLeast1 | None, _about("Address space that a worker may take.")] = None
+    min_memory: Annotated[
+        bool, _about("Look for the smallest memory in which each contestant still runs, when the blocks have run.")
+    ] = False
     baseline: Annotated[str, _about("Whom the others are held against in the rows; the fastest unless given.")] = ""
     price: Annotated[str, _about('What an hour costs, "1.212/h", or a name in the table of prices.')] = ""
     outputs: Annotated[Outputs, _about("Files that the race ends with.")] = Outputs()
@@ -94,6 +97,7 @@ def plan_of(asked: RaceRequest, refuse: Refuse) -> Plan:
             measuring=measuring,
             limits=Limits(memory_bytes=asked.memory_limit_bytes),
             device="cuda:0" if asked.device == "cuda" else asked.device,
+            min_memory=asked.min_memory,
         )
 
 

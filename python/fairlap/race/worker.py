@@ -71,7 +71,7 @@ def _serve(requests: BinaryIO, tell: Callable[..., None], phases: Phases) -> Non
             case Answer():
                 tell(service.answer(request))
             case Measure():
-                tell(*laps_of(service.measure(request)))
+                tell(*laps_of(*service.measure(request)))
             case Quit():
                 tell(service.quit())
                 return

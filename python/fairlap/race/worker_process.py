@@ -97,8 +97,9 @@ class WorkerProcess:
         samples: int | None = None,
         warmup: int | None = None,
         calls_per_sample: int | None = None,
+        energy: bool = False,
     ) -> MeasuredLaps:
-        wanted = protocol.Measure(seconds, samples, warmup, calls_per_sample)
+        wanted = protocol.Measure(seconds, samples, warmup, calls_per_sample, "read" if energy else None)
         told = self._asked(wanted, Laps, within_s)
         values = np.frombuffer(self._raw, dtype="<f8")
         samples_ns, first = {}, 0

@@ -27,6 +27,7 @@ def command_of(plan: Plan) -> str:
             measuring=plan.measuring,
             limits=plan.limits,
             device=plan.device,
+            min_memory=plan.min_memory,
         )
     except ValueError:
         return ""
@@ -41,4 +42,6 @@ def command_of(plan: Plan) -> str:
     words += ["--seconds", f"{plan.measuring.seconds:g}", "--seed", str(plan.seed)]
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
+    if plan.min_memory:
+        words.append("--min-memory")
     return shlex.join(words)

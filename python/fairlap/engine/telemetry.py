@@ -1,0 +1,174 @@
+"""What the machine's sensors say while something runs: power, energy, memory, clocks, what held it back.
+
+A native thread reads them; Python is asked only for marks, and for what was read once it is over.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from types import TracebackType
+
+from fairlap.engine import _native
+from fairlap.engine.clocks import clock_named
+from fairlap.errors import NotAvailable, WrongRequest
+
+_LONGEST_GAP_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Joules of a region and the interval in which they lie. None is unknown, for the reason given; never 0."""
+
+    joules: float | None
+    low_j: float | None
+    high_j: float | None
+    unresolved_because: str
+    readings: int
+
+
+class Sampler:
+    """Samples every source that this machine has, from entry to exit of a ``with`` block.
+
+    ``nvml_library`` names another library than the driver's own, and ``root`` a folder that stands before
+    ``/proc`` and ``/sys``.
+    """
+
+    def __init__(
+        self,
+        *,
+        fast_period_s: float = 0.025,
+        slow_period_s: float = 0.1,
+        clock: str = "auto",
+        seed: int = 1,
+        readings: int = 32_768,
+        marks: int = 4_096,
+        root: str = "",
+        nvml_library: str = "",
+    ) -> None:
+        try:
+            self._native = _native.Sampler(
+                clock_named(clock),
+                fast_period_s=fast_period_s,
+                slow_period_s=slow_period_s,
+                jitter_share=0.1,
+                seed=seed,
+                readings=readings,
+                marks=marks,
+                root=root,
+                nvml_library=nvml_library,
+            )
+        except (TypeError, ValueError) as error:
+            raise WrongRequest(str(error)) from None
+        self.mark = self._native.mark  # bound once: it is called inside what is measured
+
+    def __enter__(self) -> Sampler:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        try:
+            self._native.start()
+        except _native.ForkedSampler as error:
+            raise NotAvailable(str(error)) from None
+
+    def stop(self) -> None:
+        self._native.stop()
+
+    @property
+    def running(self) -> bool:
+        """Never in a forked child, whose parent kept the thread."""
+        return self._native.running
+
+    @property
+    def sources(self) -> list[_native.TelemetrySource]:
+        """All that were looked for; an absent one, or an absent field of one, tells why."""
+        return self._native.sources
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rounds, missed deadlines, what did not fit, and the thread's own processor time."""
+        return self._native.counts()
+
+    def collect(self) -> _native.Readings:
+        """What was read since the last call; ``numpy.asarray`` makes it a structured array without a copy."""
+        try:
+            return self._native.collect()
+        except _native.ForkedSampler as error:
+            raise NotAvailable(str(error)) from None
+
+    def collect_marks(self) -> list[tuple[int, int]]:
+        """Time and label of each mark since the last call."""
+        try:
+            return self._native.collect_marks()
+        except _native.ForkedSampler as error:
+            raise NotAvailable(str(error)) from None
+
+    def text_of(self, source: int, code: int) -> str:
+        """What the code of a failed reading means."""
+        if not 0 <= source < len(self.sources):
+            raise WrongRequest(f"there is no source number {source}")
+        return self._native.text_of(source, code)
+
+    def energy(
+        self,
+        readings: _native.Readings,
+        source: str,
+        field: str,
+        begin_ns: int,
+        end_ns: int,
+        *,
+        gain_share: float = 0.0,
+        stale_ns: int = 0,
+    ) -> Energy:
+        """Of the stretch between two marks, from a field in watts (integral) or in joules (difference).
+
+        ``gain_share`` and ``stale_ns`` say how wrong the power sensor may be and how old its values; they widen
+        the interval.
+        """
+        source_number, field_number, found = self._find(source, field)
+        if found.counter:
+            told = _native.energy_of_counter(
+                readings, source_number, field_number, begin_ns, end_ns, wraps_at=found.wraps_at
+            )
+        else:
+            told = _native.energy_of_power(
+                readings,
+                source_number,
+                field_number,
+                begin_ns,
+                end_ns,
+                gain_share=gain_share,
+                stale_ns=stale_ns,
+                longest_gap_ns=_LONGEST_GAP_NS,
+                fewest_readings=1,
+            )
+        return Energy(
+            _known(told.joules), _known(told.low_j), _known(told.high_j), told.unresolved_because, told.readings
+        )
+
+    def _find(self, source: str, field: str) -> tuple[int, int, _native.TelemetryField]:
+        for source_number, each in enumerate(self.sources):
+            if each.name != source:
+                continue
+            for field_number, candidate in enumerate(each.fields):
+                if candidate.name != field:
+                    continue
+                if not field.endswith(("_w", "_j")):
+                    raise WrongRequest(f"{field} of {source} is neither power nor energy")
+                if candidate.absent_because:
+                    raise NotAvailable(f"{field} of {source} is absent: {candidate.absent_because}")
+                return source_number, field_number, candidate
+            if each.absent_because:
+                raise NotAvailable(f"{source} is absent: {each.absent_because}")
+            raise WrongRequest(f"{source} has no field {field}; it has {', '.join(f.name for f in each.fields)}")
+        raise WrongRequest(f"there is no source {source}; there are {', '.join(each.name for each in self.sources)}")
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
