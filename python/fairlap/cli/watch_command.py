@@ -14,7 +14,9 @@ _INTERVALS_S = click.FloatRange(0.1, 60.0)
 @click.option("--seconds", type=float, help="End after so long, in whole intervals; else Ctrl-C ends it.")
 @click.option("--once", is_flag=True, help="One interval, as a table, and end.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each interval.")
-@click.option("--serve", metavar="[HOST:]PORT", help="Serve Prometheus metrics instead, to this machine only by default.")
+@click.option(
+    "--serve", metavar="[HOST:]PORT", help="Serve Prometheus metrics instead, to this machine only by default."
+)
 @click.option("--dashboard", is_flag=True, help="Print a Grafana dashboard for these metrics and end.")
 @click.option("--root", hidden=True, default="", help="A folder that stands before /proc and /sys.")
 def command(
@@ -26,7 +28,8 @@ def command(
     absent is said with the reason, and never shown as 0. Ctrl-C ends it with exit status 130.
     """
     _refuse_together(once=once, seconds=seconds is not None)
-    _refuse_together(serve=serve is not None, once=once, json=as_json)
+    _refuse_together(serve=serve is not None, once=once)
+    _refuse_together(serve=serve is not None, json=as_json)
     if dashboard:
         from fairlap.watch.dashboard import dashboard_json
 
@@ -34,6 +37,7 @@ def command(
         return
     from fairlap.watch.address import address_in
     from fairlap.watch.running import (
+        Show,
         ended_in_order,
         is_terminal,
         print_json,
@@ -45,6 +49,7 @@ def command(
     )
 
     intervals = 1 if once else _intervals(interval, seconds)
+    show: Show
     if serve is not None:
         show = partial(serve_metrics, address=address_in(serve))
     elif as_json:

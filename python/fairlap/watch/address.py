@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fairlap.errors import WrongRequest
 
 THIS_MACHINE_ONLY = "127.0.0.1"
@@ -12,7 +14,7 @@ def address_in(text: str) -> tuple[str, int]:
     host, colon, number = text.rpartition(":")
     in_brackets = host.startswith("[") and host.endswith("]")
     bare = host[1:-1] if in_brackets else host
-    wrong_host = bool(colon) and not bare or (":" in bare) != in_brackets or any(sign.isspace() for sign in bare)
-    if wrong_host or not (number.isascii() and number.isdecimal()) or int(number) > 65535:
+    right_host = bool(bare) == bool(colon) and (":" in bare) == in_brackets and not any(sign.isspace() for sign in bare)
+    if not right_host or not re.fullmatch(r"[0-9]{1,5}", number) or int(number) > 65535:
         raise WrongRequest(f"{text!r} is no address; give a port such as 9555, or HOST:PORT such as 0.0.0.0:9555")
     return bare or THIS_MACHINE_ONLY, int(number)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from fairlap.machine.root import size_text
 
+_LARGEST_POWER = 4  # TiB
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -32,5 +34,11 @@ CORES = Unit(lambda cores: f"{cores:.2f} cores", 0.1)
 PER_SECOND = Unit(lambda rate: f"{_short(rate)} /s", 1.0)
 
 
+def part_text(part_bytes: float, whole_bytes: float) -> str:
+    """``0.6 of 23.5 GiB``: the part in the unit of the whole, so that it stays short."""
+    power = min(max(int(whole_bytes).bit_length() - 1, 0) // 10, _LARGEST_POWER)
+    return f"{part_bytes / 1024**power:.1f} of {size_text(whole_bytes)}"
+
+
 def _short(number: float) -> str:
-    return f"{number:.0f}" if number >= 99.95 or number == 0 else f"{number:.1f}"
+    return f"{number:.0f}" if number >= 99.95 else f"{number:.1f}"

@@ -46,7 +46,13 @@ GPU_METRICS = (
         "power",
         essential=True,
     ),
-    _gpu("power_average_w", "gpu_power_average_watts", "Power of the board, averaged by the driver.", WATTS, "average"),
+    _gpu(
+        "power_average_w",
+        "gpu_power_average_watts",
+        "Power of the board, averaged by the driver.",
+        WATTS,
+        "average power",
+    ),
     Metric(
         EVERY_GPU,
         "energy_j",
@@ -78,7 +84,9 @@ GPU_METRICS = (
     ),
     _gpu("memory_total_bytes", "gpu_memory_size_bytes", "Memory that the device has.", BYTES),
     _gpu("temperature_c", "gpu_temperature_celsius", "Temperature of the chip.", CELSIUS, "temperature"),
-    _gpu("memory_temperature_c", "gpu_memory_temperature_celsius", "Temperature of the memory.", CELSIUS, "memory temp."),
+    _gpu(
+        "memory_temperature_c", "gpu_memory_temperature_celsius", "Temperature of the memory.", CELSIUS, "memory temp."
+    ),
     _gpu("utilisation_percent", "gpu_busy_ratio", "Share of time in which a kernel ran.", SHARE, "busy", _PER_CENT),
     _gpu(
         "memory_utilisation_percent",

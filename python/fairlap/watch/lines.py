@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import asdict
 from itertools import groupby
 
 from fairlap.watch.readings_now import ReadingsNow
@@ -19,7 +20,7 @@ def plain_line(readings: ReadingsNow) -> str:
 
 
 def absent_lines(readings: ReadingsNow) -> list[str]:
-    return [f"absent: {what}: {why}" for what, why in readings.absences()]
+    return [f"absent: {absence.what}: {absence.why}" for absence in readings.absences()]
 
 
 def json_line(readings: ReadingsNow) -> str:
@@ -28,7 +29,7 @@ def json_line(readings: ReadingsNow) -> str:
         "interval_s": readings.interval_s,
         "sources": {name: {"present": not why, "absent_because": why} for name, why in readings.sources.items()},
         "readings": [_told(series) for series in readings.series],
-        "absent": [{"what": what, "why": why} for what, why in readings.absences()],
+        "absent": [asdict(absence) for absence in readings.absences()],
     }
     return json.dumps(told)
 

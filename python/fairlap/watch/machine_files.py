@@ -1,4 +1,4 @@
-"""What the sampler does not read and changes slowly: memory of the machine, and cores that were slowed down for heat."""
+"""What the sampler does not read: memory of the machine, and how often heat slowed its cores down."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 
 from fairlap.watch.figures import Unit
 
@@ -20,7 +21,7 @@ class Metric:
     row: str = ""  # of the terminal; empty: not shown there
     counter: bool = False
     scale: float = 1.0  # from the field's unit to the base unit
-    labels: dict[str, str] = field(default_factory=dict)  # beside device and source
+    labels: dict[str, str] = dataclasses.field(default_factory=dict)  # beside device and source
     bit: int = 0  # of a field made of bits; the value is 1 while it is set
     whole: str = ""  # the metric that it is shown as a part of
     reason: str = ""  # metrics of one row tell different reasons of the same thing

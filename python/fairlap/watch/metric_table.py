@@ -15,6 +15,7 @@ METRICS = GPU_METRICS + MACHINE_METRICS
 NOT_WATCHED = frozenset({"process_memory"})  # of the process that samples, which here is only the watch itself
 
 _ENERGY = "energy_j"
+_GROUPS = tuple(dict.fromkeys(metric.group for metric in METRICS))
 
 
 def metrics_of(source: str, field_name: str) -> list[Metric]:
@@ -24,6 +25,12 @@ def metrics_of(source: str, field_name: str) -> list[Metric]:
     if not found and field_name.endswith(_ENERGY):
         found = [_energy_of_processor(source, field_name)]
     return found
+
+
+def place_of(metric: Metric, device: str) -> tuple[int, int, int]:
+    """Where it stands among all: by group, GPU after GPU, in the order of the table. Energy comes first."""
+    gpu = int(device) if metric.source == EVERY_GPU else 0
+    return _GROUPS.index(metric.group), gpu, METRICS.index(metric) if metric in METRICS else -1
 
 
 def device_of(source: str, field_name: str) -> str:

@@ -69,8 +69,8 @@ class Families:
             present.add_metric([name], 0.0 if why else 1.0)
         yield present
         absent = gauge(ABSENT, "Always 1; what is absent, and why.", labels=["what", "reason"])
-        for what, why in self._readings.absences():
-            absent.add_metric([what, why], 1.0)
+        for absence in self._readings.absences():
+            absent.add_metric([absence.what, absence.why], 1.0)
         yield absent
 
     def _own(self) -> Iterator[Any]:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from fairlap.engine.telemetry import Sampler
 from fairlap.machine.root import Root
+from fairlap.watch.absence import Absence
 from fairlap.watch.gpu_metrics import EVERY_GPU
 from fairlap.watch.machine_files import read_machine_files
 from fairlap.watch.metric import Metric
-from fairlap.watch.metric_table import NOT_WATCHED, device_of, metrics_of
+from fairlap.watch.metric_table import NOT_WATCHED, device_of, metrics_of, place_of
 from fairlap.watch.series import Series
 
 _READING, _LOST = 0, 2  # states of a reading; the one between them failed alone
@@ -80,16 +81,16 @@ class ReadingsNow:
         with self._lock:
             yield
 
-    def absences(self) -> list[tuple[str, str]]:
+    def absences(self) -> list[Absence]:
         """What is absent, and why; what one source lacks for one reason is told together."""
-        told = [(source, why) for source, why in self.sources.items() if why]
+        told = [Absence(source, (), why) for source, why in self.sources.items() if why]
         lacking: dict[tuple[str, str], list[str]] = defaultdict(list)
         absent_now = [(each.metric, each.labels["source"], each.absent) for each in self.series if each.absent]
         for metric, source, why in [*self._missing, *absent_now]:
-            name = metric.name if not metric.reason else f"{metric.name}, {metric.reason}"
+            name = f"{metric.name} ({metric.reason})" if metric.reason else metric.name
             if name not in lacking[source, why]:
                 lacking[source, why].append(name)
-        return told + [(f"{source}: {'; '.join(names)}", why) for (source, why), names in lacking.items()]
+        return told + [Absence(source, tuple(names), why) for (source, why), names in lacking.items()]
 
     def _take_rows(self, series: Series, now_s: float, rows: NDArray[np.void]) -> None:
         good = rows[rows["state"] == _READING]
@@ -128,6 +129,7 @@ class ReadingsNow:
                     series = _series(metric, name, field, 0.0)
                     self._from_files[name, field].append(series)
                     self.series.append(series)
+        self.series.sort(key=lambda each: place_of(each.metric, each.labels.get("device", "")))
 
 
 def _series(metric: Metric, source: str, field: str, wraps_at: float) -> Series:

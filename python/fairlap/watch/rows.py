@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairlap.watch.figures import part_text
 from fairlap.watch.series import Series
 
 
@@ -41,15 +42,13 @@ def _row(of_row: list[Series], all_series: Sequence[Series]) -> Row:
     values = [value for _, value in most.history]
     low, high = min(values, default=now), max(values, default=now)
     whole = _whole_of(most, all_series)
-    text = unit.text(now) if whole is None else f"{unit.text(now)} of {unit.text(whole)}"
+    text = unit.text(now) if whole is None else part_text(now, whole)
     note = unit.range_text(low, high)
     held_back = first.metric.row == "throttled" and now > 0.0
     if held_back and most.metric.reason:
         note = most.metric.reason
     top = max(high, unit.least_top) if whole is None else whole
-    return Row(
-        first.group, first.metric.row, text, note, tuple(most.history), top, held_back, first.metric.essential
-    )
+    return Row(first.group, first.metric.row, text, note, tuple(most.history), top, held_back, first.metric.essential)
 
 
 def _whole_of(part: Series, all_series: Sequence[Series]) -> float | None:

@@ -54,12 +54,12 @@ def show_live(readings: ReadingsNow, ticks: Ticks) -> None:
 
     console = Console()
     try:
-        picture = Screen(readings, cut_to_height=True)
+        picture = Screen(readings, live=True)
         with Live(picture, console=console, auto_refresh=False, screen=True) as live:
             for _ in ticks:
                 live.update(picture, refresh=True)
     finally:
-        console.print(Screen(readings, cut_to_height=False))
+        console.print(Screen(readings, live=False))
 
 
 def print_table(readings: ReadingsNow, ticks: Ticks) -> None:
@@ -68,7 +68,7 @@ def print_table(readings: ReadingsNow, ticks: Ticks) -> None:
     from fairlap.watch.screen import Screen
 
     for _ in ticks:
-        Console().print(Screen(readings, cut_to_height=False))
+        Console().print(Screen(readings, live=False, bars=False))
 
 
 def print_lines(readings: ReadingsNow, ticks: Ticks) -> None:

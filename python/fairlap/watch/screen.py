@@ -5,77 +5,90 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, OverflowMethod, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from fairlap.watch.absence import Absence
 from fairlap.watch.readings_now import ReadingsNow
 from fairlap.watch.rows import Row, rows_of
 from fairlap.watch.series import HISTORY_S
 from fairlap.watch.sparkline import BLOCKS, PLAIN, sparkline
 
-_WIDTHS = {"group": 9, "name": 15, "text": 16, "note": 15}
-_GAPS = 4
+_GROUP, _NAME, _TEXT, _NOTE = 9, 15, 18, 15  # widths of columns
+_BETWEEN_COLUMNS = 4
 _WIDEST_LINE = 60
 
 
 class Screen:
-    """What is shown of the readings as they are now; fits the width and, where it can, the height."""
+    """The readings as they are when it is drawn. ``live`` is a picture that is drawn again and again: it is cut to
+    the terminal, and an absence is one line."""
 
-    def __init__(self, readings: ReadingsNow, *, cut_to_height: bool) -> None:
+    def __init__(self, readings: ReadingsNow, *, live: bool, bars: bool = True) -> None:
         self._readings = readings
-        self._cut_to_height = cut_to_height
+        self._live = live
+        self._bars = bars
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         rows = rows_of(self._readings.series)
-        absent = _absent(self._readings.absences(), options.max_width)
-        if self._cut_to_height and len(rows) + len(absent) + 1 > options.size.height:
+        absences = self._readings.absences()
+        if self._live and 1 + len(rows) + len(absences) > options.size.height:
             rows = [row for row in rows if row.essential]
-        yield Group(_title(self._readings.interval_s, options), _table(rows, options), *absent)
+        yield Group(self._title(options), self._table(rows, options), _absent(absences, options, shortly=self._live))
 
+    def _title(self, options: ConsoleOptions) -> Text:
+        what = f"every {self._readings.interval_s:g} s, the last minute" if self._bars else "one reading"
+        text = f"fairlap watch · {time.strftime('%H:%M:%S')} · {what}"
+        return Text(_writable(text, options), style="dim", no_wrap=True, overflow="crop")
 
-def _title(interval_s: float, options: ConsoleOptions) -> Text:
-    dot = "-" if options.ascii_only else "·"
-    text = f"fairlap watch {dot} {time.strftime('%H:%M:%S')} {dot} every {interval_s:g} s, bars of the last minute"
-    return Text(text, style="dim", no_wrap=True, overflow="ellipsis")
+    def _table(self, rows: Sequence[Row], options: ConsoleOptions) -> Table:
+        width = min(options.max_width - _GROUP - _NAME - _TEXT - _NOTE - _BETWEEN_COLUMNS, _WIDEST_LINE)
+        table = Table.grid(padding=(0, 1, 0, 0))
+        table.add_column(width=_GROUP, no_wrap=True, overflow="crop")
+        table.add_column(width=_NAME, no_wrap=True, overflow="crop")
+        table.add_column(width=_TEXT, no_wrap=True, overflow="crop", justify="right")
+        if self._bars:
+            table.add_column(width=max(width, 0), no_wrap=True, overflow="crop")
+            table.add_column(width=_NOTE, no_wrap=True, overflow="crop")
+        now_s = time.monotonic()
+        group = ""
+        for row in rows:
+            table.add_row(*self._cells(row, row.group if row.group != group else "", max(width, 0), now_s, options))
+            group = row.group
+        return table
 
-
-def _table(rows: Sequence[Row], options: ConsoleOptions) -> Table:
-    width = max(min(options.max_width - sum(_WIDTHS.values()) - _GAPS, _WIDEST_LINE), 0)
-    table = Table.grid(padding=(0, 1, 0, 0))
-    overflow = "crop" if options.ascii_only else "ellipsis"
-    for column, justify in (("group", "left"), ("name", "left"), ("text", "right"), ("line", "left"), ("note", "left")):
-        table.add_column(
-            width=_WIDTHS.get(column, width),
-            no_wrap=True,
-            overflow=overflow,  # type: ignore[arg-type]
-            justify=justify,  # type: ignore[arg-type]
-        )
-    now_s = time.monotonic()
-    bars = PLAIN if options.ascii_only else BLOCKS
-    before = ""
-    for row in rows:
-        line = sparkline(row.points, width, now_s, HISTORY_S, row.top, bars)
-        table.add_row(
-            Text("" if row.group == before else row.group, style="bold"),
-            Text(_plain(row.name, options)),
-            Text(_plain(row.text, options), style="bold yellow" if row.alarming else "bold"),
+    def _cells(self, row: Row, group: str, width: int, now_s: float, options: ConsoleOptions) -> list[Text]:
+        cells = [
+            Text(group, style="bold"),
+            Text(_writable(row.name, options)),
+            Text(_writable(row.text, options), style="bold yellow" if row.alarming else "bold"),
+        ]
+        if not self._bars:
+            return cells
+        line = sparkline(row.points, width, now_s, HISTORY_S, row.top, PLAIN if options.ascii_only else BLOCKS)
+        return [
+            *cells,
             Text(line, style="yellow" if row.alarming else "cyan"),
-            Text(_plain(row.note, options), style="dim"),
-        )
-        before = row.group
+            Text(_writable(row.note, options), style="dim"),
+        ]
+
+
+def _absent(absences: Sequence[Absence], options: ConsoleOptions, *, shortly: bool) -> Table:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(width=_GROUP, no_wrap=True)
+    ending: OverflowMethod = "crop" if options.ascii_only else "ellipsis"
+    table.add_column(
+        width=max(options.max_width - _GROUP - 1, 1), no_wrap=shortly, overflow=ending if shortly else "fold"
+    )
+    for number, absence in enumerate(absences):
+        what, why = absence.shortly, _writable(absence.why, options)
+        told = Text.assemble(_writable(what, options), (": " + why, "dim"))
+        table.add_row(Text("absent" if number == 0 else "", style="bold"), told)
     return table
 
 
-def _absent(absences: Sequence[tuple[str, str]], width: int) -> list[RenderableType]:
-    """One line each, cut where it gets long; --json has them whole."""
-    return [
-        Text.assemble(("absent    ", "dim"), what.replace("_", " "), ("  " + why, "dim"), no_wrap=True, overflow="ellipsis")
-        for what, why in absences
-    ]
-
-
-def _plain(text: str, options: ConsoleOptions) -> str:
+def _writable(text: str, options: ConsoleOptions) -> str:
+    """Without signs that the output's encoding does not have."""
     if not options.ascii_only:
         return text
-    return text.replace("–", "-").replace("°", "").encode("ascii", "replace").decode()
+    return text.replace("–", "-").replace("·", "-").replace("°", "").encode("ascii", "replace").decode()

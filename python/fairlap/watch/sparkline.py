@@ -16,9 +16,7 @@ def sparkline(points: Iterable[tuple[float, float]], width: int, now: float, spa
         if 0 <= place < width:
             sums[place] += value
             counts[place] += 1
-    return "".join(
-        _bar(total / count / top, bars) if count else " " for total, count in zip(sums, counts, strict=True)
-    )
+    return "".join(_bar(total / count / top, bars) if count else " " for total, count in zip(sums, counts, strict=True))
 
 
 def _bar(share: float, bars: str) -> str:
