@@ -20,7 +20,7 @@ _THROTTLED = {
 }
 _CLOCK_REASONS = {
     0x001: "idle",
-    0x002: "applications_clocks",
+    0x002: "clocks_setting",
     0x004: "power_cap",
     0x008: "hardware_slowdown",
     0x010: "sync_boost",

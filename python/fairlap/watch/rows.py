@@ -35,7 +35,8 @@ def _row(of_row: list[Series], all_series: Sequence[Series]) -> Row:
     first = of_row[0]
     if first.metric.bit:
         reasons = [each.metric.reason for each in of_row if each.shown]
-        return Row(first.group, first.metric.row, ", ".join(reasons) or "nothing", "", (), 1.0, False, False)
+        text, note = (reasons or ["nothing"])[0], ", ".join(reasons[1:])
+        return Row(first.group, first.metric.row, text, note, (), 1.0, False, False)
     # Of several reasons the one that holds most.
     most = max(of_row, key=lambda each: each.shown or 0.0)
     now, unit = most.shown or 0.0, most.metric.unit
