@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from fairlap.watch.rows import rows_of
 from fairlap.watch.screen import Screen
 from fairlap.watch.sparkline import BLOCKS, sparkline
 from rich.console import Console
-from watched_machine import WatchedMachine, fake_nvml_path, fresh_fake_nvml
+from watched_machine import WatchedMachine, fake_nvml_path, fresh_fake_nvml, next_interval
 
 
 def test_bars_stand_for_means_and_what_was_not_read_has_none() -> None:
@@ -52,8 +51,7 @@ def readings(tmp_path: Path) -> ReadingsNow:
     machine = WatchedMachine(tmp_path)
     with ReadingsNow(0.1, root=machine.root, nvml_library=fake_nvml_path()) as readings:
         fake.fake_nvml_advance(100_000_000)
-        time.sleep(0.2)
-        readings.take_in()
+        next_interval(readings)
     return readings
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import urllib.request
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from fairlap.watch.metric_table import METRICS, metrics_of
 from fairlap.watch.prometheus import ABSENT, BUILD, Server
 from fairlap.watch.readings_now import ReadingsNow
 from prometheus_client.parser import text_string_to_metric_families
-from watched_machine import NO_NVML, WatchedMachine, fake_nvml_path, fresh_fake_nvml
+from watched_machine import NO_NVML, WatchedMachine, fake_nvml_path, fresh_fake_nvml, next_interval
 
 TOP = Path(__file__).parents[3]
 NOT_OF_SENSORS = (f"{PREFIX}sampler_", f"{PREFIX}source_", ABSENT, BUILD)
@@ -45,11 +44,12 @@ def of_name(samples: Samples, name: str) -> dict[frozenset[tuple[str, str]], flo
 
 def test_a_scrape_has_values_in_base_units_with_their_device_and_source(machine: WatchedMachine) -> None:
     fresh_fake_nvml().fake_nvml_set_device_count(2)
-    with ReadingsNow(0.1, root=machine.root, nvml_library=fake_nvml_path()) as readings:
-        with Server(readings, "127.0.0.1", 0) as server:
-            time.sleep(0.2)
-            readings.take_in()
-            samples = scraped(server.url)
+    with (
+        ReadingsNow(0.1, root=machine.root, nvml_library=fake_nvml_path()) as readings,
+        Server(readings, "127.0.0.1", 0) as server,
+    ):
+        next_interval(readings)
+        samples = scraped(server.url)
     first = frozenset({("device", "0"), ("source", "nvml")})
     assert of_name(samples, "gpu_power_watts")[first] == 100.0
     assert of_name(samples, "gpu_sm_clock_hertz")[first] == 1980e6
@@ -60,9 +60,11 @@ def test_a_scrape_has_values_in_base_units_with_their_device_and_source(machine:
 
 
 def test_what_is_absent_is_left_out_and_told_with_its_reason(machine: WatchedMachine) -> None:
-    with ReadingsNow(0.1, root=machine.root, nvml_library=NO_NVML) as readings:
-        with Server(readings, "127.0.0.1", 0) as server:
-            samples = scraped(server.url)
+    with (
+        ReadingsNow(0.1, root=machine.root, nvml_library=NO_NVML) as readings,
+        Server(readings, "127.0.0.1", 0) as server,
+    ):
+        samples = scraped(server.url)
     assert not any(name.startswith(f"{PREFIX}gpu_") for name, _ in samples)
     assert not of_name(samples, "cpu_clock_mean_hertz")
     assert of_name(samples, "source_present")[frozenset({("source", "nvml")})] == 0.0
@@ -72,22 +74,25 @@ def test_what_is_absent_is_left_out_and_told_with_its_reason(machine: WatchedMac
 
 def test_a_counter_that_wrapped_never_falls_for_prometheus(machine: WatchedMachine) -> None:
     machine.energy_uj(262_143_000_000)
-    with ReadingsNow(0.1, root=machine.root, nvml_library=NO_NVML) as readings:
-        with Server(readings, "127.0.0.1", 0) as server:
-            (before,) = of_name(scraped(server.url), "cpu_energy_joules_total").values()
-            machine.energy_uj(1_000_000)
-            time.sleep(0.2)
-            readings.take_in()
-            (after,) = of_name(scraped(server.url), "cpu_energy_joules_total").values()
+    with (
+        ReadingsNow(0.1, root=machine.root, nvml_library=NO_NVML) as readings,
+        Server(readings, "127.0.0.1", 0) as server,
+    ):
+        (before,) = of_name(scraped(server.url), "cpu_energy_joules_total").values()
+        machine.energy_uj(1_000_000)
+        next_interval(readings)
+        (after,) = of_name(scraped(server.url), "cpu_energy_joules_total").values()
     assert after - before == pytest.approx(1.32885)
 
 
 def test_a_port_in_use_is_one_clear_line(machine: WatchedMachine) -> None:
-    with ReadingsNow(0.1, root=machine.root, nvml_library=NO_NVML) as readings:
-        with Server(readings, "127.0.0.1", 0) as server:
-            port = int(server.url.rpartition(":")[2].removesuffix("/metrics"))
-            with pytest.raises(NotAvailable, match=f"cannot serve on 127.0.0.1:{port}: Address already in use"):
-                Server(readings, "127.0.0.1", port)
+    with (
+        ReadingsNow(0.1, root=machine.root, nvml_library=NO_NVML) as readings,
+        Server(readings, "127.0.0.1", 0) as server,
+    ):
+        port = int(server.url.rpartition(":")[2].removesuffix("/metrics"))
+        with pytest.raises(NotAvailable, match=f"cannot serve on 127.0.0.1:{port}: Address already in use"):
+            Server(readings, "127.0.0.1", port)
 
 
 @pytest.mark.parametrize(

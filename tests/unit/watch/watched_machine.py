@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from pathlib import Path
+
+from fairlap.watch.readings_now import ReadingsNow
 
 _FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))
 WRAPS_AT_UJ = 262_143_328_850
@@ -43,6 +46,16 @@ class WatchedMachine:
             file.touch()
         with file.open("r+") as opened:
             opened.write(text)
+
+
+def next_interval(readings: ReadingsNow) -> None:
+    """However slow this machine is, the interval has readings."""
+    rounds = readings.sampler.counts["slow_rounds"] + 2
+    deadline_s = time.monotonic() + 60.0
+    while readings.sampler.counts["slow_rounds"] < rounds:
+        assert time.monotonic() < deadline_s, "the sampler reads nothing"
+        time.sleep(0.01)
+    readings.take_in()
 
 
 def fake_nvml_path() -> str:
