@@ -31,6 +31,7 @@ class ReadingsNow:
 
     def __init__(self, interval_s: float, *, root: str = "", nvml_library: str = "") -> None:
         self.interval_s = interval_s
+        self.taken_s = 0.0  # when the interval ended
         self._root = Root(root or "/")
         # Several times an interval, so that each has readings however late a round is.
         self.sampler = Sampler(
@@ -59,7 +60,8 @@ class ReadingsNow:
 
     def take_in(self) -> None:
         """The interval that ends now."""
-        now_s, now_ns = time.monotonic(), time.monotonic_ns()
+        self.taken_s = now_s = time.monotonic()
+        now_ns = time.monotonic_ns()
         table = np.asarray(self.sampler.collect())
         files = read_machine_files(self._root)
         with self._lock:

@@ -50,7 +50,7 @@ class Screen:
         if self._bars:
             table.add_column(width=max(width, 0), no_wrap=True, overflow="crop")
             table.add_column(width=_NOTE, no_wrap=True, overflow="crop")
-        now_s = time.monotonic()
+        now_s = self._readings.taken_s
         group = ""
         for row in rows:
             table.add_row(*self._cells(row, row.group if row.group != group else "", max(width, 0), now_s, options))

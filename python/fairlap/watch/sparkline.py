@@ -9,10 +9,16 @@ PLAIN = "_.-:=+*#"  # for outputs that cannot hold blocks
 
 
 def sparkline(points: Iterable[tuple[float, float]], width: int, now: float, span: float, top: float, bars: str) -> str:
-    """``points`` are moments and values; each bar is the mean of its part of the span that ends now."""
+    """``points`` are moments and values; each bar is the mean of its part of the span.
+
+    The parts lie on a grid of time, so that from one drawing to the next only the last bar changes, or all move on.
+    """
+    if width <= 0:
+        return ""
+    part = span / width
     sums, counts = [0.0] * width, [0] * width
     for moment, value in points:
-        place = width - 1 - int((now - moment) / span * width)
+        place = width - 1 - int(now // part - moment // part)
         if 0 <= place < width:
             sums[place] += value
             counts[place] += 1

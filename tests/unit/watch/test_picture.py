@@ -18,11 +18,17 @@ from watched_machine import WatchedMachine, fake_nvml_path, fresh_fake_nvml, nex
 
 def test_bars_stand_for_means_and_what_was_not_read_has_none() -> None:
     points = [(1.0, 0.0), (31.0, 2.0), (32.0, 6.0), (59.0, 8.0)]
-    assert sparkline(points, 6, 60.0, 60.0, 8.0, BLOCKS) == "▁  ▅ █"
+    assert sparkline(points, 6, 59.5, 60.0, 8.0, BLOCKS) == "▁  ▅ █"
+
+
+def test_bars_keep_their_height_from_one_drawing_to_the_next() -> None:
+    points = [(float(second), float(second % 7)) for second in range(60)]
+    first = sparkline(points, 19, 59.5, 60.0, 7.0, BLOCKS)
+    assert sparkline([*points, (61.0, 3.0)], 19, 61.0, 60.0, 7.0, BLOCKS)[:-1] == first[1:]
 
 
 def test_a_point_outside_of_the_span_or_above_the_top_breaks_nothing() -> None:
-    assert sparkline([(-1.0, 1.0), (61.0, 1.0), (59.0, 99.0)], 3, 60.0, 60.0, 1.0, BLOCKS) == "  █"
+    assert sparkline([(-1.0, 1.0), (61.0, 1.0), (59.0, 99.0)], 3, 59.0, 60.0, 1.0, BLOCKS) == "  █"
 
 
 @pytest.mark.parametrize(
