@@ -38,7 +38,7 @@ class Screen:
 
     def _title(self, options: ConsoleOptions) -> Text:
         what = f"every {self._readings.interval_s:g} s, the last minute" if self._bars else "one reading"
-        text = f"fairlap watch · {time.strftime('%H:%M:%S')} · {what}"
+        text = f"This machine · {time.strftime('%H:%M:%S')} · {what}"
         return Text(_writable(text, options), style="dim", no_wrap=True, overflow="crop")
 
     def _table(self, rows: Sequence[Row], options: ConsoleOptions) -> Table:
