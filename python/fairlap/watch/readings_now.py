@@ -36,7 +36,7 @@ class ReadingsNow:
         # Several times an interval, so that each has readings however late a round is.
         self.sampler = Sampler(
             fast_period_s=min(interval_s / 10, _FAST_PERIOD_S),
-            slow_period_s=min(interval_s / 4, _SLOW_PERIOD_S),
+            slow_period_s=min(interval_s / 3, _SLOW_PERIOD_S),
             root=root,
             nvml_library=nvml_library,
         )
