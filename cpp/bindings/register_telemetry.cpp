@@ -48,11 +48,14 @@ std::chrono::nanoseconds nanoseconds_of(double seconds, const char* what) {
 }
 
 std::unique_ptr<Sampler> make_sampler(const clock::Clock& on_clock, double fast_period_s,
-                                      double slow_period_s, double jitter_share, std::uint64_t seed,
-                                      std::size_t readings, std::size_t marks, const std::string& root,
+                                      double slow_period_s, double rare_period_s, double most_call_share,
+                                      double jitter_share, std::uint64_t seed, std::size_t readings,
+                                      std::size_t marks, const std::string& root,
                                       const std::string& nvml_library) {
   const SamplerPlan plan{nanoseconds_of(fast_period_s, "fast_period_s"),
                          nanoseconds_of(slow_period_s, "slow_period_s"),
+                         nanoseconds_of(rare_period_s, "rare_period_s"),
+                         most_call_share,
                          jitter_share,
                          seed,
                          readings,
@@ -66,11 +69,14 @@ py::typing::Dict<py::str, py::int_> counts_of(const Sampler& sampler) {
   py::typing::Dict<py::str, py::int_> told;
   told["rounds"] = counts.rounds;
   told["slow_rounds"] = counts.slow_rounds;
+  told["rare_rounds"] = counts.rare_rounds;
+  told["held_back"] = counts.held_back;
   told["missed"] = counts.missed;
   told["overflowed_readings"] = counts.overflowed_readings;
   told["overflowed_marks"] = counts.overflowed_marks;
   told["worst_lateness_ns"] = counts.worst_lateness_ns;
   told["cpu_ns"] = counts.cpu_ns;
+  told["calls_ns"] = counts.calls_ns;
   return told;
 }
 
@@ -96,7 +102,11 @@ void register_sampler(py::module_& module) {
       .def_readonly("wraps_at", &Field::wraps_at)
       .def_readonly("absent_because", &Field::absent_because)
       .def_property_readonly("counter", [](const Field& field) { return field.kind == FieldKind::counter; })
-      .def_property_readonly("fast", [](const Field& field) { return field.lane == Lane::fast; });
+      .def_property_readonly("fast", [](const Field& field) { return field.lane == Lane::fast; })
+      .def_property_readonly("lane", [](const Field& field) {
+        constexpr const char* names[] = {"fast", "slow", "rare"};
+        return std::string(names[static_cast<int>(field.lane)]);
+      });
   py::class_<SourceFacts>(module, "TelemetrySource", "Something that is read, or the reason why it is not.")
       .def_readonly("name", &SourceFacts::name)
       .def_readonly("absent_because", &SourceFacts::absent_because)
@@ -106,8 +116,9 @@ void register_sampler(py::module_& module) {
       .def("__len__", [](const Readings& readings) { return readings.rows.size(); });
   py::class_<Sampler>(module, "Sampler", "Reads this machine's sensors on a native thread of its own.")
       .def(py::init(&make_sampler), py::arg("clock"), py::kw_only(), py::arg("fast_period_s"),
-           py::arg("slow_period_s"), py::arg("jitter_share"), py::arg("seed"), py::arg("readings"),
-           py::arg("marks"), py::arg("root"), py::arg("nvml_library"), py::keep_alive<1, 2>())
+           py::arg("slow_period_s"), py::arg("rare_period_s"), py::arg("most_call_share"),
+           py::arg("jitter_share"), py::arg("seed"), py::arg("readings"), py::arg("marks"), py::arg("root"),
+           py::arg("nvml_library"), py::keep_alive<1, 2>())
       .def("start", &Sampler::start, py::call_guard<py::gil_scoped_release>())
       .def("stop", &Sampler::stop, py::call_guard<py::gil_scoped_release>())
       .def("mark", &Sampler::mark, py::arg("label"))

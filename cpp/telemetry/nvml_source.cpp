@@ -86,7 +86,7 @@ void NvmlSource::find_getters() {
       if (code == NVML_SUCCESS) field(called.fields[0]).absent_because.clear();
     } else {
       for (int i = 0; i < NvmlGetter::kMostValues && getter.names[i] != nullptr; ++i) {
-        called.fields[i] = add({getter.names[i], getter.kind, Lane::slow, 0.0, reason});
+        called.fields[i] = add({getter.names[i], getter.kind, getter.lane, 0.0, reason});
       }
     }
     if (code == NVML_SUCCESS) called_.push_back(called);
@@ -96,7 +96,7 @@ void NvmlSource::find_getters() {
 void NvmlSource::read(Lane lane, Recorder& recorder) noexcept {
   if (lost_ || !present()) return;
   read_field_values(lane, recorder);
-  if (lane == Lane::slow && !lost_) read_getters(recorder);
+  if (!lost_) read_getters(lane, recorder);
 }
 
 void NvmlSource::read_field_values(Lane lane, Recorder& recorder) noexcept {
@@ -125,9 +125,9 @@ void NvmlSource::read_field_values(Lane lane, Recorder& recorder) noexcept {
   }
 }
 
-void NvmlSource::read_getters(Recorder& recorder) noexcept {
+void NvmlSource::read_getters(Lane lane, Recorder& recorder) noexcept {
   for (Called& called : called_) {
-    if (!called.patience.due()) continue;
+    if (called.what->lane != lane || !called.patience.due()) continue;
     double values[NvmlGetter::kMostValues] = {};
     nvmlReturn_t code = NVML_SUCCESS;
     const Moment when = recorder.timed([&] { code = called.what->read(session_->call(), device_, values); });

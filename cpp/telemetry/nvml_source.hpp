@@ -43,7 +43,7 @@ class NvmlSource final : public Source {
   void find_field_values();
   void find_getters();
   void read_field_values(Lane lane, Recorder& recorder) noexcept;
-  void read_getters(Recorder& recorder) noexcept;
+  void read_getters(Lane lane, Recorder& recorder) noexcept;
   void give_up(const Moment& when, nvmlReturn_t code, Recorder& recorder) noexcept;
 
   std::shared_ptr<NvmlSession> session_;

@@ -14,8 +14,9 @@ enum class FieldKind {
   counter,  // a total that grows
 };
 
-// The fast lane is for what changes within a region, such as power; the slow one for all else.
-enum class Lane { fast, slow };
+// The fast lane is for what changes within a region, such as power; the slow one for what the device counts
+// and sets itself; the rare one for what is dear to read or hardly moves.
+enum class Lane { fast, slow, rare };
 
 // One number of a source. The name ends in its unit.
 struct Field {

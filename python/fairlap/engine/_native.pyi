@@ -299,6 +299,9 @@ class TelemetryField:
     def fast(self) -> bool:
         ...
     @property
+    def lane(self) -> str:
+        ...
+    @property
     def name(self) -> str:
         ...
     @property
@@ -329,7 +332,7 @@ class Sampler:
     """
     Reads this machine's sensors on a native thread of its own.
     """
-    def __init__(self, clock: Clock, *, fast_period_s: typing.SupportsFloat | typing.SupportsIndex, slow_period_s: typing.SupportsFloat | typing.SupportsIndex, jitter_share: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, readings: typing.SupportsInt | typing.SupportsIndex, marks: typing.SupportsInt | typing.SupportsIndex, root: str, nvml_library: str) -> None:
+    def __init__(self, clock: Clock, *, fast_period_s: typing.SupportsFloat | typing.SupportsIndex, slow_period_s: typing.SupportsFloat | typing.SupportsIndex, rare_period_s: typing.SupportsFloat | typing.SupportsIndex, most_call_share: typing.SupportsFloat | typing.SupportsIndex, jitter_share: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, readings: typing.SupportsInt | typing.SupportsIndex, marks: typing.SupportsInt | typing.SupportsIndex, root: str, nvml_library: str) -> None:
         ...
     def collect(self) -> Readings:
         ...

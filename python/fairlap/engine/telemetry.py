@@ -30,8 +30,10 @@ class Energy:
 class Sampler:
     """Samples every source that this machine has, from entry to exit of a ``with`` block.
 
-    ``nvml_library`` names another library than the driver's own, and ``root`` a folder that stands before
-    ``/proc`` and ``/sys``.
+    Power is read every ``fast_period_s``, or less often where its calls would take more than ``call_share`` of wall
+    time; counters, clocks and memory every ``slow_period_s``; what is dear or hardly moves every ``rare_period_s``
+    (a second, unless the slow period is longer). ``nvml_library`` names another library than the driver's own, and
+    ``root`` a folder that stands before ``/proc`` and ``/sys``.
     """
 
     def __init__(
@@ -39,6 +41,8 @@ class Sampler:
         *,
         fast_period_s: float = 0.025,
         slow_period_s: float = 0.1,
+        rare_period_s: float | None = None,
+        call_share: float = 0.005,
         clock: str = "auto",
         seed: int = 1,
         readings: int = 32_768,
@@ -51,6 +55,8 @@ class Sampler:
                 clock_named(clock),
                 fast_period_s=fast_period_s,
                 slow_period_s=slow_period_s,
+                rare_period_s=max(1.0, slow_period_s) if rare_period_s is None else rare_period_s,
+                most_call_share=call_share,
                 jitter_share=0.1,
                 seed=seed,
                 readings=readings,
@@ -60,6 +66,8 @@ class Sampler:
             )
         except (TypeError, ValueError) as error:
             raise WrongRequest(str(error)) from None
+        except MemoryError:
+            raise NotAvailable(f"there is not enough memory for {readings} readings of 48 bytes each") from None
         self.mark = self._native.mark  # bound once: it is called inside what is measured
 
     def __enter__(self) -> Sampler:
@@ -92,7 +100,7 @@ class Sampler:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rounds, missed deadlines, what did not fit, and the thread's own processor time."""
+        """Rounds, missed deadlines, what did not fit or was held back, and what the thread itself has used."""
         return self._native.counts()
 
     def collect(self) -> _native.Readings:
