@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -9,6 +10,8 @@
 #include "check.hpp"
 #include "telemetry/control_group.hpp"
 #include "telemetry/cpu_frequency.hpp"
+#include "telemetry/machine_sources.hpp"
+#include "telemetry/perf_energy.hpp"
 #include "telemetry/powercap.hpp"
 #include "telemetry/pressure.hpp"
 #include "telemetry/process_memory.hpp"
@@ -37,6 +40,15 @@ void write_powercap(const FileTree& tree) {
     tree.write(top + zone + "/max_energy_range_uj", "65532610987\n");
   }
   tree.write(top + "intel-rapl/enabled", "1\n");
+}
+
+void write_perf(const FileTree& tree, const std::string& cores) {
+  const std::string top = "sys/bus/event_source/devices/power/";
+  tree.write(top + "type", "23\n");
+  tree.write(top + "cpumask", cores);
+  tree.write(top + "events/energy-pkg", "event=0x02\n");
+  tree.write(top + "events/energy-pkg.scale", "2.3283064365386962890625e-10\n");
+  tree.write(top + "events/energy-pkg.unit", "Joules\n");
 }
 
 }  // namespace
@@ -252,6 +264,65 @@ TEST("a file that stops being a number makes failed readings without a value") {
   CHECK(!powercap.text_of(reading.code).empty());
 }
 
+TEST("perf gives each package its energy, by the type, event, scale and unit that sysfs tells") {
+  const FileTree tree;
+  write_perf(tree, "0,8-9\n");
+  std::vector<std::string> asked;
+  std::array<std::array<int, 2>, 3> pipes{};
+  for (auto& each : pipes) CHECK_EQUAL(::pipe(each.data()), 0);
+  std::size_t opened = 0;
+  PerfEnergy perf(tree.root(), [&](std::uint32_t type, std::uint64_t config, int core) {
+    asked.push_back(std::to_string(type) + " " + std::to_string(config) + " " + std::to_string(core));
+    return pipes.at(opened++)[0];
+  });
+  CHECK_EQUAL(perf.absent_because(), "");
+  const std::vector<std::string> expected{"23 2 0", "23 2 8", "23 2 9"};
+  CHECK(asked == expected);
+  CHECK_EQUAL(perf.fields().size(), 3U);
+  const std::uint64_t count = std::uint64_t{1} << 33U;
+  for (auto& each : pipes) CHECK_EQUAL(::write(each[1], &count, sizeof count), 8);
+  auto told = read_once(perf, Lane::fast);
+  CHECK_EQUAL(told.size(), 3U);
+  CHECK_NEAR(told["energy-pkg cpu8 energy_j"].value, 2.0, 1e-9);
+  CHECK(read_once(perf, Lane::slow).empty());
+  for (auto& each : pipes) ::close(each[1]);
+  told = read_once(perf, Lane::fast);  // nothing can be read any more
+  CHECK(told["energy-pkg cpu0 energy_j"].state == ReadingState::failed);
+  CHECK_EQUAL(told["energy-pkg cpu0 energy_j"].code, ENODATA);
+}
+
+TEST("perf events that are refused, or whose unit, scale or number is not told, are absent and say why") {
+  const auto reason_with = [](const std::string& file, const std::string& text, int answer) {
+    const FileTree tree;
+    write_perf(tree, "0\n");
+    if (!file.empty()) tree.write("sys/bus/event_source/devices/power/" + file, text);
+    return PerfEnergy(tree.root(), [&](std::uint32_t, std::uint64_t, int) { return answer; })
+        .absent_because();
+  };
+  CHECK(tells(reason_with("", "", -EACCES), "perf_event_paranoid"));
+  CHECK(tells(reason_with("", "", -EPERM), "CAP_PERFMON"));
+  CHECK(tells(reason_with("", "", -ENOENT), "No such file"));
+  CHECK(tells(reason_with("events/energy-pkg.unit", "Watts\n", 0), "does not say Joules"));
+  CHECK(tells(reason_with("events/energy-pkg.scale", "much\n", 0), "scale does not hold a number"));
+  CHECK(tells(reason_with("events/energy-pkg", "umask=1\n", 0), "does not tell its number"));
+  CHECK(tells(reason_with("cpumask", "all\n", 0), "does not list cores"));
+}
+
+TEST("perf is asked only where powercap is closed") {
+  const FileTree tree;
+  write_powercap(tree);
+  write_perf(tree, "0\n");
+  const auto absent = [](const std::string& root) {
+    for (const auto& source : machine_sources(root, "/nowhere/nvml.so")) {
+      if (source->name() == "perf_energy") return source->absent_because();
+    }
+    throw Failure("perf_energy is not looked for");
+  };
+  CHECK_EQUAL(absent(tree.root()), "powercap tells the same energy");
+  std::filesystem::remove_all(tree.path("sys/class/powercap"));
+  CHECK(!tells(absent(tree.root()), "powercap"));
+}
+
 TEST("on a machine that has nothing, every source is absent with its reason and reads nothing") {
   const FileTree tree;
   ProcessMemory memory(tree.root());
@@ -260,10 +331,14 @@ TEST("on a machine that has nothing, every source is absent with its reason and 
   Steal steal(tree.root());
   Pressure pressure(tree.root());
   Powercap powercap(tree.root());
-  const std::vector<std::pair<Source*, std::string>> expected{
-      {&memory, "proc/self/statm: No such file"}, {&group, "no control group of this process"},
-      {&frequency, "no core has cpufreq"},        {&steal, "proc/stat: No such file"},
-      {&pressure, "proc/pressure/cpu: No such"},  {&powercap, "no zone with an energy counter"}};
+  PerfEnergy perf(tree.root());
+  const std::vector<std::pair<Source*, std::string>> expected{{&memory, "proc/self/statm: No such file"},
+                                                              {&group, "no control group of this process"},
+                                                              {&frequency, "no core has cpufreq"},
+                                                              {&steal, "proc/stat: No such file"},
+                                                              {&pressure, "proc/pressure/cpu: No such"},
+                                                              {&powercap, "no zone with an energy counter"},
+                                                              {&perf, "no energy event under"}};
   for (const auto& [source, reason] : expected) {
     CHECK(!source->present());
     CHECK(tells(source->absent_because(), reason));
