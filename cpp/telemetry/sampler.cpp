@@ -125,6 +125,19 @@ void Sampler::end_thread() noexcept {
   read_all({});
 }
 
+std::vector<FieldCalibration> Sampler::calibrate(std::chrono::nanoseconds length, bool adapt) {
+  refuse_in_child();
+  const std::lock_guard lock(control_->mutex);
+  if (thread_ != nullptr) throw NotNow();
+  std::vector<FieldCalibration> found = telemetry::calibrate(sources_, clock_, length);
+  if (adapt) {
+    const auto wanted = fast_period_for(sources_, found, plan_.fast_period);
+    plan_.fast_period = std::min(wanted, plan_.slow_period);
+    period_ = period_of(sources_, plan_);
+  }
+  return found;
+}
+
 bool Sampler::forked() const noexcept { return ::getpid() != owner_process_; }
 
 bool Sampler::running() const noexcept { return running_.load() && !forked(); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clock/clock.hpp"
+#include "telemetry/calibration.hpp"
 #include "telemetry/marks.hpp"
 #include "telemetry/ring.hpp"
 #include "telemetry/running_samplers.hpp"
@@ -25,6 +26,11 @@ class ForkedSampler : public std::runtime_error {
       : std::runtime_error(
             "this sampler was made before the process was forked, and its thread stayed with the parent; "
             "make a new sampler in the child") {}
+};
+
+class NotNow : public std::runtime_error {
+ public:
+  NotNow() : std::runtime_error("a sampler that runs cannot be calibrated; stop it first") {}
 };
 
 struct SamplerPlan {
@@ -74,6 +80,11 @@ class Sampler {
   // False in a forked child: its parent has the thread.
   [[nodiscard]] bool running() const noexcept;
   [[nodiscard]] bool forked() const noexcept;
+
+  // Reads every field alone for so long, on the calling thread, and says what each costs and how often it is
+  // new. `adapt` then sets the fast lane to a quarter of what its sources publish at. Throws NotNow while the
+  // sampler runs, since two threads must not read one source.
+  std::vector<FieldCalibration> calibrate(std::chrono::nanoseconds length, bool adapt);
 
   // Names this moment, from any thread; says when it was. Never blocks; a mark without room is counted.
   std::int64_t mark(std::uint64_t label) noexcept;

@@ -53,6 +53,11 @@ class Source {
   // Reads what belongs to the lane. Called by one thread only.
   virtual void read(Lane lane, Recorder& recorder) noexcept = 0;
 
+  // Reads one present field, without its neighbours where the source can do that; for calibration.
+  virtual void read_alone(std::uint32_t field, Recorder& recorder) noexcept {
+    read(fields_[field].lane, recorder);
+  }
+
   // What a failed reading's code means.
   [[nodiscard]] virtual std::string text_of(std::int32_t code) const;
 
