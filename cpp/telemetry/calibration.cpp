@@ -63,9 +63,8 @@ class Integral {
   [[nodiscard]] double begin() const { return points_.front().seconds; }
   [[nodiscard]] double end() const { return points_.back().seconds; }
   [[nodiscard]] double at(double seconds) const {
-    const auto next =
-        std::upper_bound(points_.begin(), points_.end(), seconds,
-                         [](double s, const Point& point) { return s < point.seconds; });
+    const auto next = std::upper_bound(points_.begin(), points_.end(), seconds,
+                                       [](double s, const Point& point) { return s < point.seconds; });
     if (next == points_.begin()) return 0.0;
     const Point& before = *(next - 1);
     const double whole = until_[static_cast<std::size_t>(next - points_.begin()) - 1];
@@ -197,7 +196,8 @@ ObservedTime publication_period(std::span<const Reading> readings) {
     return period;
   }
   std::vector<double> gaps;
-  for (std::size_t i = 1; i < changes.size(); ++i) gaps.push_back(changes[i].seconds - changes[i - 1].seconds);
+  for (std::size_t i = 1; i < changes.size(); ++i)
+    gaps.push_back(changes[i].seconds - changes[i - 1].seconds);
   const double shortest = *std::min_element(gaps.begin(), gaps.end());
   if (shortest < 2.0 * resolution_s) {
     period.unknown_because = "it is new at nearly every look";

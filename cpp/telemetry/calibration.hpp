@@ -26,10 +26,10 @@ struct ObservedTime {
 struct FieldCalibration {
   std::uint32_t source = 0;
   std::uint32_t field = 0;
-  std::size_t calls = 0;  // that had an answer
+  std::size_t calls = 0;                                            // that had an answer
   double call_ns = std::numeric_limits<double>::quiet_NaN();        // median
   double worst_call_ns = std::numeric_limits<double>::quiet_NaN();  // the slowest one
-  ObservedTime period;  // from one publication to the next
+  ObservedTime period;                                              // from one publication to the next
   ObservedTime window;  // over which a published value is the average
 };
 

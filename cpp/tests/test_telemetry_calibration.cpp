@@ -64,7 +64,8 @@ TEST("a publication period is the distance between new values, also where some r
   CHECK_NEAR(plain.seconds, 0.1, 0.001);
   CHECK_NEAR(plain.resolution_s, 0.001, 1e-9);
   const auto every_third_repeats = [](double at_ms) { return std::floor(at_ms / 100.0 * 2.0 / 3.0 + 1e-9); };
-  CHECK_NEAR(publication_period(published_every(100.0, 1.0, 2000.0, every_third_repeats)).seconds, 0.1, 0.001);
+  CHECK_NEAR(publication_period(published_every(100.0, 1.0, 2000.0, every_third_repeats)).seconds, 0.1,
+             0.001);
 }
 
 TEST("a period that cannot be seen is unknown and says why") {
@@ -79,9 +80,8 @@ TEST("a period that cannot be seen is unknown and says why") {
 
 TEST("the window of a sensor is found from a load that is known, whatever its unit and offset") {
   for (const double window_ms : {25.0, 50.0, 100.0}) {
-    const auto published = published_every(103.0, 1.0, 8000.0, [&](double t) {
-      return 40'000.0 + 250'000.0 * mean_load(t, window_ms);
-    });
+    const auto published = published_every(
+        103.0, 1.0, 8000.0, [&](double t) { return 40'000.0 + 250'000.0 * mean_load(t, window_ms); });
     const ObservedTime window = averaging_window(published, known_load(8000.0));
     CHECK_EQUAL(window.unknown_because, "");
     CHECK_NEAR(window.seconds, window_ms / 1000.0, 2.0 * window.resolution_s);
