@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "telemetry/energy.hpp"
+#include "bindings/telemetry_readings.hpp"
 #include "telemetry/machine_sources.hpp"
 #include "telemetry/sampler.hpp"
 
@@ -19,11 +19,6 @@ using namespace fairlap;
 using namespace fairlap::telemetry;
 
 namespace {
-
-// Readings that were collected, as they lie, for NumPy.
-struct Readings {
-  std::vector<Reading> rows;
-};
 
 // The struct notation of PEP 3118, which NumPy reads as a structured array.
 constexpr const char* kReadingFormat =
@@ -97,6 +92,21 @@ std::vector<SourceFacts> sources_of(const Sampler& sampler) {
 
 void register_sampler(py::module_& module) {
   py::register_exception<ForkedSampler>(module, "ForkedSampler", PyExc_RuntimeError);
+  py::register_exception<NotNow>(module, "SamplerRuns", PyExc_RuntimeError);
+  py::class_<ObservedTime>(module, "ObservedTime",
+                           "A length of time that was observed, or why it could not be.")
+      .def_readonly("seconds", &ObservedTime::seconds)
+      .def_readonly("resolution_s", &ObservedTime::resolution_s)
+      .def_readonly("unknown_because", &ObservedTime::unknown_because);
+  py::class_<telemetry::FieldCalibration>(module, "FieldCalibration",
+                                          "What one field costs and how often it is new.")
+      .def_readonly("source", &telemetry::FieldCalibration::source)
+      .def_readonly("field", &telemetry::FieldCalibration::field)
+      .def_readonly("calls", &telemetry::FieldCalibration::calls)
+      .def_readonly("call_ns", &telemetry::FieldCalibration::call_ns)
+      .def_readonly("worst_call_ns", &telemetry::FieldCalibration::worst_call_ns)
+      .def_readonly("period", &telemetry::FieldCalibration::period)
+      .def_readonly("window", &telemetry::FieldCalibration::window);
   py::class_<Field>(module, "TelemetryField", "One number of a source; its name ends in its unit.")
       .def_readonly("name", &Field::name)
       .def_readonly("wraps_at", &Field::wraps_at)
@@ -138,6 +148,14 @@ void register_sampler(py::module_& module) {
              for (const Mark& mark : marks) told.emplace_back(mark.time_ns, mark.label);
              return told;
            })
+      .def(
+          "calibrate",
+          [](Sampler& sampler, double seconds, bool adapt) {
+            const auto length = nanoseconds_of(seconds, "seconds");
+            const py::gil_scoped_release no_lock;
+            return sampler.calibrate(length, adapt);
+          },
+          py::arg("seconds"), py::arg("adapt"))
       .def("counts", &counts_of)
       .def(
           "text_of",
@@ -152,38 +170,6 @@ void register_sampler(py::module_& module) {
       .def_property_readonly("sources", &sources_of);
 }
 
-void register_energy(py::module_& module) {
-  py::class_<RegionEnergy>(module, "RegionEnergy",
-                           "The energy of a region as an interval, or why it is unknown.")
-      .def_readonly("joules", &RegionEnergy::joules)
-      .def_readonly("low_j", &RegionEnergy::low_j)
-      .def_readonly("high_j", &RegionEnergy::high_j)
-      .def_readonly("unresolved_because", &RegionEnergy::unresolved_because)
-      .def_readonly("readings", &RegionEnergy::readings);
-  module.def(
-      "energy_of_power",
-      [](const Readings& readings, std::uint32_t source, std::uint32_t field, std::int64_t begin_ns,
-         std::int64_t end_ns, double gain_share, std::int64_t stale_ns, std::int64_t longest_gap_ns,
-         std::size_t fewest_readings) {
-        return energy_of_power(readings_of(readings.rows, source, field), {begin_ns, end_ns},
-                               {gain_share, stale_ns, longest_gap_ns, fewest_readings});
-      },
-      py::arg("readings"), py::arg("source"), py::arg("field"), py::arg("begin_ns"), py::arg("end_ns"),
-      py::kw_only(), py::arg("gain_share"), py::arg("stale_ns"), py::arg("longest_gap_ns"),
-      py::arg("fewest_readings"));
-  module.def(
-      "energy_of_counter",
-      [](const Readings& readings, std::uint32_t source, std::uint32_t field, std::int64_t begin_ns,
-         std::int64_t end_ns, double wraps_at) {
-        return energy_of_counter(readings_of(readings.rows, source, field), {begin_ns, end_ns}, wraps_at);
-      },
-      py::arg("readings"), py::arg("source"), py::arg("field"), py::arg("begin_ns"), py::arg("end_ns"),
-      py::kw_only(), py::arg("wraps_at"));
-}
-
 }  // namespace
 
-void register_telemetry(py::module_& module) {
-  register_sampler(module);
-  register_energy(module);
-}
+void register_telemetry(py::module_& module) { register_sampler(module); }
