@@ -204,14 +204,25 @@ ObservedTime publication_period(std::span<const Reading> readings) {
     return period;
   }
   // A publication that repeats the value before does not show, and leaves a gap of two periods or more.
-  double sum = 0.0;
-  double single = 0.0;
-  for (const double gap : gaps) {
-    if (gap > kSamePeriod * shortest) continue;
-    sum += gap;
-    single += 1.0;
+  std::vector<double> single = gaps;
+  std::erase_if(single, [&](double gap) { return gap > kSamePeriod * shortest; });
+  const double about = median_of(std::move(single));
+  // A look may be late, and its change with it; over all of them, that evens out.
+  double n = 0.0;
+  double sn = 0.0;
+  double st = 0.0;
+  double snn = 0.0;
+  double snt = 0.0;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (i > 0) n += std::round(gaps[i - 1] / about);
+    const double t = changes[i].seconds - changes.front().seconds;
+    sn += n;
+    st += t;
+    snn += n * n;
+    snt += n * t;
   }
-  period.seconds = sum / single;
+  const auto count = static_cast<double>(changes.size());
+  period.seconds = (count * snt - sn * st) / (count * snn - sn * sn);
   return period;
 }
 

@@ -112,6 +112,7 @@ def run_trials(
         raise WrongRequest("energy needs at least one trial and some time")
     phases = random.Random(seed)
     done = []
+    time.sleep(_LONGEST_PHASE_S)  # so that a tick before the first trial is seen
     for _ in range(trials):
         time.sleep(phases.uniform(0.0, _LONGEST_PHASE_S))
         repeats = 0
@@ -122,7 +123,7 @@ def run_trials(
             repeats += 1
             end_ns = sampler.mark(0)
         done.append(Trial(begin_ns, end_ns, repeats))
-    time.sleep(_LONGEST_PHASE_S)  # so that a tick after the last trial is seen too
+    time.sleep(_LONGEST_PHASE_S)  # and one after the last
     return done
 
 
