@@ -68,7 +68,7 @@ constexpr std::array kGetters{
                }},
     NvmlGetter{{"memory_clock_mhz", nullptr},
                FieldKind::gauge,
-               Lane::slow,
+               Lane::rare,
                [](const NvmlFunctions& nvml, nvmlDevice_t device, double* out) {
                  return one_number<Whole>(nvml.nvmlDeviceGetClockInfo, 1.0, out, device, NVML_CLOCK_MEM);
                }},

@@ -2,10 +2,10 @@
 
     python tests/bench/telemetry [--peers PYTHON] [--pairs 20] [--seconds 10]
 
-All watch one device of the fake NVML, whose every call keeps a core busy for as long as ``--call-us`` says. fairlap
-runs at its default rate: power 40 times a second, counters and clocks 10 times. Zeus and CodeCarbon are set to 10 times
-a second. ``waker`` is a thread that wakes 40 times a second and does nothing, which tells what waking alone costs on this
-machine; ``nothing`` shows what the method itself sees where there is nothing to see.
+All watch one device of the fake NVML, whose every call keeps a core busy for as long as is told. fairlap runs at its
+default rate: power 40 times a second, counters and clocks 10 times. Zeus (instant power alone) and CodeCarbon are set to
+10 times a second. ``waker`` is a thread that wakes 40 times a second and does nothing, which tells what waking alone
+costs on this machine; ``nothing`` shows what the method sees where there is nothing to see.
 
 Disturbance: a loop of pieces of about 100 us, native, with and without the subject in pairs whose order is drawn.
 Run it with ``make bench-telemetry``.
@@ -33,6 +33,9 @@ _PIECE_NS = 100_000
 def compiled(folder: Path) -> Path:
     fakes = Path(os.environ.get("FAIRLAP_FAKES", _TOP / "build/release/cpp/fakes"))
     loop = folder / "libloop.so"
+    smi = folder / "nvidia-smi"  # CodeCarbon looks for NVML only where it finds this
+    smi.write_text("#!/bin/sh\nexit 0\n")
+    smi.chmod(0o755)
     shared = ["cc", "-O2", "-shared", "-fPIC", "-pthread"]
     subprocess.run([*shared, "-o", loop, _HERE / "loop.c"], check=True)
     board = [_HERE / "board.c", f"-I{_TOP / 'cpp'}", f"-L{fakes}", "-lfairlap_fake_nvml", f"-Wl,-rpath,{fakes}"]
@@ -52,6 +55,7 @@ def asked(python: str, subject: str, wish: dict[str, object], folder: Path, call
     environment = {
         **os.environ,
         "LD_LIBRARY_PATH": f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}",
+        "PATH": f"{folder}:{os.environ['PATH']}",
         "BENCH_NVML_CALL_NS": str(int(call_us * 1000)),
     }
     worker = subprocess.run(
@@ -78,10 +82,9 @@ def line_of(name: str, call_us: float | None, answer: dict[str, Any] | str) -> s
     middle, low, high = interval(answer["median_ratios"])
     tail, tail_low, tail_high = interval(answer["p99_ratios"])
     mib = 1024 * 1024
-    return (
-        f"{head} {100 * answer['cpu_share']:>9.3f} % {answer['memory_bytes'] / mib:>9.1f} {answer['imports_bytes'] / mib:>9.1f}"
-        f"   {middle:>+7.3f} % [{low:+.3f}, {high:+.3f}]   {tail:>+7.2f} % [{tail_low:+.2f}, {tail_high:+.2f}]"
-    )
+    memory = f"{answer['memory_bytes'] / mib:>9.1f} {answer['imports_bytes'] / mib:>9.1f}"
+    disturbed = f"{middle:>+7.3f} % [{low:+.3f}, {high:+.3f}]   {tail:>+7.2f} % [{tail_low:+.2f}, {tail_high:+.2f}]"
+    return f"{head} {100 * answer['cpu_share']:>9.3f} % {memory}   {disturbed}"
 
 
 def main() -> int:
@@ -90,16 +93,15 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--call-us", type=float, nargs="+", default=[2.0, 10.0, 50.0])
+    parser.add_argument("--peers-call-us", type=float, default=10.0)
     options = parser.parse_args()
     trials: list[tuple[str, str, float | None]] = [(sys.executable, "nothing", None), (sys.executable, "waker", None)]
-    for call_us in options.call_us:
-        trials.append((sys.executable, "fairlap", call_us))
-        if options.peers:
-            trials += [(options.peers, peer, call_us) for peer in ("zeus", "codecarbon")]
+    trials += [(sys.executable, "fairlap", call_us) for call_us in options.call_us]
+    if options.peers:
+        trials += [(options.peers, peer, options.peers_call_us) for peer in ("zeus", "codecarbon")]
     print(f"load of this machine at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    print(
-        f"{'':<12} {'a call':>8} {'of a core':>11} {'MiB':>9} {'imports':>9}   {'median of 100 us, 95 %':<30} p99, 95 %"
-    )
+    heads = f"{'a call':>8} {'of a core':>11} {'MiB':>9} {'imports':>9}   {'median of 100 us, 95 %':<28}"
+    print(f"{'':<12} {heads} p99, 95 %")
     with tempfile.TemporaryDirectory() as folder:
         loop = compiled(Path(folder))
         wish = {

@@ -71,7 +71,7 @@ def zeus(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
 
     @contextmanager
     def watching() -> Iterator[None]:
-        monitor = PowerMonitor(gpu_indices=[0], update_period=0.1)
+        monitor = PowerMonitor(gpu_indices=[0], update_period=0.1, power_domains=["device_instant"])
         yield
         monitor.stop()
 
