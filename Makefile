@@ -47,7 +47,7 @@ bench-engine: $(VENV)/.bench  ## One table: cost per sample and bias, beside oth
 	$(BIN)/python tests/bench/engine
 
 bench-telemetry: $(VENV)/.dev build/release/.built build/bench-peers/.installed  ## What watching a machine costs, beside Zeus and CodeCarbon.
-	$(BIN)/python tests/bench/telemetry --peers build/bench-peers/bin/python
+	$(BIN)/python tests/bench/telemetry/cost_of_watching.py --peers build/bench-peers/bin/python
 
 telemetry-minute: build/release/.built  ## The sampler at 1 kHz for a minute of the real clock, with no reading lost.
 	FAIRLAP_SAMPLER_PROOF_SECONDS=60 build/release/cpp/tests/test_telemetry_sampler

@@ -1,11 +1,11 @@
 """What watching a machine costs: fairlap's sampler beside Zeus and CodeCarbon, in one run.
 
-    python tests/bench/telemetry [--peers PYTHON] [--pairs 20] [--seconds 10]
+    python tests/bench/telemetry/cost_of_watching.py [--peers PYTHON] [--pairs 20] [--seconds 10]
 
 All watch one device of the fake NVML, whose every call keeps a core busy for as long as is told. fairlap runs at its
-default rate: power 40 times a second, counters and clocks 10 times. Zeus (instant power alone) and CodeCarbon are set to
-10 times a second. ``waker`` is a thread that wakes 40 times a second and does nothing, which tells what waking alone
-costs on this machine; ``nothing`` shows what the method sees where there is nothing to see.
+default rate: power 40 times a second, counters and clocks 10 times. Zeus (instant power alone) and CodeCarbon are
+set to 10 times a second. ``waker`` is a thread that wakes 40 times a second and does nothing, which tells what waking
+alone costs on this machine; ``nothing`` shows what the method sees where there is nothing to see.
 
 Disturbance: a loop of pieces of about 100 us, native, with and without the subject in pairs whose order is drawn.
 Run it with ``make bench-telemetry``.
@@ -38,8 +38,14 @@ def compiled(folder: Path) -> Path:
     smi.chmod(0o755)
     shared = ["cc", "-O2", "-shared", "-fPIC", "-pthread"]
     subprocess.run([*shared, "-o", loop, _HERE / "loop.c"], check=True)
-    board = [_HERE / "board.c", f"-I{_TOP / 'cpp'}", f"-L{fakes}", "-lfairlap_fake_nvml", f"-Wl,-rpath,{fakes}"]
-    subprocess.run([*shared, "-o", folder / "libnvidia-ml.so.1", *board], check=True)
+    board: list[str | Path] = [
+        _HERE / "board.c",
+        f"-I{_TOP / 'cpp'}",
+        f"-L{fakes}",
+        "-lfairlap_fake_nvml",
+        f"-Wl,-rpath,{fakes}",
+    ]
+    subprocess.run([*shared, "-o", str(folder / "libnvidia-ml.so.1"), *board], check=True)
     return loop
 
 
