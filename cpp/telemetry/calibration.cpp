@@ -228,7 +228,8 @@ ObservedTime publication_period(std::span<const Reading> readings) {
 
 ObservedTime averaging_window(std::span<const Reading> published, std::span<const Reading> truth) {
   constexpr double kEnough = 0.9;
-  constexpr double kAsGood = 0.98;
+  constexpr double kAsGood = 0.97;
+  constexpr double kElsewhere = 1.3;
   constexpr double kRatio = 1.03;  // from one length that is tried to the next
   const std::vector<Point> seen = points_of(published);
   std::vector<Point> real = points_of(truth);
@@ -241,22 +242,32 @@ ObservedTime averaging_window(std::span<const Reading> published, std::span<cons
   const double longest = (integral.end() - integral.begin()) / 2.0;
   const double from = integral.begin() + longest;
   std::vector<Point> tried;  // length, and how much it explains
-  for (double length = 2.0 * look; length < longest; length *= kRatio) {
+  double length = 2.0 * look;
+  while (length < longest) {
     tried.push_back({length, explained(changes, integral, length, from)});
+    length *= kRatio;
   }
-  double best = 0.0;
-  for (const Point& each : tried) best = std::max(best, each.value);
-  if (best < kEnough) return unknown("no average of what happened looks like what was published");
-  // A load that repeats is explained by longer windows too, by its turns; the shortest peak is the window.
-  for (std::size_t i = 0; i + 1 < tried.size(); ++i) {
-    const bool peak = (i == 0 || tried[i].value >= tried[i - 1].value) && tried[i].value > tried[i + 1].value;
-    if (!peak || tried[i].value < kAsGood * best) continue;
-    ObservedTime window;
-    window.seconds = tried[i].seconds;
-    window.resolution_s = std::max(look, (kRatio - 1.0) * window.seconds);
-    return window;
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    if (tried[i].value > tried[best].value) best = i;
   }
-  return unknown("it is longer than what was watched");
+  if (tried.empty() || tried[best].value < kEnough) {
+    return unknown("no average of what happened looks like what was published");
+  }
+  if (best + 1 == tried.size()) return unknown("it is longer than what was watched");
+  // What repeats is explained as well by windows that are longer by its turns.
+  for (std::size_t i = 1; i + 1 < tried.size(); ++i) {
+    const bool peak = tried[i].value > tried[i - 1].value && tried[i].value > tried[i + 1].value;
+    const double ratio = tried[i].seconds / tried[best].seconds;
+    const bool elsewhere = ratio > kElsewhere || ratio * kElsewhere < 1.0;
+    if (peak && elsewhere && tried[i].value > kAsGood * tried[best].value) {
+      return unknown("what happened repeats itself, so that several windows look alike");
+    }
+  }
+  ObservedTime window;
+  window.seconds = tried[best].seconds;
+  window.resolution_s = std::max(look, (kRatio - 1.0) * window.seconds);
+  return window;
 }
 
 std::vector<FieldCalibration> calibrate(const std::vector<std::unique_ptr<Source>>& sources,

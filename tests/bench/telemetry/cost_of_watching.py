@@ -98,7 +98,7 @@ def main() -> int:
     parser.add_argument("--peers", help="an interpreter that has zeus and codecarbon")
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=10)
-    parser.add_argument("--call-us", type=float, nargs="+", default=[2.0, 10.0, 50.0])
+    parser.add_argument("--call-us", type=float, nargs="*", default=[2.0, 10.0, 50.0])
     parser.add_argument("--peers-call-us", type=float, default=10.0)
     options = parser.parse_args()
     trials: list[tuple[str, str, float | None]] = [(sys.executable, "nothing", None), (sys.executable, "waker", None)]
