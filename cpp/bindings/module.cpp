@@ -7,6 +7,8 @@ void register_clock(py::module_& module);
 void register_loop(py::module_& module);
 void register_cuda(py::module_& module);
 void register_telemetry(py::module_& module);
+void register_telemetry_energy(py::module_& module);
+void register_event_timeline(py::module_& module);
 
 namespace {
 
@@ -30,5 +32,7 @@ PYBIND11_MODULE(_native, module) {
   register_loop(module);
   register_cuda(module);
   register_telemetry(module);
+  register_telemetry_energy(module);
+  register_event_timeline(module);
   module.def("buffer_classes", [module]() -> py::typing::List<py::str> { return buffer_classes(module); });
 }

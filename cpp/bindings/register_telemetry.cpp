@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "telemetry/energy.hpp"
+#include "bindings/telemetry_readings.hpp"
 #include "telemetry/machine_sources.hpp"
 #include "telemetry/sampler.hpp"
 
@@ -19,11 +19,6 @@ using namespace fairlap;
 using namespace fairlap::telemetry;
 
 namespace {
-
-// Readings that were collected, as they lie, for NumPy.
-struct Readings {
-  std::vector<Reading> rows;
-};
 
 // The struct notation of PEP 3118, which NumPy reads as a structured array.
 constexpr const char* kReadingFormat =
@@ -48,11 +43,14 @@ std::chrono::nanoseconds nanoseconds_of(double seconds, const char* what) {
 }
 
 std::unique_ptr<Sampler> make_sampler(const clock::Clock& on_clock, double fast_period_s,
-                                      double slow_period_s, double jitter_share, std::uint64_t seed,
-                                      std::size_t readings, std::size_t marks, const std::string& root,
+                                      double slow_period_s, double rare_period_s, double most_call_share,
+                                      double jitter_share, std::uint64_t seed, std::size_t readings,
+                                      std::size_t marks, const std::string& root,
                                       const std::string& nvml_library) {
   const SamplerPlan plan{nanoseconds_of(fast_period_s, "fast_period_s"),
                          nanoseconds_of(slow_period_s, "slow_period_s"),
+                         nanoseconds_of(rare_period_s, "rare_period_s"),
+                         most_call_share,
                          jitter_share,
                          seed,
                          readings,
@@ -66,11 +64,14 @@ py::typing::Dict<py::str, py::int_> counts_of(const Sampler& sampler) {
   py::typing::Dict<py::str, py::int_> told;
   told["rounds"] = counts.rounds;
   told["slow_rounds"] = counts.slow_rounds;
+  told["rare_rounds"] = counts.rare_rounds;
+  told["held_back"] = counts.held_back;
   told["missed"] = counts.missed;
   told["overflowed_readings"] = counts.overflowed_readings;
   told["overflowed_marks"] = counts.overflowed_marks;
   told["worst_lateness_ns"] = counts.worst_lateness_ns;
   told["cpu_ns"] = counts.cpu_ns;
+  told["calls_ns"] = counts.calls_ns;
   return told;
 }
 
@@ -91,12 +92,31 @@ std::vector<SourceFacts> sources_of(const Sampler& sampler) {
 
 void register_sampler(py::module_& module) {
   py::register_exception<ForkedSampler>(module, "ForkedSampler", PyExc_RuntimeError);
+  py::register_exception<NotNow>(module, "SamplerRuns", PyExc_RuntimeError);
+  py::class_<ObservedTime>(module, "ObservedTime",
+                           "A length of time that was observed, or why it could not be.")
+      .def_readonly("seconds", &ObservedTime::seconds)
+      .def_readonly("resolution_s", &ObservedTime::resolution_s)
+      .def_readonly("unknown_because", &ObservedTime::unknown_because);
+  py::class_<telemetry::FieldCalibration>(module, "FieldCalibration",
+                                          "What one field costs and how often it is new.")
+      .def_readonly("source", &telemetry::FieldCalibration::source)
+      .def_readonly("field", &telemetry::FieldCalibration::field)
+      .def_readonly("calls", &telemetry::FieldCalibration::calls)
+      .def_readonly("call_ns", &telemetry::FieldCalibration::call_ns)
+      .def_readonly("worst_call_ns", &telemetry::FieldCalibration::worst_call_ns)
+      .def_readonly("period", &telemetry::FieldCalibration::period)
+      .def_readonly("window", &telemetry::FieldCalibration::window);
   py::class_<Field>(module, "TelemetryField", "One number of a source; its name ends in its unit.")
       .def_readonly("name", &Field::name)
       .def_readonly("wraps_at", &Field::wraps_at)
       .def_readonly("absent_because", &Field::absent_because)
       .def_property_readonly("counter", [](const Field& field) { return field.kind == FieldKind::counter; })
-      .def_property_readonly("fast", [](const Field& field) { return field.lane == Lane::fast; });
+      .def_property_readonly("fast", [](const Field& field) { return field.lane == Lane::fast; })
+      .def_property_readonly("lane", [](const Field& field) {
+        constexpr const char* names[] = {"fast", "slow", "rare"};
+        return std::string(names[static_cast<int>(field.lane)]);
+      });
   py::class_<SourceFacts>(module, "TelemetrySource", "Something that is read, or the reason why it is not.")
       .def_readonly("name", &SourceFacts::name)
       .def_readonly("absent_because", &SourceFacts::absent_because)
@@ -106,8 +126,9 @@ void register_sampler(py::module_& module) {
       .def("__len__", [](const Readings& readings) { return readings.rows.size(); });
   py::class_<Sampler>(module, "Sampler", "Reads this machine's sensors on a native thread of its own.")
       .def(py::init(&make_sampler), py::arg("clock"), py::kw_only(), py::arg("fast_period_s"),
-           py::arg("slow_period_s"), py::arg("jitter_share"), py::arg("seed"), py::arg("readings"),
-           py::arg("marks"), py::arg("root"), py::arg("nvml_library"), py::keep_alive<1, 2>())
+           py::arg("slow_period_s"), py::arg("rare_period_s"), py::arg("most_call_share"),
+           py::arg("jitter_share"), py::arg("seed"), py::arg("readings"), py::arg("marks"), py::arg("root"),
+           py::arg("nvml_library"), py::keep_alive<1, 2>())
       .def("start", &Sampler::start, py::call_guard<py::gil_scoped_release>())
       .def("stop", &Sampler::stop, py::call_guard<py::gil_scoped_release>())
       .def("mark", &Sampler::mark, py::arg("label"))
@@ -127,6 +148,14 @@ void register_sampler(py::module_& module) {
              for (const Mark& mark : marks) told.emplace_back(mark.time_ns, mark.label);
              return told;
            })
+      .def(
+          "calibrate",
+          [](Sampler& sampler, double seconds, bool adapt) {
+            const auto length = nanoseconds_of(seconds, "seconds");
+            const py::gil_scoped_release no_lock;
+            return sampler.calibrate(length, adapt);
+          },
+          py::arg("seconds"), py::arg("adapt"))
       .def("counts", &counts_of)
       .def(
           "text_of",
@@ -141,38 +170,6 @@ void register_sampler(py::module_& module) {
       .def_property_readonly("sources", &sources_of);
 }
 
-void register_energy(py::module_& module) {
-  py::class_<RegionEnergy>(module, "RegionEnergy",
-                           "The energy of a region as an interval, or why it is unknown.")
-      .def_readonly("joules", &RegionEnergy::joules)
-      .def_readonly("low_j", &RegionEnergy::low_j)
-      .def_readonly("high_j", &RegionEnergy::high_j)
-      .def_readonly("unresolved_because", &RegionEnergy::unresolved_because)
-      .def_readonly("readings", &RegionEnergy::readings);
-  module.def(
-      "energy_of_power",
-      [](const Readings& readings, std::uint32_t source, std::uint32_t field, std::int64_t begin_ns,
-         std::int64_t end_ns, double gain_share, std::int64_t stale_ns, std::int64_t longest_gap_ns,
-         std::size_t fewest_readings) {
-        return energy_of_power(readings_of(readings.rows, source, field), {begin_ns, end_ns},
-                               {gain_share, stale_ns, longest_gap_ns, fewest_readings});
-      },
-      py::arg("readings"), py::arg("source"), py::arg("field"), py::arg("begin_ns"), py::arg("end_ns"),
-      py::kw_only(), py::arg("gain_share"), py::arg("stale_ns"), py::arg("longest_gap_ns"),
-      py::arg("fewest_readings"));
-  module.def(
-      "energy_of_counter",
-      [](const Readings& readings, std::uint32_t source, std::uint32_t field, std::int64_t begin_ns,
-         std::int64_t end_ns, double wraps_at) {
-        return energy_of_counter(readings_of(readings.rows, source, field), {begin_ns, end_ns}, wraps_at);
-      },
-      py::arg("readings"), py::arg("source"), py::arg("field"), py::arg("begin_ns"), py::arg("end_ns"),
-      py::kw_only(), py::arg("wraps_at"));
-}
-
 }  // namespace
 
-void register_telemetry(py::module_& module) {
-  register_sampler(module);
-  register_energy(module);
-}
+void register_telemetry(py::module_& module) { register_sampler(module); }

@@ -59,7 +59,7 @@ std::vector<std::string> groups_upwards(const std::string& root, const std::stri
 
 ControlGroup::ControlGroup(const std::string& root) : Source("control_group") {
   const auto find = [&](const char* name, FieldKind kind, std::initializer_list<Place> places) {
-    Field field{name, kind, Lane::slow, 0.0, ""};
+    Field field{name, kind, Lane::rare, 0.0, ""};
     for (const Place& place : places) {
       for (const std::string& folder : groups_upwards(root, place.controller)) {
         std::size_t number = 0;
@@ -100,7 +100,7 @@ ControlGroup::ControlGroup(const std::string& root) : Source("control_group") {
 }
 
 void ControlGroup::read(Lane lane, Recorder& recorder) noexcept {
-  if (lane != Lane::slow) return;
+  if (lane != Lane::rare) return;
   for (std::size_t f = 0; f < files_.size(); ++f) {
     std::string_view text;
     const Moment when = recorder.timed([&] { text = files_[f].read(); });

@@ -47,13 +47,13 @@ CpuFrequency::CpuFrequency(const std::string& root) : Source("cpu_frequency") {
   }
   if (!files_.empty()) reason.clear();
   for (const char* name : {"mean_mhz", "lowest_mhz", "highest_mhz"}) {
-    add({name, FieldKind::gauge, Lane::slow, 0.0, reason});
+    add({name, FieldKind::gauge, Lane::rare, 0.0, reason});
   }
   conclude();
 }
 
 void CpuFrequency::read(Lane lane, Recorder& recorder) noexcept {
-  if (lane != Lane::slow || !present()) return;
+  if (lane != Lane::rare || !present()) return;
   double sum = 0.0;
   double lowest = std::numeric_limits<double>::infinity();
   double highest = 0.0;

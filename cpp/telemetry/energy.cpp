@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "telemetry/counter_steps.hpp"
+
 namespace fairlap::telemetry {
 namespace {
 
@@ -17,52 +19,11 @@ RegionEnergy unresolved(std::string reason) {
 
 std::string milliseconds(std::int64_t ns) { return std::to_string(ns / 1'000'000) + " ms"; }
 
-// One value on the line of readings.
-struct Point {
-  std::int64_t time_ns;
-  double value;
-};
-
 double at(const Point& before, const Point& after, std::int64_t time_ns) {
   if (after.time_ns == before.time_ns) return after.value;
   const double along =
       static_cast<double>(time_ns - before.time_ns) / static_cast<double>(after.time_ns - before.time_ns);
   return before.value + along * (after.value - before.value);
-}
-
-// Readings with a value, and why the region cannot be judged, if a reading in reach says so.
-struct Usable {
-  std::vector<Point> points;
-  std::size_t inside = 0;
-  std::string problem;
-};
-
-Usable usable(std::span<const Reading> readings, const Region& region) {
-  Usable out;
-  if (region.end_ns <= region.begin_ns) {
-    out.problem = "the region has no length";
-    return out;
-  }
-  for (const Reading& reading : readings) {
-    if (reading.state == ReadingState::source_lost && reading.time_ns <= region.end_ns) {
-      out.problem = "the source was lost before the region's end";
-      return out;
-    }
-    if (reading.state != ReadingState::value) continue;  // dropped; what it leaves is a gap
-    if (!out.points.empty() && reading.time_ns < out.points.back().time_ns) {
-      throw std::invalid_argument("readings must be of one field and in order of time");
-    }
-    out.points.push_back({reading.time_ns, reading.value});
-    if (reading.time_ns >= region.begin_ns && reading.time_ns <= region.end_ns) ++out.inside;
-  }
-  if (out.points.empty()) {
-    out.problem = readings.empty() ? "there are no readings" : "every reading failed";
-  } else if (out.points.front().time_ns > region.begin_ns) {
-    out.problem = "the first reading lies after the region's begin";
-  } else if (out.points.back().time_ns < region.end_ns) {
-    out.problem = "the last reading lies before the region's end";
-  }
-  return out;
 }
 
 // The points from the last one at or before the begin to the first one at or after the end.
@@ -72,40 +33,6 @@ std::span<const Point> around(const std::vector<Point>& points, const Region& re
   const auto last = std::lower_bound(points.begin(), points.end(), region.end_ns,
                                      [](const Point& point, std::int64_t t) { return point.time_ns < t; });
   return {first, last + 1};
-}
-
-// Each rise of a counter happened after the reading before and not after the reading that showed it.
-struct Step {
-  std::int64_t after_ns;
-  std::int64_t seen_ns;
-  double value;  // from here on
-
-  [[nodiscard]] std::int64_t middle_ns() const { return after_ns + (seen_ns - after_ns) / 2; }
-};
-
-// The counter made to grow on over its wraps; false when it went backwards.
-bool unwrap(std::vector<Point>& points, double wraps_at) {
-  double added = 0.0;
-  double before = points.front().value;
-  for (Point& point : points) {
-    if (point.value < before) {
-      if (wraps_at <= 0.0) return false;
-      added += wraps_at;
-    }
-    before = point.value;
-    point.value += added;
-  }
-  return true;
-}
-
-std::vector<Step> steps_of(std::span<const Point> points) {
-  std::vector<Step> steps;
-  for (std::size_t i = 1; i < points.size(); ++i) {
-    if (points[i].value > points[i - 1].value) {
-      steps.push_back({points[i - 1].time_ns, points[i].time_ns, points[i].value});
-    }
-  }
-  return steps;
 }
 
 // The counter's value at a time, on the line through the middles of its steps. Outside of them: the nearest.
@@ -155,6 +82,12 @@ RegionEnergy energy_of_power(std::span<const Reading> readings, const Region& re
   const double moved_j = (highest_w - lowest_w) * static_cast<double>(sensor.stale_ns) * kSecondsPerNs;
   energy.low_j = std::max(0.0, low_j - moved_j) * (1.0 - sensor.gain_share);
   energy.high_j = (high_j + moved_j) * (1.0 + sensor.gain_share);
+  const std::int64_t length_ns = region.end_ns - region.begin_ns;
+  if (energy.resolved() && length_ns + sensor.window_ns < sensor.period_ns) {
+    energy.unresolved_because = "the region lasts " + milliseconds(length_ns) + ", and the sensor looks " +
+                                milliseconds(sensor.window_ns) + " in every " +
+                                milliseconds(sensor.period_ns) + ": it may have seen none of it";
+  }
   if (energy.readings < sensor.fewest_readings && energy.resolved()) {
     energy.unresolved_because = "too few readings: " + std::to_string(energy.readings) +
                                 " inside the region, of " + std::to_string(sensor.fewest_readings) +

@@ -36,6 +36,8 @@ struct PowerSensor {
   std::int64_t stale_ns = 0;  // how old a reading's value may be: publication period and window
   std::int64_t longest_gap_ns = 1'000'000'000;  // between readings; a longer one hides too much
   std::size_t fewest_readings = 1;              // inside the region
+  std::int64_t period_ns = 0;  // of publication; a region that the sensor may have missed is unresolved
+  std::int64_t window_ns = 0;  // before each publication, in which the sensor looks
 };
 
 // Integral of power, a straight line between readings, the line cut at the region's bounds. `readings` are of

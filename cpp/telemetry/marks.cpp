@@ -2,11 +2,23 @@
 
 #include <bit>
 #include <stdexcept>
+#include <string>
 
 namespace fairlap::telemetry {
 
-Marks::Marks(std::size_t capacity) : mask_(std::bit_ceil(capacity) - 1) {
+namespace {
+
+std::size_t allowed(std::size_t capacity) {
   if (capacity == 0) throw std::invalid_argument("there must be room for at least one mark");
+  if (capacity > Marks::kMostMarks) {
+    throw std::invalid_argument("there is room for at most " + std::to_string(Marks::kMostMarks) + " marks");
+  }
+  return capacity;
+}
+
+}  // namespace
+
+Marks::Marks(std::size_t capacity) : mask_(std::bit_ceil(allowed(capacity)) - 1) {
   slots_ = std::make_unique<Slot[]>(mask_ + 1);
   for (std::size_t i = 0; i <= mask_; ++i) slots_[i].turn.store(i, std::memory_order_relaxed);
 }

@@ -18,6 +18,8 @@ struct Mark {
 // it happens inside what is measured. (A bounded queue whose slots carry their turn, after D. Vyukov.)
 class Marks {
  public:
+  static constexpr std::size_t kMostMarks = std::size_t{1} << 24U;
+
   // Room is rounded up to a power of two.
   explicit Marks(std::size_t capacity);
 

@@ -15,7 +15,7 @@ constexpr std::array kFieldValues{
                    0},
     NvmlFieldValue{NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, "energy_j", kPerThousand, FieldKind::counter,
                    Lane::slow, 0},
-    NvmlFieldValue{NVML_FI_DEV_MEMORY_TEMP, "memory_temperature_c", 1.0, FieldKind::gauge, Lane::slow, 0},
+    NvmlFieldValue{NVML_FI_DEV_MEMORY_TEMP, "memory_temperature_c", 1.0, FieldKind::gauge, Lane::rare, 0},
     NvmlFieldValue{NVML_FI_DEV_PERF_POLICY_POWER, "throttled_by_power_ns", 1.0, FieldKind::counter,
                    Lane::slow, 0},
     NvmlFieldValue{NVML_FI_DEV_PERF_POLICY_THERMAL, "throttled_by_heat_ns", 1.0, FieldKind::counter,
@@ -49,33 +49,39 @@ using Whole = unsigned int;
 constexpr std::array kGetters{
     NvmlGetter{{"power_average_w", nullptr},
                FieldKind::gauge,
+               Lane::slow,
                [](const NvmlFunctions& nvml, nvmlDevice_t device, double* out) {
                  return one_number<Whole>(nvml.nvmlDeviceGetPowerUsage, kPerThousand, out, device);
                }},
     NvmlGetter{{"energy_j", nullptr},
                FieldKind::counter,
+               Lane::slow,
                [](const NvmlFunctions& nvml, nvmlDevice_t device, double* out) {
                  return one_number<unsigned long long>(nvml.nvmlDeviceGetTotalEnergyConsumption, kPerThousand,
                                                        out, device);
                }},
     NvmlGetter{{"sm_clock_mhz", nullptr},
                FieldKind::gauge,
+               Lane::slow,
                [](const NvmlFunctions& nvml, nvmlDevice_t device, double* out) {
                  return one_number<Whole>(nvml.nvmlDeviceGetClockInfo, 1.0, out, device, NVML_CLOCK_SM);
                }},
     NvmlGetter{{"memory_clock_mhz", nullptr},
                FieldKind::gauge,
+               Lane::rare,
                [](const NvmlFunctions& nvml, nvmlDevice_t device, double* out) {
                  return one_number<Whole>(nvml.nvmlDeviceGetClockInfo, 1.0, out, device, NVML_CLOCK_MEM);
                }},
     NvmlGetter{{"temperature_c", nullptr},
                FieldKind::gauge,
+               Lane::rare,
                [](const NvmlFunctions& nvml, nvmlDevice_t device, double* out) {
                  return one_number<Whole>(nvml.nvmlDeviceGetTemperature, 1.0, out, device,
                                           NVML_TEMPERATURE_GPU);
                }},
     NvmlGetter{{"throttle_reasons_bits", nullptr},
                FieldKind::gauge,
+               Lane::slow,
                [](const NvmlFunctions& nvml, nvmlDevice_t device, double* out) {
                  // Renamed in 2023; older drivers know the old name only.
                  const auto function = nvml.nvmlDeviceGetCurrentClocksEventReasons != nullptr
@@ -85,6 +91,7 @@ constexpr std::array kGetters{
                }},
     NvmlGetter{{"memory_used_bytes", "memory_total_bytes"},
                FieldKind::gauge,
+               Lane::slow,
                [](const NvmlFunctions& nvml, nvmlDevice_t device, double* out) {
                  if (nvml.nvmlDeviceGetMemoryInfo == nullptr) return NVML_ERROR_FUNCTION_NOT_FOUND;
                  nvmlMemory_t memory{};
@@ -95,6 +102,7 @@ constexpr std::array kGetters{
                }},
     NvmlGetter{{"utilisation_percent", "memory_utilisation_percent"},
                FieldKind::gauge,
+               Lane::rare,
                [](const NvmlFunctions& nvml, nvmlDevice_t device, double* out) {
                  if (nvml.nvmlDeviceGetUtilizationRates == nullptr) return NVML_ERROR_FUNCTION_NOT_FOUND;
                  nvmlUtilization_t utilisation{};

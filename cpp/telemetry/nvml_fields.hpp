@@ -24,6 +24,7 @@ struct NvmlGetter {
   static constexpr int kMostValues = 2;
   const char* names[kMostValues];
   FieldKind kind;
+  Lane lane;
   nvmlReturn_t (*read)(const NvmlFunctions&, nvmlDevice_t, double* values);
 };
 std::span<const NvmlGetter> nvml_getters();

@@ -86,7 +86,7 @@ void NvmlSource::find_getters() {
       if (code == NVML_SUCCESS) field(called.fields[0]).absent_because.clear();
     } else {
       for (int i = 0; i < NvmlGetter::kMostValues && getter.names[i] != nullptr; ++i) {
-        called.fields[i] = add({getter.names[i], getter.kind, Lane::slow, 0.0, reason});
+        called.fields[i] = add({getter.names[i], getter.kind, getter.lane, 0.0, reason});
       }
     }
     if (code == NVML_SUCCESS) called_.push_back(called);
@@ -96,17 +96,25 @@ void NvmlSource::find_getters() {
 void NvmlSource::read(Lane lane, Recorder& recorder) noexcept {
   if (lost_ || !present()) return;
   read_field_values(lane, recorder);
-  if (lane == Lane::slow && !lost_) read_getters(recorder);
+  if (!lost_) read_getters(lane, recorder);
 }
 
 void NvmlSource::read_field_values(Lane lane, Recorder& recorder) noexcept {
   due_.clear();
   for (Asked& asked : asked_) {
     if (asked.what->lane != lane || !asked.patience.due()) continue;
-    values_[due_.size()] = {};
-    values_[due_.size()].fieldId = asked.what->id;
-    due_.push_back(&asked);
+    ask_for(asked);
   }
+  ask_those_due(recorder);
+}
+
+void NvmlSource::ask_for(Asked& asked) noexcept {
+  values_[due_.size()] = {};
+  values_[due_.size()].fieldId = asked.what->id;
+  due_.push_back(&asked);
+}
+
+void NvmlSource::ask_those_due(Recorder& recorder) noexcept {
   if (due_.empty()) return;
   nvmlReturn_t code = NVML_SUCCESS;
   const Moment when = recorder.timed([&] {
@@ -125,23 +133,43 @@ void NvmlSource::read_field_values(Lane lane, Recorder& recorder) noexcept {
   }
 }
 
-void NvmlSource::read_getters(Recorder& recorder) noexcept {
+void NvmlSource::read_getters(Lane lane, Recorder& recorder) noexcept {
   for (Called& called : called_) {
-    if (!called.patience.due()) continue;
-    double values[NvmlGetter::kMostValues] = {};
-    nvmlReturn_t code = NVML_SUCCESS;
-    const Moment when = recorder.timed([&] { code = called.what->read(session_->call(), device_, values); });
-    if (is_loss(code)) return give_up(when, code, recorder);
-    for (int i = 0; i < NvmlGetter::kMostValues && called.what->names[i] != nullptr; ++i) {
-      if (code == NVML_SUCCESS)
-        recorder.put(when, called.fields[i], values[i]);
-      else
-        recorder.put_failed(when, called.fields[i], code);
-    }
+    if (called.what->lane != lane || !called.patience.due()) continue;
+    call(called, recorder);
+    if (lost_) return;
+  }
+}
+
+void NvmlSource::call(Called& called, Recorder& recorder) noexcept {
+  double values[NvmlGetter::kMostValues] = {};
+  nvmlReturn_t code = NVML_SUCCESS;
+  const Moment when = recorder.timed([&] { code = called.what->read(session_->call(), device_, values); });
+  if (is_loss(code)) return give_up(when, code, recorder);
+  for (int i = 0; i < NvmlGetter::kMostValues && called.what->names[i] != nullptr; ++i) {
     if (code == NVML_SUCCESS)
-      called.patience.succeeded();
+      recorder.put(when, called.fields[i], values[i]);
     else
-      called.patience.failed();
+      recorder.put_failed(when, called.fields[i], code);
+  }
+  if (code == NVML_SUCCESS)
+    called.patience.succeeded();
+  else
+    called.patience.failed();
+}
+
+void NvmlSource::read_alone(std::uint32_t field, Recorder& recorder) noexcept {
+  if (lost_) return;
+  for (Asked& asked : asked_) {
+    if (asked.field != field) continue;
+    due_.clear();
+    ask_for(asked);
+    return ask_those_due(recorder);
+  }
+  for (Called& called : called_) {
+    for (int i = 0; i < NvmlGetter::kMostValues && called.what->names[i] != nullptr; ++i) {
+      if (called.fields[i] == field) return call(called, recorder);
+    }
   }
 }
 

@@ -17,6 +17,7 @@ class NvmlSource final : public Source {
  public:
   NvmlSource(std::shared_ptr<NvmlSession> session, unsigned int index);
   void read(Lane lane, Recorder& recorder) noexcept override;
+  void read_alone(std::uint32_t field, Recorder& recorder) noexcept override;
   [[nodiscard]] std::string text_of(std::int32_t code) const override { return session_->text_of(code); }
   [[nodiscard]] bool lost() const noexcept { return lost_; }
 
@@ -43,7 +44,10 @@ class NvmlSource final : public Source {
   void find_field_values();
   void find_getters();
   void read_field_values(Lane lane, Recorder& recorder) noexcept;
-  void read_getters(Recorder& recorder) noexcept;
+  void ask_for(Asked& asked) noexcept;
+  void ask_those_due(Recorder& recorder) noexcept;
+  void read_getters(Lane lane, Recorder& recorder) noexcept;
+  void call(Called& called, Recorder& recorder) noexcept;
   void give_up(const Moment& when, nvmlReturn_t code, Recorder& recorder) noexcept;
 
   std::shared_ptr<NvmlSession> session_;

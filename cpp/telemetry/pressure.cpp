@@ -34,7 +34,7 @@ Pressure::Pressure(const std::string& root) : Source("pressure") {
   for (const char* file : kFiles) files_.emplace_back(root + "/proc/pressure/" + file);
   for (const Line& line : kLines) {
     KeptFile& file = files_[line.file];
-    Field field{line.name, FieldKind::counter, Lane::slow, 0.0, ""};
+    Field field{line.name, FieldKind::counter, Lane::rare, 0.0, ""};
     double unused = 0.0;
     if (file.error() != 0) {
       field.absent_because =
@@ -48,7 +48,7 @@ Pressure::Pressure(const std::string& root) : Source("pressure") {
 }
 
 void Pressure::read(Lane lane, Recorder& recorder) noexcept {
-  if (lane != Lane::slow) return;
+  if (lane != Lane::rare) return;
   for (std::size_t f = 0; f < files_.size(); ++f) {
     std::string_view text;
     const Moment when = recorder.timed([&] { text = files_[f].read(); });

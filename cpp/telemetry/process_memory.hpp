@@ -18,11 +18,14 @@ class ProcessMemory final : public Source {
  private:
   static constexpr std::array<const char*, 4> kKeys{"VmRSS:", "RssAnon:", "RssFile:", "RssShmem:"};
 
-  void read_own(Recorder& recorder) noexcept;
+  void read_pages(Recorder& recorder) noexcept;
+  void read_kinds(Recorder& recorder) noexcept;
   void read_descendants(Recorder& recorder) noexcept;
 
   std::string proc_;
+  KeptFile statm_;
   KeptFile status_;
+  double bytes_per_page_;
 };
 
 }  // namespace fairlap::telemetry

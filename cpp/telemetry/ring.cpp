@@ -2,13 +2,26 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 namespace fairlap::telemetry {
 
-Ring::Ring(std::size_t capacity)
-    : memory_(capacity * sizeof(Reading)), slots_(memory_.as<Reading>().first(capacity)) {
+namespace {
+
+// Refused before the memory is asked for: more would overflow the size, or fill the machine.
+std::size_t allowed(std::size_t capacity) {
   if (capacity == 0) throw std::invalid_argument("a ring needs room for at least one reading");
+  if (capacity > Ring::kMostReadings) {
+    throw std::invalid_argument("a ring has room for at most " + std::to_string(Ring::kMostReadings) +
+                                " readings");
+  }
+  return capacity;
 }
+
+}  // namespace
+
+Ring::Ring(std::size_t capacity)
+    : memory_(allowed(capacity) * sizeof(Reading)), slots_(memory_.as<Reading>().first(capacity)) {}
 
 bool Ring::push(const Reading& reading) noexcept {
   const std::uint64_t pushed = pushed_.load(std::memory_order_relaxed);

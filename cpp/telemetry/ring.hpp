@@ -15,6 +15,8 @@ namespace fairlap::telemetry {
 // inside stays whole.
 class Ring {
  public:
+  static constexpr std::size_t kMostReadings = std::size_t{1} << 24U;  // 768 MiB
+
   explicit Ring(std::size_t capacity);
 
   Ring(const Ring&) = delete;  // Two threads hold on to it.

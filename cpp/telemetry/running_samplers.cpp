@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "telemetry/sampler.hpp"
@@ -14,7 +15,7 @@ namespace {
 
 struct List {
   std::mutex mutex;
-  std::vector<Sampler*> samplers;
+  std::vector<std::shared_ptr<SamplerControl>> running;
 };
 
 void stop_all();
@@ -26,7 +27,7 @@ List& list() {
     std::atexit(stop_all);
     pthread_atfork([] { list().mutex.lock(); }, [] { list().mutex.unlock(); },
                    [] {
-                     list().samplers.clear();
+                     list().running.clear();
                      list().mutex.unlock();
                    });
     return fresh;
@@ -36,27 +37,28 @@ List& list() {
 
 void stop_all() {
   while (true) {
-    Sampler* last = nullptr;
+    std::shared_ptr<SamplerControl> last;
     {
       const std::lock_guard lock(list().mutex);
-      if (list().samplers.empty()) return;
-      last = list().samplers.back();
-      list().samplers.pop_back();
+      if (list().running.empty()) return;
+      last = std::move(list().running.back());
+      list().running.pop_back();
     }
-    last->stop();
+    const std::lock_guard lock(last->mutex);
+    if (last->sampler != nullptr) last->sampler->end_thread();
   }
 }
 
 }  // namespace
 
-void enlist(Sampler& sampler) {
+void enlist(const std::shared_ptr<SamplerControl>& control) {
   const std::lock_guard lock(list().mutex);
-  list().samplers.push_back(&sampler);
+  list().running.push_back(control);
 }
 
-void strike_off(const Sampler& sampler) noexcept {
+void strike_off(const SamplerControl& control) noexcept {
   const std::lock_guard lock(list().mutex);
-  std::erase(list().samplers, &sampler);
+  std::erase_if(list().running, [&](const auto& each) { return each.get() == &control; });
 }
 
 }  // namespace fairlap::telemetry

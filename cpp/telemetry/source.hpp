@@ -14,8 +14,9 @@ enum class FieldKind {
   counter,  // a total that grows
 };
 
-// The fast lane is for what changes within a region, such as power; the slow one for all else.
-enum class Lane { fast, slow };
+// The fast lane is for what changes within a region, such as power; the slow one for what the device counts
+// and sets itself; the rare one for what is dear to read or hardly moves.
+enum class Lane { fast, slow, rare };
 
 // One number of a source. The name ends in its unit.
 struct Field {
@@ -51,6 +52,11 @@ class Source {
 
   // Reads what belongs to the lane. Called by one thread only.
   virtual void read(Lane lane, Recorder& recorder) noexcept = 0;
+
+  // Reads one present field, without its neighbours where the source can do that; for calibration.
+  virtual void read_alone(std::uint32_t field, Recorder& recorder) noexcept {
+    read(fields_[field].lane, recorder);
+  }
 
   // What a failed reading's code means.
   [[nodiscard]] virtual std::string text_of(std::int32_t code) const;

@@ -28,7 +28,7 @@ Steal::Steal(const std::string& root)
     : Source("steal"),
       stat_(root + "/proc/stat"),
       seconds_per_tick_(1.0 / static_cast<double>(sysconf(_SC_CLK_TCK))) {
-  Field field{"stolen_s", FieldKind::counter, Lane::slow, 0.0, stat_.reason()};
+  Field field{"stolen_s", FieldKind::counter, Lane::rare, 0.0, stat_.reason()};
   double unused = 0.0;
   if (field.present() && !stolen_ticks(stat_.read(), unused)) {
     field.absent_because = stat_.path() + " has no column for stolen time";
@@ -38,7 +38,7 @@ Steal::Steal(const std::string& root)
 }
 
 void Steal::read(Lane lane, Recorder& recorder) noexcept {
-  if (lane != Lane::slow || !present()) return;
+  if (lane != Lane::rare || !present()) return;
   std::string_view text;
   const Moment when = recorder.timed([&] { text = stat_.read(); });
   double ticks = 0.0;

@@ -42,6 +42,7 @@ TEST("every kind of number is read, in units that its name says, with the device
   CHECK_NEAR(fast["power_instant_w"].value, 250.5, 1e-9);
   CHECK_EQUAL(fast["power_instant_w"].source_time_us, FAKE_NVML_EPOCH_US + 2'000'000);
   auto slow = read_once(*device, Lane::slow);
+  slow.merge(read_once(*device, Lane::rare));
   const std::map<std::string, double> expected{{"power_average_w", 250.5},
                                                {"energy_j", 501.0},
                                                {"memory_temperature_c", 80.0},
@@ -70,6 +71,7 @@ TEST("what a device does not support is absent with NVML's reason and is never a
   CHECK(device->present());
   const std::int64_t calls = fake_nvml_call_count("nvmlDeviceGetUtilizationRates");
   read_once(*device, Lane::slow);
+  read_once(*device, Lane::rare);
   CHECK_EQUAL(fake_nvml_call_count("nvmlDeviceGetUtilizationRates"), calls);
 }
 
@@ -103,9 +105,9 @@ TEST("every error of a field is told by its code, costs only that field, and pas
     fake_nvml_reset();
     const auto device = first_device();
     fake_nvml_fail_field(NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, 1, error);
-    fake_nvml_fail("nvmlDeviceGetTemperature", 1, error);
+    fake_nvml_fail("nvmlDeviceGetMemoryInfo", 1, error);
     auto told = read_once(*device, Lane::slow);
-    for (const char* name : {"energy_j", "temperature_c"}) {
+    for (const char* name : {"energy_j", "memory_used_bytes"}) {
       CHECK(told[name].state == ReadingState::failed);
       CHECK_EQUAL(told[name].code, error);
       CHECK(std::isnan(told[name].value));
@@ -116,7 +118,7 @@ TEST("every error of a field is told by its code, costs only that field, and pas
     CHECK_EQUAL(attempts(told, "energy_j"), 0U);  // one round of rest
     told = read_once(*device, Lane::slow);
     CHECK(told["energy_j"].state == ReadingState::value);
-    CHECK(told["temperature_c"].state == ReadingState::value);
+    CHECK(told["memory_used_bytes"].state == ReadingState::value);
   }
 }
 
@@ -126,7 +128,7 @@ TEST("a call that fails as a whole is told for each of its fields") {
   fake_nvml_fail("nvmlDeviceGetFieldValues", 1, NVML_ERROR_TIMEOUT);
   auto told = read_once(*device, Lane::slow);
   for (const char* name : {"power_average_w", "energy_j"}) CHECK_EQUAL(told[name].code, NVML_ERROR_TIMEOUT);
-  CHECK(told["temperature_c"].state == ReadingState::value);
+  CHECK(told["sm_clock_mhz"].state == ReadingState::value);
 }
 
 TEST("a field that keeps failing is asked half as often after each failure, and not never") {
@@ -175,14 +177,14 @@ TEST("a device that is lost says so for every field, once, and is not asked agai
 TEST("a device that is lost in the middle of a slow round stops there") {
   fake_nvml_reset();
   const auto device = first_device();
-  fake_nvml_fail("nvmlDeviceGetMemoryInfo", 1, NVML_ERROR_GPU_IS_LOST);
+  fake_nvml_fail("nvmlDeviceGetClockInfo", 1, NVML_ERROR_GPU_IS_LOST);
   fairlap::telemetry::Ring ring(256);
   Recorder recorder(ring, fairlap::clock::Clock::named("monotonic_raw"));
   device->read(Lane::slow, recorder);
   const auto readings = taken_from(ring);
   CHECK(readings.front().state == ReadingState::value);
   CHECK(readings.back().state == ReadingState::source_lost);
-  CHECK_EQUAL(fake_nvml_call_count("nvmlDeviceGetUtilizationRates"), 1);  // when the device was made
+  CHECK_EQUAL(fake_nvml_call_count("nvmlDeviceGetMemoryInfo"), 1);  // when the device was made
 }
 
 TEST("eight devices are eight sources") {

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "check.hpp"
 #include "fakes/fake_nvml.h"
@@ -128,6 +129,48 @@ TEST("a process may exit while a sampler runs that nobody stopped") {
     return 1;
   });
   CHECK_EQUAL(ended, 7);
+}
+
+TEST("threads may start, stop and mark one sampler at the same time, and it ends stopped and whole") {
+  Sampler sampler(just(std::make_unique<Counting>()), engine_clock(),
+                  every(milliseconds(1), milliseconds(10)));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        sampler.start();
+        sampler.mark(7);
+        sampler.stop();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  sampler.stop();
+  CHECK(!sampler.running());
+  CHECK_EQUAL(in_a_row(collected(sampler), 0).size(), sampler.counts().rounds);
+}
+
+TEST("a process may exit while another thread stops and destroys its samplers") {
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const int ended = exit_of_child([] {
+      std::thread([] {
+        while (true) {
+          Sampler brief(just(std::make_unique<Counting>()), engine_clock(),
+                        every(milliseconds(1), milliseconds(1)));
+          brief.start();
+          brief.stop();
+        }
+      }).detach();
+      std::this_thread::sleep_for(milliseconds(5));
+      std::exit(7);
+      return 1;
+    });
+#if defined(__SANITIZE_THREAD__)
+    CHECK(ended != 0);  // It ends a child of a program with threads that starts one of its own.
+#else
+    CHECK_EQUAL(ended, 7);
+#endif
+  }
 }
 
 TEST_MAIN()

@@ -50,21 +50,20 @@ TEST("a full ring turns new readings away, counts them, and keeps the old ones")
   CHECK_EQUAL(ring.take(out), 0U);
 }
 
-TEST("a ring or a book of marks without room is refused") {
-  bool refused = false;
-  try {
-    Ring ring(0);
-  } catch (const std::invalid_argument&) {
-    refused = true;
+TEST("a ring or a book of marks without room, or with more than a machine has, is refused") {
+  const auto refused = [](auto make) {
+    try {
+      make();
+    } catch (const std::invalid_argument&) {
+      return true;
+    }
+    return false;
+  };
+  // The last is a size at which the number of bytes is 0 again.
+  for (const std::size_t room : {std::size_t{0}, Ring::kMostReadings + 1, std::size_t{1} << 60U}) {
+    CHECK(refused([&] { Ring ring(room); }));
+    CHECK(refused([&] { Marks marks(room); }));
   }
-  CHECK(refused);
-  refused = false;
-  try {
-    Marks marks(0);
-  } catch (const std::invalid_argument&) {
-    refused = true;
-  }
-  CHECK(refused);
 }
 
 TEST("between two threads no reading is torn, lost or doubled") {

@@ -5,8 +5,10 @@
 #include "check.hpp"
 #include "fakes/fake_nvml.h"
 #include "sampler_at_work.hpp"
+#include "telemetry/call_budget.hpp"
 #include "telemetry/deadlines.hpp"
 #include "telemetry/energy.hpp"
+#include "telemetry/every_few.hpp"
 #include "telemetry/nvml_source.hpp"
 
 using namespace fairlap::test;
@@ -39,6 +41,62 @@ TEST("a deadline is missed when the one after it is due as well, and the grid st
   CHECK_EQUAL(deadlines.advance(555), 3U);  // those at 200, 300 and 400 are gone
   CHECK_EQUAL(deadlines.next_ns(), 500);
   CHECK_EQUAL(deadlines.number(), 5U);
+}
+
+TEST("a slower lane keeps its number of rounds when deadlines are missed") {
+  EveryFew slow(4);
+  int due = 0;
+  for (std::uint64_t deadline = 0; deadline < 40; ++deadline) due += slow.due(deadline) ? 1 : 0;
+  CHECK_EQUAL(due, 10);
+  CHECK(!slow.due(42));
+  CHECK(slow.due(49));  // 43 and 47 were missed: one round stands for both
+  CHECK(!slow.due(50));
+  CHECK(slow.due(51));
+}
+
+TEST("calls that would take more than their share of wall time are made in every second, third, ... round") {
+  constexpr std::int64_t kPeriodNs = 25'000'000;
+  const auto rounds_of_100 = [](CallBudget& budget, std::int64_t cost_ns) {
+    int due = 0;
+    for (int round = 0; round < 100; ++round) {
+      if (!budget.due()) continue;
+      ++due;
+      budget.spent(cost_ns);
+    }
+    return due;
+  };
+  CallBudget cheap(0.005, kPeriodNs);  // 125 us for each round
+  CHECK_EQUAL(rounds_of_100(cheap, 125'000), 100);
+  CallBudget dear(0.005, kPeriodNs);
+  CHECK_EQUAL(rounds_of_100(dear, 2'400'000), 5);  // 2.4 ms is 19.2 rounds' worth
+  CallBudget interrupted(0.005, kPeriodNs);
+  for (int round = 0; round < 8; ++round) {
+    CHECK(interrupted.due());
+    interrupted.spent(10'000);
+  }
+  CHECK(interrupted.due());
+  interrupted.spent(50'000'000);  // the machine's doing, not the call's
+  CHECK_EQUAL(rounds_of_100(interrupted, 10'000), 100);
+}
+
+TEST("a sampler holds its fast lane back where the calls are dear, counts that, and keeps the slow lane") {
+  fake_nvml_reset();
+  fake_nvml_use_real_clock(1);
+  fake_nvml_set_cost("nvmlDeviceGetFieldValues", 400'000);
+  SamplerPlan plan = every(milliseconds(2), milliseconds(50));
+  plan.most_call_share = 0.05;  // 100 us a round
+  Sampler sampler(nvml_sources(FAIRLAP_FAKE_NVML), engine_clock(), plan);
+  sampler.start();
+  std::this_thread::sleep_for(milliseconds(300));
+  sampler.stop();
+  fake_nvml_use_real_clock(0);
+  const SamplerCounts counts = sampler.counts();
+  std::uint64_t powers = 0;
+  for (const Reading& reading : collected(sampler)) powers += reading.field == 0 ? 1 : 0;
+  CHECK_EQUAL(powers, counts.rounds - counts.held_back);
+  CHECK(counts.held_back >= 2 * (powers - 2));
+  CHECK(counts.slow_rounds >= 4U);
+  CHECK(counts.calls_ns >= static_cast<std::int64_t>(powers) * 400'000);
 }
 
 TEST("a sampler reads both lanes at their periods until it is stopped, and loses nothing") {
@@ -146,10 +204,12 @@ TEST("a sampler without anything fast wakes up for its slow lane only") {
 TEST("stopping does not wait for a long period, and what lies between start and stop is enclosed") {
   Sampler sampler(just(std::make_unique<Counting>()), engine_clock(),
                   every(milliseconds(60'000), milliseconds(60'000)));
+  const std::int64_t before_ns = monotonic_now_ns();
   sampler.start();
   const std::int64_t begin_ns = sampler.mark(1);
   const std::int64_t end_ns = sampler.mark(2);
   sampler.stop();
+  CHECK(monotonic_now_ns() - before_ns < 30'000'000'000);  // half a period
   const auto power = in_a_row(collected(sampler), 0);
   CHECK_EQUAL(power.size(), 2U);
   CHECK(power[0].time_ns <= begin_ns && power[1].time_ns >= end_ns);
@@ -206,6 +266,12 @@ TEST("a plan that cannot be kept is refused") {
   CHECK(refused(plan));
   plan = {};
   plan.readings = 0;
+  CHECK(refused(plan));
+  plan = {};
+  plan.rare_period = milliseconds(50);
+  CHECK(refused(plan));
+  plan = {};
+  plan.most_call_share = 0.0;
   CHECK(refused(plan));
   CHECK(!refused(SamplerPlan{}));
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import typing
 import typing_extensions
-__all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'ForkedSampler', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Readings', 'RegionEnergy', 'Sampler', 'Samples', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_of_counter', 'energy_of_power', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'EventTimeline', 'FieldCalibration', 'ForkedSampler', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'ObservedTime', 'PythonCall', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'averaging_window', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_above_idle', 'energy_difference', 'energy_of_counter', 'energy_of_power', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'repeated_energy', 'time_calls', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -285,6 +285,46 @@ class StreamRecord:
         ...
 class ForkedSampler(RuntimeError):
     pass
+class SamplerRuns(RuntimeError):
+    pass
+class ObservedTime:
+    """
+    A length of time that was observed, or why it could not be.
+    """
+    @property
+    def resolution_s(self) -> float:
+        ...
+    @property
+    def seconds(self) -> float:
+        ...
+    @property
+    def unknown_because(self) -> str:
+        ...
+class FieldCalibration:
+    """
+    What one field costs and how often it is new.
+    """
+    @property
+    def call_ns(self) -> float:
+        ...
+    @property
+    def calls(self) -> int:
+        ...
+    @property
+    def field(self) -> int:
+        ...
+    @property
+    def period(self) -> ObservedTime:
+        ...
+    @property
+    def source(self) -> int:
+        ...
+    @property
+    def window(self) -> ObservedTime:
+        ...
+    @property
+    def worst_call_ns(self) -> float:
+        ...
 class TelemetryField:
     """
     One number of a source; its name ends in its unit.
@@ -297,6 +337,9 @@ class TelemetryField:
         ...
     @property
     def fast(self) -> bool:
+        ...
+    @property
+    def lane(self) -> str:
         ...
     @property
     def name(self) -> str:
@@ -329,7 +372,9 @@ class Sampler:
     """
     Reads this machine's sensors on a native thread of its own.
     """
-    def __init__(self, clock: Clock, *, fast_period_s: typing.SupportsFloat | typing.SupportsIndex, slow_period_s: typing.SupportsFloat | typing.SupportsIndex, jitter_share: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, readings: typing.SupportsInt | typing.SupportsIndex, marks: typing.SupportsInt | typing.SupportsIndex, root: str, nvml_library: str) -> None:
+    def __init__(self, clock: Clock, *, fast_period_s: typing.SupportsFloat | typing.SupportsIndex, slow_period_s: typing.SupportsFloat | typing.SupportsIndex, rare_period_s: typing.SupportsFloat | typing.SupportsIndex, most_call_share: typing.SupportsFloat | typing.SupportsIndex, jitter_share: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, readings: typing.SupportsInt | typing.SupportsIndex, marks: typing.SupportsInt | typing.SupportsIndex, root: str, nvml_library: str) -> None:
+        ...
+    def calibrate(self, seconds: typing.SupportsFloat | typing.SupportsIndex, adapt: bool) -> list[FieldCalibration]:
         ...
     def collect(self) -> Readings:
         ...
@@ -358,6 +403,8 @@ class RegionEnergy:
     """
     The energy of a region as an interval, or why it is unknown.
     """
+    def __init__(self, joules: typing.SupportsFloat | typing.SupportsIndex, low_j: typing.SupportsFloat | typing.SupportsIndex, high_j: typing.SupportsFloat | typing.SupportsIndex, unresolved_because: str) -> None:
+        ...
     @property
     def high_j(self) -> float:
         ...
@@ -373,6 +420,59 @@ class RegionEnergy:
     @property
     def unresolved_because(self) -> str:
         ...
+class RepeatedEnergy:
+    """
+    The energy of one repeat, and how wrong it may be.
+    """
+    @property
+    def alignment_share(self) -> float:
+        ...
+    @property
+    def disagreement_share(self) -> float:
+        ...
+    @property
+    def gain_share(self) -> float:
+        ...
+    @property
+    def high_j(self) -> float:
+        ...
+    @property
+    def joules(self) -> float:
+        ...
+    @property
+    def low_j(self) -> float:
+        ...
+    @property
+    def seconds(self) -> float:
+        ...
+    @property
+    def spread_share(self) -> float:
+        ...
+    @property
+    def unresolved_because(self) -> str:
+        ...
+class EventTimeline:
+    """
+    Where the events of a device lie on the sampler's clock.
+    """
+    def __init__(self, clock: Clock, device: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def anchor(self) -> None:
+        ...
+    def anchor_if_older(self, seconds: typing.SupportsFloat | typing.SupportsIndex) -> bool:
+        ...
+    def time_of(self, event: typing.SupportsInt | typing.SupportsIndex) -> tuple[float, float]:
+        ...
+    @property
+    def anchors(self) -> int:
+        ...
+    @property
+    def drift_ppm(self) -> tuple[float, float]:
+        ...
+def averaging_window(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, load: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]]) -> ObservedTime:
+    """
+    Over what a sensor averages, from a load that is known: pairs of time and height.
+    """
 def buffer_classes() -> list[str]:
     ...
 def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, str]:
@@ -393,15 +493,23 @@ def cuda_driver_version() -> int:
     """
     The newest CUDA release the driver knows, 1000 * major + 10 * minor.
     """
+def energy_above_idle(energy: RegionEnergy, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, watts: typing.SupportsFloat | typing.SupportsIndex, low_w: typing.SupportsFloat | typing.SupportsIndex, high_w: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
+    ...
+def energy_difference(counter: RegionEnergy, integral: RegionEnergy, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex) -> tuple[float, float, str]:
+    """
+    Counter against integral: the share by which they differ, the share allowed, or why it is unknown.
+    """
 def energy_of_counter(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
     ...
-def energy_of_power(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex, longest_gap_ns: typing.SupportsInt | typing.SupportsIndex, fewest_readings: typing.SupportsInt | typing.SupportsIndex) -> RegionEnergy:
+def energy_of_power(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex, longest_gap_ns: typing.SupportsInt | typing.SupportsIndex, fewest_readings: typing.SupportsInt | typing.SupportsIndex, period_ns: typing.SupportsInt | typing.SupportsIndex, window_ns: typing.SupportsInt | typing.SupportsIndex) -> RegionEnergy:
     ...
 def interval_of_median(samples: typing_extensions.Buffer) -> Interval:
     ...
 def kernel_clock_source() -> str:
     ...
 def quantiles(samples: typing_extensions.Buffer, shares: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> list[float]:
+    ...
+def repeated_energy(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, counter: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex, power: typing.SupportsInt | typing.SupportsIndex | None, trials: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex) -> RepeatedEnergy:
     ...
 def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: str, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool) -> LoopRecord:
     ...

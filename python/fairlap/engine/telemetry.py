@@ -5,14 +5,15 @@ A native thread reads them; Python is asked only for marks, and for what was rea
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from types import TracebackType
 
 from fairlap.engine import _native
 from fairlap.engine.clocks import clock_named
+from fairlap.engine.field_calibration import FieldCalibration, field_calibration, known_or_none
 from fairlap.errors import NotAvailable, WrongRequest
 
+_FAST_PERIOD_S = 0.025  # a quarter of what sensors of devices mostly publish at
 _LONGEST_GAP_NS = 1_000_000_000
 
 
@@ -30,15 +31,19 @@ class Energy:
 class Sampler:
     """Samples every source that this machine has, from entry to exit of a ``with`` block.
 
-    ``nvml_library`` names another library than the driver's own, and ``root`` a folder that stands before
-    ``/proc`` and ``/sys``.
+    Power is read every ``fast_period_s`` (25 ms, or what ``calibration`` finds), or less often where its calls would
+    take more than ``call_share`` of wall time; counters, clocks and memory every ``slow_period_s``; what is dear or
+    hardly moves every ``rare_period_s`` (a second, unless the slow period is longer). ``nvml_library`` names another
+    library than the driver's own, and ``root`` a folder that stands before ``/proc`` and ``/sys``.
     """
 
     def __init__(
         self,
         *,
-        fast_period_s: float = 0.025,
+        fast_period_s: float | None = None,
         slow_period_s: float = 0.1,
+        rare_period_s: float | None = None,
+        call_share: float = 0.005,
         clock: str = "auto",
         seed: int = 1,
         readings: int = 32_768,
@@ -49,8 +54,10 @@ class Sampler:
         try:
             self._native = _native.Sampler(
                 clock_named(clock),
-                fast_period_s=fast_period_s,
+                fast_period_s=min(_FAST_PERIOD_S, slow_period_s) if fast_period_s is None else fast_period_s,
                 slow_period_s=slow_period_s,
+                rare_period_s=max(1.0, slow_period_s) if rare_period_s is None else rare_period_s,
+                most_call_share=call_share,
                 jitter_share=0.1,
                 seed=seed,
                 readings=readings,
@@ -60,6 +67,9 @@ class Sampler:
             )
         except (TypeError, ValueError) as error:
             raise WrongRequest(str(error)) from None
+        except MemoryError:
+            raise NotAvailable(f"there is not enough memory for {readings} readings of 48 bytes each") from None
+        self._adapts = fast_period_s is None
         self.mark = self._native.mark  # bound once: it is called inside what is measured
 
     def __enter__(self) -> Sampler:
@@ -92,8 +102,29 @@ class Sampler:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rounds, missed deadlines, what did not fit, and the thread's own processor time."""
+        """Rounds, missed deadlines, what did not fit or was held back, and what the thread itself has used."""
         return self._native.counts()
+
+    @property
+    def fast_period_s(self) -> float:
+        """From one round to the next; longer than was wished when this machine has nothing in the fast lane."""
+        return self._native.period_s
+
+    def calibration(self, seconds: float = 1.0) -> list[FieldCalibration]:
+        """Read every field alone, over and over for so long, and tell what each costs and how often it is new.
+
+        For a sampler that does not run yet, since two threads must not read one source. Without a ``fast_period_s``
+        of its own the sampler then reads power four times in each period that was seen. ``calibration_table``
+        makes the answer readable.
+        """
+        try:
+            found = self._native.calibrate(seconds, self._adapts)
+        except ValueError as error:
+            raise WrongRequest(str(error)) from None
+        except (_native.ForkedSampler, _native.SamplerRuns) as error:
+            raise NotAvailable(str(error)) from None
+        sources = self.sources
+        return [field_calibration(each, sources[each.source]) for each in found]
 
     def collect(self) -> _native.Readings:
         """What was read since the last call; ``numpy.asarray`` makes it a structured array without a copy."""
@@ -125,13 +156,16 @@ class Sampler:
         *,
         gain_share: float = 0.0,
         stale_ns: int = 0,
+        period_ns: int = 0,
+        window_ns: int = 0,
     ) -> Energy:
         """Of the stretch between two marks, from a field in watts (integral) or in joules (difference).
 
         ``gain_share`` and ``stale_ns`` say how wrong the power sensor may be and how old its values; they widen
-        the interval.
+        the interval. With ``period_ns`` and ``window_ns``, how often it publishes and how long it looks before, a
+        region that it may have missed is unresolved.
         """
-        source_number, field_number, found = self._find(source, field)
+        source_number, field_number, found = self.number_of(source, field)
         if found.counter:
             told = _native.energy_of_counter(
                 readings, source_number, field_number, begin_ns, end_ns, wraps_at=found.wraps_at
@@ -147,12 +181,19 @@ class Sampler:
                 stale_ns=stale_ns,
                 longest_gap_ns=_LONGEST_GAP_NS,
                 fewest_readings=1,
+                period_ns=period_ns,
+                window_ns=window_ns,
             )
         return Energy(
-            _known(told.joules), _known(told.low_j), _known(told.high_j), told.unresolved_because, told.readings
+            known_or_none(told.joules),
+            known_or_none(told.low_j),
+            known_or_none(told.high_j),
+            told.unresolved_because,
+            told.readings,
         )
 
-    def _find(self, source: str, field: str) -> tuple[int, int, _native.TelemetryField]:
+    def number_of(self, source: str, field: str) -> tuple[int, int, _native.TelemetryField]:
+        """The numbers by which readings refer to a field of power or energy, and the field itself."""
         for source_number, each in enumerate(self.sources):
             if each.name != source:
                 continue
@@ -168,7 +209,3 @@ class Sampler:
                 raise NotAvailable(f"{source} is absent: {each.absent_because}")
             raise WrongRequest(f"{source} has no field {field}; it has {', '.join(f.name for f in each.fields)}")
         raise WrongRequest(f"there is no source {source}; there are {', '.join(each.name for each in self.sources)}")
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
