@@ -1,0 +1,3 @@
+foreach(part slots)
+  fairlap_test(test_feed_${part} USES fairlap_feed)
+endforeach()
