@@ -1,3 +1,3 @@
-foreach(part slots)
+foreach(part slots source)
   fairlap_test(test_feed_${part} USES fairlap_feed)
 endforeach()

@@ -9,9 +9,11 @@
 #include "feed/element_type.hpp"
 #include "feed/slots.hpp"
 #include "tests/check.hpp"
+#include "tests/refuses.hpp"
 
 using namespace fairlap::feed;
 using namespace std::chrono_literals;
+using fairlap::test::refuses;
 
 namespace {
 
@@ -19,16 +21,6 @@ std::size_t fill_one(Slots& slots) {
   const Slots::Begun begun = slots.begin_filling();
   slots.publish(begun.slot, 0);
   return begun.slot;
-}
-
-template <class Refused>
-bool refuses(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Refused&) {
-    return true;
-  }
-  return false;
 }
 
 TEST("every slot begins on a page and holds its bytes without touching its neighbour") {
