@@ -6,6 +6,7 @@ namespace py = pybind11;
 void register_clock(py::module_& module);
 void register_loop(py::module_& module);
 void register_cuda(py::module_& module);
+void register_feed(py::module_& module);
 
 namespace {
 
@@ -28,5 +29,6 @@ PYBIND11_MODULE(_native, module) {
   register_clock(module);
   register_loop(module);
   register_cuda(module);
+  register_feed(module);
   module.def("buffer_classes", [module]() -> py::typing::List<py::str> { return buffer_classes(module); });
 }

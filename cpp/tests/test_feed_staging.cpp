@@ -208,7 +208,7 @@ TEST("the ledger adds up to the wall time and finds a slow source") {
   all_numbers(staging);
   const StallLedger ledger = staging.ledger();
   check_ledger_closes(ledger, ns_since(began));
-  CHECK(ledger.source_ns > ledger.wall_ns / 2);
+  CHECK(ledger.source_ns > 60'000'000);  // of the 120 ms that it slept
   CHECK_EQUAL(ledger.batches, 30U);
   CHECK_EQUAL(ledger.samples, 120U);
   CHECK_EQUAL(ledger.bytes, 960U);
@@ -223,16 +223,16 @@ TEST("the ledger adds up to the wall time and finds a slow consumer") {
   }
   const StallLedger ledger = staging.ledger();
   check_ledger_closes(ledger, ns_since(began));
-  CHECK(ledger.consumer_ns > ledger.wall_ns / 2);
+  CHECK(ledger.consumer_ns >= 100'000'000);  // what it slept
 }
 
 TEST("the ledger adds up to the wall time and finds that the consumer held every slot") {
   const auto began = std::chrono::steady_clock::now();
   Staging staging(std::make_unique<CountingSource>(80), plan_of(4, 1, 1));
-  for (int batch = 0; batch < 10; ++batch) {
+  for (int round = 0; round < 4; ++round) {
     const Ticket ticket = staging.next(10s).ticket;
     std::thread later([&] {
-      std::this_thread::sleep_for(5ms);
+      std::this_thread::sleep_for(50ms);
       staging.lending()->give_back(ticket);
     });
     const Ticket next = staging.next(10s).ticket;
@@ -242,7 +242,7 @@ TEST("the ledger adds up to the wall time and finds that the consumer held every
   staging.close();
   const StallLedger ledger = staging.ledger();
   check_ledger_closes(ledger, ns_since(began));
-  CHECK(ledger.no_slot_ns > ledger.wall_ns / 2);
+  CHECK(ledger.no_slot_ns > 100'000'000);  // of the 200 ms that it held on
 }
 
 TEST("signals go to whoever made the feeder, not to its threads") {
