@@ -247,7 +247,12 @@ void register_feed(py::module_& module) {
       .def(py::init(&feeder_of), py::arg("source"), py::kw_only(), py::arg("batch"), py::arg("slots"),
            py::arg("threads"), py::arg("seed").none(true), py::arg("epochs"), py::arg("last"),
            py::arg("type").none(true), py::arg("scale"), py::arg("offset"), py::arg("layout"))
-      .def("next", &Feeder::next, py::arg("patience_s"), "The next batch, or None at the end.")
+      .def(
+          "next",
+          [](Feeder& self, double patience_s) -> py::typing::Optional<Batch> {
+            return py::cast(self.next(patience_s));
+          },
+          py::arg("patience_s"), "The next batch, or None at the end.")
       .def("close", &Feeder::close,
            "End the threads; returns the numbers of the batches that are still held.")
       .def_property_readonly("batches", [](const Feeder& self) { return self.staging().batches(); })

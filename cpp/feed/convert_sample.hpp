@@ -54,8 +54,8 @@ struct Int64ToInt32 {
 
 template <class Conversion>
 bool convert_in_order(const std::byte* from, std::byte* to, const SampleShape& shape) noexcept {
-  using From = typename Conversion::From;
-  using To = typename Conversion::To;
+  using From = Conversion::From;
+  using To = Conversion::To;
   const std::size_t elements = shape.outer * shape.inner;
   bool all_fit = true;
   for (std::size_t i = 0; i < elements; ++i) {
@@ -71,8 +71,8 @@ bool convert_in_order(const std::byte* from, std::byte* to, const SampleShape& s
 // outer x inner becomes inner x outer. Written in order, so that every line of the slot is written once.
 template <class Conversion>
 bool convert_transposed(const std::byte* from, std::byte* to, const SampleShape& shape) noexcept {
-  using From = typename Conversion::From;
-  using To = typename Conversion::To;
+  using From = Conversion::From;
+  using To = Conversion::To;
   bool all_fit = true;
   for (std::size_t column = 0; column < shape.inner; ++column) {
     for (std::size_t row = 0; row < shape.outer; ++row) {

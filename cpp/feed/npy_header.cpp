@@ -12,7 +12,7 @@ namespace fairlap::feed {
 namespace {
 
 constexpr std::string_view magic("\x93NUMPY", 6);
-constexpr std::size_t longest_header = std::size_t{1} << 20;  // NumPy's own are a hundred bytes or two
+constexpr std::size_t longest_header = std::size_t{1} << 20U;  // NumPy's own are a hundred bytes or two
 
 constexpr std::array<std::pair<std::string_view, ElementType>, 16> known_types{{
     {"|b1", ElementType::boolean},

@@ -49,15 +49,17 @@ Staging::Staging(std::unique_ptr<Source> source, const StagingPlan& plan)
       lending_(std::make_shared<Lending>(plan.slots, batch_, gather_.delivered())),
       works_(plan.slots),
       forks_(forks_behind_us()),
-      ledger_(now_ns()) {
+      ledger_(now_ns()),
+      crew_(std::make_unique<Crew>()) {
   if (plan.threads == 0) throw BadFeed("a feeder needs at least one thread");
   for (Work& work : works_) work.samples.resize(batch_);
   scratches_.assign(plan.threads, std::vector<std::byte>(gather_.scratch_bytes()));
   if (batches_ != 0) lending_->slots().end_after(batches_);
+  crew_->lending = lending_;
   const SignalsBlocked blocked;
   try {
     for (std::vector<std::byte>& scratch : scratches_) {
-      threads_.emplace_back([this, &scratch] { fill_until_the_end(scratch); });
+      crew_->threads.emplace_back([this, &scratch] { fill_until_the_end(scratch); });
     }
   } catch (...) {
     close();
@@ -72,8 +74,7 @@ Staging::~Staging() {
   }
   // Ending threads that are not there, or destroying what they waited for, would wait for ever: the
   // child leaves both where they are.
-  static_cast<void>(new std::vector<std::thread>(std::move(threads_)));
-  static_cast<void>(new std::shared_ptr<Lending>(lending_));
+  [[maybe_unused]] const Crew* const left_there = crew_.release();
 }
 
 bool Staging::in_a_child() const noexcept { return forks_behind_us() != forks_; }
@@ -178,7 +179,7 @@ std::vector<std::uint64_t> Staging::close() {
   if (in_a_child()) return {};
   Slots& slots = lending_->slots();
   slots.close();
-  for (std::thread& thread : threads_) {
+  for (std::thread& thread : crew_->threads) {
     if (thread.joinable()) thread.join();
   }
   const std::scoped_lock lock(ledger_lock_);

@@ -107,7 +107,13 @@ class Staging {
   std::optional<BatchFailed> failed_;
   mutable std::mutex ledger_lock_;
   LedgerKeeper ledger_;
-  std::vector<std::thread> threads_;  // last, since they use all the others
+
+  // Apart, so that a forked child can leave it where it is.
+  struct Crew {
+    std::shared_ptr<Lending> lending;
+    std::vector<std::thread> threads;
+  };
+  std::unique_ptr<Crew> crew_;  // last, since its threads use all the others
 };
 
 }  // namespace fairlap::feed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import typing
 import typing_extensions
-__all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'StreamRecord', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'FeedSource', 'Feeder', 'FeederStopped', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'StallLedger', 'StreamRecord', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -283,6 +283,112 @@ class StreamRecord:
     @property
     def warm_up_settled(self) -> bool:
         ...
+class BadFeed(ValueError):
+    pass
+class BatchReleased(RuntimeError):
+    pass
+class BatchFailed(RuntimeError):
+    pass
+class FeederStopped(RuntimeError):
+    pass
+class FeedSource:
+    """
+    Where samples come from, until a feeder takes it.
+    """
+    @property
+    def samples(self) -> int:
+        ...
+class StallLedger:
+    """
+    Where the consumer's time went. The parts add up to wall_ns; a wait has one of three causes.
+    """
+    @property
+    def batches(self) -> int:
+        ...
+    @property
+    def bytes(self) -> int:
+        ...
+    @property
+    def consumer_ns(self) -> int:
+        """
+        The consumer was at its own work.
+        """
+    @property
+    def no_slot_ns(self) -> int:
+        """
+        Waited since the consumer held every slot.
+        """
+    @property
+    def samples(self) -> int:
+        ...
+    @property
+    def source_ns(self) -> int:
+        """
+        Waited while samples were read.
+        """
+    @property
+    def staging_ns(self) -> int:
+        """
+        Waited while samples were copied and converted.
+        """
+    @property
+    def wall_ns(self) -> int:
+        ...
+class Batch:
+    """
+    A batch in host memory. It goes back to the feeder when it is released or forgotten, and every tensor made from it is gone.
+    """
+    def __dlpack__(self, *, stream: typing.Any = None, max_version: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None, dl_device: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None, copy: bool | None = None) -> typing_extensions.CapsuleType:
+        ...
+    def __dlpack_device__(self) -> tuple[int, int]:
+        ...
+    def release(self) -> None:
+        """
+        Give the slot back. It is filled again once every tensor made from the batch is gone, too.
+        """
+    @property
+    def dtype(self) -> str:
+        ...
+    @property
+    def nbytes(self) -> int:
+        ...
+    @property
+    def number(self) -> int:
+        ...
+    @property
+    def pointer(self) -> int:
+        """
+        The address of the first element, valid until release(); nothing holds the slot for it.
+        """
+    @property
+    def released(self) -> bool:
+        ...
+    @property
+    def samples(self) -> int:
+        ...
+    @property
+    def shape(self) -> tuple[int, ...]:
+        ...
+class Feeder:
+    """
+    Threads that fill slots with batches ahead of the consumer.
+    """
+    def __init__(self, source: FeedSource, *, batch: typing.SupportsInt | typing.SupportsIndex, slots: typing.SupportsInt | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex | None, epochs: typing.SupportsInt | typing.SupportsIndex, last: str, type: str | None, scale: typing.SupportsFloat | typing.SupportsIndex, offset: typing.SupportsFloat | typing.SupportsIndex, layout: str) -> None:
+        ...
+    def close(self) -> list[int]:
+        """
+        End the threads; returns the numbers of the batches that are still held.
+        """
+    def next(self, patience_s: typing.SupportsFloat | typing.SupportsIndex) -> Batch | None:
+        """
+        The next batch, or None at the end.
+        """
+    @property
+    def batches(self) -> int:
+        ...
+    @property
+    def ledger(self) -> StallLedger:
+        ...
 def buffer_classes() -> list[str]:
     ...
 def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, str]:
@@ -303,6 +409,12 @@ def cuda_driver_version() -> int:
     """
     The newest CUDA release the driver knows, 1000 * major + 10 * minor.
     """
+def feed_from_memory(pointer: typing.SupportsInt | typing.SupportsIndex, type: str, sample_shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], samples: typing.SupportsInt | typing.SupportsIndex, owner: typing.Any) -> FeedSource:
+    ...
+def feed_from_npy(path: str) -> FeedSource:
+    ...
+def feed_from_raw(path: str, offset: typing.SupportsInt | typing.SupportsIndex, type: str, sample_shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], samples: typing.SupportsInt | typing.SupportsIndex) -> FeedSource:
+    ...
 def interval_of_median(samples: typing_extensions.Buffer) -> Interval:
     ...
 def kernel_clock_source() -> str:

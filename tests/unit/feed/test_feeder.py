@@ -177,8 +177,7 @@ def test_a_file_that_shrinks_is_an_error_with_the_batch_number(tmp_path: Path) -
         assert feeder.next() is not None
         os.truncate(path, 200)
         with pytest.raises(FeedingFailed, match=r"batch \d+ could not be fed: .*samples\.npy' became shorter"):
-            for batch in feeder:
-                batch.release()
+            delivered(feeder)
 
 
 def test_a_label_that_does_not_fit_is_an_error_with_the_batch_and_the_sample() -> None:
