@@ -49,6 +49,7 @@ TEST("both generations of DLPack describe the same batch") {
   CHECK_EQUAL(second->flags, 0U);
   first->deleter(first);
   second->deleter(second);
+  lending->give_back(ticket);
 }
 
 TEST("every element type has the code and width that DLPack gives it") {
@@ -95,6 +96,7 @@ TEST("a smaller batch says so in its shape, and the next full one in its own") {
   lending->give_back(small);
   const Ticket full = next_of(lending, 4);
   CHECK_EQUAL(lending->shape(full.slot)[0], 4);
+  lending->give_back(full);
 }
 
 TEST("a tensor outlives everything else, and the memory goes with it") {

@@ -155,17 +155,22 @@ TEST("a consumer that waits is woken when the feeder closes") {
 TEST("a consumer that holds every slot is told so, and can go on after a release") {
   Staging staging(std::make_unique<CountingSource>(100), plan_of(4, 2, 1));
   const Ticket first = staging.next(10s).ticket;
-  staging.next(10s);
+  const Ticket second = staging.next(10s).ticket;
   CHECK(refusal<FeederStopped>([&] { staging.next(1ms); }).find("all 2 slots are held") != std::string::npos);
   staging.lending()->give_back(first);
-  CHECK_EQUAL(staging.next(10s).batch, 2U);
+  const Staging::Delivered third = staging.next(10s);
+  CHECK_EQUAL(third.batch, 2U);
+  staging.lending()->give_back(second);
+  staging.lending()->give_back(third.ticket);
 }
 
 TEST("the end is seen even while every slot is held") {
   Staging staging(std::make_unique<CountingSource>(8), plan_of(4, 2, 1));
-  staging.next(10s);
-  staging.next(10s);
+  const Ticket first = staging.next(10s).ticket;
+  const Ticket second = staging.next(10s).ticket;
   CHECK(!staging.next(10s).is_batch);
+  staging.lending()->give_back(first);
+  staging.lending()->give_back(second);
 }
 
 TEST("an interrupted wait leaves the batch for the next call") {
@@ -173,7 +178,9 @@ TEST("an interrupted wait leaves the batch for the next call") {
   source->takes = 150ms;
   Staging staging(std::move(source), plan_of(4, 2, 1));
   CHECK(refuses<FeederStopped>([&] { staging.next(10s, [] { return false; }); }));
-  CHECK(numbers_in(staging, staging.next(10s)) == counting_to(4));
+  const Staging::Delivered delivered = staging.next(10s);
+  CHECK(numbers_in(staging, delivered) == counting_to(4));
+  staging.lending()->give_back(delivered.ticket);
 }
 
 TEST("what is at hand is given without waiting, and nothing when nothing is") {
@@ -186,6 +193,7 @@ TEST("what is at hand is given without waiting, and nothing when nothing is") {
   const Staging::AtHand end = staging.next_at_hand();
   CHECK(end.answered);
   CHECK(!end.delivered.is_batch);
+  staging.lending()->give_back(delivered.ticket);
 }
 
 void check_ledger_closes(const StallLedger& ledger, double seen_ns) {
@@ -274,7 +282,9 @@ TEST("a forked child is refused, and can drop the feeder without harm to the par
   waitpid(child, &status, 0);
   CHECK_EQUAL(status, 0);
   staging->lending()->give_back(held.ticket);
-  CHECK_EQUAL(staging->next(10s).batch, 1U);
+  const Staging::Delivered next = staging->next(10s);
+  CHECK_EQUAL(next.batch, 1U);
+  staging->lending()->give_back(next.ticket);
 }
 
 TEST("a feeder without threads or slots, or larger than any memory, is refused") {

@@ -66,6 +66,7 @@ _HOME = {
     "Quantity": "fairlap.engine.measurement",
     "RawFile": "fairlap.engine.feeding",
     "Rotate": "fairlap.engine.cuda_request",
+    "StallLedger": "fairlap.engine.feeding",
     "StreamMeasurement": "fairlap.engine.cuda_measurement",
     "WarmUp": "fairlap.engine.measurement",
     "__version__": "fairlap.engine._native",
