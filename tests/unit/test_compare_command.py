@@ -42,6 +42,7 @@ def fairlap(*arguments: str, envs: Path | None = None) -> subprocess.CompletedPr
         (["mlp", "--on", "torch", "--batch", "8,8"], "mlp · infer · fp32 · batch 8 is asked for twice"),
         (["mlp", "--on", "torch", "--baseline", "jax"], "the baseline 'jax' did not race; did you mean torch?"),
         (["mlp", "--on", "torch", "--price", "cheap"], "there is no price 'cheap'"),
+        (["mlp", "--on", "torch", "--csv", "rows", "--md", "./rows"], "rows cannot be written as md: it will hold csv"),
         (["--plan", "plan.json", "--blocks", "3"], "a saved plan has drawn everything already; leave --blocks out"),
         (["--plan", "/nowhere/plan.json"], "the plan /nowhere/plan.json cannot be read"),
         (["mlp", "--plan", "/nowhere/plan.json"], "a saved plan names its own models"),

@@ -58,7 +58,9 @@ def test_the_documented_example_runs_and_leaves_its_files(tmp_path: Path) -> Non
     rows = read_rows(tmp_path / "two_callables.csv")
     assert {row.contestant.rpartition(".")[2] for row in rows} == {"sort_shuffled", "sort_reversed"}
     assert {row.currency for row in rows} == {"EUR"}
-    assert {row.run for row in rows} == {"two_callables"}
+    [run_id] = {row.run for row in rows}
+    assert f"kept as {run_id}; " in told.stderr
+    assert run_id in (tmp_path / "two_callables.html").read_text()
     assert (tmp_path / "two_callables.md").read_text().startswith("### fairlap: ")
     saved = load_run(tmp_path / "two_callables.json").plan
     assert (saved.seed, saved.threads, saved.measuring.seconds) == (7, 1, 0.01)

@@ -78,10 +78,13 @@ def _without_debug(arguments: list[str]) -> list[str]:
 
 
 def _buffer_output() -> None:
-    """An unbuffered output (python -u) drops the rest of a write that a full disk cuts off, and does not say so."""
+    """An unbuffered output (python -u) drops the rest of a write that a full disk cuts off, and does not say so. What
+    the output's encoding cannot hold becomes question marks rather than an error."""
     raw = sys.stdout.buffer
     if isinstance(raw, io.RawIOBase):
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")  # a stranger's text may hold what this encoding cannot
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ import msgspec
 from fairlap import verdict
 from fairlap.engine.wishes import positive_number, whole_number
 from fairlap.errors import WrongRequest
+from fairlap.frameworks.contract import Unsupported
 from fairlap.race.contestants import require_known
 from fairlap.race.materials import require_offered
 from fairlap.race.naming import contestant_named
@@ -46,7 +47,10 @@ def run_self_test(
     name = contestant_named(contestant)
     require_known((name,))
     cores = tuple(sorted(os.sched_getaffinity(0)))
-    share = slowdown_in({OPTION: slowdown}) if slowdown else 0.0
+    try:
+        share = slowdown_in({OPTION: slowdown}) if slowdown else 0.0
+    except Unsupported as error:
+        raise WrongRequest(str(error)) from None
     trial = Trial(
         contestant=name,
         work=work,

@@ -85,7 +85,8 @@ def run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None = None, earli
     results = results_of(plan, race.laps)
     not_saved = save(results)
     run_id = kept.end(interrupted=race.interrupted, wishes=wishes) if kept else ""
-    not_written = wishes.more_files(run, results, run_id)
+    stem = wishes.json_file.stem if wishes.json_file else ""
+    not_written = wishes.more_files(run, results, run_id or stem)
     click.echo(text_of(plan, results))
     for line in (not_saved and f"{not_saved}; what it would hold is in the table above", not_written):
         if line:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +15,12 @@ def _a_date(ctx: click.Context, param: click.Parameter, value: str | None) -> st
     """In UTC, as the list shows them."""
     if value is None:
         return ""
-    try:
-        given = datetime.fromisoformat(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is no date such as 2026-01-31 or 2026-01-31T14:00") from None
-    given = given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
-    return given.isoformat(timespec="seconds")
+    from fairlap.ledger.run_ids import utc_text
+
+    text = utc_text(value)
+    if not text:
+        raise click.BadParameter(f"{value!r} is no date such as 2026-01-31 or 2026-01-31T14:00")
+    return text
 
 
 @click.group("runs", invoke_without_command=True)

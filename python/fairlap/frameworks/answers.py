@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fairlap.workloads.spec import Spec
+from fairlap.workloads.workload import Workload
 
 LOSS = "loss"
 GRADIENT = "grad/"
 
+Canonical = Callable[[str, Any], Any]
 Answers = dict[str, npt.NDArray[np.float32]]
 
 
@@ -27,6 +29,20 @@ def named_outputs(spec: Spec, results: Iterable[Any]) -> Answers:
 
 def named_gradients(loss: Any, gradients: Mapping[str, Any]) -> Answers:
     return {LOSS: as_float32(loss), **{GRADIENT + name: as_float32(each) for name, each in gradients.items()}}
+
+
+def answers_of_tensors(work: Workload, canonical: Canonical, result: Any) -> Answers:
+    """Of a framework whose tensors turn into NumPy arrays by themselves; ``canonical`` gives a gradient the spec's
+    layout by its weight's name."""
+    if work.mode == "infer":
+        return named_outputs(work.spec, [each.numpy() for each in result])
+    loss, gradients = result
+    by_name = zip(trained_names(work.spec), gradients, strict=True)
+    return named_gradients(loss.numpy(), {name: canonical(name, each.numpy()) for name, each in by_name})
+
+
+def weights_of_tensors(work: Workload, canonical: Canonical, held: Mapping[str, Any]) -> Answers:
+    return {weight.name: as_float32(canonical(weight.name, held[weight.name].numpy())) for weight in work.spec.weights}
 
 
 def trained_names(spec: Spec) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from fairlap.errors import shortened
 from fairlap.frameworks.contract import Unsupported
 from fairlap.frameworks.litert_convert import CANNOT
+from fairlap.user_folders import work_cache
 from fairlap.workloads import safetensors
 from fairlap.workloads.hashing import hash_of
 from fairlap.workloads.workload import Workload
@@ -27,7 +28,7 @@ def converted_file(work: Workload) -> tuple[Path, bool]:
         raise Unsupported("litert needs tensorflow, whose converter makes its model files") from None
     made_of = [work.package, str(work.batch), converter, hash_of(work.weights), _sources(work.package)]
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
-    file = _folder() / f"{work.spec.name}-b{work.batch}-{key}.tflite"
+    file = work_cache() / "litert" / f"{work.spec.name}-b{work.batch}-{key}.tflite"
     if file.exists():
         return file, True
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -51,12 +52,6 @@ def _convert(work: Workload, weights: Path, file: Path) -> None:
             f"litert cannot run {work.spec.name}: TensorFlow's converter refuses it: {shortened(lines[-1])}"
         )
     raise RuntimeError(f"TensorFlow's converter failed on {work.spec.name}: {shortened(lines[-1])}")
-
-
-def _folder() -> Path:
-    if chosen := os.environ.get("FAIRLAP_CACHE"):
-        return Path(chosen) / "litert"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairlap" / "litert"
 
 
 def _sources(package: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.answers import answers_of_tensors, trained_names, weights_of_tensors
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
@@ -59,8 +59,8 @@ class Paddle(Framework):
         return Contestant(
             bind=partial(_bind, work, model, forward),
             done=None,  # on a CPU kernels run inside the call, and the static graph's executor on its thread too
-            outputs=partial(_answers, work, implementation.canonical),
-            weights=partial(_weights, work, model, implementation.canonical),
+            outputs=partial(answers_of_tensors, work, implementation.canonical),
+            weights=partial(weights_of_tensors, work, implementation.canonical, model.parameters_by_name),
             in_force=_in_force(model, wanted),
         )
 
@@ -112,19 +112,6 @@ def _tensors(work: Workload, arrays: Arrays) -> list[Any]:
     import paddle
 
     return [paddle.to_tensor(arrays[each.name]) for each in work.spec.inputs]
-
-
-def _answers(work: Workload, canonical: Callable[[str, Any], Any], result: Any) -> Answers:
-    if work.mode == "infer":
-        return named_outputs(work.spec, [each.numpy() for each in result])
-    loss, gradients = result
-    by_name = zip(trained_names(work.spec), gradients, strict=True)
-    return named_gradients(loss.numpy(), {name: canonical(name, each.numpy()) for name, each in by_name})
-
-
-def _weights(work: Workload, model: Any, canonical: Callable[[str, Any], Any]) -> Answers:
-    held = model.parameters_by_name
-    return {weight.name: as_float32(canonical(weight.name, held[weight.name].numpy())) for weight in work.spec.weights}
 
 
 def _in_force(model: Any, wanted: Settings) -> dict[str, str]:

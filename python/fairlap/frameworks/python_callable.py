@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,10 @@ class PythonCallable(Framework):
         module, _, name = wanted.options["call"].rpartition(".")
         with phase("import"):
             called = imported_callable(f"{module}:{name}")
+        if inspect.iscoroutinefunction(called):
+            raise Unsupported(
+                f"{module}.{name} is an async function: a call runs nothing of it; wrap it in one that waits"
+            )
 
         def bind(inputs: Arrays) -> Callable[[], Any]:
             ticket = inputs["ticket"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.answers import answers_of_tensors, trained_names, weights_of_tensors
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.own_threads import threads_named
 from fairlap.frameworks.refusals import refuse_what_is_unknown
@@ -60,8 +60,8 @@ class TensorFlow(Framework):
             bind=partial(_bind, work, step),
             # On a CPU both an eager call and a graph's return when all is computed; a GPU the engine waits for.
             done=None,
-            outputs=partial(_answers, work, implementation.canonical),
-            weights=partial(_weights, work, model, implementation.canonical),
+            outputs=partial(answers_of_tensors, work, implementation.canonical),
+            weights=partial(weights_of_tensors, work, implementation.canonical, model.variables_by_name),
             in_force=_in_force(model, wanted),
             **({} if wanted.device == "cpu" else _ON_DEVICE),
         )
@@ -132,19 +132,6 @@ def _loss_and_gradients(model: Any, kind: str, labels: Any, trained: list[Any]) 
         return loss, [tf.convert_to_tensor(each) for each in gradients]
 
     return step
-
-
-def _answers(work: Workload, canonical: Callable[[str, Any], Any], result: Any) -> Answers:
-    if work.mode == "infer":
-        return named_outputs(work.spec, [each.numpy() for each in result])
-    loss, gradients = result
-    by_name = zip(trained_names(work.spec), gradients, strict=True)
-    return named_gradients(loss.numpy(), {name: canonical(name, each.numpy()) for name, each in by_name})
-
-
-def _weights(work: Workload, model: Any, canonical: Callable[[str, Any], Any]) -> Answers:
-    held = model.variables_by_name
-    return {weight.name: as_float32(canonical(weight.name, held[weight.name].numpy())) for weight in work.spec.weights}
 
 
 def _in_force(model: Any, wanted: Settings) -> dict[str, str]:

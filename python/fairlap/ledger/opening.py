@@ -17,6 +17,7 @@ from fairlap.ledger.store_errors import (
     said_plainly,
 )
 from fairlap.ledger.store_schema import APPLICATION_ID, STEPS, add_columns, lacking_columns
+from fairlap.user_folders import user_data
 
 _WAIT_FOR_OTHERS_S = 30.0
 
@@ -25,8 +26,7 @@ def store_path() -> Path:
     """``FAIRLAP_STORE``, else the user's data folder."""
     if chosen := os.environ.get("FAIRLAP_STORE"):
         return Path(chosen)
-    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(data) / "fairlap" / "runs.sqlite"
+    return user_data() / "runs.sqlite"
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:

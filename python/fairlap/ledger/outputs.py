@@ -9,6 +9,7 @@ from fairlap.errors import FairlapError
 from fairlap.ledger.export import write_rows
 from fairlap.ledger.prices import Price
 from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.ledger.schema import Row
 from fairlap.race.results import Results
 from fairlap.race.saving import SavedRun
 from fairlap.whole_files import write_for_user
@@ -20,24 +21,27 @@ def write_outputs(
     """By format. Why some could not be written, else empty: the others are written all the same."""
     if not files:
         return ""
-    rows = rows_of_run(run, run_id or run.began_at, baseline=baseline, price=price, results=results)
     refused = []
+    rows: list[Row] | None = None  # the report draws its own
     for name, file in files.items():
         try:
             if name == "html":
-                _write_report(file, run, run_id, baseline, price)
-            else:
-                write_rows(rows, file, name)
+                _write_report(file, run, results, run_id, baseline, price)
+                continue
+            if rows is None:
+                rows = rows_of_run(run, run_id or run.began_at, baseline=baseline, price=price, results=results)
+            write_rows(rows, file, name)
         except FairlapError as error:
             refused.append(str(error))
     return "; ".join(refused)
 
 
-def _write_report(file: Path, run: SavedRun, run_id: str, baseline: str, price: Price | None) -> None:
+def _write_report(file: Path, run: SavedRun, results: Results, run_id: str, baseline: str, price: Price | None) -> None:
+    from fairlap.ledger.run_ids import is_an_id
     from fairlap.ledger.sources import samples_of
     from fairlap.report.page import page_of
     from fairlap.report.shown_run import shown_run
 
-    samples = samples_of(run_id) if run_id else None
-    shown = shown_run(run, run_id or file.stem, samples=samples, baseline=baseline, price=price)
+    samples = samples_of(run_id) if is_an_id(run_id) else None
+    shown = shown_run(run, run_id or file.stem, samples=samples, baseline=baseline, price=price, results=results)
     write_for_user(file, page_of(shown).encode())

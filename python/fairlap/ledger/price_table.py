@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import difflib
 import math
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ import msgspec
 from fairlap.errors import WrongRequest
 from fairlap.ledger.prices import Price, price_given
 from fairlap.toml_files import TomlFile
+from fairlap.user_folders import user_settings
 
 EXAMPLE = """[[price]]
 name = "my-instance"
@@ -40,8 +40,7 @@ class PriceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def prices_file() -> Path:
-    settings = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(settings) / "fairlap" / "prices.toml"
+    return user_settings() / "prices.toml"
 
 
 def known_prices() -> list[PriceEntry]:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from fairlap.errors import FairlapError, WrongRequest, shortened
 from fairlap.race.linked_packages import link_packages
+from fairlap.user_folders import user_cache
 
 WORKER_NEEDS = ("numpy", "msgspec")
 _MARK = "made-from.json"
@@ -53,8 +54,7 @@ def environments_folder() -> Path:
     """``FAIRLAP_ENVS``, else the user's cache."""
     if chosen := os.environ.get("FAIRLAP_ENVS"):
         return Path(chosen)
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache) / "fairlap" / "envs"
+    return user_cache() / "envs"
 
 
 def key_of(requirements: tuple[str, ...]) -> str:

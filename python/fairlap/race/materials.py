@@ -7,7 +7,6 @@ the float64 reference lie beside them, since a large model's reference takes lon
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from fairlap.errors import WrongRequest
 from fairlap.race.plan import Work
+from fairlap.user_folders import work_cache
 from fairlap.workloads import safetensors
 from fairlap.workloads.draw import LABELS, draw_inputs, draw_labels, draw_weights
 from fairlap.workloads.gradient_check import possible_slopes
@@ -99,7 +99,7 @@ def materials_for(work: Work, data_seed: int, tell: Callable[[str], None] = lamb
     spec = found.spec
     require_offered(spec, work)
     key = hashlib.sha256(f"{spec!r} {work.batch} {data_seed}".encode()).hexdigest()[:16]
-    materials = Materials(work, spec, found.package, _cache_folder() / f"{spec.name}-b{work.batch}-{key}")
+    materials = Materials(work, spec, found.package, work_cache() / "work" / f"{spec.name}-b{work.batch}-{key}")
     materials.folder.mkdir(parents=True, exist_ok=True)
     if not materials.weights_file.exists():
         tell(f"{work.model}: writing weights and inputs (done once)")
@@ -110,12 +110,6 @@ def materials_for(work: Work, data_seed: int, tell: Callable[[str], None] = lamb
             labels = draw_labels(spec, work.batch, data_seed)  # of the loss, which stays the same
             safetensors.write(materials.inputs_file(which), arrays if labels is None else {**arrays, LABELS: labels})
     return materials
-
-
-def _cache_folder() -> Path:
-    if chosen := os.environ.get("FAIRLAP_CACHE"):
-        return Path(chosen) / "work"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairlap" / "work"
 
 
 @cache

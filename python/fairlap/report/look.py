@@ -88,7 +88,7 @@ INK, MUTED, PAPER = "fairlap: ink", "fairlap: muted", "fairlap: paper"
 
 
 def filled_in(spec: Any, look: Look, shown: Sequence[str], colours: Sequence[str]) -> Any:
-    """The chart with its placeholders replaced. The page's program does the same."""
+    """The chart with colours in the place of their names. The page's program does the same."""
     values: dict[str, Any] = {INK: look.ink, MUTED: look.muted, PAPER: look.paper}
     lists = {
         CONTESTANTS: list(shown),

@@ -68,11 +68,13 @@ def shown_run(
     samples: Samples | None = None,
     baseline: str = "",
     price: Price | None = None,
+    results: Results | None = None,
 ) -> ShownRun:
+    """``results`` where the caller has them already."""
     names = [name.text for name in run.plan.contestants]
     if baseline and baseline not in names:
         raise WrongRequest(f"the baseline {baseline} is not in this run; there are {', '.join(names)}")
-    results = results_of(run.plan, run.laps)
+    results = results or results_of(run.plan, run.laps)
     rows = iter(rows_of_run(run, run_id, baseline=baseline, price=price, results=results))
     works = {work.label: work for work in run.plan.works}
     heats = tuple(

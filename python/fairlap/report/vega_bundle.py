@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from pathlib import Path
 
 from fairlap.report.missing import vl_convert
+from fairlap.user_folders import user_cache
+from fairlap.whole_files import write_whole
 
 _NOTICE = (
     "Vega {vega}, Vega-Lite {lite} and Vega-Embed {embed}, BSD 3-Clause, University of Washington Interactive Data Lab"
@@ -23,7 +23,7 @@ def vega_script() -> str:
     """Bundling takes about two seconds, so the script is kept in the user's cache; a cache that fails is no failure."""
     convert, lite = vl_convert(), vega_lite_version()
     embed, vega = convert.get_vega_embed_version(), convert.get_vega_version()
-    kept = _cache_folder() / f"vega-{vega}-lite-{lite}-embed-{embed}.js"
+    kept = user_cache() / "report" / f"vega-{vega}-lite-{lite}-embed-{embed}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
         script = kept.read_text("utf-8")
         if script.endswith(_END):
@@ -32,14 +32,5 @@ def vega_script() -> str:
     script = f"/* {_NOTICE.format(vega=vega, lite=lite, embed=embed)} */\n{bundle}{_END}"
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
-        beside = kept.with_name(f".{kept.name}.{os.getpid()}")
-        try:
-            beside.write_text(script, "utf-8")
-            beside.replace(kept)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_whole(kept, script.encode())
     return script
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairlap" / "report"

@@ -37,6 +37,15 @@ def test_it_calls_what_was_named_and_gives_the_ticket_back(tmp_path: Path, monke
     assert len(sys.modules["counted_kernel"].calls) == 2
 
 
+def test_an_async_function_is_refused_since_a_call_runs_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "async_kernel.py").write_text("async def run(): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(Unsupported, match=r"async_kernel.run is an async function"):
+        PythonCallable().prepare(work(), Settings(1, options={"call": "async_kernel.run"}), phase)
+
+
 @pytest.mark.parametrize(
     ("model", "options", "told"),
     [

@@ -32,7 +32,7 @@ def as_code(text: str, most: int = _MOST_CHARACTERS) -> str:
 def ratio_text(ratio: Estimate) -> str:
     """``1.31 [1.18, 1.54]``: two digits of the width, and so many decimals that no bound beside 1 is shown as 1."""
     if ratio.low is None or ratio.high is None:
-        return f"{ratio.value:.3g}"
+        return f"{ratio.value:.3g}" if ratio.value < 1000 else f"{ratio.value:,.0f}"
     width = max(ratio.high - ratio.low, 10.0**-_MOST_DECIMALS)
     decimals = min(_MOST_DECIMALS, max(2, 1 - math.floor(math.log10(width))))
     while decimals < _MOST_DECIMALS and any(
