@@ -95,6 +95,13 @@ class Feeder {
     const py::gil_scoped_release no_lock;  // Touching every page of the slots takes a while.
     staging_ = std::make_unique<feed::Staging>(std::move(source.source), plan);
   }
+  // Ending the threads waits for what they read, which others need not.
+  ~Feeder() {
+    const py::gil_scoped_release no_lock;
+    staging_.reset();
+  }
+  Feeder(const Feeder&) = delete;  // It is the threads.
+  Feeder& operator=(const Feeder&) = delete;
 
   // None at the end. What is at hand is given at once; only waiting gives up the interpreter lock.
   std::unique_ptr<Batch> next(double patience_s) {

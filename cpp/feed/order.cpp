@@ -87,7 +87,9 @@ std::size_t Order::draw(std::span<std::uint64_t> samples) noexcept {
 std::uint64_t Order::batches() const noexcept {
   const std::uint64_t whole = plan_.samples / plan_.batch;
   const bool rest = plan_.samples % plan_.batch != 0 && plan_.last != LastBatch::drop;
-  return plan_.epochs * (whole + (rest ? 1 : 0));
+  const std::uint64_t each = whole + (rest ? 1 : 0);
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  return plan_.epochs > most / each ? most : plan_.epochs * each;  // what nobody lives to see
 }
 
 }  // namespace fairlap::feed

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include "clock/monotonic_raw.hpp"
@@ -22,13 +23,16 @@ OrderPlan over_all(OrderPlan plan, const Source& source) {
   return plan;
 }
 
-// Signals are for the threads of whoever made the feeder; a thread started meanwhile inherits this.
+// Signals are for the threads of whoever made the feeder; a thread started meanwhile inherits this. A fault
+// of the thread's own stays open: blocked, it would end the process before any handler could say where.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
+    sigset_t from_outside;
+    sigfillset(&from_outside);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
+      sigdelset(&from_outside, fault);
+    pthread_sigmask(SIG_SETMASK, &from_outside, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   SignalsBlocked(const SignalsBlocked&) = delete;  // Its life is the starting of threads.
@@ -61,6 +65,11 @@ Staging::Staging(std::unique_ptr<Source> source, const StagingPlan& plan)
     for (std::vector<std::byte>& scratch : scratches_) {
       crew_->threads.emplace_back([this, &scratch] { fill_until_the_end(scratch); });
     }
+  } catch (const std::system_error& error) {
+    close();
+    throw FeederStopped("of " + std::to_string(plan.threads) + " threads only " +
+                        std::to_string(crew_->threads.size()) +
+                        " could be started: " + error.code().message());
   } catch (...) {
     close();
     throw;
@@ -179,6 +188,7 @@ std::vector<std::uint64_t> Staging::close() {
   if (in_a_child()) return {};
   Slots& slots = lending_->slots();
   slots.close();
+  const std::scoped_lock closer(closing_);
   for (std::thread& thread : crew_->threads) {
     if (thread.joinable()) thread.join();
   }
@@ -188,6 +198,7 @@ std::vector<std::uint64_t> Staging::close() {
 }
 
 StallLedger Staging::ledger() const {
+  refuse_in_a_child();  // a lock may have been taken when the child was forked
   const bool all_held = lending_->slots().count_in(SlotState::handed_out) == lending_->slots().count();
   const std::scoped_lock lock(ledger_lock_);
   return ledger_.until(now_ns(), all_held);

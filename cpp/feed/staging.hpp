@@ -71,7 +71,8 @@ class Staging {
   };
   AtHand next_at_hand();
 
-  // Ends the threads. Returns the batches that somebody still holds; their memory stays theirs.
+  // Ends the threads. Returns the batches that somebody still holds; their memory stays theirs. It may be
+  // called again, from any thread.
   std::vector<std::uint64_t> close();
 
   [[nodiscard]] const std::shared_ptr<Lending>& lending() const noexcept { return lending_; }
@@ -103,6 +104,7 @@ class Staging {
   std::mutex claiming_;  // slot, batch number and samples are taken together, so that their orders agree
   std::uint64_t begun_ = 0;
 
+  std::mutex closing_;  // a thread is joined by one
   std::mutex consuming_;
   std::optional<BatchFailed> failed_;
   mutable std::mutex ledger_lock_;

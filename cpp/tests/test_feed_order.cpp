@@ -126,6 +126,10 @@ TEST("the number of batches is told beforehand and is right") {
   }
 }
 
+TEST("more batches than a number can say are as many as it can say, and never none") {
+  CHECK_EQUAL(Order({10, 1, std::uint64_t{1} << 63U, {}, LastBatch::keep}).batches(), UINT64_MAX);
+}
+
 TEST("after the end it stays the end, and without a number of epochs there is none") {
   Order order({2, 2, 1, 1, LastBatch::keep});
   Batch room(2);

@@ -25,6 +25,9 @@ __all__ = ["Batch", "BatchReleased", "Feeder", "FeedingFailed", "RawFile", "Stal
 
 SLOTS = 4
 PATIENCE_S = 10.0
+_MOST_SLOTS = 2**16
+_MOST_THREADS = 2**10
+_NATIVE_FAILURES = (_native.BatchFailed, _native.FeederStopped)
 
 
 class FeedingFailed(FairlapError, RuntimeError):
@@ -76,8 +79,9 @@ class Feeder:
                 f"a feeder cannot deliver to {shown(device)}: batches lie in host memory, and pinned copies to a GPU "
                 "are not made. Leave device out, and copy each batch with your framework"
             )
-        for name, count in (("batch", batch), ("slots", slots), ("threads", threads)):
-            _whole_number(name, count, 1)
+        _whole_number("batch", batch, 1)
+        _whole_number("slots", slots, 1, _MOST_SLOTS)
+        _whole_number("threads", threads, 1, _MOST_THREADS)
         if epochs is not None:
             _whole_number("epochs", epochs, 1)
         if seed is not None:
@@ -99,19 +103,27 @@ class Feeder:
                 offset=_number("offset", offset),
                 layout=layout,
             )
+        self._take = self._native.next  # looked up once: this is done between every two hand-overs
         self._closed = False
 
     def next(self, patience_s: float = PATIENCE_S) -> Batch | None:
         """The next batch, or None at the end. While all slots are held by batches that were not released, nothing
         can come; that is borne for ``patience_s``."""
-        with _native_errors_explained():
-            return self._native.next(_number("patience_s", patience_s))
+        if patience_s is not PATIENCE_S:
+            patience_s = _number("patience_s", patience_s)
+        try:
+            return self._take(patience_s)
+        except _NATIVE_FAILURES as error:
+            raise FeedingFailed(str(error)) from None
 
     def __iter__(self) -> Iterator[Batch]:
         return self
 
     def __next__(self) -> Batch:
-        batch = self.next()
+        try:
+            batch = self._take(PATIENCE_S)
+        except _NATIVE_FAILURES as error:
+            raise FeedingFailed(str(error)) from None
         if batch is None:
             raise StopIteration
         return batch
@@ -124,7 +136,8 @@ class Feeder:
     @property
     def ledger(self) -> StallLedger:
         """Where the consumer's time went since the feeder was made, or until it was closed."""
-        return self._native.ledger
+        with _native_errors_explained():
+            return self._native.ledger
 
     def close(self) -> None:
         """End the threads. Batches that are still held stay valid, and are told of in a ResourceWarning."""
@@ -156,21 +169,24 @@ def _native_errors_explained() -> Iterator[None]:
         yield
     except _native.BadFeed as error:
         raise WrongRequest(str(error)) from None
-    except (_native.BatchFailed, _native.FeederStopped) as error:
+    except _NATIVE_FAILURES as error:
         raise FeedingFailed(str(error)) from None
     except MemoryError:
         raise NotAvailable("there is not enough memory for the slots; ask for fewer, or for a smaller batch") from None
 
 
-def _whole_number(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
+def _whole_number(name: str, value: object, least: int, most: int = 2**63 - 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise WrongRequest(f"{name} must be a whole number of at least {least}, not {shown(value)}")
 
 
 def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        raise WrongRequest(f"{name} must be a number, not {shown(value)}")
-    return float(value)
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
+            return float(value)
+    except OverflowError:  # a whole number beyond every float
+        pass
+    raise WrongRequest(f"{name} must be a number, not {shown(value)}")
 
 
 def _source_of(source: object) -> _native.FeedSource:

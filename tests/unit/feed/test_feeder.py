@@ -224,6 +224,43 @@ def test_a_closed_feeder_refuses_and_may_be_closed_again() -> None:
         feeder.next()
 
 
+def test_two_threads_may_close_one_feeder() -> None:
+    for _ in range(20):
+        feeder = Feeder(np.arange(1000), batch=2, epochs=None, threads=2)
+        feeder.next()
+        closers = [threading.Thread(target=feeder._native.close) for _ in range(2)]
+        for closer in closers:
+            closer.start()
+        for closer in closers:
+            closer.join()
+        feeder.close()
+
+
+def test_a_forked_child_is_refused_the_ledger_too_and_can_forget_the_feeder() -> None:
+    with Feeder(np.arange(100_000), batch=1, epochs=None, threads=2) as feeder:
+        for _ in range(20):
+            batch = feeder.next()
+            assert batch is not None
+            child = os.fork()
+            if child == 0:
+                try:
+                    with pytest.raises(FeedingFailed, match="forked"):
+                        _ = feeder.ledger
+                    feeder.close()
+                    del feeder
+                    batch.release()
+                except BaseException:
+                    os._exit(1)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            batch.release()
+
+
+def test_patience_without_end_is_borne() -> None:
+    with Feeder(np.arange(4), batch=2) as feeder:
+        assert feeder.next(patience_s=float("inf")) is not None
+
+
 def test_a_mapped_array_is_refused_since_its_file_could_shrink(tmp_path: Path) -> None:
     np.save(tmp_path / "samples.npy", np.zeros((10, 3)))
     mapped = np.load(tmp_path / "samples.npy", mmap_mode="r")
@@ -238,7 +275,10 @@ def test_a_mapped_array_is_refused_since_its_file_could_shrink(tmp_path: Path) -
         (np.zeros((10, 3)), {"batch": 0}, "batch must be a whole number"),
         (np.zeros((10, 3)), {"batch": True}, "batch must be a whole number"),
         (np.zeros((10, 3)), {"batch": 2, "slots": 0}, "slots"),
+        (np.zeros((10, 3)), {"batch": 2, "slots": 2**62}, "slots"),
         (np.zeros((10, 3)), {"batch": 2, "threads": 0}, "threads"),
+        (np.zeros((10, 3)), {"batch": 2, "threads": 2**62}, "threads"),
+        (np.zeros((10, 3)), {"batch": 2, "scale": 10**400}, "scale must be a number"),
         (np.zeros((10, 3)), {"batch": 2, "seed": -1}, "seed"),
         (np.zeros((10, 3)), {"batch": 2, "last": "some"}, "not 'some'"),
         (np.zeros((10, 3)), {"batch": 2, "layout": "nchw"}, "not 'nchw'"),
