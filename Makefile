@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
+.PHONY: demo test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-feed bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a convolutional net, write a report.
 	$(BIN)/fairlap floor
@@ -45,6 +45,9 @@ stubs: $(VENV)/.dev  ## Write the native module's stub anew.
 
 bench-engine: $(VENV)/.bench  ## One table: cost per sample and bias, beside other timers.
 	$(BIN)/python tests/bench/engine
+
+bench-feed: $(VENV)/.frameworks  ## The feeder beside the machine's memcpy, PyTorch's DataLoader, and each framework's way in.
+	$(BIN)/python tests/bench/feed/table.py
 
 bench-adapters: $(VENV)/.frameworks  ## What an adapter adds to a step, beside the tightest loop by hand.
 	$(BIN)/python tests/bench/adapter_overhead.py

@@ -105,8 +105,8 @@ class FileSource final : public Source {
   [[nodiscard]] const std::byte* in_place(std::uint64_t /*sample*/) const noexcept override {
     return nullptr;
   }
-  void read(std::uint64_t sample, std::byte* to) const override {
-    file_.read(to, bytes_per_sample(), offset_ + sample * bytes_per_sample());
+  void read(std::uint64_t first, std::size_t samples, std::byte* to) const override {
+    file_.read(to, samples * bytes_per_sample(), offset_ + first * bytes_per_sample());
   }
   void check_still_there() const override { file_.check_has(end_); }
 

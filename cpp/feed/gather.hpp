@@ -57,6 +57,7 @@ class Gather {
  private:
   std::uint64_t fill_in_steps(std::span<const std::uint64_t> samples, std::byte* slot,
                               std::byte* scratch) const;
+  void read_runs(std::span<const std::uint64_t> samples, std::byte* to) const;
   void convert(std::uint64_t sample, const std::byte* from, std::byte* to) const;
 
   const Source& source_;

@@ -12,8 +12,8 @@ class MemorySource final : public Source {
   [[nodiscard]] const std::byte* in_place(std::uint64_t sample) const noexcept override {
     return first_ + sample * bytes_per_sample();
   }
-  void read(std::uint64_t sample, std::byte* to) const override {
-    std::memcpy(to, in_place(sample), bytes_per_sample());
+  void read(std::uint64_t first, std::size_t samples, std::byte* to) const override {
+    std::memcpy(to, in_place(first), samples * bytes_per_sample());
   }
   void check_still_there() const override {}
 

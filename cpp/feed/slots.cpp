@@ -38,6 +38,8 @@ Slots::Slots(std::size_t count, std::size_t bytes_each)
   void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   memory_ = static_cast<std::byte*>(mapped);
+  static_cast<void>(
+      madvise(mapped, bytes, MADV_HUGEPAGE));  // A wish; a kernel without large pages ignores it.
   std::memset(memory_, 0, bytes);  // Written now, so that no page faults while batches are filled.
   for (std::size_t slot = 0; slot < count; ++slot) empty_ring_[slot] = slot;
 }

@@ -30,8 +30,8 @@ class Source {
   // Where the sample lies in memory, or nullptr when it has to be read.
   [[nodiscard]] virtual const std::byte* in_place(std::uint64_t sample) const noexcept = 0;
 
-  // Copies one sample, whole, or throws SourceFailed.
-  virtual void read(std::uint64_t sample, std::byte* to) const = 0;
+  // Copies neighbouring samples, whole, or throws SourceFailed.
+  virtual void read(std::uint64_t first, std::size_t samples, std::byte* to) const = 0;
 
   // Called once for each batch: throws SourceFailed when the source is no longer what it was.
   virtual void check_still_there() const = 0;

@@ -93,7 +93,7 @@ TEST("every sample of a .npy file is read as it lies there") {
   const auto source = source_in_npy_file(file.path());
   for (unsigned sample = 0; sample < 3; ++sample) {
     std::array<unsigned char, 4> read{};
-    source->read(sample, reinterpret_cast<std::byte*>(read.data()));
+    source->read(sample, 1, reinterpret_cast<std::byte*>(read.data()));
     for (unsigned i = 0; i < 4; ++i) CHECK_EQUAL(unsigned{read[i]}, 4 * sample + i);
   }
 }
@@ -103,7 +103,7 @@ TEST("a raw file is read from its offset on, and its size says how many samples 
   const auto source = source_in_raw_file(file.path(), 4, {ElementType::uint8, {3}, 0});
   CHECK_EQUAL(source->array().samples, 4U);
   std::array<unsigned char, 3> read{};
-  source->read(3, reinterpret_cast<std::byte*>(read.data()));
+  source->read(3, 1, reinterpret_cast<std::byte*>(read.data()));
   CHECK_EQUAL(unsigned{read[0]}, 13U);
 }
 
@@ -139,8 +139,9 @@ TEST("a file that shrinks gives an error that names it, in the check and in the 
   source->check_still_there();
   file.shrink_to(npy(shape_3_2).size() + 9);
   std::array<std::byte, 4> read{};
-  source->read(1, read.data());
-  CHECK(refusal<SourceFailed>([&] { source->read(2, read.data()); }).find(file.path()) != std::string::npos);
+  source->read(1, 1, read.data());
+  CHECK(refusal<SourceFailed>([&] { source->read(2, 1, read.data()); }).find(file.path()) !=
+        std::string::npos);
   CHECK(refusal<SourceFailed>([&] { source->check_still_there(); }).find("shorter") != std::string::npos);
 }
 

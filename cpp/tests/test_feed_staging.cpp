@@ -31,10 +31,13 @@ class CountingSource final : public Source {
   [[nodiscard]] const std::byte* in_place(std::uint64_t /*sample*/) const noexcept override {
     return nullptr;
   }
-  void read(std::uint64_t sample, std::byte* to) const override {
-    if (sample >= fails_from) throw SourceFailed("sample " + std::to_string(sample) + " is broken");
-    std::this_thread::sleep_for(sample % 3 == 0 ? takes : 0us);
-    std::memcpy(to, &sample, sizeof sample);
+  void read(std::uint64_t first, std::size_t samples, std::byte* to) const override {
+    for (std::uint64_t sample = first; sample < first + samples; ++sample) {
+      if (sample >= fails_from) throw SourceFailed("sample " + std::to_string(sample) + " is broken");
+      std::this_thread::sleep_for(sample % 3 == 0 ? takes : 0us);
+      std::memcpy(to, &sample, sizeof sample);
+      to += sizeof sample;
+    }
   }
   void check_still_there() const override {}
 
