@@ -14,6 +14,7 @@ from fairlap import verdict
 from fairlap.ledger.fingerprints import fingerprints_of
 from fairlap.ledger.prices import Price
 from fairlap.ledger.schema import Estimate, ModeOfProcesses, Row
+from fairlap.race.fed_figures import items_per_s, stalls, waited_share
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Work
 from fairlap.race.results import Contender, Heat, Results, results_of
@@ -53,6 +54,7 @@ def _row(
         "version": _or(next((lap.version for lap in contender.laps if lap.version), None), "it was never imported"),
         "place": _or(_place(heat, contender), heat.why_no_verdict or contender.trouble or "it is not ranked"),
         **_latencies(contender, work, latency),
+        **_feeding(contender),
         **_phases(contender, work),
         **_memory(contender),
         "energy_per_item_j": Told(None, "no source of power was read"),
@@ -74,6 +76,7 @@ def _row(
         batch=work.batch,
         threads=run.plan.threads,
         device=run.plan.device,
+        data=run.plan.data,
         conditions=heat.conditions,
         contestant=contender.contestant,
         framework=name.framework or name.program,
@@ -82,6 +85,7 @@ def _row(
         outcome=contender.worst_outcome,
         message=contender.trouble,
         modes=_modes(contender),
+        stall_shares=stalls(contender.finished),
         memory_bytes=_medians([lap.memory_bytes for lap in contender.finished]),
         blocks_kept=len(heat.blocks.kept),
         blocks_dropped=len(heat.blocks.dropped),
@@ -138,6 +142,15 @@ def _latencies(contender: Contender, work: Work, latency: Estimate | None) -> di
 def _median_of(quantity: str, lap: Lap) -> float | None:
     figure = lap.figures.get(quantity)
     return None if figure is None else figure.p50_ns
+
+
+def _feeding(contender: Contender) -> dict[str, Told]:
+    laps = contender.finished
+    why = _why_not(contender) or "nothing was fed; see --data"
+    return {
+        "pipeline_throughput_per_s": _or(_estimate(laps, items_per_s), why),
+        "waited_share": _or(_estimate(laps, waited_share), why),
+    }
 
 
 def _phases(contender: Contender, work: Work) -> dict[str, Told]:

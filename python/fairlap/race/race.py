@@ -12,6 +12,7 @@ from pathlib import Path
 from fairlap.race.agreement import Agreement
 from fairlap.race.contestants import Runner, runners_for
 from fairlap.race.ending import Ending
+from fairlap.race.fed_laps import Feeding
 from fairlap.race.lap_of_process import Bench, Samples, lap_of_process
 from fairlap.race.laps import Lap
 from fairlap.race.materials import Materials, materials_for
@@ -52,8 +53,8 @@ class Race:
         with ExitStack() as stack:
             try:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
-                bench = Bench(scratch, Agreement(scratch))
                 works = [materials_for(work, self.plan.data_seed, self._progress.say) for work in self.plan.works]
+                bench = Bench(scratch, Agreement(scratch), Feeding(self.plan, works))
                 runners = runners_for(self.plan, stack, self._progress.say)
                 self._began_s = time.monotonic()
                 ran = {lap.block for lap in self.laps}

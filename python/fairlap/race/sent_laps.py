@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fairlap.engine import Measurement
 
 
-def laps_of(measured: Measurement) -> tuple[Laps, list[memoryview]]:
+def laps_of(measured: Measurement, feeding: dict[str, float]) -> tuple[Laps, list[memoryview]]:
     quantities = [
         LapsOf(
             name=name,
@@ -36,6 +36,7 @@ def laps_of(measured: Measurement) -> tuple[Laps, list[memoryview]]:
         counts=dict(measured.counts),
         groups=_columns(measured),
         warnings=[Notice(notice.code, notice.text) for notice in measured.warnings],
+        feeding=feeding,
     )
     return laps, raw
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import WrongRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported
+from fairlap.pipelines.choosing import choice_in, without_choice
 from fairlap.race import own_memory
 from fairlap.race.phases import OURS, Phases
-from fairlap.race.protocol import Answer, Answered, Bye, Measure, Prepare, Prepared
+from fairlap.race.protocol import Answer, Answered, Bye, Fed, Feed, Measure, Prepare, Prepared
 from fairlap.race.slowdown import slowdown_in, slowed
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
+    from fairlap.race.fed_service import FedCalls
     from fairlap.workloads.workload import Arrays, Workload
 
 LABELS = "labels"
@@ -31,6 +34,8 @@ class Service:
         self._inputs: dict[str, Arrays] = {}
         self._bound: Callable[[], Any] | None = None
         self._was_called = False
+        self._wanted: Prepare | None = None
+        self._fed: FedCalls | None = None
         self._memory: dict[str, int] = {}
         self._ended_children_before = own_memory.largest_ended_child_bytes()  # the guardian's
 
@@ -43,7 +48,8 @@ class Service:
             framework = framework_class(wanted.framework)()
             _require_support(framework, wanted)
             work = self._workload(wanted)
-        options = dict(wanted.options)
+        self._wanted = wanted
+        options = without_choice(wanted.options)
         slowdown = slowdown_in(options)
         settings = Settings(wanted.threads, wanted.variant, wanted.device, options)
         contestant = slowed(framework.prepare(work, settings, self._phase), slowdown)
@@ -56,6 +62,8 @@ class Service:
     def answer(self, wanted: Answer) -> Answered:
         self._phase.now = "answer"
         contestant = self._prepared()
+        if wanted.which == "fed":
+            return self._fed_answer(wanted)
         bound = self._measured_call() if wanted.which == "inputs" else contestant.bind(self._inputs[wanted.which])
         result, seconds = self._call_once(bound, contestant)
         from fairlap.workloads import safetensors
@@ -68,6 +76,11 @@ class Service:
 
         self._phase.now = "measure"
         contestant = self._prepared()
+        if self._fed is not None:
+            own_memory.reset_peak()
+            measured = self._fed.measure(wanted)
+            self._keep_peak("peak_measuring")
+            return measured
         bound = self._measured_call()
         own_memory.reset_peak()
         method: dict[str, Any] = {} if contestant.method is None else {"method": contestant.method}
@@ -86,8 +99,36 @@ class Service:
             raise KeyboardInterrupt
         return measured
 
+    def feed(self, wanted: Feed) -> Fed:
+        from fairlap.race.fed_service import FedCalls, fed_of
+
+        self._phase.now = "feed"
+        contestant, asked = self._prepared(), self._wanted
+        assert asked is not None
+        name = framework_class(asked.framework).name
+        calls = FedCalls(contestant, fed_of(contestant, name), choice_in(asked.options, name), wanted, asked.batch)
+        with self._phase("proof"):
+            _write(wanted.path, calls.proof())
+        self._fed = calls
+        return Fed(calls.open())
+
+    def feeding(self) -> dict[str, float]:
+        """Of the calls that were measured; empty when they were not fed."""
+        return {} if self._fed is None else self._fed.feeding
+
+    def _fed_answer(self, wanted: Answer) -> Answered:
+        if self._fed is None:
+            raise WrongRequest("nothing is fed yet")
+        began_ns = time.perf_counter_ns()
+        answer = self._fed.answer()
+        seconds = (time.perf_counter_ns() - began_ns) / 1e9
+        _write(wanted.path, answer)
+        return Answered(seconds)
+
     def quit(self) -> Bye:
         self._phase.now = "quit"
+        if self._fed is not None:
+            self._fed.close()
         memory = own_memory.memory_now()
         if (largest := own_memory.largest_ended_child_bytes()) > self._ended_children_before:
             memory["largest_ended_child_peak"] = largest
@@ -158,6 +199,12 @@ class Service:
         peak = own_memory.peak_bytes()
         if peak is not None:
             self._memory[name] = peak
+
+
+def _write(path: str, arrays: Mapping[str, Any]) -> None:
+    from fairlap.workloads import safetensors
+
+    safetensors.write(Path(path), arrays)
 
 
 def framework_class(name: str) -> type[Framework]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from fairlap.engine import Feeder
-from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 
 SAMPLES = 65_536
 FEATURES = 1024
@@ -26,8 +27,8 @@ rows = np.random.default_rng(1).standard_normal((SAMPLES, FEATURES), dtype=np.fl
 ledger_off: list[float] = []
 
 
-class Rows(Dataset[torch.Tensor]):
-    """One row for a number, many for a list of them."""
+class Rows:
+    """A dataset by its methods: one row for a number, many for a list of them."""
 
     def __init__(self) -> None:
         self.rows = torch.from_numpy(rows)
@@ -58,7 +59,8 @@ def _endless(loader: Any) -> Iterator[torch.Tensor]:
         yield from loader
 
 
-def peer_rate(batches: Iterator[torch.Tensor]) -> float:
+def peer_rate(loading: Callable[[int], Iterator[torch.Tensor]], workers: int) -> float:
+    batches = loading(workers)
     float(next(batches)[0, 0])  # starts the workers
     done = 0
     began = time.perf_counter()
@@ -87,14 +89,12 @@ def feeder_rate(threads: int) -> float:
 
 def main() -> None:
     torch.set_num_threads(1)  # with more, its threads wait for each other at every batch, and it is slower
-    pipelines: dict[str, Callable[[], float]] = {
-        f"feeder, {threads} threads": lambda threads=threads: feeder_rate(threads) for threads in (1, 2)
-    }
+    pipelines: dict[str, Callable[[], float]] = {}
+    for threads in (1, 2):
+        pipelines[f"feeder, {threads} threads"] = partial(feeder_rate, threads)
     for workers in (0, 1, 2):
-        pipelines[f"DataLoader, {workers} workers"] = lambda workers=workers: peer_rate(by_sample(workers))
-        pipelines[f"DataLoader by whole batches, {workers} workers"] = lambda workers=workers: peer_rate(
-            by_batch(workers)
-        )
+        pipelines[f"DataLoader, {workers} workers"] = partial(peer_rate, by_sample, workers)
+        pipelines[f"DataLoader by whole batches, {workers} workers"] = partial(peer_rate, by_batch, workers)
     rates: dict[str, list[float]] = {name: [] for name in pipelines}
     for _ in range(TURNS):
         for name, rate in pipelines.items():
