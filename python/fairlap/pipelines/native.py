@@ -16,7 +16,7 @@ _CAUSES = ("source_ns", "staging_ns", "no_slot_ns")
 
 
 class NativePipeline(Pipeline):
-    told = f"fairlap, a thread and {SLOTS} slots for each input"
+    told = "fairlap"
 
     def __init__(self, job: Job, hand_over: Callable[[Batch], Any]) -> None:
         sources: dict[str, Any] = dict(job.files)

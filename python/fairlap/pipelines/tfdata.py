@@ -11,7 +11,7 @@ from fairlap.workloads.workload import Arrays
 
 
 class TfDataPipeline(TimedIterator):
-    told = "tf.data, arrays in memory, fetched ahead by AUTOTUNE"
+    told = "tf.data"
 
     def __init__(self, job: Job) -> None:
         arrays = {name: np.load(file) for name, file in job.files.items()}

@@ -27,6 +27,7 @@ def command_of(plan: Plan) -> str:
             measuring=plan.measuring,
             limits=plan.limits,
             device=plan.device,
+            data=plan.data,
         )
     except ValueError:
         return ""
@@ -39,6 +40,8 @@ def command_of(plan: Plan) -> str:
     words += ["--batch", str(batch), "--mode", mode, "--precision", precision, "--device", plan.device]
     words += ["--threads", str(plan.threads), "--blocks", str(blocks), "--conditions", plan.headline]
     words += ["--seconds", f"{plan.measuring.seconds:g}", "--seed", str(plan.seed)]
+    if plan.data:
+        words += ["--data", plan.data]
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
     return shlex.join(words)
