@@ -85,6 +85,7 @@ clean:
 
 # The package, as a user installs it. What its extras need comes on top, without compiling it again.
 $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
+	@echo "Compiling and installing fairlap: one to two minutes."
 	CMAKE_ARGS="$$(cmake/python_headers.sh $(BIN)/python)" $(BIN)/pip install --quiet .
 	touch $@
 
@@ -95,6 +96,7 @@ $(VENV)/.dev: $(VENV)/.installed
 # The frameworks that race, as large as they are, and what draws the report.
 $(VENV)/.frameworks: $(VENV)/.installed
 	mkdir -p build
+	@echo "Installing PyTorch, TensorFlow, JAX, ONNX Runtime and others: over a gigabyte, some minutes."
 	$(BIN)/pip install --quiet 'fairlap[frameworks,report]'
 	touch $@
 

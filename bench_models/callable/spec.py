@@ -15,4 +15,5 @@ SPEC = Spec(
     published="nothing is computed but what the callable computes",
     modes=("infer",),
     precisions=("fp32",),
+    computes=False,
 )

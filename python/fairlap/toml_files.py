@@ -22,6 +22,16 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 _MOST_BYTES = 1_000_000
+_LACKING = re.compile(r"object missing required field `(.+)`")
+_QUOTED_TYPES = re.compile(r"`((?:\w+ \| )*\w+)`")
+_TYPES = {
+    "object": "a table",
+    "array": "a list",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+}
 
 
 class TomlFile:
@@ -61,12 +71,21 @@ class TomlFile:
         why = message[: place.start()] if place else message
         unknown = _UNKNOWN.fullmatch(why)
         if unknown is None:
-            return self.wrong(key, why[:1].lower() + why[1:])
+            return self.wrong(key, _in_words_of_toml(why[:1].lower() + why[1:]))
         name = unknown["name"]
         known = _fields_at(inspect.type_info(kind), key)
         near = difflib.get_close_matches(name, known, n=1)
         told = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         return self.wrong((*key, name), f"there is no such key; {told}")
+
+
+def _in_words_of_toml(why: str) -> str:
+    """msgspec speaks of JSON: expected `int | array | null`."""
+
+    def told(types: re.Match[str]) -> str:
+        return " or ".join(_TYPES.get(each, each) for each in types[1].split(" | ") if each != "null")
+
+    return _QUOTED_TYPES.sub(told, _LACKING.sub(r"\1 is missing", why))
 
 
 def dotted(key: Key) -> str:

@@ -66,6 +66,8 @@ def test_a_race_that_cannot_be_run_is_refused_in_a_line(arguments: list[str], wo
         (["--device", "gpu"], "'gpu' is no device; give cpu, cuda or cuda:0"),
         (["--target", "200%"], "'200%' is no share such as 1% or 0.01"),
         (["--budget", "soon"], "'soon' is no duration such as 90s, 10m or 1h"),
+        (["--seed", "-1"], "-1 is not in the range x>=0"),
+        (["--memory-limit", "0"], "0 is not in the range x>=1"),
     ],
 )
 def test_what_an_option_cannot_mean_is_refused(arguments: list[str], words: str) -> None:
@@ -99,3 +101,25 @@ def test_removing_nothing_is_refused(tmp_path: Path, arguments: list[str], words
     told = fairlap("envs", *arguments, envs=tmp_path)
     assert told.returncode == 2
     assert words in told.stderr
+
+
+def test_a_report_that_cannot_be_drawn_is_refused_before_the_race(tmp_path: Path) -> None:
+    """Altair is hidden from this one process."""
+    program = (
+        "import importlib.util, sys\n"
+        "found = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'altair' else found(name, *rest)\n"
+        f"sys.argv = ['fairlap', 'compare', 'mlp', '--on', 'torch', '--html', {str(tmp_path / 'r.html')!r}]\n"
+        "from fairlap.cli import main\n"
+        "main()\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert told.returncode == 2
+    assert "altair cannot be found" in told.stderr
+    assert "pip install 'fairlap[report]'" in told.stderr
+
+
+def test_a_slowdown_that_is_none_is_refused_before_the_race() -> None:
+    told = fairlap("compare", "mlp", "--on", "torch:slowdown=x", "--dry-run")
+    assert told.returncode == 2
+    assert "torch:slowdown=x: slowdown=x is no share such as 2% or 0.02" in told.stderr

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.race.saving import load_run
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -77,3 +79,12 @@ def test_a_race_ends_with_all_the_files_that_were_asked_for(tmp_path: Path) -> N
     assert told.returncode == 0, told.stderr
     assert all(file.stat().st_size > 100 for file in files.values())
     assert "python:call=os.getpid" in files["html"].read_text()
+
+
+def test_of_a_callable_no_error_is_told_since_none_of_its_answers_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "race.json"
+    told = fairlap(*RACE, "--blocks", "1", "--no-keep", "--json", str(file))
+    assert told.returncode == 0, told.stderr
+    assert "error" not in told.stdout
+    rows = rows_of_run(load_run(file), "r")
+    assert {row.absent["error_relative"] for row in rows} == {"no answer was checked"}

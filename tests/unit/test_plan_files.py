@@ -69,7 +69,7 @@ def test_the_documented_example_runs_and_leaves_its_files(tmp_path: Path) -> Non
 def test_the_example_gives_a_value_to_every_key_that_it_may_have() -> None:
     text = (EXAMPLES / "plan.toml").read_text()
     given = {*tomllib.loads(text), *re.findall(r"^# (\w+) = ", text, re.MULTILINE)}
-    assert given == set(RaceRequest.__struct_fields__) - {"memory_limit_bytes"}
+    assert given == set(RaceRequest.__struct_fields__)
 
 
 def test_every_combination_that_is_asked_for_is_raced_once() -> None:
@@ -117,23 +117,23 @@ GOOD = 'models = ["mlp"]\ncontestants = ["python"]\n'
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('contestants = ["jax"]\n', "object missing required field `models`"),
-        ('models = []\ncontestants = ["jax"]\n', "line 1: models: expected `array` of length >= 1"),
+        ('contestants = ["jax"]\n', "models is missing"),
+        ('models = []\ncontestants = ["jax"]\n', "line 1: models: expected a list of length >= 1"),
         ('models = ["mpl"]\ncontestants = ["jax"]\n', "line 1: models: there is no model 'mpl'; did you mean mlp"),
         ('models = ["mlp"]\ncontestants = ["torhc"]\n', "line 2: contestants: there is no framework 'torhc'"),
         (GOOD + "blokcs = 3\n", "line 3: blokcs: there is no such key; did you mean blocks?"),
-        (GOOD + "\nblocks = 0\n", "line 4: blocks: expected `int` >= 1"),
+        (GOOD + "\nblocks = 0\n", "line 4: blocks: expected a whole number >= 1"),
         (GOOD + "threads = 100000\n", "line 3: threads: threads must lie between 1 and"),
         (GOOD + "batch = [1,\n 0]\n", "line 3: batch: batch must lie between 1"),
-        (GOOD + "batch = []\n", "line 3: batch: expected `array` of length >= 1"),
-        (GOOD + "mode = []\n", "line 3: mode: expected `array` of length >= 1"),
-        (GOOD + "batch = '8'\n", "line 3: batch: expected `int | array | null`, got `str`"),
+        (GOOD + "batch = []\n", "line 3: batch: expected a list of length >= 1"),
+        (GOOD + "mode = []\n", "line 3: mode: expected a list of length >= 1"),
+        (GOOD + "batch = '8'\n", "line 3: batch: expected a whole number or a list, got text"),
         (GOOD + "mode = ['infer', 'train']\n", "line 3: mode[1]: invalid enum value 'train'"),
         (GOOD + "target = '200%'\n", "line 3: target: '200%' is no share such as 1% or 0.01"),
         (GOOD + "budget = 'soon'\n", "line 3: budget: 'soon' is no duration such as 90s"),
-        (GOOD + "seconds = 0\n", "line 3: seconds: expected `float` > 0"),
+        (GOOD + "seconds = 0\n", "line 3: seconds: expected a number > 0"),
         (GOOD + "seconds = nan\n", "line 3: seconds: "),
-        (GOOD + "device = 'gpu'\n", "line 3: device: expected `str` matching regex"),
+        (GOOD + "device = 'gpu'\n", "line 3: device: expected text matching regex"),
         (GOOD + "baseline = 'jax'\n", "line 3: baseline: the baseline 'jax' did not race; did you mean python?"),
         (GOOD + "price = 'cheap'\n", "line 3: price: there is no price 'cheap'"),
         (GOOD + "[outputs]\ncsv = '/nowhere/a.csv'\n", "line 4: outputs.csv: /nowhere/a.csv cannot be written"),

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from fairlap import verdict
+from fairlap.cli.interrupts import heard_once
 from fairlap.engine.wishes import positive_number, whole_number
 from fairlap.errors import WrongRequest
 from fairlap.frameworks.contract import Unsupported
@@ -23,7 +24,6 @@ from fairlap.verdict.false_positives import false_positives
 from fairlap.workloads.registry import find
 
 _MOST_SEED = 2**31
-INTERRUPTED = 130
 
 
 def run_self_test(
@@ -65,13 +65,12 @@ def run_self_test(
     second = f"the same made slower by {slowdown}" if share else "itself"
     click.echo(f"{name.text} on {work.label} against {second}: {runs} runs of {blocks} blocks, seed {seed}", err=True)
     verdicts: list[verdict.Comparison] = []
-    interrupted = False
     try:
-        for found in verdicts_of(trial, runs, seed):
-            verdicts.append(found)
-            click.echo(f"[{len(verdicts)}/{runs}] {verdict.sentence(found)}", err=True)
+        with heard_once() as interrupts:
+            for found in verdicts_of(trial, runs, seed):
+                verdicts.append(found)
+                click.echo(f"[{len(verdicts)}/{runs}] {verdict.sentence(found)}", err=True)
     except KeyboardInterrupt:
-        interrupted = True
         click.echo(f"fairlap: interrupted; {len(verdicts)} of {runs} runs are kept", err=True)
     except NoVerdict as error:
         click.echo(f"fairlap: run {len(verdicts) + 1} gave no verdict: {error}", err=True)
@@ -80,9 +79,9 @@ def run_self_test(
     if json_file is not None:
         _save(json_file, trial, seed, verdicts)
     if not verdicts:
-        return INTERRUPTED
+        return interrupts.status
     kept = _told(tally(verdicts, 1 / (1 + share)), trial, share)
-    return INTERRUPTED if interrupted else 0 if kept else 1
+    return interrupts.status or (0 if kept else 1)
 
 
 def _told(counted: Tally, trial: Trial, share: float) -> bool:

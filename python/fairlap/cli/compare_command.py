@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.leaving_behind import given, output_options, replayed, run_asked
 from fairlap.cli.wishes import a_device, a_duration, a_share, some_of, whole_numbers
 from fairlap.errors import WrongRequest
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from fairlap.race.request import RaceRequest, Refuse
 
 _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be resumed on
-_OUTPUTS = ("json", "csv", "md", "html")
 _BESIDE_A_SAVED_PLAN = ("target", "budget", "baseline", "price")
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -43,20 +43,19 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "[default: controlled]",
 )
 @click.option("--seconds", type=float, help="Measured in each process.  [default: 0.5]")
-@click.option("--seed", type=int, help="Draws orders and processes.  [default: drawn, and stored]")
-@click.option("--baseline", metavar="NAME", help="Whom the rows are held against.  [default: the fastest]")
-@click.option("--price", metavar="1.212/h|NAME", help="What an hour costs, or a name in `fairlap list prices`.")
-@click.option("--json", type=_FILE, help="Write everything there.")
-@click.option("--csv", type=_FILE, help="Write the rows there.")
-@click.option("--md", type=_FILE, help="Write the rows there, for a pull request's comment.")
-@click.option("--html", type=_FILE, help="Write a report there, one page that needs no network.")
+@click.option("--seed", type=click.IntRange(min=0), help="Draws orders and processes.  [default: drawn, and stored]")
 @click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
 @click.option("--save-plan", type=_FILE, help="Write the plan there.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Replay a saved plan.")
 @click.option("--resume", metavar="RUN|FILE", help="Go on with a run that was interrupted or killed.")
-@click.option("--keep/--no-keep", default=True, help="In the store; see `fairlap runs`.  [default: keep]")
-@click.option("--quiet", "-q", is_flag=True, help="No progress; the answer and what went wrong only.")
-@click.option("--memory-limit", "memory_limit_bytes", metavar="BYTES", type=int, help="Address space of a worker.")
+@click.option(
+    "--memory-limit",
+    "memory_limit_bytes",
+    metavar="BYTES",
+    type=click.IntRange(min=1),
+    help="Address space of a worker.",
+)
+@output_options
 def command(
     models: tuple[str, ...],
     dry_run: bool,
@@ -72,60 +71,38 @@ def command(
     Several values of --batch, --mode and --precision race in every combination. A plan as a TOML file names models,
     contestants and all the rest; what is given beside it wins.
     """
-    from fairlap.ledger.price_table import price_named
-    from fairlap.ledger.sources import require_contestant
     from fairlap.race.plan import load_plan
     from fairlap.race.plan import save_plan as save
-    from fairlap.race.request import ending_of, output_files, plan_of, saying
+    from fairlap.race.request import plan_of
 
     earlier = None
+    refuse: Refuse = _refuse
     if resume is not None and plan_file is not None:
         raise WrongRequest("a run that is resumed has its own plan; leave --plan out")
     if resume is not None or plan_file is not None:
         _beside_a_plan(models, wishes)
     if resume is not None:
         earlier = _resumable(resume)
-        if not earlier.run_id:
+        if Path(resume).exists():
             wishes["json"] = wishes["json"] or Path(resume)
-        plan, asked, refuse = _replayed(earlier.run.plan, wishes)
+        plan = earlier.run.plan
+        asked = replayed(plan, wishes)
     elif plan_file is not None:
-        plan, asked, refuse = _replayed(load_plan(plan_file), wishes)
+        plan = load_plan(plan_file)
+        asked = replayed(plan, wishes)
     else:
         asked, refuse = _asked(models, wishes)
         plan = plan_of(asked, refuse)
-    target, budget_s = ending_of(asked, refuse)
-    if asked.baseline:
-        with saying("baseline", refuse):
-            require_contestant(plan, asked.baseline)
-    with saying("price", refuse):
-        price = price_named(asked.price) if asked.price else None
     if save_plan is not None:
         save(plan, save_plan)
-    if dry_run:
-        _print(plan)
-        return
-    files = output_files(asked.outputs, refuse)
-    json_file = files.pop("json", None)
-    from fairlap.cli.compare_running import Wishes, run_and_tell
-    from fairlap.ledger.outputs import write_outputs
-    from fairlap.race.ending import Ending
-
-    wanted = Wishes(
-        json_file,
-        partial(write_outputs, files=files, baseline=asked.baseline, price=price),
-        keep,
-        asked.baseline,
-        price,
-        quiet,
-    )
-    ending = Ending(plan, target=target, budget_s=budget_s)
-    raise SystemExit(run_and_tell(plan, wanted, ending, earlier))
+    instead = partial(_print, plan) if dry_run else None
+    run_asked(plan, asked, refuse, keep=keep, quiet=quiet, earlier=earlier, instead=instead)
 
 
 def _resumable(text: str) -> Earlier:
     """Blocks of two machines are no longer blocks of one race."""
     from fairlap.cli.compare_running import Earlier
-    from fairlap.ledger.sources import run_named
+    from fairlap.ledger.sources import kept_as, run_named
     from fairlap.machine.facts import machine_facts
 
     run, run_id = run_named(text)
@@ -137,7 +114,7 @@ def _resumable(text: str) -> Earlier:
     ]
     if differ:
         raise WrongRequest(f"{text} cannot be resumed on another machine: {'; '.join(differ)}")
-    return Earlier(run, "" if Path(text).exists() else run_id)
+    return Earlier(run, kept_as(run) if Path(text).exists() else run_id)
 
 
 def _asked(models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[RaceRequest, Refuse]:
@@ -147,19 +124,19 @@ def _asked(models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[RaceRequest
     from fairlap.race.request import Outputs, RaceRequest
     from fairlap.toml_files import Key, TomlFile
 
-    outputs, given = _given(wishes)
+    outputs, others = given(wishes)
     if not any(model.endswith(".toml") for model in models):
-        if not models or not any(given.get("contestants", ())):
+        if not models or not any(others.get("contestants", ())):
             raise WrongRequest("give a model and contestants, such as: fairlap compare mlp --on torch,jax")
-        return RaceRequest(models=list(models), **given, outputs=Outputs(**outputs)), _refuse
+        return RaceRequest(models=list(models), **others, outputs=Outputs(**outputs)), _refuse
     if len(models) > 1:
         raise WrongRequest("a plan file names its own models; give it alone")
     file = TomlFile(Path(models[0]), "a plan")
     written = file.read(RaceRequest)
-    changed = msgspec.structs.replace(written, **given, outputs=msgspec.structs.replace(written.outputs, **outputs))
+    changed = msgspec.structs.replace(written, **others, outputs=msgspec.structs.replace(written.outputs, **outputs))
 
     def refuse(key: Key, why: str) -> WrongRequest:
-        on_the_command_line = key[0] in given or (key[0] == "outputs" and key[-1] in outputs)
+        on_the_command_line = key[0] in others or (key[0] == "outputs" and key[-1] in outputs)
         return _refuse(key, why) if on_the_command_line else file.wrong(key, why)
 
     return changed, refuse
@@ -167,38 +144,13 @@ def _asked(models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[RaceRequest
 
 def _beside_a_plan(models: tuple[str, ...], wishes: dict[str, Any]) -> None:
     """A drawn plan is raced as it is; only where it ends and what it leaves behind may be asked for."""
-    _, given = _given(wishes)
-    if models or "contestants" in given:
+    _, others = given(wishes)
+    if models or "contestants" in others:
         raise WrongRequest("a saved plan names its own models and contestants; leave MODEL and --on out")
-    for name in given:
+    for name in others:
         if name not in _BESIDE_A_SAVED_PLAN:
             option = name.removesuffix("_bytes").replace("_", "-")
             raise WrongRequest(f"a saved plan has drawn everything already; leave --{option} out")
-
-
-def _replayed(plan: Plan, wishes: dict[str, Any]) -> tuple[Plan, RaceRequest, Refuse]:
-    from fairlap.race.request import Outputs, RaceRequest
-
-    outputs, given = _given(wishes)
-    asked = RaceRequest(
-        models=[work.model for work in plan.works],
-        contestants=[name.text for name in plan.contestants],
-        **given,
-        outputs=Outputs(**outputs),
-    )
-    return plan, asked, _refuse
-
-
-def _given(wishes: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """The files asked for, and everything else that was given."""
-    outputs = {name: str(wishes[name]) for name in _OUTPUTS if wishes[name] is not None}
-    given = {name: value for name, value in wishes.items() if value is not None and name not in _OUTPUTS}
-    for name in ("batch", "mode", "precision"):
-        if name in given:
-            given[name] = list(given[name])
-    if "contestants" in given:
-        given["contestants"] = given["contestants"].split(",")
-    return outputs, given
 
 
 def _refuse(key: tuple[str | int, ...], why: str) -> WrongRequest:

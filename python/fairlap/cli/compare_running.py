@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap.cli.interrupts import Interrupts, heard_once
 from fairlap.errors import FairlapError
 from fairlap.race.ending import Ending
 from fairlap.race.laps import Lap
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from fairlap.ledger.prices import Price
     from fairlap.ledger.recording import Recording
-
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,14 @@ class Earlier:
 
 
 def run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None = None, earlier: Earlier | None = None) -> int:
-    """The exit status: 0 when somebody finished, 1 when nobody did or a file is missing, 130 when interrupted."""
+    """The exit status: 0 when somebody finished, 1 when nobody did or a file is missing, 130 after Ctrl-C."""
+    with heard_once() as interrupts:
+        return _run_and_tell(plan, wishes, ending, earlier, interrupts)
+
+
+def _run_and_tell(
+    plan: Plan, wishes: Wishes, ending: Ending | None, earlier: Earlier | None, interrupts: Interrupts
+) -> int:
     from fairlap.machine.facts import machine_facts
 
     began_at = earlier.run.began_at if earlier else datetime.now(UTC).isoformat(timespec="seconds")
@@ -79,7 +85,7 @@ def run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None = None, earli
         with progress:
             race.run(after_block=save)
     except KeyboardInterrupt:
-        click.echo(f"fairlap: interrupted; {len(race.laps)} of {plan.processes()} processes are kept", err=True)
+        click.echo(f"fairlap: interrupted after {len(race.laps)} of {plan.processes()} processes", err=True)
     if race.ended_early:
         progress.say(f"ended after {len(race.laps)} of {plan.processes()} processes: {race.ended_early}")
     results = results_of(plan, race.laps)
@@ -87,20 +93,28 @@ def run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None = None, earli
     run_id = kept.end(interrupted=race.interrupted, wishes=wishes) if kept else ""
     stem = wishes.json_file.stem if wishes.json_file else ""
     not_written = wishes.more_files(run, results, run_id or stem)
-    click.echo(text_of(plan, results))
-    for line in (not_saved and f"{not_saved}; what it would hold is in the table above", not_written):
-        if line:
-            click.echo(f"fairlap: {line}", err=True)
-    if run_id:
-        click.echo(f"fairlap: kept as {run_id}; fairlap show {run_id}", err=True)
+    try:
+        click.echo(text_of(plan, results))
+    finally:  # also when the output is full or closed
+        for line in (not_saved and f"{not_saved}; {_elsewhere(run_id)}", not_written):
+            if line:
+                click.echo(f"fairlap: {line}", err=True)
+        if run_id:
+            click.echo(f"fairlap: kept as {run_id}; fairlap show {run_id}", err=True)
+        if race.interrupted:
+            file = "" if wishes.json_file is None or not_saved else str(wishes.json_file)
+            if name := f"{run_id} --json {file}" if run_id and file else run_id or file:
+                click.echo(f"fairlap: go on with: fairlap compare --resume {name}", err=True)
     if race.interrupted:
-        file = "" if wishes.json_file is None or not_saved else str(wishes.json_file)
-        if name := f"{run_id} --json {file}" if run_id and file else run_id or file:
-            click.echo(f"fairlap: go on with: fairlap compare --resume {name}", err=True)
-        return INTERRUPTED
+        return interrupts.status
     if not_saved or not_written:
         return 1
     return 0 if any(lap.finished for lap in race.laps) else 1
+
+
+def _elsewhere(run_id: str) -> str:
+    """Where what a file would hold can be had."""
+    return f"write it with: fairlap runs export {run_id} FILE" if run_id else "only the table above is left"
 
 
 def _forget(_lap: Lap, _samples_ns: Mapping[str, np.ndarray]) -> None:

@@ -4,22 +4,44 @@ from __future__ import annotations
 
 import click
 
+from fairlap.cli.wishes import a_share
+
 
 @click.command("diff")
 @click.argument("before", metavar="BEFORE")
 @click.argument("after", metavar="AFTER")
-@click.option("--margin", default=0.02, show_default=True, help="A difference smaller than this share is none.")
-def command(before: str, after: str, margin: float) -> None:
+@click.option(
+    "--margin",
+    callback=a_share,
+    default="2%",
+    metavar="SHARE",
+    help="A difference smaller than this share is none.  [default: 2%]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+def command(before: str, after: str, margin: float, as_json: bool) -> None:
     """Compare two runs: ids of `fairlap runs`, or files that `fairlap compare --json` wrote.
 
     Runs that did not take turns cannot tell a change of the code from one of the machine, so the answer is widened
     by what may have changed, and refused where the work or the processor differs.
     """
     from fairlap.ledger.sources import run_named
-    from fairlap.machine.differences import differences_text
+    from fairlap.machine.differences import differences, differences_text
     from fairlap.regressions.between_runs import compare_saved_runs
     from fairlap.regressions.telling import runs_text
 
     (old, _), (new, _) = run_named(before), run_named(after)
-    click.echo(runs_text(compare_saved_runs(old, new, margin=margin)))
-    click.echo(differences_text(old.machine, new.machine))
+    compared = compare_saved_runs(old, new, margin=margin)
+    if as_json:
+        import msgspec
+
+        told = {
+            "differences": compared.differences,
+            "not_compared": compared.unmatched,
+            "machine": [str(each) for each in differences(old.machine, new.machine)],
+        }
+        click.echo(msgspec.json.format(msgspec.json.encode(told)).decode())
+    else:
+        click.echo(runs_text(compared))
+        click.echo(differences_text(old.machine, new.machine))
+    if not compared.differences:
+        raise SystemExit(1)  # nothing could be told

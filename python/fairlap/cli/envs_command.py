@@ -6,17 +6,27 @@ import click
 
 
 @click.group("envs", invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 @click.pass_context
-def command(ctx: click.Context) -> None:
+def command(ctx: click.Context, as_json: bool) -> None:
     """List the environments made for contestants; `fairlap envs remove` removes them."""
     if ctx.invoked_subcommand is None:
-        _list()
+        _list(as_json)
 
 
-def _list() -> None:
+def _list(as_json: bool) -> None:
     from fairlap.race.environments import environments, environments_folder
 
     found = environments()
+    if as_json:
+        import msgspec
+
+        told = [
+            {"key": each.key, "made": each.made, "size_bytes": each.size_bytes(), "requirements": each.requirements}
+            for each in found
+        ]
+        click.echo(msgspec.json.format(msgspec.json.encode(told)).decode())
+        return
     if not found:
         click.echo(f"no environment has been made yet; they will lie in {environments_folder()}")
         return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from fairlap.cli.wishes import a_share
+
 _NOT_COMPARABLE = 3
 
 
@@ -26,10 +28,23 @@ class GateCommand(click.Command):
 @click.argument("after", required=False, metavar="[AFTER]")
 @click.option("--baseline", help="In one run: whom the others are held against.")
 @click.option("--candidate", "candidates", multiple=True, help="In one run: who is judged.  [default: all others]")
-@click.option("--margin", default=0.02, show_default=True, help="A slowdown within this share is let through.")
+@click.option(
+    "--margin",
+    callback=a_share,
+    default="2%",
+    metavar="SHARE",
+    help="A slowdown within this share is let through.  [default: 2%]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 @click.option("--strict", is_flag=True, help="Inconclusive fails too, with status 2.")
 def command(
-    before: str, after: str | None, baseline: str | None, candidates: tuple[str, ...], margin: float, strict: bool
+    before: str,
+    after: str | None,
+    baseline: str | None,
+    candidates: tuple[str, ...],
+    margin: float,
+    as_json: bool,
+    strict: bool,
 ) -> None:
     """Exit with 0 when no slowdown is shown, 1 when one is, 2 when inconclusive (with --strict), 3 when not comparable.
 
@@ -54,8 +69,15 @@ def command(
     except FairlapError as error:
         click.echo(f"fairlap: {error}", err=True)
         raise SystemExit(_NOT_COMPARABLE) from None
-    for finding in findings:
-        click.echo(f"{finding.status.name.lower().replace('_', ' ')}: {finding.text}")
-    if not findings:
-        click.echo("not comparable: the two runs have nothing in common")
-    raise SystemExit(int(overall(findings, strict=strict)))
+    status = overall(findings, strict=strict)
+    if as_json:
+        import msgspec
+
+        told = [{"status": finding.word, "text": finding.text} for finding in findings]
+        click.echo(msgspec.json.format(msgspec.json.encode({"exit_status": int(status), "findings": told})).decode())
+    else:
+        for finding in findings:
+            click.echo(f"{finding}")
+        if not findings:
+            click.echo("not comparable: the two runs have nothing in common")
+    raise SystemExit(int(status))

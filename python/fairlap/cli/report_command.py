@@ -10,15 +10,21 @@ import click
 @click.command("report")
 @click.argument("run", metavar="RUN|FILE")
 @click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write one page there that needs no network."
+    "--html",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write one page there that needs no network.",
 )
 @click.option(
-    "--charts", type=click.Path(file_okay=False, path_type=Path), help="Write SVG and PNG of each chart there."
+    "--charts",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write SVG and PNG of each chart there.",
 )
 @click.option("--baseline", default="", help="Whom ratios are told against.  [default: the fastest]")
 @click.option("--price", metavar="PRICE", help="Of the machine, as 1.212/h or 1.10EUR/h, or a name in your table.")
 def command(run: str, html: Path | None, charts: Path | None, baseline: str, price: str | None) -> None:
-    """A kept run, or a file that ``fairlap compare --json`` wrote, as one HTML page, its charts as pictures, or both.
+    """A kept run, or a file that `fairlap compare --json` wrote, as one HTML page, its charts as pictures, or both.
 
     Kept runs have their raw samples, and charts of them.
     """

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from fairlap.cli.leaving_behind import output_options, replayed, run_asked
 
 if TYPE_CHECKING:
     from fairlap.race.saving import SavedRun
@@ -14,18 +15,18 @@ if TYPE_CHECKING:
 
 @click.command("rerun")
 @click.argument("run", metavar="RUN|FILE")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write everything there.")
-def command(run: str, json_file: Path | None) -> None:
+@output_options
+def command(run: str, keep: bool, quiet: bool, **wishes: Any) -> None:
     """Run the plan of a kept run again, in the same order with the same draws. RUN is an id, or `last`; FILE is one
     that `fairlap compare --json` wrote."""
-    from fairlap.cli.compare_running import Wishes, run_and_tell
+    from fairlap.errors import WrongRequest
     from fairlap.ledger.sources import run_named
 
     then, _ = run_named(run)
     _require_cores(then)
     for line in _differences(then):
         click.echo(f"fairlap: {line}", err=True)
-    raise SystemExit(run_and_tell(then.plan, Wishes(json_file)))
+    run_asked(then.plan, replayed(then.plan, wishes), lambda _key, why: WrongRequest(why), keep=keep, quiet=quiet)
 
 
 def _require_cores(then: SavedRun) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +50,7 @@ def command(ctx: click.Context, model: str, on: str, since: str, limit: int, as_
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     elif found:
         for summary in found:
-            click.echo("\n".join(_lines(summary)))
+            click.echo("\n".join(_fitting(line) for line in _lines(summary)))
     elif store_path().exists():
         click.echo(f"no such run in {store_path()}")
     else:
@@ -104,6 +106,14 @@ def _lines(summary: RunSummary) -> list[str]:
     head = f"{summary.run}  {began:<16}  {summary.state:<11}  {summary.laps:>4} of {summary.processes:<4}"
     works = [f"{work}: {_contestants(summary, work)}" for work in summary.works]
     return [f"{head}  {works[0]}", *(f"{' ' * len(head)}  {work}" for work in works[1:])]
+
+
+def _fitting(line: str) -> str:
+    """Cut at the edge of a terminal; whole for whatever else reads it."""
+    if not sys.stdout.isatty():
+        return line
+    width = shutil.get_terminal_size().columns
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def _contestants(summary: RunSummary, work: str) -> str:

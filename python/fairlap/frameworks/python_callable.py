@@ -27,6 +27,8 @@ class PythonCallable(Framework):
         if "call" not in wanted.options:
             raise Unsupported("name what to call, such as python:call=my_kernels.softmax")
         module, _, name = wanted.options["call"].rpartition(".")
+        if not module:
+            raise Unsupported(f"python:call={name} names no module; write it as python:call=MODULE.CALLABLE")
         with phase("import"):
             called = imported_callable(f"{module}:{name}")
         if inspect.iscoroutinefunction(called):

@@ -77,12 +77,11 @@ def compare(
 def _arms(callables: Mapping[str, Callable[..., object]], done: Done | Mapping[str, Done] | None) -> list[_Arm]:
     if not isinstance(callables, Mapping) or len(callables) < 2:
         raise WrongRequest('give at least two callables by name, such as compare({"a": f, "b": g})')
+    if strange := [shown(name) for name in callables if not isinstance(name, str)]:
+        raise WrongRequest(f"callables are told apart by names, which are text; {', '.join(strange)} is none")
     waits = done if isinstance(done, Mapping) else dict.fromkeys(callables, done)
-    unknown = [shown(name) for name in [*callables, *waits] if not isinstance(name, str) or name not in callables]
-    if unknown:
-        raise WrongRequest(
-            f"done= and callables are told apart by name; {', '.join(unknown)} is none of the callables'"
-        )
+    if unknown := [shown(name) for name in waits if name not in callables]:
+        raise WrongRequest(f"done= names {', '.join(unknown)}, which is none of the callables")
     return [_Arm(name, fn, waits.get(name)) for name, fn in callables.items()]
 
 

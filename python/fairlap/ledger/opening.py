@@ -112,13 +112,18 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
             add_columns(db, lacking_columns(db))
 
 
-def _version(db: sqlite3.Connection, path: Path) -> int:
-    """0 for an empty file."""
-    [[version]] = db.execute("PRAGMA user_version")
+def require_own(db: sqlite3.Connection, path: Path) -> None:
+    """Ours, or empty."""
     [[application]] = db.execute("PRAGMA application_id")
     [[tables]] = db.execute("SELECT count(*) FROM sqlite_master")
     if tables and application != APPLICATION_ID:
         raise WrongRequest(f"{path} is a database of something else; set FAIRLAP_STORE to another file")
+
+
+def _version(db: sqlite3.Connection, path: Path) -> int:
+    """0 for an empty file."""
+    require_own(db, path)
+    [[version]] = db.execute("PRAGMA user_version")
     if version > len(STEPS):
         raise StoreIsNewer(
             f"{path} was written by a newer fairlap (schema {version}; this one knows up to {len(STEPS)});"

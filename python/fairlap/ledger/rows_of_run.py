@@ -15,6 +15,7 @@ from fairlap.ledger.fingerprints import fingerprints_of
 from fairlap.ledger.prices import Price
 from fairlap.ledger.schema import Estimate, ModeOfProcesses, Row
 from fairlap.race.fed_figures import items_per_s, stalls, waited_share
+from fairlap.race.gating import busy_with_others
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Work
 from fairlap.race.results import Contender, Heat, Results, results_of
@@ -91,7 +92,7 @@ def _row(
         blocks_dropped=len(heat.blocks.dropped),
         processes=len(contender.laps),
         processes_finished=len(contender.finished),
-        warnings=_warnings(contender),
+        warnings=_warnings(heat, contender),
         absent={column: each.why for column, each in told.items() if each.value is None},
         **{column: each.value for column, each in told.items()},
     )
@@ -252,6 +253,8 @@ def _medians(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: float(np.median([each[name] for each in found if name in each])) for name in names}
 
 
-def _warnings(contender: Contender) -> list[str]:
-    """Each once, in the order in which they first came."""
-    return list(dict.fromkeys(text for lap in contender.laps for text in lap.warnings))
+def _warnings(heat: Heat, contender: Contender) -> list[str]:
+    """Each once, what held for all contestants first."""
+    busy = busy_with_others([lap for row in heat.rows for lap in row.laps])
+    own = (text for lap in contender.laps for text in lap.warnings)
+    return list(dict.fromkeys([busy, *own] if busy else own))

@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,9 @@ from zlib import crc32
 
 from fairlap.engine import digits
 from fairlap.errors import FairlapError
-from fairlap.ledger.opening import open_for_writing, writing
+from fairlap.ledger.opening import open_for_writing, require_own, writing
 from fairlap.ledger.store import Store
-from fairlap.ledger.store_errors import NoSuchRun, said_plainly
+from fairlap.ledger.store_errors import NoSuchRun, StoreIsDamaged, said_plainly
 
 _MOST_TRIED_BETWEEN = 1_000_000
 _BESIDES = ("-wal", "-shm")
@@ -32,6 +32,7 @@ class Salvaged:
     damaged: Path | None  # where the damaged file is now; None when there was nothing to do
     runs: tuple[str, ...] = ()
     laps: int = 0
+    processes: int = 0  # that the plans of those runs have
     samples: int = 0  # laps times quantities
     strays: int = 0  # laps whose run is lost
 
@@ -39,7 +40,8 @@ class Salvaged:
     def text(self) -> str:
         if self.damaged is None:
             return f"{self.store} is whole; there is nothing to salvage"
-        kept = f"{digits.counted(len(self.runs), 'run')} with {digits.counted(self.laps, 'lap')}"
+        runs, planned = digits.counted(len(self.runs), "run"), digits.counted(self.processes, "planned lap")
+        kept = f"{runs} with {self.laps} of {planned}"
         lines = [f"salvaged into {self.store}: {kept}, {digits.counted(self.samples, 'set')} of samples"]
         if self.strays:
             lines.append(f"lost: the plans of {digits.counted(self.strays, 'more lap')}")
@@ -48,6 +50,7 @@ class Salvaged:
 
 
 def salvage(path: Path) -> Salvaged:
+    """A file of which no run can be read is left where it is: perhaps it never was a store."""
     if not path.exists():
         raise NoSuchRun(f"there is no store at {path}")
     with tempfile.TemporaryDirectory(prefix="fairlap-salvage-", dir=path.parent) as folder:
@@ -55,6 +58,7 @@ def salvage(path: Path) -> Salvaged:
         for end in ("", *_BESIDES):
             if (beside := path.with_name(f"{path.name}{end}")).exists():
                 shutil.copyfile(beside, copy.with_name(f"{copy.name}{end}"))
+        _require_own(copy, path)
         if _is_whole(copy):
             return Salvaged(path, None)
         new = Path(folder) / "new.sqlite"
@@ -62,13 +66,24 @@ def salvage(path: Path) -> Salvaged:
             with said_plainly(new):
                 strays = _move(copy, new)
             runs = _keep_readable(store)
-            laps, samples = _counted(new)
+            laps, processes, samples = _counted(new)
+        if not runs:
+            raise StoreIsDamaged(
+                f"no run can be read in {path}, and it is left as it is;"
+                " move it away to begin a new store, or set FAIRLAP_STORE to another file"
+            )
         aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}")
         for end in ("", *_BESIDES):
             if (beside := path.with_name(f"{path.name}{end}")).exists():
                 beside.replace(aside.with_name(f"{aside.name}{end}"))
         new.replace(path)
-    return Salvaged(path, aside, tuple(runs), laps, samples, strays)
+    return Salvaged(path, aside, tuple(runs), laps, processes, samples, strays)
+
+
+def _require_own(copy: Path, path: Path) -> None:
+    """Someone else's database is refused; one that cannot even tell what it is may be ours, damaged."""
+    with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(copy)) as db:
+        require_own(db, path)
 
 
 def _is_whole(path: Path) -> bool:
@@ -156,9 +171,9 @@ def _keep_readable(store: Store) -> list[str]:
     return kept
 
 
-def _counted(path: Path) -> tuple[int, int]:
+def _counted(path: Path) -> tuple[int, int, int]:
+    """Laps, the processes that were planned, and sets of samples."""
+    counts = "(SELECT count(*) FROM laps), (SELECT total(processes) FROM runs), (SELECT count(*) FROM samples)"
     with closing(sqlite3.connect(path)) as db:
-        [[laps]], [[samples]] = (
-            db.execute(f"SELECT count(*) FROM {table}").fetchall() for table in ("laps", "samples")
-        )
-    return int(laps), int(samples)
+        [[laps, processes, samples]] = db.execute(f"SELECT {counts}")
+    return int(laps), int(processes), int(samples)

@@ -119,7 +119,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         _about("How many times as long it takes as the baseline, from the blocks they shared.", "verdict"),
     ]
     verdict: Annotated[str | None, _about("Faster, slower, equivalent or inconclusive.", "verdict")]
-    detectable_effect: Annotated[float | None, _about("Smaller differences would not have shown.", "verdict")]
+    detectable_effect: Annotated[
+        float | None, _about("A difference that such a run finds four times in five.", "verdict")
+    ]
     blocks_kept: Annotated[int, _about("Blocks that the verdict rests on.", "verdict")]
     blocks_dropped: Annotated[int, _about("Blocks left out as noisy, blind to who ran.", "verdict")]
     processes: Annotated[int, _about("Processes started for it.", "verdict")]

@@ -30,6 +30,17 @@ def run_named(text: str) -> tuple[SavedRun, str]:
         return store.load(run_id), run_id
 
 
+def kept_as(run: SavedRun) -> str:
+    """The id of a run that came from a file, when the store has it too."""
+    from fairlap.ledger.opening import store_path
+    from fairlap.ledger.store import open_store
+
+    if not store_path().exists():
+        return ""
+    with open_store(reading=True) as store:
+        return store.same_as(run)
+
+
 def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | None:
     """Of a kept run, its raw samples by block and contestant; a file has none."""
     if Path(text).exists():

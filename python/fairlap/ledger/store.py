@@ -143,6 +143,18 @@ class Store:
             [[stored]] = db.execute("SELECT state FROM runs WHERE id = ?", (run,))
         return state_shown(self.path, run, stored)
 
+    def same_as(self, run: SavedRun) -> str:
+        """The id of the run that began then with this plan, whose seed was drawn; empty when there is none."""
+        plan, began_at = msgspec.json.encode(run.plan).decode(), run_ids.utc_text(run.began_at)
+        if not began_at:
+            return ""
+        with self._reading() as db:
+            found = db.execute(
+                "SELECT id FROM runs WHERE id >= ? AND id < ? AND plan = ?",
+                (run_ids.time_in_ids(began_at), f"{run_ids.time_in_ids(began_at)}~", plan),
+            ).fetchone()
+        return "" if found is None else str(found[0])
+
     def load(self, run: str) -> SavedRun:
         run = self.id_of(run)
         with self._reading() as db:
@@ -216,8 +228,9 @@ class Store:
         given = read_carried(file)
         laps = laps_with_samples(given, file)
         with self._writing() as db:
-            if self._number_of(given.id) is not None:
-                raise WrongRequest(f"the run {given.id} is in {self.path} already; nothing was changed")
+            there = given.id if self._number_of(given.id) is not None else self.same_as(given)
+            if there:
+                raise WrongRequest(f"the run {there} is in {self.path} already; nothing was changed")
             number = insert_run(db, given.id, given.state, given)
             for lap in laps:
                 keep_lap(db, number, lap)

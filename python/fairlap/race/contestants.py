@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairlap.errors import FairlapError, WrongRequest
-from fairlap.frameworks.contract import Framework, Settings
+from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
 from fairlap.race.environments import environment_with
 from fairlap.race.naming import ContestantName
 from fairlap.race.plan import Plan
+from fairlap.race.slowdown import slowdown_in
 from fairlap.race.worker_process import python_worker
 
 
@@ -45,6 +46,10 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
             raise WrongRequest(f"{name.text}: {name.framework} has no variant {name.variant!r}; it has {known}")
         if name.version and not framework.packages:
             raise WrongRequest(f"{name.text}: {name.framework} is no package and has no versions to choose from")
+        try:
+            slowdown_in(dict(name.options))
+        except Unsupported as error:
+            raise WrongRequest(f"{name.text}: {error}") from None
     return frameworks
 
 

@@ -192,9 +192,10 @@ def _blocks_that_count(rows: Sequence[Contender], laps: Sequence[Lap]) -> tuple[
     """Only blocks in which every ranked contestant finished, since a block with a hole would compare unequal noise;
     and of those only what the noise gate leaves. Also why they carry no verdict, if they do not."""
     ranked = [row for row in rows if row.ranked]
+    complete = sorted(set.intersection(*({lap.block for lap in row.finished} for row in ranked))) if ranked else []
     if len(ranked) < 2:
-        return Gated((), (), ""), f"{digits.counted(len(ranked), 'contestant')} can be ranked; a comparison needs two"
-    complete = sorted(set.intersection(*({lap.block for lap in row.finished} for row in ranked)))
+        told = f"{digits.counted(len(ranked), 'contestant')} can be ranked; a comparison needs two"
+        return Gated(tuple(complete), (), ""), told
     blocks = gated(complete, laps)
     if len(blocks.kept) < 2:
         return blocks, f"{digits.counted(len(blocks.kept), 'complete block')}; a verdict needs two, and six to claim"

@@ -45,11 +45,10 @@ def _heat_lines(plan: Plan, heat: Heat) -> list[str]:
     threads = digits.counted(plan.threads, "thread")
     fed = f" · fed {plan.data}" if plan.data else ""
     lines = [f"{heat.work}{fed} · {plan.device} ({threads}) · {heat.conditions}, {blocks}"]
-    best = next((row.median_ns for row in heat.rows if row.ranked), None)
     width = max(len(row.contestant) for row in heat.rows)
     places = {place.contestant: place.label for place in heat.standing.places} if heat.standing else {}
     for row in heat.rows:
-        lines.append(f"  {places.get(row.contestant, '-'):>3} {row.contestant:<{width}}  {_row_text(row, best)}")
+        lines.append(f"  {places.get(row.contestant, '-'):>3} {row.contestant:<{width}}  {_row_text(heat, row)}")
         lines += [f"      {' ' * width} {told}" for told in _remarks(row)]
     lines += [f"  {sentence}" for sentence in _sentences(heat)]
     if heat.blocks.told:
@@ -69,7 +68,7 @@ def _sentences(heat: Heat) -> list[str]:
     return [verdict.sentence(each) for each in heat.comparisons if first in (each.a, each.b)]
 
 
-def _row_text(row: Contender, best_ns: float | None) -> str:
+def _row_text(heat: Heat, row: Contender) -> str:
     if row.figure is None:
         return row.trouble
     if row.figure.value is None:
@@ -77,9 +76,18 @@ def _row_text(row: Contender, best_ns: float | None) -> str:
         text = f"two modes: {listed}" if len(row.figure.modes.modes) == 2 else f"modes: {listed}"
     else:
         text = _with_interval(row.figure)
-    times = f"  {row.median_ns / best_ns:.2f}x" if best_ns else ""
+    times = f"  {_times_the_first(heat, row):.2f}x"
     error = row.worst_relative_error
     return f"{text}{times}" + (f"  error {error:.1e}" if error is not None else "")
+
+
+def _times_the_first(heat: Heat, row: Contender) -> float:
+    """As the verdict tells it, from blocks in which both ran; where there is none, of the medians."""
+    first = heat.rows[0]
+    for each in heat.comparisons:
+        if {each.a, each.b} == {first.contestant, row.contestant}:
+            return each.ratio if each.a == row.contestant else each.reversed().ratio
+    return row.median_ns / first.median_ns
 
 
 def _with_interval(figure: verdict.ContestantFigure) -> str:

@@ -32,6 +32,13 @@ class Finding:
     status: Status
     text: str
 
+    @property
+    def word(self) -> str:
+        return self.status.name.lower().replace("_", " ")
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.text}"
+
 
 def overall(findings: Sequence[Finding], *, strict: bool) -> Status:
     """Inconclusive fails only where that is asked for; a gate that compared nothing never passes."""
@@ -55,7 +62,7 @@ def findings_between(compared: RunsCompared, *, margin: float) -> list[Finding]:
         status = statuses[each.regression.change]
         if status is Status.SLOWER and (each.regression.high or 0.0) < 1 + margin:
             status = Status.PASSED
-        found.append(Finding(status, difference_text(each)))
+        found.append(Finding(status, difference_text(each, named=False)))
     return found + [Finding(Status.NOT_COMPARABLE, text) for text in compared.unmatched]
 
 
@@ -86,7 +93,7 @@ def _inside(heat: Heat, baseline: str, candidate: str) -> Finding:
         why = heat.why_no_verdict or f"{baseline} and {candidate} were not compared"
         return Finding(Status.NOT_COMPARABLE, f"{heat.work}: {why}")
     told = own[0] if own[0].a == candidate else own[0].reversed()
-    text = f"{heat.work}: {verdict.sentence(told)}"
+    text = f"{heat.work}: {verdict.sentence_about_a(told).removeprefix('inconclusive: ')}"
     if told.verdict is Verdict.SLOWER and not told.within_margin:
         return Finding(Status.SLOWER, text)
     return Finding(Status.INCONCLUSIVE if told.verdict is Verdict.INCONCLUSIVE else Status.PASSED, text)

@@ -7,13 +7,14 @@ from fairlap.regressions.between_runs import Difference, RunsCompared
 from fairlap.verdict import Change
 
 
-def difference_text(found: Difference) -> str:
-    """What became of one contestant, and under it what to doubt."""
+def difference_text(found: Difference, *, named: bool = True) -> str:
+    """What became of one contestant, and under it what to doubt. ``named`` says the verdict's name too."""
     old, new = found.versions
     name = found.after if found.before == found.after else f"{found.before} -> {found.after}"
     versions = f" ({old or 'unknown'} -> {new or 'unknown'})" if old != new else f" ({new})" if new else ""
     medians = " -> ".join(digits.duration(median) for median in found.medians_ns)
-    head = f"{found.work} · {found.conditions} · {name}{versions}: {_verdict(found)}, {medians}"
+    told = ", ".join(part for part in (_verdict(found, named), medians) if part)
+    head = f"{found.work} · {found.conditions} · {name}{versions}: {told}"
     return "\n".join([head, *(f"    ! {doubt}" for doubt in found.regression.doubts)])
 
 
@@ -23,10 +24,10 @@ def runs_text(compared: RunsCompared) -> str:
     return "\n".join(lines) if lines else "the two runs have nothing in common"
 
 
-def _verdict(found: Difference) -> str:
+def _verdict(found: Difference, named: bool) -> str:
     told = found.regression
     if told.ratio is None or told.low is None or told.high is None:
-        return "not comparable"
+        return "not comparable" if named else ""
     words = {
         Change.SLOWER: "slower",
         Change.FASTER: "faster",
@@ -35,4 +36,5 @@ def _verdict(found: Difference) -> str:
     }
     processes = f"{found.processes[0]} and {found.processes[1]} processes"
     interval = f"{told.ratio:.3f} times as long [{told.low:.3f}, {told.high:.3f}]"
-    return f"{words[told.change]}: {interval}, {processes}"
+    name = f"{words[told.change]}: " if named else ""
+    return f"{name}{interval}, {processes}"

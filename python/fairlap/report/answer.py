@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from fairlap import verdict
 from fairlap.engine import digits
+from fairlap.race.gating import busy_with_others
 from fairlap.race.results import Heat
 from fairlap.report.markup import Markup, tag
 from fairlap.report.shown_run import ShownHeat, ShownRun
+from fairlap.verdict.doubts import TooFewBlocks
 
 
 def headline(heat: Heat) -> str:
@@ -22,6 +24,8 @@ def headline(heat: Heat) -> str:
     both = [each for each in heat.comparisons if each.a in first and each.b in first]
     if all(each.verdict is verdict.Verdict.EQUIVALENT for each in both):
         return f"{listed(first)} are equally fast, within {100 * both[0].margin:.2g} %"
+    if any(isinstance(doubt, TooFewBlocks) for each in both for doubt in each.doubts):
+        return "Too few blocks to tell"
     if len(first) == len(heat.standing.places if heat.standing else ()):
         return f"No difference is shown between {listed(first)}" if len(first) == 2 else "No winner is shown"
     return f"{listed(first)} are ahead; which of them is faster is not shown"
@@ -40,9 +44,15 @@ def answer(shown: ShownRun, told: ShownHeat) -> Markup:
         tag("p", _basis(shown, told), class_="basis"),
         tag("p", f"Why there is no verdict: {heat.why_no_verdict}.", class_="note") if heat.why_no_verdict else None,
         _order_differs(shown, told),
+        _busy(heat),
         _sentences(heat),
         class_="answer",
     )
+
+
+def _busy(heat: Heat) -> Markup | None:
+    busy = busy_with_others([lap for row in heat.rows for lap in row.laps])
+    return tag("p", tag("strong", f"{busy[0].upper()}{busy[1:]}"), ".", class_="note") if busy else None
 
 
 def _basis(shown: ShownRun, told: ShownHeat) -> str:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 from fairlap.errors import NotAvailable
+
+_NEEDED = ("altair", "vl_convert")
+
+
+def charts_missing() -> str:
+    """Why there can be no report, asked before a race; empty when there can be one. Nothing is imported."""
+    lacking = [name for name in _NEEDED if find_spec(name) is None]
+    return _told(f"{' and '.join(lacking)} cannot be found") if lacking else ""
 
 
 def altair() -> Any:
     try:
         import altair
     except ImportError as error:
-        raise _not_installed(error) from None
+        raise NotAvailable(_told(str(error))) from None
     return altair
 
 
@@ -19,11 +28,9 @@ def vl_convert() -> Any:
     try:
         import vl_convert
     except ImportError as error:
-        raise _not_installed(error) from None
+        raise NotAvailable(_told(str(error))) from None
     return vl_convert
 
 
-def _not_installed(error: ImportError) -> NotAvailable:
-    return NotAvailable(
-        f"charts need Altair and vl-convert ({error}); install them with: pip install 'fairlap[report]'"
-    )
+def _told(why: str) -> str:
+    return f"charts need Altair and vl-convert ({why}); install them with: pip install 'fairlap[report]'"

@@ -27,7 +27,7 @@ from .noise_gate import GateLimits, GateOutcome, noise_gate
 from .planning import blocks_needed, power
 from .process_figure import ProcessFigure, process_figure, throughput
 from .regression import Change, Regression, compare_runs
-from .sentence import modes_sentence, sentence
+from .sentence import modes_sentence, sentence, sentence_about_a
 from .standing import Place, Standing, standing
 from .steady_state import Course, SteadyState, course_of_all, steady_state
 from .stopping import StoppingAdvice, StoppingRule, advise
@@ -83,6 +83,7 @@ __all__ = [
     "power",
     "process_figure",
     "sentence",
+    "sentence_about_a",
     "standing",
     "steady_state",
     "throughput",

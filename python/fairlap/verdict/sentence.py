@@ -15,8 +15,13 @@ _MOST_BLOCKS = 500  # beyond it, quieter conditions are the cheaper way
 
 def sentence(comparison: Comparison) -> str:
     """Say the verdict with its interval, the blocks, what would not have shown, and modes underneath."""
+    return sentence_about_a(_from_the_better_side(comparison))
+
+
+def sentence_about_a(comparison: Comparison) -> str:
+    """The same from the side of the first of the two, whoever is better."""
     modes = [f"; {doubt}" for doubt in comparison.doubts if isinstance(doubt, ModesUnderneath)]
-    return _verdict(_from_the_better_side(comparison)) + "".join(modes)
+    return _verdict(comparison) + "".join(modes)
 
 
 def _verdict(told: Comparison) -> str:
@@ -29,11 +34,18 @@ def _verdict(told: Comparison) -> str:
         confidence = f"{100 * (1 - told.equivalence_interval.level):.3g} %"
         same = f"{told.a} and {told.b} are equivalent within {_percent(told.margin)}"
         return f"{same}: {inside} at {confidence}, {blocks}"
-    hidden = f"differences under {_percent(told.detectable_effect)} would not have shown"
+    reach = sensitivity(told.verdict, _percent(told.detectable_effect))
     if told.verdict is Verdict.INCONCLUSIVE:
-        return f"inconclusive: {_claim(told, told.interval)}, {blocks}; {hidden}{_blocks_to_decide(told)}"
+        return f"inconclusive: {_claim(told, told.interval)}, {blocks}; {reach}{_blocks_to_decide(told)}"
     small = f", which is within {_percent(told.margin)}" if told.within_margin else ""
-    return f"{_claim(told, told.interval)}{small}, {blocks}; {hidden}"
+    return f"{_claim(told, told.interval)}{small}, {blocks}; {reach}"
+
+
+def sensitivity(shown: Verdict, detectable: str) -> str:
+    """A difference that is shown may be smaller than what such a run finds reliably; it is then no contradiction."""
+    if shown is Verdict.INCONCLUSIVE:
+        return f"differences under {detectable} would not have shown"
+    return f"such a run finds {detectable} four times in five"
 
 
 def modes_sentence(contestant: str, modes: Modes, unit: str) -> str:

@@ -29,8 +29,9 @@ def find(name: str) -> Found:
     if name not in packages:
         import difflib
 
-        near = difflib.get_close_matches(name, packages, n=3) or sorted(packages)
-        raise WrongRequest(f"there is no model {name!r}; did you mean {', '.join(near)}?")
+        near = difflib.get_close_matches(name, packages, n=3)
+        told = f"did you mean {', '.join(near)}?" if near else "`fairlap list models` lists them"
+        raise WrongRequest(f"there is no model {name!r}; {told}")
     package = packages[name]
     try:
         spec = import_module(f"{package}.spec").SPEC

@@ -99,6 +99,7 @@ class Spec:
     precisions: tuple[Precision, ...] = ("fp32", "bf16")
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
+    computes: bool = True  # False where a contestant is only proven to have been called, and no answer is compared
 
     def trained_parameters(self) -> int:
         return sum(_product(weight.shape) for weight in self.weights if weight.trained)

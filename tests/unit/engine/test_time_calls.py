@@ -189,9 +189,9 @@ def test_ctrl_c_stops_a_builtin_that_never_looks_for_signals() -> None:
 
 
 def test_ctrl_c_stops_a_native_function() -> None:
-    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    result = time_calls(ctypes.CDLL(None).getpid, seconds=20)
+    result = time_calls(ctypes.CDLL(None).getpid, seconds=20, warmup=0, calls_per_sample=1000)
     timer.join()
     assert result.interrupted
     assert result.samples > 0

@@ -51,6 +51,7 @@ def test_an_async_function_is_refused_since_a_call_runs_nothing_of_it(
     [
         ("mlp", {"call": "time.time"}, "python runs no models"),
         ("callable", {}, "name what to call"),
+        ("callable", {"call": "time"}, "time names no module; write it as python:call=MODULE.CALLABLE"),
         ("callable", {"cal": "time.time"}, "python has no option 'cal'; it has call"),
     ],
 )
@@ -64,7 +65,6 @@ def test_what_it_cannot_do_is_refused(model: str, options: dict[str, str], told:
     [
         ("no_such_module.run", "cannot import no_such_module"),
         ("time.tim", "time has no 'tim'"),
-        ("time", "MODULE:CALL"),
     ],
 )
 def test_what_cannot_be_called_is_refused(name: str, told: str) -> None:

@@ -144,8 +144,8 @@ def test_who_has_a_completion_is_judged_whatever_goes_on_afterwards(
     [
         ({"a": nothing}, None, "at least two callables"),
         ([nothing, nothing], None, "at least two callables"),
-        ({"a": nothing, "b": nothing}, {"c": nothing}, "'c' is none of the callables'"),
-        ({"a": nothing, 2: nothing}, None, "2 is none of the callables'"),
+        ({"a": nothing, "b": nothing}, {"c": nothing}, "done= names 'c', which is none of the callables"),
+        ({"a": nothing, 2: nothing}, None, "names, which are text; 2 is none"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(callables: Any, done: Any, told: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -147,12 +148,27 @@ def test_salvage_says_when_there_is_nothing_to_do_or_what_was_read(path: Path) -
     assert "there is no store at" in refusal("runs", "salvage")
     kept()
     assert "is whole; there is nothing to salvage" in said("runs", "salvage")
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size - 4096)
+        file.write(b"\xa5" * 4096)
+    told = said("runs", "salvage")
+    assert "1 run with " in told
+    assert " planned laps" in told
+    assert f"the damaged file is now {path}.damaged-" in told
+
+
+def test_salvage_leaves_alone_what_it_can_read_no_run_in(path: Path) -> None:
     path.write_bytes(b"rubbish" * 1000)
     assert "`fairlap runs salvage`" in refusal("runs")
-    told = said("runs", "salvage")
-    assert "0 runs with 0 laps" in told
-    assert f"the damaged file is now {path}.damaged-" in told
-    assert "no such run" in said("runs")
+    assert f"no run can be read in {path}, and it is left as it is" in refusal("runs", "salvage")
+    path.unlink()
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE runs (id)")
+    content = path.read_bytes()
+    assert f"{path} is a database of something else" in refusal("runs", "salvage")
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.fixture
@@ -160,7 +176,7 @@ def raced(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The plans that would have been run."""
     plans: list[object] = []
 
-    def run_and_tell(plan: object, wishes: object) -> int:
+    def run_and_tell(plan: object, wishes: object, ending: object, earlier: object) -> int:
         plans.append(plan)
         return 0
 

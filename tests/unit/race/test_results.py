@@ -140,3 +140,24 @@ def test_conditions_that_do_not_change_the_order_are_not_talked_about() -> None:
         lap(100 + n, name, ns, "as-found") for n in range(6) for name, ns in (("torch", 1e6 + n), ("jax", 2e6 + n))
     ]
     assert "The order depends" not in text_of(plan(), results(laps))
+
+
+def test_the_times_of_the_first_are_those_of_the_verdict() -> None:
+    laps = race(1e6, 1.5e6)
+    results = results_of(plan(), laps)
+    [comparison] = results.heats[0].comparisons
+    slower = comparison if comparison.a == "jax" else comparison.reversed()
+    assert f"  {slower.ratio:.2f}x" in text_of(plan(), results)
+    laps[1].figures["wall_ns"] = Figure(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
+    laps[3].figures["wall_ns"] = Figure(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
+    results = results_of(plan(), laps)
+    [comparison] = results.heats[0].comparisons
+    slower = comparison if comparison.a == "jax" else comparison.reversed()
+    assert f"  {slower.ratio:.2f}x" in text_of(plan(), results)
+
+
+def test_blocks_of_a_single_contestant_are_complete() -> None:
+    alone = [one for one in race(1e6, 1e6, blocks=7) if one.contestant == "torch"]
+    [heat] = results_of(plan(), alone).heats
+    assert len(heat.blocks.kept) == 7
+    assert "7 complete blocks" in text_of(plan(), results_of(plan(), alone))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,38 @@ def test_diff_prints_a_line_for_each_contestant(tmp_path: Path) -> None:
     assert "torch (1.0): slower: 1.5" in done.output
     assert "jax (1.0): equivalent" in done.output
     assert "not interleaved" in done.output
+
+
+def test_a_finding_speaks_of_the_candidate_and_says_its_verdict_once(tmp_path: Path) -> None:
+    inside = ("--baseline", "torch")
+    _, told = run_gate(tmp_path, saved_run({"torch": 1e6, "jax": 1.05e6}), options=inside)
+    assert told.startswith("slower: ")
+    assert ": jax is 0.95" in told
+    _, told = run_gate(tmp_path, saved_run({"torch": 1e6, "jax": 1.02e6}, spread=0.2), options=inside)
+    assert told.startswith("inconclusive: ")
+    assert told.count("inconclusive") == 1
+    _, told = run_gate(tmp_path, BEFORE, saved_run({"torch": 1.02e6}, seed=1, spread=0.05))
+    assert told.count("inconclusive") == 1
+
+
+def test_a_margin_is_a_share(tmp_path: Path) -> None:
+    status, told = run_gate(tmp_path, BEFORE, BEFORE, options=("--margin", "nan"))
+    assert status == NOT_COMPARABLE
+    assert "'nan' is no share such as 1% or 0.01" in told
+    assert run_gate(tmp_path, BEFORE, saved_run({"torch": 1.1e6}, seed=1), options=("--margin", "20%"))[0] == PASSED
+
+
+def test_machines_can_read_what_the_gate_and_diff_found(tmp_path: Path) -> None:
+    status, told = run_gate(tmp_path, BEFORE, saved_run({"torch": 1.5e6}, seed=1), options=("--json",))
+    found = json.loads(told)
+    assert (status, found["exit_status"], found["findings"][0]["status"]) == (SLOWER, SLOWER, "slower")
+    done = CliRunner().invoke(diff, [str(tmp_path / "0.json"), str(tmp_path / "1.json"), "--json"])
+    [difference] = json.loads(done.output)["differences"]
+    assert difference["regression"]["ratio"] == pytest.approx(1.5, rel=0.05)
+
+
+def test_a_diff_of_runs_with_nothing_in_common_is_no_success(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.json", tmp_path / "b.json"
+    save_run(one, BEFORE)
+    save_run(other, saved_run({"jax": 1e6}))
+    assert CliRunner().invoke(diff, [str(one), str(other)]).exit_code == 1

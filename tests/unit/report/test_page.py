@@ -5,7 +5,10 @@ from html.parser import HTMLParser
 import pytest
 from fairlap.errors import WrongRequest
 from fairlap.ledger.columns import columns
+from fairlap.ledger.export import markdown_file
 from fairlap.ledger.prices import price_given
+from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.race import disturbances
 from fairlap.race.saving import SavedRun
 from fairlap.report.page import html_report
 from runs_to_show import ENDING, HOSTILE, SCRIPT, WRONG, run_of, samples
@@ -170,3 +173,19 @@ def test_a_page_of_one_contestant_has_no_winner() -> None:
     page = Read(html_report(run_of(("torch",)), "r"))
     assert "No verdict" in page.text()
     assert "1 contestant can be ranked; a comparison needs two" in page.text()
+
+
+def test_a_busy_machine_is_told_beside_the_answer_and_in_every_row() -> None:
+    run = run_of(batches=(4,))
+    for lap in run.laps:
+        lap.machine[disturbances.RUN_QUEUE] = 0.3
+    assert "The machine was busy with other work" in Read(html_report(run, "r")).text()
+    rows = rows_of_run(run, "r")
+    assert all(row.warnings[0].startswith("the machine was busy with other work") for row in rows)
+    assert markdown_file.encode(rows).decode().count("the machine was busy with other work") == len(
+        {row.conditions for row in rows}
+    )
+
+
+def test_too_few_blocks_show_neither_a_difference_nor_none() -> None:
+    assert "Too few blocks to tell" in Read(html_report(run_of(("torch", "jax"), batches=(4,), blocks=3), "r")).text()

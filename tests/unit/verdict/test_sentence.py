@@ -4,7 +4,17 @@ import re
 
 import numpy as np
 import pytest
-from fairlap.verdict import COMPILE_TIME, THROUGHPUT, Verdict, block_table, judge, modes_sentence, power, sentence
+from fairlap.verdict import (
+    COMPILE_TIME,
+    THROUGHPUT,
+    Verdict,
+    block_table,
+    judge,
+    modes_sentence,
+    power,
+    sentence,
+    sentence_about_a,
+)
 from fairlap.verdict.metric import Metric
 from fairlap.verdict.modes import Mode, Modes
 from hypothesis import given
@@ -19,10 +29,22 @@ def said(log_ratio: float, spread: float, blocks: int = 12, margin: float = 0.02
     return sentence(judge([table], margin=margin)[0])
 
 
-def test_the_faster_one_comes_first_with_its_interval_and_what_would_not_have_shown() -> None:
-    hidden = "12 blocks; differences under 1.7 % would not have shown"
-    assert said(np.log(1.18), 0.03) == f"jax is 1.180 times as fast as torch [1.166, 1.194], {hidden}"
-    assert said(-np.log(1.18), 0.03) == f"torch is 1.180 times as fast as jax [1.166, 1.194], {hidden}"
+def test_the_faster_one_comes_first_with_its_interval_and_what_such_a_run_finds() -> None:
+    reach = "12 blocks; such a run finds 1.7 % four times in five"
+    assert said(np.log(1.18), 0.03) == f"jax is 1.180 times as fast as torch [1.166, 1.194], {reach}"
+    assert said(-np.log(1.18), 0.03) == f"torch is 1.180 times as fast as jax [1.166, 1.194], {reach}"
+
+
+def test_a_difference_that_is_shown_is_never_said_to_be_one_that_would_not_have_shown() -> None:
+    lucky = np.array([0.08, 0.09, 0.1, 0.11, 0.12, 0.2, 0.4, 0.9, 1.5])
+    told = sentence(judge([block_table({"torch": np.exp(lucky), "jax": np.ones(lucky.size)})])[0])
+    assert told.startswith("jax is ")
+    assert "would not have shown" not in told
+
+
+def test_a_sentence_about_the_first_keeps_it_first_when_it_is_slower() -> None:
+    table = block_table({"torch": np.exp(np.log(2) + 0.03 * STEPS), "jax": np.ones(STEPS.size)})
+    assert sentence_about_a(judge([table])[0]).startswith("torch is 0.50")
 
 
 def test_a_throughput_twice_as_high_is_twice_as_fast() -> None:

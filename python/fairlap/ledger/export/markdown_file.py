@@ -13,6 +13,8 @@ from fairlap.ledger.export.markdown_table import columns_shown, table_line
 from fairlap.ledger.export.markdown_text import as_code, percent_text, ratio_text
 from fairlap.ledger.rows_of_run import IS_THE_BASELINE
 from fairlap.ledger.schema import Row
+from fairlap.verdict import Verdict
+from fairlap.verdict.sentence import sensitivity
 
 MOST_CHARACTERS = 65_000
 _MOST_FOR_VERDICTS = 30_000
@@ -31,9 +33,16 @@ def encode(rows: Sequence[Row]) -> bytes:
         head = f"\n**{_work(group[0])}**, {_circumstances(group[0])}\n\n{table_line([column.head for column in shown])}"
         head += f"\n{table_line(['---'] * len(shown))}\n"
         for number, row in enumerate(group):
-            lines.append((row, ("" if number else head) + table_line([column.cell(row) for column in shown])))
+            below = _warnings_of_all(group) if number == len(group) - 1 else ""
+            lines.append((row, ("" if number else head) + table_line([column.cell(row) for column in shown]) + below))
     parts += _as_many_as_fit(lines, room)
     return ("\n".join(parts) + "\n").encode()
+
+
+def _warnings_of_all(rows: Sequence[Row]) -> str:
+    """What every row of a table warns of is said once, below it."""
+    shared = [text for text in rows[0].warnings if all(text in row.warnings for row in rows)]
+    return "".join(f"\n\n*Warning*: {as_code(text, most=300)}" for text in shared)
 
 
 def _as_many_as_fit(lines: Sequence[tuple[Row, str]], most: int) -> list[str]:
@@ -89,7 +98,7 @@ def _verdict_line(row: Row) -> str:
     times = f"takes {ratio_text(row.ratio)} times as long as {as_code(row.baseline)}"
     told = digits.counted(row.blocks_kept, "block")
     if row.detectable_effect is not None:
-        told += f"; differences under {percent_text(row.detectable_effect)} would not have shown"
+        told += f"; {sensitivity(Verdict(row.verdict), percent_text(row.detectable_effect))}"
     trouble = f"; {as_code(row.message, most=300)}" if row.message else ""
     return f"**{_standing(row)}**: {who} {times} {where} ({told}){trouble}"
 
