@@ -6,6 +6,7 @@ first axis counts the samples; the others and the type are the input's own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from fairlap.errors import WrongRequest
+from fairlap.pipelines.npy_rows import NpyRows
 from fairlap.race.plan import Work
 from fairlap.workloads.draw import draw_inputs
 from fairlap.workloads.spec import BATCH, Integers, Spec, Tensor
@@ -21,6 +23,7 @@ SYNTHETIC = "synthetic"
 _FEWEST_BATCHES = 8
 _MOST_DRAWN_BYTES = 32 * 2**20
 _MOST_DRAWN = 4096
+_READ_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def users_data(path: Path, spec: Spec, batch: int) -> FedData:
 
 def drawn_data(spec: Spec, batch: int, seed: int, folder: Path) -> FedData:
     """Written once. Enough that an epoch has several batches, and small enough to stay in the page cache."""
-    bytes_each = sum(4 * int(np.prod(tensor.sized(1))) for tensor in spec.inputs)
+    bytes_each = sum(4 * math.prod(tensor.sized(1)) for tensor in spec.inputs)
     fitting = min(_MOST_DRAWN, _MOST_DRAWN_BYTES // bytes_each)
     samples = max(_FEWEST_BATCHES * batch, fitting // batch * batch)
     files = {tensor.name: folder / f"fed-{seed}-{samples}-{tensor.name}.npy" for tensor in spec.inputs}
@@ -91,25 +94,25 @@ def _input(spec: Spec, name: str) -> Tensor:
 
 
 def _samples_in(file: Path, tensor: Tensor, model: str) -> int:
-    try:
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise WrongRequest(f"{file} is no .npy file that can be fed: {error}") from None
-    if not isinstance(array, np.ndarray):  # several arrays, zipped
-        raise WrongRequest(f"{file} is no .npy file that can be fed: it holds several arrays")
-    wanted = tensor.sized(1)[1:]
-    if array.dtype != np.dtype(tensor.dtype) or array.shape[1:] != wanted or array.ndim == 0:
-        has = f"{array.dtype} of shape {list(array.shape)}"
-        raise WrongRequest(
-            f"{file} has {has}; {model}'s {tensor.name} takes {tensor.dtype} of shape {['N', *wanted]}".replace(
-                "'N'", "N"
-            )
-        )
-    if array.ndim > 1 and not array.flags.c_contiguous:
+    rows = NpyRows(file)
+    wanted = list(tensor.sized(1)[1:])
+    if rows.dtype != np.dtype(tensor.dtype) or not rows.shape or list(rows.shape[1:]) != wanted:
+        shape = ", ".join(["N", *map(str, wanted)])
+        has = f"{rows.dtype} of shape {list(rows.shape)}"
+        raise WrongRequest(f"{file} has {has}; {model}'s {tensor.name} takes {tensor.dtype} of shape [{shape}]")
+    if len(rows.shape) > 1 and not rows.in_order:
         raise WrongRequest(f"{file} is in Fortran's order; save numpy.ascontiguousarray of it")
-    if isinstance(tensor.fill, Integers) and len(array):
-        low, high = int(array.min()), int(array.max())
-        if low < tensor.fill.low or high >= tensor.fill.high:
-            allowed = f"{tensor.fill.low} to {tensor.fill.high - 1}"
-            raise WrongRequest(f"{file} has values from {low} to {high}; {model}'s {tensor.name} takes {allowed}")
-    return int(array.shape[0])
+    if isinstance(tensor.fill, Integers):
+        _require_within(rows, tensor.name, tensor.fill, model)
+    return int(rows.shape[0])
+
+
+def _require_within(rows: NpyRows, name: str, allowed: Integers, model: str) -> None:
+    """A number beyond a table of words is no wrong answer but a crash."""
+    at_once = max(1, _READ_BYTES // (4 * math.prod(rows.shape[1:])))
+    for first in range(0, rows.shape[0], at_once):
+        values = rows.span(first, min(at_once, rows.shape[0] - first))
+        low, high = int(values.min()), int(values.max())
+        if low < allowed.low or high >= allowed.high:
+            takes = f"{allowed.low} to {allowed.high - 1}"
+            raise WrongRequest(f"{rows.path} has values from {low} to {high}; {model}'s {name} takes {takes}")

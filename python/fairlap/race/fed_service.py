@@ -11,6 +11,7 @@ import numpy as np
 from fairlap.errors import WrongRequest
 from fairlap.frameworks.contract import Contestant, Fed, Unsupported
 from fairlap.pipelines.choosing import Choice
+from fairlap.pipelines.npy_rows import NpyRows
 from fairlap.pipelines.pipeline import NUMBERS, WAITED, Job, Pipeline
 from fairlap.race.protocol import Feed, Measure
 from fairlap.workloads.workload import Arrays
@@ -37,7 +38,7 @@ class FedCalls:
     def proof(self) -> dict[str, np.ndarray]:
         """A numbered epoch through a pipeline of its own: which samples came, how many were not what the files hold,
         and what the first batches gave."""
-        files = {name: np.load(file, mmap_mode="r") for name, file in self._job.files.items()}
+        files = {name: NpyRows(file) for name, file in self._job.files.items()}
         pipeline = self._choice.opened(replace(self._job, epochs=1, numbered=True), self._fed)
         told: dict[str, np.ndarray] = {}
         numbers: list[np.ndarray] = []
@@ -50,7 +51,7 @@ class FedCalls:
                 if len(numbers) < CHECKED_BATCHES:
                     told |= _under(f"{len(numbers)}/", self._checked_call(inputs, seen))
                 # After the call, so that a batch which was written over while it was worked on is seen.
-                wrong += sum(_rows_that_differ(seen[name], files[name][came]) for name in files)
+                wrong += sum(_rows_that_differ(seen[name], rows.rows(came)) for name, rows in files.items())
                 proven_bytes += sum(each.nbytes for each in seen.values())
                 numbers.append(came)
                 del taken, inputs, seen
