@@ -132,7 +132,7 @@ class FedCalls:
 
 def fed_of(contestant: Contestant, framework: str) -> Fed:
     if contestant.fed is None:
-        raise Unsupported(f"{framework} cannot be fed batches as it was asked for; leave --data out, or leave it out")
+        raise Unsupported(f"{framework} cannot be fed batches as it was asked for here; leave it out, or --data")
     return contestant.fed
 
 

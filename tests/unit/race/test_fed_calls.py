@@ -95,6 +95,21 @@ def test_a_faithful_pipeline_proves_an_epoch_and_its_answers_belong_to_what_went
         np.testing.assert_array_equal(proof[f"{batch}/got/y"], 2 * held[[first, last]])
 
 
+def test_rows_of_several_inputs_belong_together(tmp_path: Path) -> None:
+    for name in ("x", "z"):
+        np.save(tmp_path / f"{name}.npy", np.arange(SAMPLES * 3, dtype=np.float32).reshape(SAMPLES, 3))
+    files = {name: str(tmp_path / f"{name}.npy") for name in ("x", "z")}
+    pipeline = NativePipeline(Job(files, SAMPLES, BATCH, 1, epochs=3), np.from_dlpack)
+    taken = 0
+    while (batch := pipeline.take()) is not None:
+        np.testing.assert_array_equal(batch["x"], batch["z"])
+        del batch
+        pipeline.release()
+        taken += 1
+    pipeline.close()
+    assert taken == 3 * (SAMPLES // BATCH)
+
+
 def twice(arrays: Any, number: int) -> None:
     if number == 3:
         arrays["x"][1], arrays[NUMBERS][1] = arrays["x"][0], arrays[NUMBERS][0]
