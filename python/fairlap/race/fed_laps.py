@@ -43,10 +43,13 @@ class Feeding:
         proof.unlink(missing_ok=True)
         files = {name: str(file) for name, file in data.files.items()}
         told = worker.feed(files, data.samples, self._plan.data_seed, proof, within_s=within_s)
-        lap.in_force = {**lap.in_force, "feed": told}
+        lap.in_force = {**lap.in_force, "feed": told, "data_hash": data.hash[:12]}
         found = safetensors.read(proof)
+        checked = sorted({match[1] for name in found if (match := _CHECKED.match(name))})
+        if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):
+            raise OtherWork("its pipeline was not proven: the proof is not whole")
         require_each_once(found, data.samples, materials.work.batch)
-        for number in sorted({match[1] for name in found if (match := _CHECKED.match(name))}):
+        for number in checked:
             own = {name.removeprefix(f"{number}/"): each for name, each in found.items()}
             self._hold(own, lap, materials, f"fed batch {number}")
 
@@ -56,6 +59,8 @@ class Feeding:
 
     def _hold(self, found: Arrays, lap: Lap, materials: Materials, when: str) -> None:
         seen = {name.removeprefix(SEEN): each for name, each in found.items() if name.startswith(SEEN)}
+        if set(seen) != set(self._data[materials.work].files):
+            raise OtherWork(f"what it was fed is not told whole ({when})")
         expected = self._reference(materials, seen)
         tolerance = materials.spec.tolerances[materials.work.precision]
         errors = []

@@ -111,6 +111,16 @@ def test_drawn_data_is_drawn_once_has_whole_batches_and_values_that_the_model_ta
     assert users_data(tmp_path, _renamed(data.files, tmp_path), 6).samples == data.samples
 
 
+def test_other_values_or_another_length_make_another_hash(tmp_path: Path) -> None:
+    array = np.zeros((10, 3, 4), np.float32)
+    hashes = set()
+    for changed in (array, array + 1, array[:9]):
+        file = saved(tmp_path / "a.npy", changed)
+        hashes.add(users_data(file, IMAGES, 4).hash)
+        assert users_data(file, IMAGES, 4).hash in hashes
+    assert len(hashes) == 3
+
+
 def _renamed(files: Any, folder: Path) -> Spec:
     for name, file in files.items():
         file.rename(folder / f"{name}.npy")

@@ -69,6 +69,7 @@ def test_a_fed_contestant_has_its_waits_and_every_answer_was_checked() -> None:
     assert checked == {"before", "changed inputs", "fed batch 0", "fed batch 1", "fed, after", "after"}
     assert all(error.right for error in lap.errors)
     assert lap.in_force["feed"] == "fairlap"
+    assert len(lap.in_force["data_hash"]) == 12
 
 
 def test_a_race_without_data_feeds_nothing() -> None:
