@@ -13,7 +13,6 @@ from fairlap.engine import digits
 from fairlap.race import disturbances
 from fairlap.race.laps import Lap
 
-_FEWEST_LEFT = 6  # fewer blocks cannot reach 5 %
 _MOST_DROPPED = 0.25  # of the blocks; beyond it noise is what this machine is like
 _BUSY = 0.1
 
@@ -27,11 +26,11 @@ class Gated:
     told: str
 
 
-def gated(blocks: Sequence[int], laps: Sequence[Lap]) -> Gated:
+def gated(blocks: Sequence[int], laps: Sequence[Lap], comparisons: int = 1) -> Gated:
     """Blind to who ran: a block's readings decide, and they do not say whose they are.
 
-    At most a quarter goes, the noisiest first, and never so many that too few are left to claim anything: every block
-    is a fair one, and noise only widens the interval.
+    At most a quarter goes, the noisiest first, and never so many that too few are left to claim anything in a family of
+    so many comparisons: every block is a fair one, and noise only widens the interval.
     """
     readings = _readings(blocks, laps)
     if not readings:
@@ -40,7 +39,7 @@ def gated(blocks: Sequence[int], laps: Sequence[Lap]) -> Gated:
     noisy = [place for place in np.argsort(-outcome.excess, kind="stable") if not outcome.kept[place]]
     if not noisy:
         return Gated(tuple(blocks), (), "")
-    allowed = min(int(_MOST_DROPPED * len(blocks)), max(len(blocks) - _FEWEST_LEFT, 0))
+    allowed = min(int(_MOST_DROPPED * len(blocks)), max(len(blocks) - verdict.blocks_to_claim(comparisons), 0))
     dropped = tuple(sorted(blocks[place] for place in noisy[:allowed]))
     causes = ", ".join(f"{name} in {count}" for name, count in outcome.dropped_by.items() if count)
     of_all = f"{len(noisy)} of {digits.counted(len(blocks), 'block')}"

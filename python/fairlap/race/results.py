@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -141,7 +142,7 @@ def _draft(plan: Plan, work: Work, laps: Sequence[Lap], conditions: Conditions) 
     if not here:
         return None
     rows = _rows(plan, here, conditions)
-    blocks, why = _blocks_that_count(rows, here)
+    blocks, why = _blocks_that_count(rows, here, len(plan.works))
     if why:
         return Heat(work.label, conditions, rows, blocks, why_no_verdict=why)
     inside = _in_blocks(rows, blocks.kept)
@@ -188,7 +189,7 @@ def _covariates(laps: Sequence[Lap]) -> dict[str, Sequence[float] | Sequence[str
     return covariates
 
 
-def _blocks_that_count(rows: Sequence[Contender], laps: Sequence[Lap]) -> tuple[Gated, str]:
+def _blocks_that_count(rows: Sequence[Contender], laps: Sequence[Lap], works: int) -> tuple[Gated, str]:
     """Only blocks in which every ranked contestant finished, since a block with a hole would compare unequal noise;
     and of those only what the noise gate leaves. Also why they carry no verdict, if they do not."""
     ranked = [row for row in rows if row.ranked]
@@ -196,7 +197,7 @@ def _blocks_that_count(rows: Sequence[Contender], laps: Sequence[Lap]) -> tuple[
     if len(ranked) < 2:
         told = f"{digits.counted(len(ranked), 'contestant')} can be ranked; a comparison needs two"
         return Gated(tuple(complete), (), ""), told
-    blocks = gated(complete, laps)
+    blocks = gated(complete, laps, works * math.comb(len(ranked), 2))
     if len(blocks.kept) < 2:
         return blocks, f"{digits.counted(len(blocks.kept), 'complete block')}; a verdict needs two, and six to claim"
     return blocks, ""

@@ -24,7 +24,7 @@ from .metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, M
 from .mode_causes import ModeCause, mode_causes
 from .modes import Mode, Modes, find_modes
 from .noise_gate import GateLimits, GateOutcome, noise_gate
-from .planning import blocks_needed, power
+from .planning import blocks_needed, blocks_to_claim, power
 from .process_figure import ProcessFigure, process_figure, throughput
 from .regression import Change, Regression, compare_runs
 from .sentence import modes_sentence, sentence, sentence_about_a
@@ -71,6 +71,7 @@ __all__ = [
     "advise",
     "block_table",
     "blocks_needed",
+    "blocks_to_claim",
     "compare_runs",
     "contestant_figure",
     "course_of_all",

@@ -77,3 +77,8 @@ def blocks_needed(effect: float, spread: float, *, level: float = 0.05, wanted_p
         else:
             enough = middle
     return enough
+
+
+def blocks_to_claim(comparisons: int = 1, alpha: float = 0.05) -> int:
+    """The fewest blocks with which the first of a family of comparisons can be claimed."""
+    return signed_rank.blocks_to_reach(alpha / max(comparisons, 1))

@@ -64,6 +64,12 @@ def test_six_blocks_stay_six_since_five_could_claim_nothing() -> None:
     assert "1 of 6 blocks were noisy" in found.told
 
 
+def test_eight_blocks_of_four_contestants_stay_eight_since_seven_could_claim_nothing_of_six_pairs() -> None:
+    laps = [lap(block, name, 1e6, 0.1 if block == 2 else 0.0) for block in range(8) for name in "abcd"]
+    assert gated(range(8), laps, comparisons=6).dropped == ()
+    assert gated(range(8), laps, comparisons=3).dropped == (2,)
+
+
 def test_a_machine_that_is_busy_all_the_time_is_told_since_no_block_stands_out() -> None:
     laps = [lap(block, name, 1e6) for block in range(8) for name in "ab"]
     assert busy_with_others(laps) == ""
