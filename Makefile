@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-telemetry telemetry-minute bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
+.PHONY: demo test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-telemetry telemetry-minute bench-feed bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a convolutional net, write a report.
 	$(BIN)/fairlap floor
@@ -51,6 +51,9 @@ bench-telemetry: $(VENV)/.dev build/release/.built build/bench-peers/.installed 
 
 telemetry-minute: build/release/.built  ## The sampler at 1 kHz for a minute of the real clock, with no reading lost.
 	FAIRLAP_SAMPLER_PROOF_SECONDS=60 build/release/cpp/tests/test_telemetry_sampler
+
+bench-feed: $(VENV)/.frameworks  ## The feeder beside the machine's memcpy, PyTorch's DataLoader, and each framework's way in.
+	$(BIN)/python tests/bench/feed/table.py
 
 bench-adapters: $(VENV)/.frameworks  ## What an adapter adds to a step, beside the tightest loop by hand.
 	$(BIN)/python tests/bench/adapter_overhead.py

@@ -6,6 +6,7 @@ import collections.abc
 import typing
 import typing_extensions
 __all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'EventTimeline', 'FieldCalibration', 'ForkedSampler', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'ObservedTime', 'PythonCall', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'averaging_window', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_above_idle', 'energy_difference', 'energy_of_counter', 'energy_of_power', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'repeated_energy', 'time_calls', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'FeedSource', 'Feeder', 'FeederStopped', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'StallLedger', 'StreamRecord', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -473,6 +474,112 @@ def averaging_window(readings: Readings, source: typing.SupportsInt | typing.Sup
     """
     Over what a sensor averages, from a load that is known: pairs of time and height.
     """
+class BadFeed(ValueError):
+    pass
+class BatchReleased(RuntimeError):
+    pass
+class BatchFailed(RuntimeError):
+    pass
+class FeederStopped(RuntimeError):
+    pass
+class FeedSource:
+    """
+    Where samples come from, until a feeder takes it.
+    """
+    @property
+    def samples(self) -> int:
+        ...
+class StallLedger:
+    """
+    Where the consumer's time went. The parts add up to wall_ns; a wait has one of three causes.
+    """
+    @property
+    def batches(self) -> int:
+        ...
+    @property
+    def bytes(self) -> int:
+        ...
+    @property
+    def consumer_ns(self) -> int:
+        """
+        The consumer was at its own work.
+        """
+    @property
+    def no_slot_ns(self) -> int:
+        """
+        Waited since the consumer held every slot.
+        """
+    @property
+    def samples(self) -> int:
+        ...
+    @property
+    def source_ns(self) -> int:
+        """
+        Waited while samples were read.
+        """
+    @property
+    def staging_ns(self) -> int:
+        """
+        Waited while samples were copied and converted.
+        """
+    @property
+    def wall_ns(self) -> int:
+        ...
+class Batch:
+    """
+    A batch in host memory. It goes back to the feeder when it is released or forgotten, and every tensor made from it is gone.
+    """
+    def __dlpack__(self, *, stream: typing.Any = None, max_version: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None, dl_device: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None, copy: bool | None = None) -> typing_extensions.CapsuleType:
+        ...
+    def __dlpack_device__(self) -> tuple[int, int]:
+        ...
+    def release(self) -> None:
+        """
+        Give the slot back. It is filled again once every tensor made from the batch is gone, too.
+        """
+    @property
+    def dtype(self) -> str:
+        ...
+    @property
+    def nbytes(self) -> int:
+        ...
+    @property
+    def number(self) -> int:
+        ...
+    @property
+    def pointer(self) -> int:
+        """
+        The address of the first element, valid until release(); nothing holds the slot for it.
+        """
+    @property
+    def released(self) -> bool:
+        ...
+    @property
+    def samples(self) -> int:
+        ...
+    @property
+    def shape(self) -> tuple[int, ...]:
+        ...
+class Feeder:
+    """
+    Threads that fill slots with batches ahead of the consumer.
+    """
+    def __init__(self, source: FeedSource, *, batch: typing.SupportsInt | typing.SupportsIndex, slots: typing.SupportsInt | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex | None, epochs: typing.SupportsInt | typing.SupportsIndex, last: str, type: str | None, scale: typing.SupportsFloat | typing.SupportsIndex, offset: typing.SupportsFloat | typing.SupportsIndex, layout: str) -> None:
+        ...
+    def close(self) -> list[int]:
+        """
+        End the threads; returns the numbers of the batches that are still held.
+        """
+    def next(self, patience_s: typing.SupportsFloat | typing.SupportsIndex) -> Batch | None:
+        """
+        The next batch, or None at the end.
+        """
+    @property
+    def batches(self) -> int:
+        ...
+    @property
+    def ledger(self) -> StallLedger:
+        ...
 def buffer_classes() -> list[str]:
     ...
 def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, str]:
@@ -502,6 +609,11 @@ def energy_difference(counter: RegionEnergy, integral: RegionEnergy, begin_ns: t
 def energy_of_counter(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
     ...
 def energy_of_power(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex, longest_gap_ns: typing.SupportsInt | typing.SupportsIndex, fewest_readings: typing.SupportsInt | typing.SupportsIndex, period_ns: typing.SupportsInt | typing.SupportsIndex, window_ns: typing.SupportsInt | typing.SupportsIndex) -> RegionEnergy:
+def feed_from_memory(pointer: typing.SupportsInt | typing.SupportsIndex, type: str, sample_shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], samples: typing.SupportsInt | typing.SupportsIndex, owner: typing.Any) -> FeedSource:
+    ...
+def feed_from_npy(path: str) -> FeedSource:
+    ...
+def feed_from_raw(path: str, offset: typing.SupportsInt | typing.SupportsIndex, type: str, sample_shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], samples: typing.SupportsInt | typing.SupportsIndex) -> FeedSource:
     ...
 def interval_of_median(samples: typing_extensions.Buffer) -> Interval:
     ...

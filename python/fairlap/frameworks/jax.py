@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable
 from functools import partial
@@ -11,9 +12,10 @@ import numpy as np
 
 from fairlap.errors import NotAvailable
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Fed, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.own_threads import threads_named
 from fairlap.frameworks.refusals import refuse_what_is_unknown
+from fairlap.frameworks.slot_views import SlotViews
 from fairlap.frameworks.trained_leaves import trained_leaves
 from fairlap.workloads.workload import Workload
 
@@ -75,7 +77,7 @@ class Jax(Framework):
             function = jax.value_and_grad(loss)
             arguments = (learnt, fixed, _put(work.labels, work))
             answers = partial(_gradients, work, canonical, partial(_zeros_between, leaves, trained))
-        step = jax.jit(function)
+        step, slots = jax.jit(function), SlotViews(work)
         with phase("lower"):
             lowered = step.lower(*arguments, inputs)
         with phase("compile"):
@@ -87,6 +89,8 @@ class Jax(Framework):
             weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
             in_force=_in_force(leaves, wanted),
             no_memory_because="JAX keeps no statistics of memory on the CPU",
+            # A view goes into the step as it is: JAX shares its memory, within 5 us where its from_dlpack takes 60.
+            fed=Fed(operator.attrgetter("pointer"), lambda addresses: step(*arguments, slots.at(addresses))),
             **({} if wanted.device == "cpu" else _on_device(device)),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.answers import Answers, named_outputs
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.onnx_graph import serialized_graph, weights_in
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
@@ -74,6 +75,7 @@ class OnnxRuntime(Framework):
             outputs=partial(_answers, work, held),
             weights=partial(dict, weights_in(graph, work.weights)),
             in_force=_in_force(session),
+            fed=Fed(operator.attrgetter("pointer"), _runner(work, session, held)) if kind == "cpu" else None,
             stream=None if kind == "cpu" else "hidden",
             method=None if kind == "cpu" else "context_span",
             no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
@@ -135,6 +137,29 @@ def _bind(session: Any, held: Mapping[str, Any], device: str, inputs: Arrays) ->
     for name, value in held.items():
         binding.bind_ortvalue_output(name, value)
     return partial(session.run_with_iobinding, binding)
+
+
+def _runner(work: Workload, session: Any, held: Mapping[str, Any]) -> Callable[[Mapping[str, int]], None]:
+    """A feeder's few slots come round, so each address is bound once. A binding holds no batch; who calls does."""
+    bindings: dict[tuple[int, ...], Any] = {}
+
+    def bound_to(addresses: Mapping[str, int]) -> Any:
+        binding = session.io_binding()
+        for tensor in work.spec.inputs:
+            kind, shape = np.dtype(tensor.dtype).type, tensor.sized(work.batch)
+            binding.bind_input(tensor.name, "cpu", 0, kind, shape, addresses[tensor.name])
+        for name, value in held.items():
+            binding.bind_ortvalue_output(name, value)
+        return binding
+
+    def run(addresses: Mapping[str, int]) -> None:
+        key = tuple(addresses.values())
+        binding = bindings.get(key)
+        if binding is None:
+            binding = bindings[key] = bound_to(addresses)
+        session.run_with_iobinding(binding)
+
+    return run
 
 
 def _answers(work: Workload, held: Mapping[str, Any], _result: None) -> Answers:

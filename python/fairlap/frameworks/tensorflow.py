@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fairlap.frameworks.answers import answers_of_tensors, trained_names, weights_of_tensors
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Fed, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.own_threads import threads_named
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
@@ -65,6 +65,7 @@ class TensorFlow(Framework):
             weights=partial(weights_of_tensors, work, implementation.canonical, model.variables_by_name),
             in_force=_in_force(model, wanted),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
+            fed=Fed(_lent_tensor, step),
             **({} if wanted.device == "cpu" else _ON_DEVICE),
         )
 
@@ -120,6 +121,12 @@ def _traced(step: Callable[[Any], Any], variant: str, inputs: dict[str, Any]) ->
 
 def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays) -> Callable[[], Any]:
     return partial(step, _tensors(work, inputs))
+
+
+def _lent_tensor(batch: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.experimental.dlpack.from_dlpack(batch.__dlpack__())
 
 
 def _tensors(work: Workload, arrays: Arrays) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Fed, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
 
@@ -68,6 +68,7 @@ class Torch(Framework):
             memory_bytes=_device_memory if on_device else None,
             forget_memory_peak=torch.cuda.reset_peak_memory_stats if on_device else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
+            fed=Fed(_lent_tensor, _runner(forward, _places(model, work))),
         )
 
     def version(self) -> str:
@@ -80,14 +81,31 @@ class Torch(Framework):
         if work.precision == "bf16":
             tensors = {name: each.bfloat16() if each.is_floating_point() else each for name, each in tensors.items()}
         # By place where the model allows it: names cost 0.4 us a call.
-        places = list(signature(model.forward).parameters)
-        bound = partial(forward, **tensors)
-        if sorted(places) == sorted(tensors):
-            bound = partial(forward, *(tensors[name] for name in places))
+        places = _places(model, work)
+        bound = partial(forward, *(tensors[name] for name in places)) if places else partial(forward, **tensors)
         if work.mode == "infer":
             return bound
         parameters = dict(model.named_parameters())
         return _loss_and_gradients(bound, [parameters[name] for name in trained_names(work.spec)])
+
+
+def _places(model: Any, work: Workload) -> list[str]:
+    """The inputs' names in the order of the model's arguments; none where the model does not name them all."""
+    places = list(signature(model.forward).parameters)
+    return places if sorted(places) == sorted(work.inputs) else []
+
+
+def _runner(forward: Callable[..., Any], places: list[str]) -> Callable[[Mapping[str, Any]], Any]:
+    if places:
+        return lambda tensors: forward(*[tensors[name] for name in places])
+    return lambda tensors: forward(**tensors)
+
+
+def _lent_tensor(batch: Any) -> Any:
+    """From the capsule, which is half as long a way as from the batch."""
+    from torch.utils.dlpack import from_dlpack
+
+    return from_dlpack(batch.__dlpack__())
 
 
 def _tensor(array: npt.NDArray[Any]) -> Any:

@@ -14,6 +14,7 @@ from fairlap.ledger.fingerprints import fingerprints_of
 from fairlap.ledger.memory_of_row import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.ledger.prices import Price
 from fairlap.ledger.schema import Estimate, ModeOfProcesses, Row
+from fairlap.race.fed_figures import items_per_s, stalls, waited_share
 from fairlap.race.gating import busy_with_others
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Work
@@ -46,6 +47,7 @@ def _row(
         "version": told_or(next((lap.version for lap in contender.laps if lap.version), None), "it was never imported"),
         "place": told_or(_place(heat, contender), heat.why_no_verdict or contender.trouble or "it is not ranked"),
         **_latencies(contender, work, latency),
+        **_feeding(contender),
         **_phases(contender, work),
         **memory_of(contender),
         **smallest_memory_of(contender),
@@ -67,6 +69,7 @@ def _row(
         batch=work.batch,
         threads=run.plan.threads,
         device=run.plan.device,
+        data=run.plan.data,
         conditions=heat.conditions,
         contestant=contender.contestant,
         framework=name.framework or name.program,
@@ -75,6 +78,7 @@ def _row(
         outcome=contender.worst_outcome,
         message=contender.trouble,
         modes=_modes(contender),
+        stall_shares=stalls(contender.finished),
         memory_bytes=memory_by_layer(contender),
         memory_absent=memory_absent(contender),
         energy_by_sensor_j=energy_by_sensor(contender, work),
@@ -111,6 +115,15 @@ def _latencies(contender: Contender, work: Work, latency: Estimate | None) -> di
 def _median_of(quantity: str, lap: Lap) -> float | None:
     figure = lap.figures.get(quantity)
     return None if figure is None else figure.p50_ns
+
+
+def _feeding(contender: Contender) -> dict[str, Told]:
+    laps = contender.finished
+    why = why_not(contender) or "nothing was fed; see --data"
+    return {
+        "pipeline_throughput_per_s": told_or(estimate(laps, items_per_s), why),
+        "waited_share": told_or(estimate(laps, waited_share), why),
+    }
 
 
 def _phases(contender: Contender, work: Work) -> dict[str, Told]:

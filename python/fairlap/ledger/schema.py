@@ -47,6 +47,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     batch: Annotated[int, _about("Items in one call.", "work")]
     threads: Annotated[int, _about("Threads that every contestant was given.", "work")]
     device: Annotated[str, _about("Where the work ran.", "work")]
+    data: Annotated[
+        str, _about("What the calls were fed: synthetic, or a path; empty when their inputs stayed.", "work")
+    ]
     conditions: Annotated[
         Conditions, _about("Controlled: the same memory behaviour for all, cores bound. As found: untouched.", "work")
     ]
@@ -73,6 +76,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     device_span_ns: Annotated[Estimate | None, _about("From event to event on the device's stream.", "latency")]
     kernel_sum_ns: Annotated[Estimate | None, _about("Time of the kernels, from activity records.", "latency")]
     throughput_per_s: Annotated[Estimate | None, _about("Items in a second, one call after another.", "latency")]
+
+    pipeline_throughput_per_s: Annotated[
+        Estimate | None, _about("Items in a second with all that feeding takes, over the whole time.", "feeding")
+    ]
+    waited_share: Annotated[
+        Estimate | None, _about("How much of the time was waited for batches instead of working.", "feeding")
+    ]
+    stall_shares: Annotated[
+        dict[str, float],
+        _about("The time by what it went into: work, and what was waited for. They add up to 1.", "feeding"),
+    ]
 
     import_s: Annotated[Estimate | None, _about("Importing the framework.", "phases")]
     build_s: Annotated[Estimate | None, _about("Building the model from its weights.", "phases")]

@@ -14,6 +14,7 @@ from fairlap.race import answers, disturbances, protocol
 from fairlap.race.agreement import Agreement
 from fairlap.race.conditions import environment_of
 from fairlap.race.contestants import Runner
+from fairlap.race.fed_laps import Feeding
 from fairlap.race.idle_power import Sensed
 from fairlap.race.laps import AnswerError, Figure, Lap
 from fairlap.race.materials import Materials
@@ -33,6 +34,7 @@ class Bench:
     scratch: Path
     agreement: Agreement
     sensed: Sensed
+    feeding: Feeding
 
 
 _FEWEST_CALLS = 10
@@ -82,6 +84,8 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         _keep_errors(lap, materials, bench.agreement.errors(materials, lap.contestant, first))
         changed = _answer(worker, lap, materials, "changed", "changed inputs", bench, limits.answer_s)
         answers.require_changed(first, changed)
+        if bench.feeding:
+            bench.feeding.begin(worker, lap, materials, bench.scratch, limits.answer_s)
         # A slow call is measured for longer: a median of one sample would be no median.
         seconds = max(plan.measuring.seconds, _FEWEST_CALLS * lap.phases_s["checked_calls"])
         watch = disturbances.Watch()
@@ -89,6 +93,10 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
             seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s, energy=bool(bench.sensed.idle)
         )
         lap.machine = watch.readings()
+        if bench.feeding:
+            fed = bench.scratch / "fed.safetensors"
+            worker.answer("fed", fed, within_s=limits.answer_s)
+            bench.feeding.hold_answer(fed, lap, materials)
         _answer(worker, lap, materials, "inputs", "after", bench, limits.answer_s)
         bye = worker.quit()
         lap.memory_bytes, lap.memory_absent = bye.memory, bye.absent
@@ -147,6 +155,7 @@ def _keep(lap: Lap, measured: MeasuredLaps) -> None:
     headline = measured.samples_ns[told.quantities[0].name]
     calls = max(1, len(headline) * told.calls_per_sample)
     lap.per_call = {name: told.counts[key] / calls for key, name in _PER_CALL.items() if key in told.counts}
+    lap.feeding = dict(told.feeding)
     lap.warnings = [notice.text for notice in told.warnings]
     if told.warm_up is not None:
         lap.phases_s["warm_up"] = told.warm_up.elapsed_s

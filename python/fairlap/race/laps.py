@@ -25,7 +25,7 @@ Outcome = Literal[
 
 
 _COMPILING = ("lower", "trace", "compile")
-_AFTER_THE_FIRST = ("checked_calls", "warm_up", "measured")
+_AFTER_THE_FIRST = ("proof", "checked_calls", "warm_up", "measured")
 
 
 class AnswerError(msgspec.Struct, frozen=True):
@@ -102,6 +102,7 @@ class Lap(msgspec.Struct):
     errors: list[AnswerError] = []
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
     machine: dict[str, float] = {}  # what the machine did while it was measured: steal, run queue, throttling
+    feeding: dict[str, float] = {}  # of fed calls: items, wall_ns, work_ns, waited_ns and what was waited for
     warnings: list[str] = []
     memory_bytes: dict[str, int] = {}  # by layer
     memory_absent: dict[str, str] = {}  # layers without a figure, and why

@@ -73,6 +73,7 @@ class Plan(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
     device: str = "cpu"
     min_memory: bool = False  # the smallest memory of each contestant is looked for when the blocks have run
+    data: str = ""  # what the measured calls are fed: nothing, "synthetic", or a path
     format: int = PLAN_FORMAT
 
     @property
@@ -99,6 +100,7 @@ def draw_plan(
     limits: Limits | None = None,
     device: str = "cpu",
     min_memory: bool = False,
+    data: str = "",
     as_found_beside: bool = True,
 ) -> Plan:
     """Draw the order of every block. Controlled blocks have as-found ones between them, at most six."""
@@ -127,6 +129,7 @@ def draw_plan(
         limits or Limits(),
         device,
         min_memory,
+        data,
     )
 
 

@@ -18,7 +18,7 @@ LONGEST_LINE_BYTES = 64 * 2**20
 MOST_RAW_BYTES = 8 * 10**9
 BYTES_OF_A_SAMPLE = 8
 
-Which = Literal["inputs", "changed"]
+Which = Literal["inputs", "changed", "fed"]
 FailureKind = Literal["unsupported", "exception", "out_of_memory"]
 
 
@@ -52,8 +52,17 @@ class Answer(Message, frozen=True):
     path: str
 
 
+class Feed(Message, frozen=True):
+    """Feed the calls that are measured from these files, and write the proof that all of them come."""
+
+    files: dict[str, str]  # .npy, by the inputs' names
+    samples: int
+    seed: int
+    path: str
+
+
 class Measure(Message, frozen=True):
-    """Time calls on the inputs. What is null is the worker's choice."""
+    """Time calls on the inputs, or on what is fed. What is null is the worker's choice."""
 
     seconds: float | None = None
     samples: int | None = None
@@ -66,7 +75,7 @@ class Quit(Message, frozen=True):
     """Say what memory was used, and end."""
 
 
-Request = Prepare | Answer | Measure | Quit
+Request = Prepare | Answer | Feed | Measure | Quit
 
 
 class Hello(Message, frozen=True):
@@ -98,6 +107,10 @@ class Prepared(Message, frozen=True):
 
 class Answered(Message, frozen=True):
     seconds: float
+
+
+class Fed(Message, frozen=True):
+    pipeline: str  # what feeds, and how it is set
 
 
 class LapsOf(msgspec.Struct, frozen=True):
@@ -137,6 +150,7 @@ class Laps(Message, frozen=True):
     groups: dict[str, list[int]] = {}  # the same for each group of neighbouring samples, column by column
     warnings: list[Notice] = []
     energy: EnergyOfBlock | None = None  # when it was asked for
+    feeding: dict[str, float] = {}  # of fed calls: items, wall_ns, work_ns, waited_ns and what was waited for
 
 
 class Bye(Message, frozen=True):
@@ -153,7 +167,7 @@ class Failed(Message, frozen=True):
     traceback: str = ""
 
 
-Reply = Hello | Begin | Phase | Prepared | Answered | Laps | Bye | Failed
+Reply = Hello | Begin | Phase | Prepared | Answered | Fed | Laps | Bye | Failed
 
 _encoder = msgspec.json.Encoder()
 _requests = msgspec.json.Decoder(Request)

@@ -12,6 +12,7 @@ from pathlib import Path
 from fairlap.race.agreement import Agreement
 from fairlap.race.contestants import Runner, runners_for
 from fairlap.race.ending import Ending
+from fairlap.race.fed_laps import Feeding
 from fairlap.race.idle_power import idle_power
 from fairlap.race.lap_of_process import Bench, Samples, lap_of_process, request_for
 from fairlap.race.laps import Lap
@@ -55,9 +56,11 @@ class Race:
             try:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
                 works = [materials_for(work, self.plan.data_seed, self._progress.say) for work in self.plan.works]
+                feeding = Feeding(self.plan, works)
                 runners = runners_for(self.plan, stack, self._progress.say)
                 self._began_s = time.monotonic()
-                bench = Bench(scratch, Agreement(scratch), idle_power(self.plan.device, self._progress.say))
+                sensed = idle_power(self.plan.device, self._progress.say)
+                bench = Bench(scratch, Agreement(scratch), sensed, feeding)
                 ran = {lap.block for lap in self.laps}
                 for number, block in enumerate(self.plan.blocks, start=1):
                     if block.number in ran:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from fairlap.race.energy_read import EnergyOfBlock
 
 
-def laps_of(measured: Measurement, energy: EnergyOfBlock | None = None) -> tuple[Laps, list[memoryview]]:
+def laps_of(
+    measured: Measurement, energy: EnergyOfBlock | None = None, feeding: dict[str, float] | None = None
+) -> tuple[Laps, list[memoryview]]:
     quantities = [
         LapsOf(
             name=name,
@@ -38,6 +40,7 @@ def laps_of(measured: Measurement, energy: EnergyOfBlock | None = None) -> tuple
         groups=_columns(measured),
         warnings=[Notice(notice.code, notice.text) for notice in measured.warnings],
         energy=energy,
+        feeding=feeding or {},
     )
     return laps, raw
 

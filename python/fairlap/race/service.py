@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import WrongRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported
+from fairlap.pipelines.choosing import choice_in, without_choice
 from fairlap.race.memory_by_layer import MemoryByLayer
 from fairlap.race.phases import OURS, Phases
-from fairlap.race.protocol import Answer, Answered, Bye, Measure, Prepare, Prepared
+from fairlap.race.protocol import Answer, Answered, Bye, Fed, Feed, Measure, Prepare, Prepared
 from fairlap.race.slowdown import slowdown_in, slowed
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
     from fairlap.race.energy_meter import Meter
     from fairlap.race.energy_read import EnergyOfBlock
+    from fairlap.race.fed_service import FedCalls
     from fairlap.workloads.workload import Arrays, Workload
 
 LABELS = "labels"
@@ -35,6 +39,8 @@ class Service:
         self._was_called = False
         self._device = "cpu"
         self._memory = MemoryByLayer(self._device)
+        self._wanted: Prepare | None = None
+        self._fed: FedCalls | None = None
 
     def prepare(self, wanted: Prepare) -> Prepared:
         self._phase.now = "prepare"
@@ -47,7 +53,8 @@ class Service:
             framework = framework_class(wanted.framework)()
             _require_support(framework, wanted)
             work = self._workload(wanted)
-        options = dict(wanted.options)
+        self._wanted = wanted
+        options = without_choice(wanted.options)
         slowdown = slowdown_in(options)
         settings = Settings(wanted.threads, wanted.variant, wanted.device, options, wanted.device_memory_limit_bytes)
         contestant = slowed(framework.prepare(work, settings, self._phase), slowdown)
@@ -60,6 +67,8 @@ class Service:
     def answer(self, wanted: Answer) -> Answered:
         self._phase.now = "answer"
         contestant = self._prepared()
+        if wanted.which == "fed":
+            return self._fed_answer(wanted)
         is_first = not self._was_called
         if is_first:
             self._memory.before_first_call()
@@ -75,18 +84,18 @@ class Service:
     def measure(self, wanted: Measure) -> tuple[Measurement, EnergyOfBlock | None]:
         self._phase.now = "measure"
         contestant = self._prepared()
-        bound = self._measured_call()
+        measured_by = self._fed.measure if self._fed else partial(self._measured, contestant, self._measured_call())
         meter = self._meter() if wanted.energy else None
         self._memory.before_running(contestant)
         begin_ns = 0 if meter is None else meter.begin()
-        measured = self._measured(wanted, contestant, bound)
+        measured = measured_by(wanted)
         end_ns = 0 if meter is None else meter.end()
         self._memory.ran(contestant)
         if measured.interrupted:
             raise KeyboardInterrupt
         return measured, None if meter is None else _energy(meter, measured, begin_ns, end_ns)
 
-    def _measured(self, wanted: Measure, contestant: Contestant, bound: Callable[[], Any]) -> Measurement:
+    def _measured(self, contestant: Contestant, bound: Callable[[], Any], wanted: Measure) -> Measurement:
         from fairlap import engine
 
         method: dict[str, Any] = {} if contestant.method is None else {"method": contestant.method}
@@ -108,8 +117,36 @@ class Service:
         meter = Meter(self._device)
         return meter if meter.sensors else None
 
+    def feed(self, wanted: Feed) -> Fed:
+        from fairlap.race.fed_service import FedCalls, fed_of
+
+        self._phase.now = "feed"
+        contestant, asked = self._prepared(), self._wanted
+        assert asked is not None
+        name = framework_class(asked.framework).name
+        calls = FedCalls(contestant, fed_of(contestant, name), choice_in(asked.options, name), wanted, asked.batch)
+        with self._phase("proof"):
+            _write(wanted.path, calls.proof())
+        self._fed = calls
+        return Fed(calls.open())
+
+    def feeding(self) -> dict[str, float]:
+        """Of the calls that were measured; empty when they were not fed."""
+        return {} if self._fed is None else self._fed.feeding
+
+    def _fed_answer(self, wanted: Answer) -> Answered:
+        if self._fed is None:
+            raise WrongRequest("nothing is fed yet")
+        began_ns = time.perf_counter_ns()
+        answer = self._fed.answer()
+        seconds = (time.perf_counter_ns() - began_ns) / 1e9
+        _write(wanted.path, answer)
+        return Answered(seconds)
+
     def quit(self) -> Bye:
         self._phase.now = "quit"
+        if self._fed is not None:
+            self._fed.close()
         memory, absent = self._memory.told()
         return Bye(memory, absent)
 
@@ -179,6 +216,12 @@ def _energy(meter: Meter, measured: Measurement, begin_ns: int, end_ns: int) -> 
     timed_from_ns = begin_ns + round(measured.warm_up.elapsed_s * 1e9)
     read = meter.read_somewhere_in(timed_from_ns, end_ns, round(measured.elapsed_s * 1e9))
     return EnergyOfBlock(measured.elapsed_s, calls, read)
+
+
+def _write(path: str, arrays: Mapping[str, Any]) -> None:
+    from fairlap.workloads import safetensors
+
+    safetensors.write(Path(path), arrays)
 
 
 def framework_class(name: str) -> type[Framework]:

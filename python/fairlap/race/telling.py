@@ -8,6 +8,7 @@ from functools import partial
 
 from fairlap import verdict
 from fairlap.engine import digits
+from fairlap.race.fed_figures import fed_line
 from fairlap.race.gating import busy_with_others
 from fairlap.race.plan import Plan, Work
 from fairlap.race.results import FAULTS, Contender, Heat, Results
@@ -48,7 +49,8 @@ def _order_line(results: Results, work: str) -> list[str]:
 def _heat_lines(plan: Plan, heat: Heat, beside: Callable[[Contender], Sequence[str]]) -> list[str]:
     blocks = digits.counted(len(heat.blocks.kept), "complete block")
     threads = digits.counted(plan.threads, "thread")
-    lines = [f"{heat.work} · {plan.device} ({threads}) · {heat.conditions}, {blocks}"]
+    fed = f" · fed {plan.data}" if plan.data else ""
+    lines = [f"{heat.work}{fed} · {plan.device} ({threads}) · {heat.conditions}, {blocks}"]
     width = max(len(row.contestant) for row in heat.rows)
     places = {place.contestant: place.label for place in heat.standing.places} if heat.standing else {}
     for row in heat.rows:
@@ -105,6 +107,8 @@ def _remarks(row: Contender) -> list[str]:
     if not row.finished:
         return []
     remarks = []
+    if told := fed_line(row.finished):
+        remarks.append(told)
     if row.figure is not None and row.trouble:
         remarks.append(f"! {row.trouble}")
     faults = row.median_of(FAULTS)
