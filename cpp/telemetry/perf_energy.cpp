@@ -130,7 +130,7 @@ void PerfEnergy::find_event(const std::string& folder, const std::string& event,
     std::string why_not = reason;
     int file = -1;
     if (why_not.empty()) {
-      file = open(*type, *config, core);
+      file = open(type.value_or(0), config.value_or(0), core);
       if (file < 0) why_not = refusal(-file);
     }
     // Fast, as powercap's counters are. 64 bits of a fraction of a millijoule do not wrap.
