@@ -5,8 +5,7 @@ from __future__ import annotations
 import collections.abc
 import typing
 import typing_extensions
-__all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'EventTimeline', 'FieldCalibration', 'ForkedSampler', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'ObservedTime', 'PythonCall', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'averaging_window', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_above_idle', 'energy_difference', 'energy_of_counter', 'energy_of_power', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'repeated_energy', 'time_calls', 'time_on_stream', 'under_hypervisor']
-__all__: list[str] = ['BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'FeedSource', 'Feeder', 'FeederStopped', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'StallLedger', 'StreamRecord', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'EventTimeline', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'ObservedTime', 'PythonCall', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StallLedger', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'averaging_window', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_above_idle', 'energy_difference', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'repeated_energy', 'time_calls', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -470,10 +469,6 @@ class EventTimeline:
     @property
     def drift_ppm(self) -> tuple[float, float]:
         ...
-def averaging_window(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, load: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]]) -> ObservedTime:
-    """
-    Over what a sensor averages, from a load that is known: pairs of time and height.
-    """
 class BadFeed(ValueError):
     pass
 class BatchReleased(RuntimeError):
@@ -580,6 +575,10 @@ class Feeder:
     @property
     def ledger(self) -> StallLedger:
         ...
+def averaging_window(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, load: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]]) -> ObservedTime:
+    """
+    Over what a sensor averages, from a load that is known: pairs of time and height.
+    """
 def buffer_classes() -> list[str]:
     ...
 def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, str]:
@@ -609,6 +608,7 @@ def energy_difference(counter: RegionEnergy, integral: RegionEnergy, begin_ns: t
 def energy_of_counter(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
     ...
 def energy_of_power(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex, longest_gap_ns: typing.SupportsInt | typing.SupportsIndex, fewest_readings: typing.SupportsInt | typing.SupportsIndex, period_ns: typing.SupportsInt | typing.SupportsIndex, window_ns: typing.SupportsInt | typing.SupportsIndex) -> RegionEnergy:
+    ...
 def feed_from_memory(pointer: typing.SupportsInt | typing.SupportsIndex, type: str, sample_shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], samples: typing.SupportsInt | typing.SupportsIndex, owner: typing.Any) -> FeedSource:
     ...
 def feed_from_npy(path: str) -> FeedSource:
