@@ -37,6 +37,7 @@ class ReadingsNow:
         self.sampler = Sampler(
             fast_period_s=min(interval_s / 10, _FAST_PERIOD_S),
             slow_period_s=min(interval_s / 3, _SLOW_PERIOD_S),
+            rare_period_s=min(interval_s / 3, _SLOW_PERIOD_S),
             root=root,
             nvml_library=nvml_library,
         )
