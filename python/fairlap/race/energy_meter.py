@@ -44,7 +44,7 @@ class Meter:
             nvml_library=_NO_LIBRARY if on_cpu else "",
         )
         self.sensors, self.absent = sensors_for(device, self._sampler.sources, os.environ)
-        boards = any(sensor.source != "powercap" for sensor in self.sensors)
+        boards = any(sensor.source.startswith("nvml") for sensor in self.sensors)
         self._settled_after_s = _BOARD_SETTLED_AFTER_S if boards else _SETTLED_AFTER_S
 
     def begin(self) -> int:

@@ -29,8 +29,11 @@ def sensors_for(
 ) -> tuple[list[Sensor], str]:
     """On a GPU its board, and the processor where that can be read; elsewhere the processor. Or why there is none."""
     processor, why_not = _packages(sources)
+    if not processor:
+        processor, why_not_either = _perf_events(sources)
+        why_not = "; ".join(why for why in (why_not, why_not_either) if why)
     if device == "cpu":
-        return processor, why_not
+        return processor, "" if processor else why_not
     board, why_not = _board(device, sources, variables)
     return ([*board, *processor], "") if board else ([], why_not)
 
@@ -53,6 +56,22 @@ def _packages(sources: Sequence[TelemetrySource]) -> tuple[list[Sensor], str]:
     return [
         Sensor(f"powercap {field.name.removesuffix(f' {_ENERGY}')}", powercap.name, (field.name,)) for field in chosen
     ], ""
+
+
+def _perf_events(sources: Sequence[TelemetrySource]) -> tuple[list[Sensor], str]:
+    """Where powercap is closed. The events of cores and graphics lie in that of the package."""
+    perf = next((each for each in sources if each.name == "perf_energy"), None)
+    if perf is None:
+        return [], ""
+    if perf.absent_because:
+        return [], perf.absent_because
+    chosen = [field for field in perf.fields if field.name.startswith(("energy-pkg ", "energy-ram "))]
+    if not any(field.name.startswith("energy-pkg ") for field in chosen):
+        return [], "perf has no event of a processor package"
+    for field in chosen:
+        if field.absent_because:
+            return [], field.absent_because
+    return [Sensor(f"perf {field.name.removesuffix(f' {_ENERGY}')}", perf.name, (field.name,)) for field in chosen], ""
 
 
 def _name_of(zone: TelemetryField) -> str:

@@ -56,6 +56,21 @@ def test_a_machine_without_counters_of_its_processor_says_so() -> None:
     assert names("cpu") == "this fairlap reads no processor's energy"
 
 
+def perf(*events: str, absent: str = "", forbidden: str = "") -> TelemetrySource:
+    return source("perf_energy", {f"{e} energy_j": "root only" if e == forbidden else "" for e in events}, absent)
+
+
+def test_where_powercap_is_closed_the_kernels_events_count_packages_and_memory() -> None:
+    closed = source("powercap", {}, "root only")
+    events = perf("energy-cores cpu0", "energy-pkg cpu0", "energy-pkg cpu8", "energy-ram cpu0")
+    assert names("cpu", closed, events) == ["perf energy-pkg cpu0", "perf energy-pkg cpu8", "perf energy-ram cpu0"]
+    assert names("cpu", zones("intel-rapl:0 package-0"), events) == ["powercap intel-rapl:0 package-0"]
+    assert names("cpu", closed, perf("energy-cores cpu0")) == "root only; perf has no event of a processor package"
+    assert names("cpu", closed, perf(absent="not allowed")) == "root only; not allowed"
+    both = perf("energy-pkg cpu0", "energy-pkg cpu8", forbidden="energy-pkg cpu8")
+    assert names("cpu", closed, both) == "root only; root only"
+
+
 def test_work_on_a_board_has_the_board_and_the_processor_where_it_can_be_read() -> None:
     powercap = zones("intel-rapl:0 package-0")
     board = source("nvml:0", BOARD)
