@@ -67,12 +67,14 @@ def run_self_test(
     second = f"the same made slower by {slowdown}" if share else "itself"
     click.echo(f"{name.text} on {work.label} against {second}: {runs} runs of {blocks} blocks, seed {seed}", err=True)
     verdicts: list[verdict.Comparison] = []
+    interrupted = 0
     try:
         with heard_once() as interrupts:
             for found in verdicts_of(trial, runs, seed):
                 verdicts.append(found)
                 click.echo(f"[{len(verdicts)}/{runs}] {verdict.sentence(found)}", err=True)
     except KeyboardInterrupt:
+        interrupted = interrupts.status
         click.echo(f"fairlap: interrupted; {len(verdicts)} of {runs} runs are kept", err=True)
     except NoVerdict as error:
         click.echo(f"fairlap: run {len(verdicts) + 1} gave no verdict: {error}", err=True)
@@ -81,9 +83,9 @@ def run_self_test(
     if json_file is not None:
         _save(json_file, trial, seed, verdicts)
     if not verdicts:
-        return interrupts.status
+        return interrupted
     kept = _told(tally(verdicts, 1 / (1 + share)), trial, share)
-    return interrupts.status or (0 if kept else 1)
+    return interrupted or (0 if kept else 1)
 
 
 def _told(counted: Tally, trial: Trial, share: float) -> bool:

@@ -11,10 +11,10 @@ _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """``status`` is the exit status that tells of the signal, 130 for Ctrl-C; 0 while none has come."""
+    """``status`` is the exit status of what was interrupted: it tells of the signal, and is 130 for Ctrl-C."""
 
     def __init__(self) -> None:
-        self.status = 0
+        self.status = 128 + signal.SIGINT
 
     def end(self, number: int, frame: FrameType | None) -> None:
         """What comes again while things are put away is not heard: it would lose what it waits for."""
