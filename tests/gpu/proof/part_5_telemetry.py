@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from functools import partial
 from importlib.util import find_spec
@@ -49,7 +50,7 @@ def _sampler(**wishes: Any) -> Any:
         raise NotHere("this build of the engine has no sampler")
     from fairlap.engine.telemetry import Sampler
 
-    return Sampler(**wishes)
+    return Sampler(nvml_library=os.environ.get("FAIRLAP_LIBNVML", ""), **wishes)
 
 
 def _board(sampler: Any) -> str:
