@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         _say(f"part {part.number}, {part.title}: up to {given.seconds or part.seconds:.0f} s")
         told = run_part(part, folder, seconds=given.seconds or part.seconds, resume=given.resume)
-        _say(f"part {part.number}: {told['status']} {told['reason']}".rstrip())
+        _say(f"part {part.number}: {told['status']} {told['reason']}".rstrip()[:300])
         merge_into(file, device, facts, folder)
     told = merge_into(file, device, facts, folder)
     write_page(file)
@@ -68,6 +68,7 @@ def _prepare_environment() -> None:
     """For this process and all that it starts. What is raced here is kept among nobody's own runs."""
     paths = [str(ROOT / "python"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    CACHE.mkdir(parents=True, exist_ok=True)
     os.environ["FAIRLAP_STORE"] = str(CACHE / "runs.sqlite")
     os.environ.setdefault("XDG_CACHE_HOME", str(CACHE))
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # frameworks share the device in some parts

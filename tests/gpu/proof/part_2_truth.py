@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from .driver_calls import PrimaryContext
-from .record import Deadline, PartRecord, Step
+from .record import Deadline, NotHere, PartRecord, Step
 from .spinner import Spinner
 
 LENGTHS_NS = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 1_000_000, 10_000_000)
@@ -145,11 +145,15 @@ class _Bench:
 
     def _timed(self, way: Way, work: Callable[[], None], samples: int) -> Any:
         from fairlap.engine.on_stream import time_on_stream
+        from fairlap.errors import NotAvailable
 
         stream: object = "hidden" if way.hidden else self._stream
-        return time_on_stream(
-            work, stream=stream, samples=samples, warmup=10, calls_per_sample=way.calls, **way.options
-        )
+        try:
+            return time_on_stream(
+                work, stream=stream, samples=samples, warmup=10, calls_per_sample=way.calls, **way.options
+            )
+        except NotAvailable as absent:
+            raise NotHere(str(absent)) from None
 
     def _cycles_per_ns(self, way: Way) -> float:
         """From two long spins, whose difference has neither start nor end in it."""

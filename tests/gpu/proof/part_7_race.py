@@ -8,11 +8,13 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from .places import CACHE, ROOT
 from .record import Deadline, NotHere, PartRecord, Step
 
+DEVICE = "cuda:0"
 CONTESTANTS = ("torch", "torch:compile", "jax", "tensorflow:graph", "onnxruntime")
 BLOCKS, MEASURED_S = 4, 0.4
 LONGEST_S, NEEDS_S, REST_S = 170.0, 75.0, 12.0
@@ -54,16 +56,35 @@ def _needed() -> None:
             raise NotHere(f"a race needs {module}, which is not installed; a folder with it on PYTHONPATH will do")
 
 
-def _here() -> list[str]:
-    return [name for name in CONTESTANTS if find_spec(name.partition(":")[0]) is not None]
+def _file(name: str) -> Path:
+    """Not that of an earlier race."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (CACHE / name).unlink(missing_ok=True)
+    return CACHE / name
+
+
+def _here(record: PartRecord) -> list[str]:
+    """Those that are installed; one that an earlier race showed to have no CUDA costs the next ones no time."""
+    refused = [row for row in record.rows("races") if row["told"].startswith("unsupported")]
+    cannot = {row["contestant"] for row in refused if "cuda" in row["told"].lower()}
+    return [name for name in CONTESTANTS if find_spec(name.partition(":")[0]) is not None and name not in cannot]
 
 
 def _raced(record: PartRecord, deadline: Deadline, heat: Heat) -> None:
     _needed()
-    file = CACHE / f"race-{heat.name}.json"
-    file.unlink(missing_ok=True)
+    file = _file(f"race-{heat.name}.json")
     budget_s = min(LONGEST_S, deadline.left_s() - REST_S)
-    command = [sys.executable, "-m", "fairlap", "compare", heat.model, "--on", ",".join(_here()), "--device", "cuda:0"]
+    command = [
+        sys.executable,
+        "-m",
+        "fairlap",
+        "compare",
+        heat.model,
+        "--on",
+        ",".join(_here(record)),
+        "--device",
+        DEVICE,
+    ]
     command += ["--batch", str(heat.batch), "--precision", heat.precision, "--blocks", str(BLOCKS)]
     command += ["--seconds", str(MEASURED_S), "--conditions", "as-found", "--budget", f"{budget_s:.0f}s"]
     said = _run([*command, "--json", str(file)], deadline)
@@ -105,9 +126,8 @@ def keep_race(record: PartRecord, heat: Heat, told: dict[str, Any]) -> None:
 
 def _against_itself(record: PartRecord, deadline: Deadline) -> None:
     _needed()
-    file = CACHE / "race-aa.json"
-    file.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "fairlap", "aa", "layernorm", "--on", "torch", "--device", "cuda:0"]
+    file = _file("race-aa.json")
+    command = [sys.executable, "-m", "fairlap", "aa", "layernorm", "--on", "torch", "--device", DEVICE]
     command += ["--runs", "1", "--blocks", str(AA_BLOCKS), "--seconds", "0.3", "--conditions", "as-found"]
     said = _run([*command, "--json", str(file)], deadline)
     if not file.exists():
@@ -125,7 +145,7 @@ def _precisions(record: PartRecord) -> None:
     """Said, so that nobody takes fp32 for what some frameworks call by that name."""
     from fairlap.frameworks.registry import framework_named
 
-    for name in _here():
+    for name in _here(record):
         record.row("precisions", contestant=name, offered=", ".join(framework_named(name.partition(":")[0]).precisions))
     record.note("fp32 is IEEE float32 in every contestant; no adapter offers TF32 as a precision of its own")
 
@@ -158,7 +178,7 @@ def _run(command: list[str], deadline: Deadline) -> str:
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
     )
     try:
-        said, _ = process.communicate(timeout=max(5.0, deadline.left_s() - REST_S / 2))
+        said, _ = process.communicate(timeout=max(5.0, min(LONGEST_S + 3 * REST_S, deadline.left_s() - REST_S / 2)))
     except subprocess.TimeoutExpired:
         process.terminate()
         try:
