@@ -13,11 +13,11 @@ from pathlib import Path
 
 from . import machine
 from .building import CannotBuild, build_module
-from .merging import merge_into
+from .merging import NOT_RUN, merge_into
 from .page import list_runs, write_page
 from .parts import parts_named
 from .places import CACHE, PAGES, ROOT, WORK
-from .record import FINISHED, read
+from .record import FINISHED, Json, read, write
 from .running import record_file, run_part
 from .table import short_table
 
@@ -29,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, help="what one part may take  [default: 540]")
     parser.add_argument("--work", type=Path, default=WORK, help="a folder for each part's file and log")
     parser.add_argument("--to", type=Path, default=PAGES, help="where the file of the device and its page go")
+    parser.add_argument(
+        "--installed", action="store_true", help="use the fairlap that this Python has; compile nothing"
+    )
     given = parser.parse_args(arguments)
     try:
         parts = parts_named(given.parts)
@@ -36,19 +39,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(str(error))
     if absent := machine.why_no_gpu():
         return _refused(f"it needs an NVIDIA GPU: {absent}.")
-    try:
-        build_module(_say)
-    except CannotBuild as error:
-        return _refused(str(error))
+    if not given.installed:
+        try:
+            build_module(_say)
+        except CannotBuild as error:
+            return _refused(str(error))
     work: Path = given.work.resolve()
-    _prepare_environment()
+    _prepare_environment([] if given.installed else [str(ROOT / "python")])
     device = machine.device_name()
     folder = work / machine.file_name(device)
     file = given.to.resolve() / f"{machine.file_name(device)}.json"
     facts = machine.facts()
     for part in parts:
-        before = read(record_file(folder, part.number)) or {}
-        if given.resume and before.get("status") == FINISHED:
+        if given.resume and _taken_up(part.number, file, folder).get("status") == FINISHED:
             _say(f"part {part.number}, {part.title}: finished before")
             continue
         _say(f"part {part.number}, {part.title}: up to {given.seconds or part.seconds:.0f} s")
@@ -64,15 +67,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(each["status"] == FINISHED for each in told["parts"] if each["part"] in ran) else 1
 
 
-def _prepare_environment() -> None:
+def _taken_up(number: int, file: Path, folder: Path) -> Json:
+    """What was found before, here or by an earlier machine with this device, whose file is all that is left of it."""
+    here = read(record_file(folder, number))
+    if here is not None:
+        return here
+    earlier: Json = next((part for part in (read(file) or {}).get("parts", ()) if part["part"] == number), {})
+    if earlier.get("status", NOT_RUN) == NOT_RUN:
+        return {}
+    write(record_file(folder, number), earlier)
+    return earlier
+
+
+def _prepare_environment(ours: list[str]) -> None:
     """For this process and all that it starts. What is raced here is kept among nobody's own runs."""
-    paths = [str(ROOT / "python"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]
+    paths = [*ours, str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     CACHE.mkdir(parents=True, exist_ok=True)
     os.environ["FAIRLAP_STORE"] = str(CACHE / "runs.sqlite")
     os.environ.setdefault("XDG_CACHE_HOME", str(CACHE))
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # frameworks share the device in some parts
-    sys.path[:0] = [str(ROOT / "python"), str(ROOT)]
+    sys.path[:0] = [*ours, str(ROOT)]
 
 
 def _say(line: str) -> None:

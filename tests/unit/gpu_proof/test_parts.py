@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 from cuda_on_fakes import environment_with_fakes
 from gpu.proof import part_3_beside, part_4_frameworks, part_7_race
-from gpu.proof.parts import PARTS
 from gpu.proof.places import ROOT
 from gpu.proof.record import PartRecord, read
-from gpu.proof.running import run_part
 
 
 @pytest.fixture
@@ -27,13 +25,24 @@ def goals_of(record: PartRecord, tmp_path: Path) -> dict[str, Any]:
     return {goal["goal"]: goal for goal in (read(tmp_path / "part.json") or {})["goals"]}
 
 
+def proof(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    places = ["--work", str(folder / "work"), "--to", str(folder / "pages")]
+    return subprocess.run(
+        [sys.executable, "-m", "tests.gpu.proof", "--installed", "--parts", "2", *places, *options],
+        env=environment_with_fakes(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.mark.sanitized
-def test_on_a_device_that_behaves_as_documented_every_figure_of_the_truth_is_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in environment_with_fakes().items():
-        monkeypatch.setenv(name, value)
-    told = run_part(PARTS[1], tmp_path, seconds=120, resume=False)
+def test_on_a_device_that_behaves_as_documented_every_figure_of_the_truth_is_right(tmp_path: Path) -> None:
+    run = proof(tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+    file = tmp_path / "pages/fairlap-fake-device-0.json"
+    told = (read(file) or {})["parts"][1]
     assert told["status"] == "finished", told["reason"]
     assert all(goal["reached"] for goal in told["goals"]), told["goals"]
     methods = {row["method"] for row in told["tables"]["truth"]}
@@ -41,6 +50,13 @@ def test_on_a_device_that_behaves_as_documented_every_figure_of_the_truth_is_rig
     # Behind a gate the fake's spans are as long as its kernels, to the step of its event timestamps.
     gated = [row for row in told["tables"]["truth"] if row["method"] == "device_span, gate stream-wait"]
     assert all(abs(row["error_ns"]) <= 32 for row in gated)
+    assert "# The GPU proof on fairlap fake device 0" in file.with_suffix(".md").read_text()
+    assert "gated device_span: largest error over its floor, from 5 us" in run.stdout
+    # On another machine only the file is left, and is enough to go on from.
+    (tmp_path / "work").rename(tmp_path / "gone with its machine")
+    again = proof(tmp_path, "--resume")
+    assert "part 2, Truth: kernels of known length: finished before" in again.stdout
+    assert (read(file) or {})["parts"][1] == told
     assert {row["figure"] for row in told["tables"]["floor"]} >= {"event_quantum_ns", "timer_step_ns", "gate"}
 
 
