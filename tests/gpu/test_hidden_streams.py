@@ -106,6 +106,7 @@ def test_inside_torchs_own_profiler_records_are_refused_or_true() -> None:
         "from fairlap.engine.on_stream import time_on_stream\n"
         "from fairlap.errors import NotAvailable\n"
         "from tests.gpu.proof.spinner import Spinner\n"
+        "torch.zeros(1, device='cuda')\n"
         "stream = torch.cuda.Stream()\n"
         "spinner = Spinner()\n"
         f"work = lambda: spinner.spin_ns(stream.cuda_stream, {SPIN_NS})\n"

@@ -51,7 +51,7 @@ def run(record: PartRecord, deadline: Deadline) -> None:
 
 
 def _needed() -> None:
-    for module in ("msgspec", "click", "scipy", "rich"):
+    for module in ("msgspec", "click", "rich", "scipy", "ruptures"):
         if find_spec(module) is None:
             raise NotHere(f"a race needs {module}, which is not installed; a folder with it on PYTHONPATH will do")
 
