@@ -11,8 +11,8 @@ from ..proof.apart import tell
 from ..proof.driver_calls import PrimaryContext
 from ..proof.spinner import Spinner
 
-LENGTHS = 400
-CYCLES_APART = 37
+LENGTHS = 150
+CYCLES_APART = 97
 _SAME_NS = 0.75  # a float of milliseconds is no finer
 
 

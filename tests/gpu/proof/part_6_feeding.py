@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import partial
 from statistics import median
 from typing import Any
 
-from .record import Deadline, NotHere, PartRecord, Step
+from .record import Deadline, NotHere, PartRecord, Step, described
 
 MIB = 1 << 20
 BATCHES_MIB = (1, 4, 16, 64)
@@ -44,7 +44,7 @@ def _own_rate(record: PartRecord) -> None:
     for size in BATCHES_MIB:
         for pinned in (True, False):
             host = torch.empty(size * MIB, dtype=torch.uint8, pin_memory=pinned).fill_(1)
-            device = torch.empty_like(host, device="cuda")
+            device = torch.empty(size * MIB, dtype=torch.uint8, device="cuda")
             rates = []
             with torch.cuda.stream(stream):
                 device.copy_(host, non_blocking=True)
@@ -71,11 +71,16 @@ def _data_loader(record: PartRecord) -> None:
             loader = torch.utils.data.DataLoader(
                 data, batch_size=size * MIB // width, shuffle=True, num_workers=workers, pin_memory=True
             )
-            fed, seconds = _fed(torch, loader)
-            record.row("DataLoader", batch_mib=size, workers=workers, gb_per_s=fed / seconds / 1e9, seconds=seconds)
+            cells: dict[str, Any] = {"batch_mib": size, "workers": workers, "gb_per_s": None, "told": ""}
+            try:
+                fed, seconds = _fed(torch, loader)
+                cells["gb_per_s"] = fed / seconds / 1e9
+            except RuntimeError as error:  # its workers need shared memory, of which containers have little
+                cells["told"] = described(error)
+            record.row("DataLoader", **cells)
 
 
-def _fed(torch: Any, loader: Iterator[Any]) -> tuple[int, float]:
+def _fed(torch: Any, loader: Iterable[Any]) -> tuple[int, float]:
     fed, begun = 0, time.perf_counter()
     for (batch,) in loader:
         fed += batch.to("cuda", non_blocking=True).nbytes
