@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .places import ROOT
-from .record import NotHere
+from .record import NotHere, plain
 
 _ABSENT = "absent"
 
@@ -73,7 +73,7 @@ def told_apart(
 
 def tell(**figures: Any) -> None:
     """On the side of the process."""
-    print(json.dumps(figures), flush=True)
+    print(json.dumps(plain(figures)), flush=True)
 
 
 def tell_absent(why: str) -> None:

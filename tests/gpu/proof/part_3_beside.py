@@ -46,6 +46,8 @@ def _compared(record: PartRecord) -> None:
     readings = record.rows("readings")
     figures: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in readings:
+        if row["ns"] is None:  # every sample was invalid; the reason is in the row
+            continue
         figures.setdefault((row["method"], row["case"]), []).append(row)
     medians = {key: median(row["ns"] for row in rows) for key, rows in figures.items()}
     for (method, case), rows in figures.items():

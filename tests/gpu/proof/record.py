@@ -75,7 +75,7 @@ class PartRecord:
         self.save()
 
     def row(self, table: str, **cells: Any) -> None:
-        self._told["tables"].setdefault(table, []).append({"step": self._step, **cells})
+        self._told["tables"].setdefault(table, []).append(plain({"step": self._step, **cells}))
         self.save()
 
     def rows(self, table: str) -> list[Json]:
@@ -144,7 +144,7 @@ def write(path: Path, told: Json) -> None:
     """Whole or not at all. JSON has no word for what is not a number."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(_plain(told), indent=1) + "\n")
+    beside.write_text(json.dumps(plain(told), indent=1) + "\n")
     beside.replace(path)
 
 
@@ -163,13 +163,14 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """As JSON has it: what is no number is absent, and a NumPy number is a number."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if hasattr(value, "item") and callable(value.item):  # a NumPy number
-        return _plain(value.item())
+        return [plain(each) for each in value]
+    if hasattr(value, "item") and callable(value.item):
+        return plain(value.item())
     return value

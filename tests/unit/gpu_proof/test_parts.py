@@ -104,6 +104,7 @@ def test_a_timer_is_held_against_ours_of_the_same_quantity(record: PartRecord, t
     for method, ns in (("fairlap device_span", 1000.0), ("torch.cuda.Event", 1500.0), ("fairlap device_span", 1100.0)):
         record.row("readings", **reading(method, "layernorm", ns))
     record.row("readings", **reading("torch.profiler", "layernorm", 900.0, quantity="kernels"))
+    record.row("readings", **reading("torch.cuda.Event", "layernorm", float("nan")))  # no sample of it was valid
     part_3_beside._compared(record)
     rows = {row["method"]: row for row in record.rows("side by side")}
     assert rows["torch.cuda.Event"]["beside_ns"] == 1050

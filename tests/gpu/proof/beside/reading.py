@@ -52,3 +52,7 @@ def issue_ns(call: Callable[[], Any], wait: Callable[[], Any], calls: int) -> fl
 
 def middle(values: Sequence[float]) -> float:
     return float(median(values))
+
+
+def notices_of(result: Any) -> str:
+    return ", ".join(notice.code for notice in result.warnings)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..record import NotHere
 from .cases import Case, jax_cases
-from .reading import KERNELS, SPAN, Reading, calls_for
+from .reading import KERNELS, SPAN, Reading, calls_for, notices_of
 
 
 def _started() -> tuple[Any, list[Case]]:
@@ -46,7 +46,8 @@ def fairlap(method: str) -> Iterator[tuple[str, Reading]]:
             warmup=5,
             calls_per_sample=1,
         )
-        yield case.name, Reading(result.median_ns, KERNELS if method == "kernel_sum" else SPAN, result.samples)
+        quantity = KERNELS if method == "kernel_sum" else SPAN
+        yield case.name, Reading(result.median_ns, quantity, result.samples, told=notices_of(result))
 
 
 def jax_profiler() -> Iterator[tuple[str, Reading]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..record import NotHere
 from .cases import EMPTY, Case, torch_cases
-from .reading import KERNELS, SPAN, Reading, calls_for, issue_ns, middle
+from .reading import KERNELS, SPAN, Reading, calls_for, issue_ns, middle, notices_of
 
 
 def _started() -> tuple[Any, list[Case]]:
@@ -40,7 +40,7 @@ def fairlap_span(gate: str) -> Iterator[tuple[str, Reading]]:
             calls_per_sample=1,
             gate=gate,  # type: ignore[arg-type]
         )
-        told = f"gate {result.settings['gate']}"
+        told = "; ".join(filter(None, (f"gate {result.settings['gate']}", notices_of(result))))
         yield (
             case.name,
             Reading(result.median_ns, SPAN, result.samples, _cost(torch, case, result.elapsed_s, calls), told),
@@ -61,7 +61,8 @@ def fairlap_kernels() -> Iterator[tuple[str, Reading]]:
             warmup=5,
             calls_per_sample=1,
         )
-        yield case.name, Reading(result.median_ns, KERNELS, result.samples, _cost(torch, case, result.elapsed_s, calls))
+        cost = _cost(torch, case, result.elapsed_s, calls)
+        yield case.name, Reading(result.median_ns, KERNELS, result.samples, cost, notices_of(result))
 
 
 def torch_events() -> Iterator[tuple[str, Reading]]:
