@@ -10,7 +10,7 @@ class Part:
     number: int
     title: str
     module: str
-    seconds: float = 540.0  # all that one run of it may take; a machine is often lent for ten minutes
+    seconds: float = 540.0  # all that one run of it may take: less than ten minutes with what comes around it
 
 
 _HERE = "tests.gpu.proof"
