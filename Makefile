@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo gpu-proof test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
+.PHONY: demo gpu-proof test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-telemetry telemetry-minute bench-feed bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a convolutional net, write a report.
 	$(BIN)/fairlap floor
@@ -45,6 +45,15 @@ stubs: $(VENV)/.dev  ## Write the native module's stub anew.
 
 bench-engine: $(VENV)/.bench  ## One table: cost per sample and bias, beside other timers.
 	$(BIN)/python tests/bench/engine
+
+bench-telemetry: $(VENV)/.dev build/release/.built build/bench-peers/.installed  ## What watching a machine costs, beside Zeus and CodeCarbon.
+	$(BIN)/python tests/bench/telemetry/cost_of_watching.py --peers build/bench-peers/bin/python
+
+telemetry-minute: build/release/.built  ## The sampler at 1 kHz for a minute of the real clock, with no reading lost.
+	FAIRLAP_SAMPLER_PROOF_SECONDS=60 build/release/cpp/tests/test_telemetry_sampler
+
+bench-feed: $(VENV)/.frameworks  ## The feeder beside the machine's memcpy, PyTorch's DataLoader, and each framework's way in.
+	$(BIN)/python tests/bench/feed/table.py
 
 bench-adapters: $(VENV)/.frameworks  ## What an adapter adds to a step, beside the tightest loop by hand.
 	$(BIN)/python tests/bench/adapter_overhead.py
@@ -108,6 +117,12 @@ $(VENV)/.docs: $(VENV)/.installed
 
 $(VENV)/.bench: $(VENV)/.installed
 	$(BIN)/pip install --quiet 'fairlap[bench]'
+	touch $@
+
+# Other monitors, in an environment of their own: nothing of theirs shall reach ours.
+build/bench-peers/.installed:
+	$(PYTHON) -m venv build/bench-peers
+	build/bench-peers/bin/pip install --quiet zeus codecarbon
 	touch $@
 
 build/release/.built: $(VENV)/.dev $(SOURCES)

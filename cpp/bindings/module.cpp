@@ -6,6 +6,10 @@ namespace py = pybind11;
 void register_clock(py::module_& module);
 void register_loop(py::module_& module);
 void register_cuda(py::module_& module);
+void register_telemetry(py::module_& module);
+void register_telemetry_energy(py::module_& module);
+void register_event_timeline(py::module_& module);
+void register_feed(py::module_& module);
 
 namespace {
 
@@ -28,5 +32,9 @@ PYBIND11_MODULE(_native, module) {
   register_clock(module);
   register_loop(module);
   register_cuda(module);
+  register_telemetry(module);
+  register_telemetry_energy(module);
+  register_event_timeline(module);
+  register_feed(module);
   module.def("buffer_classes", [module]() -> py::typing::List<py::str> { return buffer_classes(module); });
 }

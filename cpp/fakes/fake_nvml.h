@@ -29,7 +29,8 @@ FAKE_NVML_API void fake_nvml_reset(void);
 FAKE_NVML_API void fake_nvml_set_device_count(int count);
 FAKE_NVML_API void fake_nvml_set_driver_version(const char* version, int cuda_version);
 
-/* Time. With the real clock, costs are real waits; else they move the test's clock. */
+/* Time. With the real clock, costs are spun away, as in a driver, and hold what the fake itself needs; else
+ * they move the test's clock. */
 FAKE_NVML_API void fake_nvml_use_real_clock(int real);
 FAKE_NVML_API int64_t fake_nvml_now_ns(void);
 FAKE_NVML_API void fake_nvml_advance(int64_t ns);

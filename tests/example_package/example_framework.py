@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported
 from fairlap.workloads.rounding import rounded_to_bfloat16
 from fairlap.workloads.workload import Arrays, Workload
 
@@ -22,6 +22,7 @@ VARIANTS = (
     *("slow", "loud", "daemon"),  # these do the work all the same
     *("other-threads", "other-precision", "other-weights", "cached", "swapped", "transposed", "silent-bf16"),
     *("nan", "late-nan", "one-output-less", "unsupported", "raises", "raises-rudely", "exits"),
+    *("fed-cached", "fed-shifted", "fed-writes", "fed-not"),  # wrong only when they are fed
     *("crash", "abort", "killed", "hang-prepare", "hang-call", "hang-measure", "memory", "rubbish", "closes"),
 )
 
@@ -68,6 +69,7 @@ class Example(Framework):
                 "threads": str(wanted.threads + (variant == "other-threads")),
                 "precision": "bf16" if variant == "other-precision" else work.precision,
             },
+            fed=None if variant == "fed-not" else Fed(np.from_dlpack, _fed(forward, variant)),
         )
 
     def version(self) -> str:
@@ -91,6 +93,21 @@ def _call(forward: Callable[[Arrays], Any], inputs: Arrays, variant: str) -> Cal
         return {} if variant == "one-output-less" else answer
 
     return call
+
+
+def _fed(forward: Callable[[Arrays], Any], variant: str) -> Callable[[Arrays], Any]:
+    def run(inputs: Arrays) -> Any:
+        answer = forward(inputs)
+        if variant == "fed-cached":
+            answer = _KEPT.setdefault("fed", answer)
+        if variant == "fed-shifted":
+            answer = {name: np.roll(value, 1, axis=0) for name, value in answer.items()}
+        if variant == "fed-writes":
+            for array in inputs.values():
+                array += 1
+        return answer
+
+    return run
 
 
 _KEPT: dict[str, Any] = {}

@@ -25,7 +25,7 @@ METHODS = {
 }
 
 
-def lap_of(name: str, model: str, mode: Literal["infer", "grad"] = "infer") -> Lap:
+def lap_of(name: str, model: str, mode: Literal["infer", "grad"] = "infer", *, min_memory: bool = False) -> Lap:
     if importlib.util.find_spec(name.partition(":")[0]) is None:
         pytest.skip(f"{name} is not here")
     plan = draw_plan(
@@ -38,6 +38,7 @@ def lap_of(name: str, model: str, mode: Literal["infer", "grad"] = "infer") -> L
         seed=1,
         measuring=Measuring(seconds=0.2),
         device="cuda:0",
+        min_memory=min_memory,
     )
     race = Race(plan)
     race.run()
@@ -45,8 +46,10 @@ def lap_of(name: str, model: str, mode: Literal["infer", "grad"] = "infer") -> L
     return lap
 
 
-def finished_lap_of(name: str, model: str, mode: Literal["infer", "grad"] = "infer") -> Lap:
-    lap = lap_of(name, model, mode)
+def finished_lap_of(
+    name: str, model: str, mode: Literal["infer", "grad"] = "infer", *, min_memory: bool = False
+) -> Lap:
+    lap = lap_of(name, model, mode, min_memory=min_memory)
     if lap.outcome == "unsupported":
         pytest.skip(lap.message)  # a build without CUDA
     assert lap.outcome == "finished", lap.message
@@ -64,3 +67,39 @@ def test_a_model_runs_right_on_the_device_and_is_timed_there(name: str, model: s
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "onnxruntime"])
 def test_gradients_are_right_on_the_device(name: str) -> None:
     finished_lap_of(name, "mlp", "grad")
+
+
+LIVE = {"torch", "jax", "tensorflow:graph"}  # those whose allocator tells
+
+
+@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime"])
+def test_memory_of_the_device_has_its_layers_or_says_why_not(name: str) -> None:
+    lap = finished_lap_of(name, "convnet")
+    assert lap.memory_bytes["driver"] > 2**20
+    if name in LIVE:
+        assert lap.memory_bytes["driver"] >= lap.memory_bytes["allocator_live_peak"] > 0
+    else:
+        assert lap.memory_absent["allocator"]
+    if name == "torch":
+        assert lap.memory_bytes["allocator_reserved_peak"] >= lap.memory_bytes["allocator_live_peak"]
+        assert lap.memory_bytes["allocator_live_peak_until_ready"] > 0
+
+
+@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime"])
+def test_the_smallest_memory_of_the_device_is_found_by_the_frameworks_own_limit(name: str) -> None:
+    lap = finished_lap_of(name, "resnet50", min_memory=True)
+    found = lap.smallest_memory
+    assert found is not None
+    assert found.bytes is not None, found.why
+    weights_bytes = 4 * 25_500_000
+    assert weights_bytes < found.bytes < 8 * 2**30
+    assert found.limit
+
+
+@pytest.mark.parametrize("name", ["torch"])
+def test_the_energy_of_the_board_is_read_beside_the_work(name: str) -> None:
+    lap = finished_lap_of(name, "resnet50")
+    assert lap.energy is not None, lap.energy_absent
+    board = next(each for each in lap.energy.read if each.sensor.startswith("nvml:"))
+    assert board.joules is not None, board.why
+    assert 10 < board.joules / lap.energy.seconds < 2000  # watts

@@ -162,7 +162,7 @@ def test_ctrl_c_keeps_what_ended_and_leaves_no_process(tmp_path: Path, monkeypat
     process.send_signal(signal.SIGINT)
     stderr = process.communicate(timeout=60)[1]
     assert process.returncode == 130, stderr
-    assert "fairlap: interrupted; " in stderr
+    assert "fairlap: interrupted after " in stderr
     assert "Traceback" not in stderr
     assert workers_of(process.pid) == []
     assert all(lap["outcome"] == "finished" for lap in json.loads(out.read_text())["laps"])

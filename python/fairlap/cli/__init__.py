@@ -29,6 +29,7 @@ COMMANDS = {
     "runs": "The runs that were kept.",
     "show": "A kept run: the answer, the machine, settings, warnings.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
+    "watch": "Power, clocks, memory, throttling of this machine, live.",
 }
 
 

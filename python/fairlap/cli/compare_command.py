@@ -29,6 +29,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--mode", callback=some_of("infer", "grad"), metavar="infer,grad", help="[default: infer]")
 @click.option("--precision", callback=some_of("fp32", "bf16"), metavar="fp32,bf16", help="[default: fp32]")
 @click.option("--device", callback=a_device, help="cpu, cuda or cuda:N.  [default: cpu]")
+@click.option("--data", metavar="synthetic|PATH", help="Feed the calls: from drawn data, a .npy file or a folder.")
 @click.option("--threads", type=int, help="Threads for every contestant.  [default: all cores]")
 @click.option(
     "--blocks", type=int, help="Fresh processes for every contestant.  [default: 12; 60 with --target or --budget]"
@@ -53,6 +54,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="BYTES",
     type=click.IntRange(min=1),
     help="Address space of a worker.",
+)
+@click.option(
+    "--min-memory",
+    is_flag=True,
+    default=None,
+    help="Then look for the smallest memory in which each contestant still runs.",
 )
 @output_options
 def command(

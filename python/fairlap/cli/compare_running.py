@@ -13,6 +13,7 @@ import click
 
 from fairlap.cli.interrupts import Interrupts, heard_once
 from fairlap.errors import FairlapError
+from fairlap.ledger.resources_told import resources_told
 from fairlap.race.ending import Ending
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
@@ -94,7 +95,7 @@ def _run_and_tell(
     stem = wishes.json_file.stem if wishes.json_file else ""
     not_written = wishes.more_files(run, results, run_id or stem)
     try:
-        click.echo(text_of(plan, results))
+        click.echo(text_of(plan, results, resources_told))
     finally:  # also when the output is full or closed
         for line in (not_saved and f"{not_saved}; {_elsewhere(run_id)}", not_written):
             if line:

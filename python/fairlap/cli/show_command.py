@@ -34,12 +34,14 @@ def command(run: str, errors: bool, as_json: bool) -> None:
 
             click.echo(msgspec.json.encode(carried(run_id, state, saved, store.rows(run_id), [])))
             return
+    from fairlap.ledger.resources_told import resources_told
     from fairlap.race.results import results_of
     from fairlap.race.telling import text_of
 
     parts = [_head(run_id, state, saved)]
     if saved.laps:
-        parts += [text_of(saved.plan, results_of(saved.plan, saved.laps)), "\n".join(_beneath(saved))]
+        told = text_of(saved.plan, results_of(saved.plan, saved.laps), resources_told)
+        parts += [told, "\n".join(_beneath(saved))]
     if errors:
         parts.append("\n".join(_errors(saved)))
     click.echo("\n\n".join(parts))

@@ -1,4 +1,4 @@
-"""The typed face of the native engine: clocks, the measured loop, CUDA streams, floors.
+"""The typed face of the native engine: clocks, the measured loop, CUDA streams, floors, feeding.
 
 Names are looked up on first use, so that a worker without a GPU does not load what times streams.
 """
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairlap.engine.cuda_errors import DeviceFailed
     from fairlap.engine.cuda_measurement import StreamMeasurement
     from fairlap.engine.cuda_request import Rotate
+    from fairlap.engine.feeding import Batch, BatchReleased, Feeder, FeedingFailed, RawFile, StallLedger
     from fairlap.engine.floors import floor
     from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
     from fairlap.engine.measuring import measure
@@ -24,15 +25,21 @@ if TYPE_CHECKING:
     from fairlap.engine.timed_calls import time_calls
 
 __all__ = [
+    "Batch",
+    "BatchReleased",
     "Clock",
     "DeviceFailed",
+    "Feeder",
+    "FeedingFailed",
     "Interval",
     "Measurement",
     "MeasurementInProgress",
     "NativeFunction",
     "Notice",
     "Quantity",
+    "RawFile",
     "Rotate",
+    "StallLedger",
     "StreamMeasurement",
     "WarmUp",
     "__version__",
@@ -45,15 +52,21 @@ __all__ = [
 ]
 
 _HOME = {
+    "Batch": "fairlap.engine.feeding",
+    "BatchReleased": "fairlap.engine.feeding",
     "Clock": "fairlap.engine._native",
     "DeviceFailed": "fairlap.engine.cuda_errors",
+    "Feeder": "fairlap.engine.feeding",
+    "FeedingFailed": "fairlap.engine.feeding",
     "Interval": "fairlap.engine._native",
     "Measurement": "fairlap.engine.measurement",
     "MeasurementInProgress": "fairlap.engine._native",
     "NativeFunction": "fairlap.engine.native_functions",
     "Notice": "fairlap.engine.measurement",
     "Quantity": "fairlap.engine.measurement",
+    "RawFile": "fairlap.engine.feeding",
     "Rotate": "fairlap.engine.cuda_request",
+    "StallLedger": "fairlap.engine.feeding",
     "StreamMeasurement": "fairlap.engine.cuda_measurement",
     "WarmUp": "fairlap.engine.measurement",
     "__version__": "fairlap.engine._native",

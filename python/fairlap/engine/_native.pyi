@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import typing
 import typing_extensions
-__all__: list[str] = ['BadStream', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'PythonCall', 'Samples', 'StreamRecord', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'time_calls', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'EventTimeline', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'ObservedTime', 'PythonCall', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StallLedger', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'averaging_window', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_above_idle', 'energy_difference', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'repeated_energy', 'time_calls', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -283,6 +283,302 @@ class StreamRecord:
     @property
     def warm_up_settled(self) -> bool:
         ...
+class ForkedSampler(RuntimeError):
+    pass
+class SamplerRuns(RuntimeError):
+    pass
+class ObservedTime:
+    """
+    A length of time that was observed, or why it could not be.
+    """
+    @property
+    def resolution_s(self) -> float:
+        ...
+    @property
+    def seconds(self) -> float:
+        ...
+    @property
+    def unknown_because(self) -> str:
+        ...
+class FieldCalibration:
+    """
+    What one field costs and how often it is new.
+    """
+    @property
+    def call_ns(self) -> float:
+        ...
+    @property
+    def calls(self) -> int:
+        ...
+    @property
+    def field(self) -> int:
+        ...
+    @property
+    def period(self) -> ObservedTime:
+        ...
+    @property
+    def source(self) -> int:
+        ...
+    @property
+    def window(self) -> ObservedTime:
+        ...
+    @property
+    def worst_call_ns(self) -> float:
+        ...
+class TelemetryField:
+    """
+    One number of a source; its name ends in its unit.
+    """
+    @property
+    def absent_because(self) -> str:
+        ...
+    @property
+    def counter(self) -> bool:
+        ...
+    @property
+    def fast(self) -> bool:
+        ...
+    @property
+    def lane(self) -> str:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def wraps_at(self) -> float:
+        ...
+class TelemetrySource:
+    """
+    Something that is read, or the reason why it is not.
+    """
+    @property
+    def absent_because(self) -> str:
+        ...
+    @property
+    def fields(self) -> list[TelemetryField]:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+class Readings:
+    """
+    What a sampler read, in order of time.
+    """
+    def __buffer__(self, flags: int, /) -> memoryview:
+        ...
+    def __len__(self) -> int:
+        ...
+class Sampler:
+    """
+    Reads this machine's sensors on a native thread of its own.
+    """
+    def __init__(self, clock: Clock, *, fast_period_s: typing.SupportsFloat | typing.SupportsIndex, slow_period_s: typing.SupportsFloat | typing.SupportsIndex, rare_period_s: typing.SupportsFloat | typing.SupportsIndex, most_call_share: typing.SupportsFloat | typing.SupportsIndex, jitter_share: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, readings: typing.SupportsInt | typing.SupportsIndex, marks: typing.SupportsInt | typing.SupportsIndex, root: str, nvml_library: str) -> None:
+        ...
+    def calibrate(self, seconds: typing.SupportsFloat | typing.SupportsIndex, adapt: bool) -> list[FieldCalibration]:
+        ...
+    def collect(self) -> Readings:
+        ...
+    def collect_marks(self) -> list[tuple[int, int]]:
+        ...
+    def counts(self) -> dict[str, int]:
+        ...
+    def mark(self, label: typing.SupportsInt | typing.SupportsIndex) -> int:
+        ...
+    def start(self) -> None:
+        ...
+    def stop(self) -> None:
+        ...
+    def text_of(self, source: typing.SupportsInt | typing.SupportsIndex, code: typing.SupportsInt | typing.SupportsIndex) -> str:
+        ...
+    @property
+    def period_s(self) -> float:
+        ...
+    @property
+    def running(self) -> bool:
+        ...
+    @property
+    def sources(self) -> list[TelemetrySource]:
+        ...
+class RegionEnergy:
+    """
+    The energy of a region as an interval, or why it is unknown.
+    """
+    def __init__(self, joules: typing.SupportsFloat | typing.SupportsIndex, low_j: typing.SupportsFloat | typing.SupportsIndex, high_j: typing.SupportsFloat | typing.SupportsIndex, unresolved_because: str) -> None:
+        ...
+    @property
+    def high_j(self) -> float:
+        ...
+    @property
+    def joules(self) -> float:
+        ...
+    @property
+    def low_j(self) -> float:
+        ...
+    @property
+    def readings(self) -> int:
+        ...
+    @property
+    def unresolved_because(self) -> str:
+        ...
+class RepeatedEnergy:
+    """
+    The energy of one repeat, and how wrong it may be.
+    """
+    @property
+    def alignment_share(self) -> float:
+        ...
+    @property
+    def disagreement_share(self) -> float:
+        ...
+    @property
+    def gain_share(self) -> float:
+        ...
+    @property
+    def high_j(self) -> float:
+        ...
+    @property
+    def joules(self) -> float:
+        ...
+    @property
+    def low_j(self) -> float:
+        ...
+    @property
+    def seconds(self) -> float:
+        ...
+    @property
+    def spread_share(self) -> float:
+        ...
+    @property
+    def unresolved_because(self) -> str:
+        ...
+class EventTimeline:
+    """
+    Where the events of a device lie on the sampler's clock.
+    """
+    def __init__(self, clock: Clock, device: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def anchor(self) -> None:
+        ...
+    def anchor_if_older(self, seconds: typing.SupportsFloat | typing.SupportsIndex) -> bool:
+        ...
+    def time_of(self, event: typing.SupportsInt | typing.SupportsIndex) -> tuple[float, float]:
+        ...
+    @property
+    def anchors(self) -> int:
+        ...
+    @property
+    def drift_ppm(self) -> tuple[float, float]:
+        ...
+class BadFeed(ValueError):
+    pass
+class BatchReleased(RuntimeError):
+    pass
+class BatchFailed(RuntimeError):
+    pass
+class FeederStopped(RuntimeError):
+    pass
+class FeedSource:
+    """
+    Where samples come from, until a feeder takes it.
+    """
+    @property
+    def samples(self) -> int:
+        ...
+class StallLedger:
+    """
+    Where the consumer's time went. The parts add up to wall_ns; a wait has one of three causes.
+    """
+    @property
+    def batches(self) -> int:
+        ...
+    @property
+    def bytes(self) -> int:
+        ...
+    @property
+    def consumer_ns(self) -> int:
+        """
+        The consumer was at its own work.
+        """
+    @property
+    def no_slot_ns(self) -> int:
+        """
+        Waited since the consumer held every slot.
+        """
+    @property
+    def samples(self) -> int:
+        ...
+    @property
+    def source_ns(self) -> int:
+        """
+        Waited while samples were read.
+        """
+    @property
+    def staging_ns(self) -> int:
+        """
+        Waited while samples were copied and converted.
+        """
+    @property
+    def wall_ns(self) -> int:
+        ...
+class Batch:
+    """
+    A batch in host memory. It goes back to the feeder when it is released or forgotten, and every tensor made from it is gone.
+    """
+    def __dlpack__(self, *, stream: typing.Any = None, max_version: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None, dl_device: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None, copy: bool | None = None) -> typing_extensions.CapsuleType:
+        ...
+    def __dlpack_device__(self) -> tuple[int, int]:
+        ...
+    def release(self) -> None:
+        """
+        Give the slot back. It is filled again once every tensor made from the batch is gone, too.
+        """
+    @property
+    def dtype(self) -> str:
+        ...
+    @property
+    def nbytes(self) -> int:
+        ...
+    @property
+    def number(self) -> int:
+        ...
+    @property
+    def pointer(self) -> int:
+        """
+        The address of the first element, valid until release(); nothing holds the slot for it.
+        """
+    @property
+    def released(self) -> bool:
+        ...
+    @property
+    def samples(self) -> int:
+        ...
+    @property
+    def shape(self) -> tuple[int, ...]:
+        ...
+class Feeder:
+    """
+    Threads that fill slots with batches ahead of the consumer.
+    """
+    def __init__(self, source: FeedSource, *, batch: typing.SupportsInt | typing.SupportsIndex, slots: typing.SupportsInt | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex | None, epochs: typing.SupportsInt | typing.SupportsIndex, last: str, type: str | None, scale: typing.SupportsFloat | typing.SupportsIndex, offset: typing.SupportsFloat | typing.SupportsIndex, layout: str) -> None:
+        ...
+    def close(self) -> list[int]:
+        """
+        End the threads; returns the numbers of the batches that are still held.
+        """
+    def next(self, patience_s: typing.SupportsFloat | typing.SupportsIndex) -> Batch | None:
+        """
+        The next batch, or None at the end.
+        """
+    @property
+    def batches(self) -> int:
+        ...
+    @property
+    def ledger(self) -> StallLedger:
+        ...
+def averaging_window(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, load: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]]) -> ObservedTime:
+    """
+    Over what a sensor averages, from a load that is known: pairs of time and height.
+    """
 def buffer_classes() -> list[str]:
     ...
 def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, str]:
@@ -303,11 +599,29 @@ def cuda_driver_version() -> int:
     """
     The newest CUDA release the driver knows, 1000 * major + 10 * minor.
     """
+def energy_above_idle(energy: RegionEnergy, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, watts: typing.SupportsFloat | typing.SupportsIndex, low_w: typing.SupportsFloat | typing.SupportsIndex, high_w: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
+    ...
+def energy_difference(counter: RegionEnergy, integral: RegionEnergy, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex) -> tuple[float, float, str]:
+    """
+    Counter against integral: the share by which they differ, the share allowed, or why it is unknown.
+    """
+def energy_of_counter(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
+    ...
+def energy_of_power(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex, longest_gap_ns: typing.SupportsInt | typing.SupportsIndex, fewest_readings: typing.SupportsInt | typing.SupportsIndex, period_ns: typing.SupportsInt | typing.SupportsIndex, window_ns: typing.SupportsInt | typing.SupportsIndex) -> RegionEnergy:
+    ...
+def feed_from_memory(pointer: typing.SupportsInt | typing.SupportsIndex, type: str, sample_shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], samples: typing.SupportsInt | typing.SupportsIndex, owner: typing.Any) -> FeedSource:
+    ...
+def feed_from_npy(path: str) -> FeedSource:
+    ...
+def feed_from_raw(path: str, offset: typing.SupportsInt | typing.SupportsIndex, type: str, sample_shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], samples: typing.SupportsInt | typing.SupportsIndex) -> FeedSource:
+    ...
 def interval_of_median(samples: typing_extensions.Buffer) -> Interval:
     ...
 def kernel_clock_source() -> str:
     ...
 def quantiles(samples: typing_extensions.Buffer, shares: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> list[float]:
+    ...
+def repeated_energy(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, counter: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex, power: typing.SupportsInt | typing.SupportsIndex | None, trials: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex) -> RepeatedEnergy:
     ...
 def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: str, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool) -> LoopRecord:
     ...

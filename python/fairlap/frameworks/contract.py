@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fairlap.workloads.workload import Arrays, Workload
+
+if TYPE_CHECKING:
+    from fairlap.engine import Batch
 
 Phase = Callable[[str], AbstractContextManager[None]]
 """``with phase("build"):`` times a part of the preparation under its name: import, build, compile."""
@@ -25,6 +28,15 @@ class Settings:
     variant: str = ""
     device: str = "cpu"
     options: Mapping[str, str] = field(default_factory=dict)  # the framework's own, such as mode=max-autotune
+    device_memory_limit_bytes: int | None = None  # by the framework's own means, where it has some
+
+
+@dataclass(frozen=True)
+class Fed:
+    """How a contestant takes batches that it did not make: each is held by somebody else until its work is done."""
+
+    hand_over: Callable[[Batch], Any]  # a batch of the feeder as the framework takes it, its memory shared
+    run: Callable[[Mapping[str, Any]], Any]  # one unit of work on what was handed over, by the inputs' names
 
 
 @dataclass(frozen=True)
@@ -43,9 +55,12 @@ class Contestant:
     outputs: Callable[[Any], dict[str, npt.NDArray[np.float32]]]
     weights: Callable[[], dict[str, npt.NDArray[np.float32]]]
     in_force: Mapping[str, str]  # read back: threads, precision, ... ; keys as in Settings, then the framework's own
-    memory_bytes: Callable[[], Mapping[str, int]] | None = None  # the allocator's statistics, where it has them
+    memory_bytes: Callable[[], Mapping[str, int]] | None = None  # its allocator's: live, live_peak, reserved, ...
+    no_memory_because: str = ""  # why there are no such statistics
+    forget_memory_peak: Callable[[], Any] | None = None  # begins the allocator's peaks anew, where it can be done
     stream: object | None = None  # on a GPU: where its work goes, or "hidden" when it does not tell
     method: str | None = None  # how the engine times what goes there; None for its own choice
+    fed: Fed | None = None  # None when it cannot be fed
 
 
 NO_WEIGHTS = "cannot be read: no weights"
@@ -65,6 +80,7 @@ class Framework(ABC):
     variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one first: what the bare name means
     modes: ClassVar[tuple[str, ...]] = ("infer",)
     precisions: ClassVar[tuple[str, ...]] = ("fp32",)
+    device_memory_limit: ClassVar[str] = ""  # by which means of its own it keeps to a limit of a device's memory
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
 
     @classmethod

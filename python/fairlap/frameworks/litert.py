@@ -57,6 +57,7 @@ class LiteRT(Framework):
                 "delegate": _delegate(first),
                 "conversion": "kept from before" if kept else "made now",
             },
+            no_memory_because="LiteRT's Python interface tells no statistics of its arena",
         )
 
     def version(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.answers import Answers, named_outputs
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.onnx_graph import serialized_graph, weights_in
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
@@ -39,6 +40,7 @@ class OnnxRuntime(Framework):
     name = "onnxruntime"
     packages = ("onnxruntime==1.31.1", "onnx==1.23.2")
     module = "onnxruntime"
+    device_memory_limit = "gpu_mem_limit of the CUDA provider"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -56,7 +58,7 @@ class OnnxRuntime(Framework):
             graph = serialized_graph(work, work.weights)
         with phase("compile"):  # making the session is what optimizes the graph
             session = onnxruntime.InferenceSession(
-                graph, options, providers=[provider], provider_options=[_provider_options(provider, number)]
+                graph, options, providers=[provider], provider_options=[_provider_options(provider, number, wanted)]
             )
         if session.get_providers()[0] != provider:
             raise Unsupported(f"onnxruntime put {session.get_providers()[0]} in the place of {provider}")
@@ -73,8 +75,10 @@ class OnnxRuntime(Framework):
             outputs=partial(_answers, work, held),
             weights=partial(dict, weights_in(graph, work.weights)),
             in_force=_in_force(session),
+            fed=Fed(operator.attrgetter("pointer"), _runner(work, session, held)) if kind == "cpu" else None,
             stream=None if kind == "cpu" else "hidden",
             method=None if kind == "cpu" else "context_span",
+            no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
         )
 
     def version(self) -> str:
@@ -108,10 +112,12 @@ def _place(device: str) -> tuple[str, int]:
     return kind, int(number or 0)
 
 
-def _provider_options(provider: str, number: int) -> dict[str, str]:
+def _provider_options(provider: str, number: int, wanted: Settings) -> dict[str, str]:
     """Float32 means float32 on a GPU too."""
     if provider == "CUDAExecutionProvider":
-        return {"device_id": str(number), "use_tf32": "0"}
+        limit_bytes = wanted.device_memory_limit_bytes
+        limited = {} if limit_bytes is None else {"gpu_mem_limit": str(limit_bytes)}
+        return {"device_id": str(number), "use_tf32": "0", **limited}
     return {"device_id": str(number)} if provider == "TensorrtExecutionProvider" else {}
 
 
@@ -131,6 +137,29 @@ def _bind(session: Any, held: Mapping[str, Any], device: str, inputs: Arrays) ->
     for name, value in held.items():
         binding.bind_ortvalue_output(name, value)
     return partial(session.run_with_iobinding, binding)
+
+
+def _runner(work: Workload, session: Any, held: Mapping[str, Any]) -> Callable[[Mapping[str, int]], None]:
+    """A feeder's few slots come round, so each address is bound once. A binding holds no batch; who calls does."""
+    bindings: dict[tuple[int, ...], Any] = {}
+
+    def bound_to(addresses: Mapping[str, int]) -> Any:
+        binding = session.io_binding()
+        for tensor in work.spec.inputs:
+            kind, shape = np.dtype(tensor.dtype).type, tensor.sized(work.batch)
+            binding.bind_input(tensor.name, "cpu", 0, kind, shape, addresses[tensor.name])
+        for name, value in held.items():
+            binding.bind_ortvalue_output(name, value)
+        return binding
+
+    def run(addresses: Mapping[str, int]) -> None:
+        key = tuple(addresses.values())
+        binding = bindings.get(key)
+        if binding is None:
+            binding = bindings[key] = bound_to(addresses)
+        session.run_with_iobinding(binding)
+
+    return run
 
 
 def _answers(work: Workload, held: Mapping[str, Any], _result: None) -> Answers:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from fairlap.frameworks.answers import Answers, named_outputs
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.onnx_graph import serialized_graph, weights_in
 from fairlap.frameworks.refusals import refuse_what_is_unknown
+from fairlap.frameworks.slot_views import SlotViews
 from fairlap.workloads.rounding import rounded_to_bfloat16
 from fairlap.workloads.workload import Arrays, Workload
 
@@ -57,6 +59,8 @@ class OpenVino(Framework):
             outputs=partial(_answers, work),
             weights=partial(dict, weights_in(graph, weights)),
             in_force=_in_force(compiled),
+            no_memory_because="on the CPU OpenVINO tells no statistics of memory",
+            fed=Fed(operator.attrgetter("pointer"), _runner(work, compiled)),
         )
 
     def version(self) -> str:
@@ -70,6 +74,20 @@ def _bind(compiled: Any, inputs: Arrays) -> Callable[[], Any]:
     for name, array in inputs.items():
         request.set_tensor(name, openvino.Tensor(array))  # a copy: it shares no memory that is read-only
     return partial(request.infer, share_outputs=True)
+
+
+def _runner(work: Workload, compiled: Any) -> Callable[[Mapping[str, int]], Any]:
+    import openvino
+
+    request = compiled.create_infer_request()
+    slots = SlotViews(work, partial(openvino.Tensor, shared_memory=True))
+
+    def run(addresses: Mapping[str, int]) -> Any:
+        for name, tensor in slots.at(addresses).items():
+            request.set_tensor(name, tensor)
+        return request.infer(share_outputs=True)
+
+    return run
 
 
 def _answers(work: Workload, result: Any) -> Answers:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fairlap.frameworks.answers import answers_of_tensors, trained_names, weights_of_tensors
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Fed, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.own_threads import threads_named
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
@@ -21,6 +21,7 @@ class TensorFlow(Framework):
     variants = ("", "graph", "xla")
     modes = ("infer", "grad")
     precisions = ("fp32", "bf16")
+    device_memory_limit = "tf.config.LogicalDeviceConfiguration(memory_limit=)"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -38,7 +39,7 @@ class TensorFlow(Framework):
         with phase("import"):
             import tensorflow as tf
         if wanted.device != "cpu":
-            _prepare_device(wanted.device)
+            _prepare_device(wanted.device, wanted.device_memory_limit_bytes)
         tf.config.threading.set_intra_op_parallelism_threads(wanted.threads)
         tf.config.threading.set_inter_op_parallelism_threads(1)
         self._version = str(tf.__version__)
@@ -63,6 +64,8 @@ class TensorFlow(Framework):
             outputs=partial(answers_of_tensors, work, implementation.canonical),
             weights=partial(weights_of_tensors, work, implementation.canonical, model.variables_by_name),
             in_force=_in_force(model, wanted),
+            no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
+            fed=Fed(_lent_tensor, step),
             **({} if wanted.device == "cpu" else _ON_DEVICE),
         )
 
@@ -70,7 +73,7 @@ class TensorFlow(Framework):
         return self._version
 
 
-def _prepare_device(wanted: str) -> None:
+def _prepare_device(wanted: str, limit_bytes: int | None) -> None:
     """The one GPU that is visible takes all there is a kernel for. Float32 means float32 there too."""
     import tensorflow as tf
 
@@ -78,17 +81,32 @@ def _prepare_device(wanted: str) -> None:
     if number >= len(found):
         raise Unsupported(f"tensorflow sees {len(found)} CUDA devices here; it was asked for {wanted}")
     tf.config.set_visible_devices([found[number]], "GPU")
+    if limit_bytes is not None:
+        limited = tf.config.LogicalDeviceConfiguration(memory_limit=max(1, limit_bytes >> 20))  # in MiB
+        tf.config.set_logical_device_configuration(found[number], [limited])
     tf.config.experimental.enable_tensor_float_32_execution(False)
 
 
 def _device_memory() -> dict[str, int]:
     import tensorflow as tf
 
-    return {"peak": int(tf.config.experimental.get_memory_info("GPU:0")["peak"])}
+    told = tf.config.experimental.get_memory_info("GPU:0")
+    return {"live": int(told["current"]), "live_peak": int(told["peak"])}
+
+
+def _forget_device_peak() -> None:
+    import tensorflow as tf
+
+    tf.config.experimental.reset_memory_stats("GPU:0")
 
 
 # Its three streams are its own, so the whole context is timed.
-_ON_DEVICE: dict[str, Any] = {"stream": "hidden", "method": "context_span", "memory_bytes": _device_memory}
+_ON_DEVICE: dict[str, Any] = {
+    "stream": "hidden",
+    "method": "context_span",
+    "memory_bytes": _device_memory,
+    "forget_memory_peak": _forget_device_peak,
+}
 
 
 def _traced(step: Callable[[Any], Any], variant: str, inputs: dict[str, Any]) -> Callable[[Any], Any]:
@@ -103,6 +121,12 @@ def _traced(step: Callable[[Any], Any], variant: str, inputs: dict[str, Any]) ->
 
 def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays) -> Callable[[], Any]:
     return partial(step, _tensors(work, inputs))
+
+
+def _lent_tensor(batch: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.experimental.dlpack.from_dlpack(batch.__dlpack__())
 
 
 def _tensors(work: Workload, arrays: Arrays) -> dict[str, Any]:

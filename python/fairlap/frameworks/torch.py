@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Fed, Framework, Phase, Settings, Unsupported
 from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.workloads.workload import Arrays, Workload
 
@@ -24,6 +24,7 @@ class Torch(Framework):
     variants = ("", "compile")
     modes = ("infer", "grad")
     precisions = ("fp32", "bf16")
+    device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -36,7 +37,7 @@ class Torch(Framework):
         with phase("import"):
             import torch
         if wanted.device != "cpu":
-            _prepare_device(wanted.device)
+            _prepare_device(wanted.device, wanted.device_memory_limit_bytes)
         torch.set_num_threads(wanted.threads)
         torch.set_num_interop_threads(1)
         self._version = str(torch.__version__)
@@ -65,6 +66,9 @@ class Torch(Framework):
             in_force=_in_force(model, wanted),
             stream=torch.cuda.current_stream() if on_device else None,
             memory_bytes=_device_memory if on_device else None,
+            forget_memory_peak=torch.cuda.reset_peak_memory_stats if on_device else None,
+            no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
+            fed=Fed(_lent_tensor, _runner(forward, _places(model, work))),
         )
 
     def version(self) -> str:
@@ -77,14 +81,31 @@ class Torch(Framework):
         if work.precision == "bf16":
             tensors = {name: each.bfloat16() if each.is_floating_point() else each for name, each in tensors.items()}
         # By place where the model allows it: names cost 0.4 us a call.
-        places = list(signature(model.forward).parameters)
-        bound = partial(forward, **tensors)
-        if sorted(places) == sorted(tensors):
-            bound = partial(forward, *(tensors[name] for name in places))
+        places = _places(model, work)
+        bound = partial(forward, *(tensors[name] for name in places)) if places else partial(forward, **tensors)
         if work.mode == "infer":
             return bound
         parameters = dict(model.named_parameters())
         return _loss_and_gradients(bound, [parameters[name] for name in trained_names(work.spec)])
+
+
+def _places(model: Any, work: Workload) -> list[str]:
+    """The inputs' names in the order of the model's arguments; none where the model does not name them all."""
+    places = list(signature(model.forward).parameters)
+    return places if sorted(places) == sorted(work.inputs) else []
+
+
+def _runner(forward: Callable[..., Any], places: list[str]) -> Callable[[Mapping[str, Any]], Any]:
+    if places:
+        return lambda tensors: forward(*[tensors[name] for name in places])
+    return lambda tensors: forward(**tensors)
+
+
+def _lent_tensor(batch: Any) -> Any:
+    """From the capsule, which is half as long a way as from the batch."""
+    from torch.utils.dlpack import from_dlpack
+
+    return from_dlpack(batch.__dlpack__())
 
 
 def _tensor(array: npt.NDArray[Any]) -> Any:
@@ -100,7 +121,7 @@ def _labels(work: Workload, device: str) -> Any:
     return None if work.labels is None else _tensor(work.labels.reshape(-1).astype(np.int64)).to(device)
 
 
-def _prepare_device(device: str) -> None:
+def _prepare_device(device: str, limit_bytes: int | None) -> None:
     """Float32 means float32 there too: convolutions would be computed in TF32 otherwise."""
     import torch
 
@@ -108,6 +129,9 @@ def _prepare_device(device: str) -> None:
     if number >= torch.cuda.device_count():
         raise Unsupported(f"torch sees {torch.cuda.device_count()} CUDA devices here; it was asked for {device}")
     torch.cuda.set_device(number)
+    if limit_bytes is not None:
+        whole = torch.cuda.get_device_properties(number).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, limit_bytes / whole), number)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
 
@@ -115,7 +139,12 @@ def _prepare_device(device: str) -> None:
 def _device_memory() -> dict[str, int]:
     import torch
 
-    return {"peak": torch.cuda.max_memory_allocated(), "reserved_peak": torch.cuda.max_memory_reserved()}
+    return {
+        "live": torch.cuda.memory_allocated(),
+        "live_peak": torch.cuda.max_memory_allocated(),
+        "reserved": torch.cuda.memory_reserved(),
+        "reserved_peak": torch.cuda.max_memory_reserved(),
+    }
 
 
 def _loss(model: Any, kind: str, labels: Any) -> Callable[..., Any]:

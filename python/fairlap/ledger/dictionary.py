@@ -25,6 +25,8 @@ _UNITS = {
     "cost_per_1000_items": "the currency",
     "ratio": "times the baseline",
     "_effect": "share",
+    "_share": "share",
+    "_shares": "share",
     "_relative": "share",
     "accuracy": "share",
 }

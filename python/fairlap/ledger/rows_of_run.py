@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from statistics import median_low
 from typing import Any
 
 import numpy as np
 
-from fairlap import verdict
+from fairlap.ledger.energy_of_row import energy_by_sensor, energy_of
+from fairlap.ledger.estimates import Told, bounded, estimate, told_or, why_not
 from fairlap.ledger.fingerprints import fingerprints_of
+from fairlap.ledger.memory_of_row import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.ledger.prices import Price
 from fairlap.ledger.schema import Estimate, ModeOfProcesses, Row
+from fairlap.race.fed_figures import items_per_s, stalls, waited_share
 from fairlap.race.gating import busy_with_others
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Work
@@ -23,14 +24,6 @@ from fairlap.race.saving import SavedRun
 _NS_PER_S = 1e9
 IS_THE_BASELINE = "it is the baseline"
 _QUANTITIES = ("host_issue_ns", "device_span_ns", "kernel_sum_ns")
-
-
-@dataclass(frozen=True)
-class Told:
-    """A value, or why there is none."""
-
-    value: Any
-    why: str = ""
 
 
 def rows_of_run(
@@ -49,15 +42,16 @@ def _row(
 ) -> Row:
     name = next(each for each in run.plan.contestants if each.text == contender.contestant)
     machine, environment = fingerprints_of(run, contender)
-    latency = _estimate(contender.finished, lambda lap: _headline(lap).p50_ns)
+    latency = estimate(contender.finished, lambda lap: _headline(lap).p50_ns)
     told: dict[str, Told] = {
-        "version": _or(next((lap.version for lap in contender.laps if lap.version), None), "it was never imported"),
-        "place": _or(_place(heat, contender), heat.why_no_verdict or contender.trouble or "it is not ranked"),
+        "version": told_or(next((lap.version for lap in contender.laps if lap.version), None), "it was never imported"),
+        "place": told_or(_place(heat, contender), heat.why_no_verdict or contender.trouble or "it is not ranked"),
         **_latencies(contender, work, latency),
+        **_feeding(contender),
         **_phases(contender, work),
-        **_memory(contender),
-        "energy_per_item_j": Told(None, "no source of power was read"),
-        "mean_power_w": Told(None, "no source of power was read"),
+        **memory_of(contender),
+        **smallest_memory_of(contender),
+        **energy_of(contender, work),
         **_cost(latency, work, price),
         **_errors(contender),
         "accuracy": Told(None, "the model has no dataset"),
@@ -75,6 +69,7 @@ def _row(
         batch=work.batch,
         threads=run.plan.threads,
         device=run.plan.device,
+        data=run.plan.data,
         conditions=heat.conditions,
         contestant=contender.contestant,
         framework=name.framework or name.program,
@@ -83,7 +78,10 @@ def _row(
         outcome=contender.worst_outcome,
         message=contender.trouble,
         modes=_modes(contender),
-        memory_bytes=_medians([lap.memory_bytes for lap in contender.finished]),
+        stall_shares=stalls(contender.finished),
+        memory_bytes=memory_by_layer(contender),
+        memory_absent=memory_absent(contender),
+        energy_by_sensor_j=energy_by_sensor(contender, work),
         blocks_kept=len(heat.blocks.kept),
         blocks_dropped=len(heat.blocks.dropped),
         processes=len(contender.laps),
@@ -94,45 +92,23 @@ def _row(
     )
 
 
-def _or(value: Any, why: str) -> Told:
-    return Told(value, "" if value is not None else why)
-
-
 def _headline(lap: Lap) -> Any:
     return next(iter(lap.figures.values()))
 
 
-def _estimate(laps: Sequence[Lap], read: Callable[[Lap], float | None]) -> Estimate | None:
-    """Over processes; None when some have no such figure. Of several modes none is the figure: the one of a process in
-    the middle stands for them, without an interval, and is never an average between modes."""
-    values = [read(lap) for lap in laps]
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
-        return None
-    figure = verdict.contestant_figure(np.log(known)) if min(known) > 0 else None
-    if figure is None or figure.value is None or figure.low is None or figure.high is None:
-        return Estimate(median_low(known))
-    return _bounded(figure.value, figure.low, figure.high)
-
-
-def _bounded(value: float, low: float, high: float) -> Estimate:
-    """Few processes leave everything possible; from zero to infinity is no interval."""
-    return Estimate(value, low, high) if low > 0 and np.isfinite(high) else Estimate(value)
-
-
 def _latencies(contender: Contender, work: Work, latency: Estimate | None) -> dict[str, Told]:
-    laps, why = contender.finished, _why_not(contender)
+    laps, why = contender.finished, why_not(contender)
     first = _headline(laps[0]) if laps else None
     told = {
-        "latency_p50_ns": _or(latency, why),
-        "latency_p90_ns": _or(_estimate(laps, lambda lap: _headline(lap).p90_ns), why),
-        "latency_p99_ns": _or(_estimate(laps, lambda lap: _headline(lap).p99_ns), why),
-        "method": _or(first and first.method, why),
-        "resolution_ns": _or(first and first.resolution_ns, why),
-        "throughput_per_s": _or(_estimate(laps, lambda lap: work.batch / lap.headline_ns * _NS_PER_S), why),
+        "latency_p50_ns": told_or(latency, why),
+        "latency_p90_ns": told_or(estimate(laps, lambda lap: _headline(lap).p90_ns), why),
+        "latency_p99_ns": told_or(estimate(laps, lambda lap: _headline(lap).p99_ns), why),
+        "method": told_or(first and first.method, why),
+        "resolution_ns": told_or(first and first.resolution_ns, why),
+        "throughput_per_s": told_or(estimate(laps, lambda lap: work.batch / lap.headline_ns * _NS_PER_S), why),
     }
     for name in _QUANTITIES:
-        told[name] = _or(_estimate(laps, partial(_median_of, name)), "the method does not give it" if laps else why)
+        told[name] = told_or(estimate(laps, partial(_median_of, name)), "the method does not give it" if laps else why)
     return told
 
 
@@ -141,26 +117,30 @@ def _median_of(quantity: str, lap: Lap) -> float | None:
     return None if figure is None else figure.p50_ns
 
 
+def _feeding(contender: Contender) -> dict[str, Told]:
+    laps = contender.finished
+    why = why_not(contender) or "nothing was fed; see --data"
+    return {
+        "pipeline_throughput_per_s": told_or(estimate(laps, items_per_s), why),
+        "waited_share": told_or(estimate(laps, waited_share), why),
+    }
+
+
 def _phases(contender: Contender, work: Work) -> dict[str, Told]:
-    laps, why = contender.finished, _why_not(contender)
-    first = _estimate(laps, Lap.time_to_first_s)
+    laps, why = contender.finished, why_not(contender)
+    first = estimate(laps, Lap.time_to_first_s)
     gradients = work.mode == "grad"
     return {
-        "import_s": _or(_estimate(laps, partial(_phase, "import")), why or "it told of no such phase"),
-        "build_s": _or(_estimate(laps, partial(_phase, "build")), why or "it told of no such phase"),
-        "compile_s": _or(_estimate(laps, Lap.compiling_s), why or "it compiles nothing ahead of its first call"),
-        "time_to_first_inference_s": Told(None, "gradients were measured") if gradients else _or(first, why),
-        "time_to_first_gradient_s": _or(first, why) if gradients else Told(None, "no gradients were measured"),
+        "import_s": told_or(estimate(laps, partial(_phase, "import")), why or "it told of no such phase"),
+        "build_s": told_or(estimate(laps, partial(_phase, "build")), why or "it told of no such phase"),
+        "compile_s": told_or(estimate(laps, Lap.compiling_s), why or "it compiles nothing ahead of its first call"),
+        "time_to_first_inference_s": Told(None, "gradients were measured") if gradients else told_or(first, why),
+        "time_to_first_gradient_s": told_or(first, why) if gradients else Told(None, "no gradients were measured"),
     }
 
 
 def _phase(name: str, lap: Lap) -> float | None:
     return lap.phases_s.get(name)
-
-
-def _memory(contender: Contender) -> dict[str, Told]:
-    peak = _estimate(contender.finished, lambda lap: lap.memory_bytes.get("peak"))
-    return {"peak_memory_bytes": _or(peak, _why_not(contender) or "the worker did not tell it")}
 
 
 def _cost(latency: Estimate | None, work: Work, price: Price | None) -> dict[str, Told]:
@@ -177,7 +157,7 @@ def _cost(latency: Estimate | None, work: Work, price: Price | None) -> dict[str
 
 def _errors(contender: Contender) -> dict[str, Told]:
     errors = [error for lap in contender.laps for error in lap.errors]
-    why = "" if errors else _why_not(contender) or "no answer was checked"
+    why = "" if errors else why_not(contender) or "no answer was checked"
     # A gradient is checked along directions; it has a distance, and no elements that could be off.
     by_element = [each for each in errors if each.told_worst_absolute is not None or each.told_relative is None]
     return {
@@ -209,19 +189,14 @@ def _against(heat: Heat, contender: Contender, baseline: str) -> dict[str, Told]
             told = found if found.a == name else found.reversed()
             return {
                 "baseline": Told(held_against),
-                "ratio": Told(_bounded(told.ratio, told.interval.low, told.interval.high)),
+                "ratio": Told(bounded(told.ratio, told.interval.low, told.interval.high)),
                 "verdict": Told(told.verdict.value),
-                "detectable_effect": _or(
+                "detectable_effect": told_or(
                     told.detectable_effect if np.isfinite(told.detectable_effect) else None, "no block shows any spread"
                 ),
             }
         why = heat.why_no_verdict or contender.trouble or "it is not ranked"
     return {key: Told(None, why) for key in ("baseline", "ratio", "verdict", "detectable_effect")}
-
-
-def _why_not(contender: Contender) -> str:
-    """Why there is no figure; empty when there are some."""
-    return "" if contender.finished else contender.trouble or "no process finished"
 
 
 def _place(heat: Heat, contender: Contender) -> str | None:
@@ -233,11 +208,6 @@ def _modes(contender: Contender) -> list[ModeOfProcesses]:
     if contender.figure is None or not contender.figure.modes.several:
         return []
     return [ModeOfProcesses(mode.value, mode.share) for mode in contender.figure.modes.modes]
-
-
-def _medians(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    names = sorted({name for each in found for name in each})
-    return {name: float(np.median([each[name] for each in found if name in each])) for name in names}
 
 
 def _warnings(heat: Heat, contender: Contender) -> list[str]:

@@ -47,6 +47,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     batch: Annotated[int, _about("Items in one call.", "work")]
     threads: Annotated[int, _about("Threads that every contestant was given.", "work")]
     device: Annotated[str, _about("Where the work ran.", "work")]
+    data: Annotated[
+        str, _about("What the calls were fed: synthetic, or a path; empty when their inputs stayed.", "work")
+    ]
     conditions: Annotated[
         Conditions, _about("Controlled: the same memory behaviour for all, cores bound. As found: untouched.", "work")
     ]
@@ -74,6 +77,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     kernel_sum_ns: Annotated[Estimate | None, _about("Time of the kernels, from activity records.", "latency")]
     throughput_per_s: Annotated[Estimate | None, _about("Items in a second, one call after another.", "latency")]
 
+    pipeline_throughput_per_s: Annotated[
+        Estimate | None, _about("Items in a second with all that feeding takes, over the whole time.", "feeding")
+    ]
+    waited_share: Annotated[
+        Estimate | None, _about("How much of the time was waited for batches instead of working.", "feeding")
+    ]
+    stall_shares: Annotated[
+        dict[str, float],
+        _about("The time by what it went into: work, and what was waited for. They add up to 1.", "feeding"),
+    ]
+
     import_s: Annotated[Estimate | None, _about("Importing the framework.", "phases")]
     build_s: Annotated[Estimate | None, _about("Building the model from its weights.", "phases")]
     compile_s: Annotated[Estimate | None, _about("Tracing, lowering and compiling ahead of the first call.", "phases")]
@@ -84,13 +98,48 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Estimate | None, _about("From the start of the process to its first gradient.", "phases")
     ]
 
-    peak_memory_bytes: Annotated[Estimate | None, _about("The most that the process held at once.", "memory")]
-    memory_bytes: Annotated[
-        dict[str, float], _about("Memory by layer: anonymous, file, shared, allocator; median of processes.", "memory")
+    peak_memory_bytes: Annotated[
+        Estimate | None, _about("The most that the process held at once, of the two peaks that follow.", "memory")
     ]
+    peak_memory_until_ready_bytes: Annotated[
+        Estimate | None, _about("The most that it held from its start to its first answer.", "memory")
+    ]
+    peak_memory_while_running_bytes: Annotated[
+        Estimate | None, _about("The most that it held while it was warmed up and timed.", "memory")
+    ]
+    memory_bytes: Annotated[
+        dict[str, float],
+        _about("Memory by layer: resident by kind, children, allocator, driver; median of processes.", "memory"),
+    ]
+    memory_absent: Annotated[dict[str, str], _about("Layers of memory without a figure, and why.", "memory")]
 
-    energy_per_item_j: Annotated[Estimate | None, _about("Energy for one item.", "energy")]
+    min_memory_bytes: Annotated[
+        float | None, _about("The smallest limit under which it still ran, and ran once more.", "memory")
+    ]
+    min_memory_resolution_bytes: Annotated[
+        float | None, _about("A limit smaller by this was not found to do.", "memory")
+    ]
+    min_memory_limit: Annotated[
+        str | None,
+        _about(
+            "What was limited: a control group, address space (not resident memory), or its own pool.",
+            "memory",
+        ),
+    ]
+    min_memory_tries: Annotated[int | None, _about("Fresh processes that were tried for it.", "memory")]
+
+    energy_per_item_j: Annotated[
+        Estimate | None,
+        _about("Energy for one item, by all sensors together; idle power included.", "energy"),
+    ]
+    idle_energy_per_item_j: Annotated[
+        Estimate | None, _about("What the idle machine would have drawn in the time of one item.", "energy")
+    ]
     mean_power_w: Annotated[Estimate | None, _about("Mean power while it was measured.", "energy")]
+    idle_power_w: Annotated[Estimate | None, _about("Power of the idle machine, before the first block.", "energy")]
+    energy_by_sensor_j: Annotated[
+        dict[str, float], _about("Energy for one item by sensor; median of processes.", "energy")
+    ]
 
     cost_per_1000_items: Annotated[Estimate | None, _about("Money for a thousand items at the given price.", "cost")]
     currency: Annotated[str | None, _about("Of the cost.", "cost")]

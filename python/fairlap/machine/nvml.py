@@ -74,13 +74,36 @@ class Gpus:
     absent: str = ""
 
 
+@dataclass(frozen=True)
+class DeviceMemory:
+    total: int
+    used: int  # by whomever
+
+
 def gpus() -> Gpus:
+    library = _library()
+    return Gpus(absent=library) if isinstance(library, str) else gpus_told_by(library)
+
+
+def memory_by_device() -> list[DeviceMemory | None] | str:
+    """In NVML's order; or why there are no devices."""
+    library = _library()
+    if isinstance(library, str):
+        return library
+    with _started(library) as why_not:
+        if why_not:
+            return why_not
+        count = _number(library, "nvmlDeviceGetCount_v2", ctypes.c_uint)
+        return [_memory(library, index) for index in range(count or 0)]
+
+
+def _library() -> Any:
+    """Or why it cannot be opened."""
     name = os.environ.get(_CHOSEN) or _NAME
     try:
-        library = ctypes.CDLL(name)
+        return ctypes.CDLL(name)
     except OSError:
-        return Gpus(absent=f"{name} cannot be opened: there is no NVIDIA driver here")
-    return gpus_told_by(library)
+        return f"{name} cannot be opened: there is no NVIDIA driver here"
 
 
 def gpus_told_by(library: Any) -> Gpus:
@@ -109,10 +132,23 @@ def _started(library: Any) -> Iterator[str]:
         _call(library, "nvmlShutdown")
 
 
-def _gpu(library: Any, index: int) -> Gpu | None:
-    """None for one that has no handle, such as a device that was lost."""
+def _handle(library: Any, index: int) -> ctypes.c_void_p | None:
+    """None for a device that was lost."""
     handle = ctypes.c_void_p()
-    if _call(library, "nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle)) != _SUCCESS:
+    code = _call(library, "nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
+    return handle if code == _SUCCESS else None
+
+
+def _memory(library: Any, index: int) -> DeviceMemory | None:
+    handle, told = _handle(library, index), _Memory()
+    if handle is None or _call(library, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(told)) != _SUCCESS:
+        return None
+    return DeviceMemory(int(told.total), int(told.used))
+
+
+def _gpu(library: Any, index: int) -> Gpu | None:
+    handle = _handle(library, index)
+    if handle is None:
         return None
 
     def number(function: str, *before: Any, kind: Any = ctypes.c_uint, after: int = 0) -> int | None:
@@ -122,15 +158,14 @@ def _gpu(library: Any, index: int) -> Gpu | None:
         value = number(function, after=after)
         return None if value is None else value == 1
 
-    memory = _Memory()
-    told = _call(library, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory)) == _SUCCESS
+    memory = _memory(library, index)
     reasons = number("nvmlDeviceGetCurrentClocksEventReasons", kind=ctypes.c_ulonglong)
     if reasons is None:  # the name before CUDA 12.2
         reasons = number("nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong)
     return Gpu(
         index=index,
         name=_text(library, "nvmlDeviceGetName", handle) or "unnamed",
-        memory_bytes=int(memory.total) if told else None,
+        memory_bytes=None if memory is None else memory.total,
         sm_mhz=number("nvmlDeviceGetClockInfo", ctypes.c_int(_SM)),
         most_sm_mhz=number("nvmlDeviceGetMaxClockInfo", ctypes.c_int(_SM)),
         memory_mhz=number("nvmlDeviceGetClockInfo", ctypes.c_int(_MEMORY)),

@@ -14,6 +14,8 @@ from fairlap.race import answers, disturbances, protocol
 from fairlap.race.agreement import Agreement
 from fairlap.race.conditions import environment_of
 from fairlap.race.contestants import Runner
+from fairlap.race.fed_laps import Feeding
+from fairlap.race.idle_power import Sensed
 from fairlap.race.laps import AnswerError, Figure, Lap
 from fairlap.race.materials import Materials
 from fairlap.race.plan import Block, Plan
@@ -31,6 +33,8 @@ class Bench:
 
     scratch: Path
     agreement: Agreement
+    sensed: Sensed
+    feeding: Feeding
 
 
 _FEWEST_CALLS = 10
@@ -72,7 +76,7 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         memory_limit_bytes=limits.memory_bytes,
     ) as worker:
         lap.phases_s = worker.phases_s  # one and the same, so that a lost worker's phases are kept
-        prepared = worker.prepare(_request(plan, materials, runner), within_s=limits.prepare_s)
+        prepared = worker.prepare(request_for(plan, materials, runner), within_s=limits.prepare_s)
         lap.version, lap.in_force = prepared.version, prepared.in_force
         answers.require_settings(prepared.in_force, plan.threads, materials.work.precision)
         answers.require_weights(materials, prepared.weights_hash)
@@ -80,18 +84,28 @@ def _run(lap: Lap, block: Block, plan: Plan, materials: Materials, runner: Runne
         _keep_errors(lap, materials, bench.agreement.errors(materials, lap.contestant, first))
         changed = _answer(worker, lap, materials, "changed", "changed inputs", bench, limits.answer_s)
         answers.require_changed(first, changed)
+        if bench.feeding:
+            bench.feeding.begin(worker, lap, materials, bench.scratch, limits.answer_s)
         # A slow call is measured for longer: a median of one sample would be no median.
         seconds = max(plan.measuring.seconds, _FEWEST_CALLS * lap.phases_s["checked_calls"])
         watch = disturbances.Watch()
-        measured = worker.measure(seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s)
+        measured = worker.measure(
+            seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s, energy=bool(bench.sensed.idle)
+        )
         lap.machine = watch.readings()
+        if bench.feeding:
+            fed = bench.scratch / "fed.safetensors"
+            worker.answer("fed", fed, within_s=limits.answer_s)
+            bench.feeding.hold_answer(fed, lap, materials)
         _answer(worker, lap, materials, "inputs", "after", bench, limits.answer_s)
-        lap.memory_bytes = worker.quit().memory
+        bye = worker.quit()
+        lap.memory_bytes, lap.memory_absent = bye.memory, bye.absent
     _keep(lap, measured)
+    _keep_energy(lap, measured, bench.sensed)
     return measured.samples_ns
 
 
-def _request(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
+def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
     work = materials.work
     inputs = str(materials.inputs_file("inputs"))
     return protocol.Prepare(
@@ -141,6 +155,7 @@ def _keep(lap: Lap, measured: MeasuredLaps) -> None:
     headline = measured.samples_ns[told.quantities[0].name]
     calls = max(1, len(headline) * told.calls_per_sample)
     lap.per_call = {name: told.counts[key] / calls for key, name in _PER_CALL.items() if key in told.counts}
+    lap.feeding = dict(told.feeding)
     lap.warnings = [notice.text for notice in told.warnings]
     if told.warm_up is not None:
         lap.phases_s["warm_up"] = told.warm_up.elapsed_s
@@ -151,6 +166,12 @@ def _keep(lap: Lap, measured: MeasuredLaps) -> None:
     for quantity in told.quantities:
         samples = measured.samples_ns[quantity.name]
         lap.figures[quantity.name] = _figure(samples[~np.isnan(samples)], told, quantity, lap.contestant)
+
+
+def _keep_energy(lap: Lap, measured: MeasuredLaps, sensed: Sensed) -> None:
+    lap.energy, lap.idle_power = measured.told.energy, sensed.idle
+    if lap.energy is None:
+        lap.energy_absent = sensed.absent or "its worker read no sensor of power or energy"
 
 
 def _figure(samples: np.ndarray, told: protocol.Laps, quantity: protocol.LapsOf, whose: str) -> Figure:

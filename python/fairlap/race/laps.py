@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from fairlap.race.energy_read import EnergyOfBlock, IdlePower
 from fairlap.race.plan import Conditions
 
 Outcome = Literal[
@@ -24,7 +25,7 @@ Outcome = Literal[
 
 
 _COMPILING = ("lower", "trace", "compile")
-_AFTER_THE_FIRST = ("checked_calls", "warm_up", "measured")
+_AFTER_THE_FIRST = ("proof", "checked_calls", "warm_up", "measured")
 
 
 class AnswerError(msgspec.Struct, frozen=True):
@@ -74,6 +75,16 @@ class Figure(msgspec.Struct, frozen=True):
     resolution_ns: float
 
 
+class SmallestMemory(msgspec.Struct, frozen=True):
+    """The smallest memory in which it still ran; docs/memory.md tells how it is found."""
+
+    limit: str  # what was limited; address space is not resident memory
+    bytes: int | None
+    resolution_bytes: int
+    tries: int
+    why: str = ""  # there are no bytes
+
+
 class Lap(msgspec.Struct):
     """One contestant's process in one block."""
 
@@ -91,8 +102,14 @@ class Lap(msgspec.Struct):
     errors: list[AnswerError] = []
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
     machine: dict[str, float] = {}  # what the machine did while it was measured: steal, run queue, throttling
+    feeding: dict[str, float] = {}  # of fed calls: items, wall_ns, work_ns, waited_ns and what was waited for
     warnings: list[str] = []
-    memory_bytes: dict[str, int] = {}
+    memory_bytes: dict[str, int] = {}  # by layer
+    memory_absent: dict[str, str] = {}  # layers without a figure, and why
+    smallest_memory: SmallestMemory | None = None  # on the last finished lap of those that were tried
+    energy: EnergyOfBlock | None = None
+    idle_power: tuple[IdlePower, ...] = ()  # before the race's first block
+    energy_absent: str = ""  # why no sensor was read
     details: str = ""  # of a lost process: its traceback, or the end of what it printed
     hash_seed: int = 0
     padding_bytes: int = 0

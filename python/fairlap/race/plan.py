@@ -72,6 +72,8 @@ class Plan(msgspec.Struct, frozen=True):
     measuring: Measuring = Measuring()
     limits: Limits = Limits()
     device: str = "cpu"
+    min_memory: bool = False  # the smallest memory of each contestant is looked for when the blocks have run
+    data: str = ""  # what the measured calls are fed: nothing, "synthetic", or a path
     format: int = PLAN_FORMAT
 
     @property
@@ -97,6 +99,8 @@ def draw_plan(
     measuring: Measuring | None = None,
     limits: Limits | None = None,
     device: str = "cpu",
+    min_memory: bool = False,
+    data: str = "",
     as_found_beside: bool = True,
 ) -> Plan:
     """Draw the order of every block. Controlled blocks have as-found ones between them, at most six."""
@@ -115,7 +119,17 @@ def draw_plan(
             for work in rng.sample(range(len(works)), len(works)):
                 drawn.append(_draw_block(rng, len(drawn), work, kind, len(contestants), threads, available_cores))
     return Plan(
-        contestants, works, threads, seed, data_seed, tuple(drawn), measuring or Measuring(), limits or Limits(), device
+        contestants,
+        works,
+        threads,
+        seed,
+        data_seed,
+        tuple(drawn),
+        measuring or Measuring(),
+        limits or Limits(),
+        device,
+        min_memory,
+        data,
     )
 
 

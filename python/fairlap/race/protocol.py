@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from fairlap.race.energy_read import EnergyOfBlock
 from fairlap.workloads.spec import Mode, Precision
 
 VERSION = 1
@@ -17,7 +18,7 @@ LONGEST_LINE_BYTES = 64 * 2**20
 MOST_RAW_BYTES = 8 * 10**9
 BYTES_OF_A_SAMPLE = 8
 
-Which = Literal["inputs", "changed"]
+Which = Literal["inputs", "changed", "fed"]
 FailureKind = Literal["unsupported", "exception", "out_of_memory"]
 
 
@@ -41,6 +42,7 @@ class Prepare(Message, frozen=True):
     variant: str = ""
     device: str = "cpu"
     options: dict[str, str] = {}
+    device_memory_limit_bytes: int | None = None  # to be kept by the framework's own means
 
 
 class Answer(Message, frozen=True):
@@ -50,20 +52,30 @@ class Answer(Message, frozen=True):
     path: str
 
 
+class Feed(Message, frozen=True):
+    """Feed the calls that are measured from these files, and write the proof that all of them come."""
+
+    files: dict[str, str]  # .npy, by the inputs' names
+    samples: int
+    seed: int
+    path: str
+
+
 class Measure(Message, frozen=True):
-    """Time calls on the inputs. What is null is the worker's choice."""
+    """Time calls on the inputs, or on what is fed. What is null is the worker's choice."""
 
     seconds: float | None = None
     samples: int | None = None
     warmup: int | None = None
     calls_per_sample: int | None = None
+    energy: Literal["read"] | None = None  # there are sensors: say what they tell of the timed calls
 
 
 class Quit(Message, frozen=True):
     """Say what memory was used, and end."""
 
 
-Request = Prepare | Answer | Measure | Quit
+Request = Prepare | Answer | Feed | Measure | Quit
 
 
 class Hello(Message, frozen=True):
@@ -95,6 +107,10 @@ class Prepared(Message, frozen=True):
 
 class Answered(Message, frozen=True):
     seconds: float
+
+
+class Fed(Message, frozen=True):
+    pipeline: str  # what feeds, and how it is set
 
 
 class LapsOf(msgspec.Struct, frozen=True):
@@ -133,10 +149,13 @@ class Laps(Message, frozen=True):
     counts: dict[str, int] = {}  # over the whole measurement: faults, switches, migrations, CPU time
     groups: dict[str, list[int]] = {}  # the same for each group of neighbouring samples, column by column
     warnings: list[Notice] = []
+    energy: EnergyOfBlock | None = None  # when it was asked for
+    feeding: dict[str, float] = {}  # of fed calls: items, wall_ns, work_ns, waited_ns and what was waited for
 
 
 class Bye(Message, frozen=True):
-    memory: dict[str, int] = {}  # bytes
+    memory: dict[str, int] = {}  # bytes, by layer
+    absent: dict[str, str] = {}  # layers that have no figure, and why
 
 
 class Failed(Message, frozen=True):
@@ -148,7 +167,7 @@ class Failed(Message, frozen=True):
     traceback: str = ""
 
 
-Reply = Hello | Begin | Phase | Prepared | Answered | Laps | Bye | Failed
+Reply = Hello | Begin | Phase | Prepared | Answered | Fed | Laps | Bye | Failed
 
 _encoder = msgspec.json.Encoder()
 _requests = msgspec.json.Decoder(Request)

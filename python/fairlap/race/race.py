@@ -12,11 +12,14 @@ from pathlib import Path
 from fairlap.race.agreement import Agreement
 from fairlap.race.contestants import Runner, runners_for
 from fairlap.race.ending import Ending
-from fairlap.race.lap_of_process import Bench, Samples, lap_of_process
+from fairlap.race.fed_laps import Feeding
+from fairlap.race.idle_power import idle_power
+from fairlap.race.lap_of_process import Bench, Samples, lap_of_process, request_for
 from fairlap.race.laps import Lap
 from fairlap.race.materials import Materials, materials_for
 from fairlap.race.plan import Block, Plan
 from fairlap.race.progress import Progress, Silence
+from fairlap.race.smallest_memory import Trial, smallest_memory
 
 Keep = Callable[[Lap, Samples], None]
 """Called with every lap as soon as it is complete."""
@@ -52,10 +55,12 @@ class Race:
         with ExitStack() as stack:
             try:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
-                bench = Bench(scratch, Agreement(scratch))
                 works = [materials_for(work, self.plan.data_seed, self._progress.say) for work in self.plan.works]
+                feeding = Feeding(self.plan, works)
                 runners = runners_for(self.plan, stack, self._progress.say)
                 self._began_s = time.monotonic()
+                sensed = idle_power(self.plan.device, self._progress.say)
+                bench = Bench(scratch, Agreement(scratch), sensed, feeding)
                 ran = {lap.block for lap in self.laps}
                 for number, block in enumerate(self.plan.blocks, start=1):
                     if block.number in ran:
@@ -67,11 +72,33 @@ class Race:
                         self.ended_early = self._ending.reason(self.plan.blocks[:number], self.laps)
                     if self.ended_early:
                         break
+                if self.plan.min_memory:
+                    self._find_smallest_memories(works, runners, scratch)
+                    after_block()
             except KeyboardInterrupt:
                 self.interrupted = True
                 raise
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
+
+    def _find_smallest_memories(self, works: list[Materials], runners: list[Runner], scratch: Path) -> None:
+        """Of every contestant on every work, under the headline's conditions; kept on its last lap that finished."""
+        for place, materials in enumerate(works):
+            drawn = [each for each in self.plan.blocks if each.work == place]
+            block = next((each for each in drawn if each.conditions == self.plan.headline), None)
+            if block is None:
+                continue
+            for runner in runners:
+                named = (runner.name.text, materials.work.label, self.plan.headline)
+                laps = [lap for lap in self.laps if (lap.contestant, lap.work, lap.conditions) == named]
+                lap = next((lap for lap in reversed(laps) if lap.finished), None)
+                if lap is None or any(each.smallest_memory for each in laps):
+                    continue
+                self._progress.say(f"{runner.name.text}: looking for the smallest memory in which it runs")
+                request = request_for(self.plan, materials, runner)
+                trial = Trial(self.plan, block, materials, runner, request, laps, scratch)
+                lap.smallest_memory = smallest_memory(trial)
+                self._keep(lap, {})
 
     def _run_block(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> None:
         for position, place in enumerate(block.order):

@@ -14,6 +14,7 @@ import msgspec
 from fairlap.engine.wishes import positive_number, whole_number
 from fairlap.errors import WrongRequest
 from fairlap.race.contestants import require_known
+from fairlap.race.fed_wishes import require_choices, require_data
 from fairlap.race.materials import require_offered
 from fairlap.race.naming import contestants_named
 from fairlap.race.plan import Conditions, Limits, Measuring, Plan, Work, draw_plan
@@ -58,6 +59,7 @@ class RaceRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mode: Annotated[Mode | _Some[Mode], _about("Inference, or the loss and its gradients.")] = "infer"
     precision: Annotated[Precision | _Some[Precision], _about("What everyone computes in.")] = "fp32"
     device: Annotated[str, msgspec.Meta(description="cpu, cuda or cuda:N.", pattern=r"^(cpu|cuda(:\d{1,2})?)$")] = "cpu"
+    data: Annotated[str, _about('What the calls are fed: "synthetic", or a .npy file or folder.')] = ""
     threads: Annotated[_AtLeast1 | None, _about("For every contestant; all cores unless given.")] = None
     blocks: Annotated[
         _AtLeast1 | None,
@@ -69,6 +71,9 @@ class RaceRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     seconds: Annotated[float, _about("Measured in each process.", gt=0)] = 0.5
     seed: Annotated[_AtLeast0 | None, _about("Draws orders and processes; drawn unless given.")] = None
     memory_limit_bytes: Annotated[_AtLeast1 | None, _about("Address space that a worker may take.")] = None
+    min_memory: Annotated[
+        bool, _about("Look for the smallest memory in which each contestant still runs, when the blocks have run.")
+    ] = False
     baseline: Annotated[str, _about("Whom the others are held against in the rows; the fastest unless given.")] = ""
     price: Annotated[str, _about('What an hour costs, "1.212/h", or a name in the table of prices.')] = ""
     outputs: Annotated[Outputs, _about("Files that the race ends with.")] = Outputs()
@@ -80,6 +85,10 @@ def plan_of(asked: RaceRequest, refuse: Refuse) -> Plan:
     with saying("contestants", refuse):
         contestants = contestants_named(",".join(asked.contestants))
         require_known(contestants)
+        require_choices(contestants, fed=bool(asked.data))
+    device = "cuda:0" if asked.device == "cuda" else asked.device
+    with saying("data", refuse):
+        data = require_data(asked.data, works, device)
     with saying("seconds", refuse):
         measuring = Measuring(seconds=positive_number("seconds", asked.seconds))
     with saying("blocks" if asked.blocks is not None and asked.blocks < 1 else "threads", refuse):
@@ -93,7 +102,9 @@ def plan_of(asked: RaceRequest, refuse: Refuse) -> Plan:
             seed=secrets.randbelow(_MOST_SEED) if asked.seed is None else asked.seed,
             measuring=measuring,
             limits=Limits(memory_bytes=asked.memory_limit_bytes),
-            device="cuda:0" if asked.device == "cuda" else asked.device,
+            device=device,
+            min_memory=asked.min_memory,
+            data=data,
         )
 
 

@@ -11,9 +11,12 @@ from fairlap.race.protocol import BYTES_OF_A_SAMPLE, Laps, LapsOf, Notice, WarmU
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
+    from fairlap.race.energy_read import EnergyOfBlock
 
 
-def laps_of(measured: Measurement) -> tuple[Laps, list[memoryview]]:
+def laps_of(
+    measured: Measurement, energy: EnergyOfBlock | None = None, feeding: dict[str, float] | None = None
+) -> tuple[Laps, list[memoryview]]:
     quantities = [
         LapsOf(
             name=name,
@@ -36,6 +39,8 @@ def laps_of(measured: Measurement) -> tuple[Laps, list[memoryview]]:
         counts=dict(measured.counts),
         groups=_columns(measured),
         warnings=[Notice(notice.code, notice.text) for notice in measured.warnings],
+        energy=energy,
+        feeding=feeding or {},
     )
     return laps, raw
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import WrongRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported
-from fairlap.race import own_memory
+from fairlap.pipelines.choosing import choice_in, without_choice
+from fairlap.race.memory_by_layer import MemoryByLayer
 from fairlap.race.phases import OURS, Phases
-from fairlap.race.protocol import Answer, Answered, Bye, Measure, Prepare, Prepared
+from fairlap.race.protocol import Answer, Answered, Bye, Fed, Feed, Measure, Prepare, Prepared
 from fairlap.race.slowdown import slowdown_in, slowed
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
+    from fairlap.race.energy_meter import Meter
+    from fairlap.race.energy_read import EnergyOfBlock
+    from fairlap.race.fed_service import FedCalls
     from fairlap.workloads.workload import Arrays, Workload
 
 LABELS = "labels"
@@ -31,23 +37,28 @@ class Service:
         self._inputs: dict[str, Arrays] = {}
         self._bound: Callable[[], Any] | None = None
         self._was_called = False
-        self._memory: dict[str, int] = {}
-        self._ended_children_before = own_memory.largest_ended_child_bytes()  # the guardian's
+        self._device = "cpu"
+        self._memory = MemoryByLayer(self._device)
+        self._wanted: Prepare | None = None
+        self._fed: FedCalls | None = None
 
     def prepare(self, wanted: Prepare) -> Prepared:
         self._phase.now = "prepare"
         with self._phase(OURS):
+            self._device = wanted.device
+            self._memory = MemoryByLayer(self._device)
             from fairlap.engine import measure  # noqa: F401  (loaded here rather than before the first call)
             from fairlap.workloads.hashing import hash_of
 
             framework = framework_class(wanted.framework)()
             _require_support(framework, wanted)
             work = self._workload(wanted)
-        options = dict(wanted.options)
+        self._wanted = wanted
+        options = without_choice(wanted.options)
         slowdown = slowdown_in(options)
-        settings = Settings(wanted.threads, wanted.variant, wanted.device, options)
+        settings = Settings(wanted.threads, wanted.variant, wanted.device, options, wanted.device_memory_limit_bytes)
         contestant = slowed(framework.prepare(work, settings, self._phase), slowdown)
-        self._keep_peak("peak_preparing")
+        self._memory.prepared()
         self._phase.now = "reading back"
         self._contestant = contestant
         loaded = contestant.weights()
@@ -56,22 +67,39 @@ class Service:
     def answer(self, wanted: Answer) -> Answered:
         self._phase.now = "answer"
         contestant = self._prepared()
+        if wanted.which == "fed":
+            return self._fed_answer(wanted)
+        is_first = not self._was_called
+        if is_first:
+            self._memory.before_first_call()
         bound = self._measured_call() if wanted.which == "inputs" else contestant.bind(self._inputs[wanted.which])
         result, seconds = self._call_once(bound, contestant)
+        if is_first:
+            self._memory.ready(contestant)
         from fairlap.workloads import safetensors
 
         safetensors.write(Path(wanted.path), contestant.outputs(result))
         return Answered(seconds)
 
-    def measure(self, wanted: Measure) -> Measurement:
-        from fairlap import engine
-
+    def measure(self, wanted: Measure) -> tuple[Measurement, EnergyOfBlock | None]:
         self._phase.now = "measure"
         contestant = self._prepared()
-        bound = self._measured_call()
-        own_memory.reset_peak()
+        measured_by = self._fed.measure if self._fed else partial(self._measured, contestant, self._measured_call())
+        meter = self._meter() if wanted.energy else None
+        self._memory.before_running(contestant)
+        begin_ns = 0 if meter is None else meter.begin()
+        measured = measured_by(wanted)
+        end_ns = 0 if meter is None else meter.end()
+        self._memory.ran(contestant)
+        if measured.interrupted:
+            raise KeyboardInterrupt
+        return measured, None if meter is None else _energy(meter, measured, begin_ns, end_ns)
+
+    def _measured(self, contestant: Contestant, bound: Callable[[], Any], wanted: Measure) -> Measurement:
+        from fairlap import engine
+
         method: dict[str, Any] = {} if contestant.method is None else {"method": contestant.method}
-        measured = engine.measure(
+        return engine.measure(
             bound,
             done=contestant.done,
             stream=contestant.stream,
@@ -81,20 +109,46 @@ class Service:
             warmup="auto" if wanted.warmup is None else wanted.warmup,
             calls_per_sample="auto" if wanted.calls_per_sample is None else wanted.calls_per_sample,
         )
-        self._keep_peak("peak_measuring")
-        if measured.interrupted:
-            raise KeyboardInterrupt
-        return measured
+
+    def _meter(self) -> Meter | None:
+        """None where this process finds no sensor, whatever its parent found."""
+        from fairlap.race.energy_meter import Meter
+
+        meter = Meter(self._device)
+        return meter if meter.sensors else None
+
+    def feed(self, wanted: Feed) -> Fed:
+        from fairlap.race.fed_service import FedCalls, fed_of
+
+        self._phase.now = "feed"
+        contestant, asked = self._prepared(), self._wanted
+        assert asked is not None
+        name = framework_class(asked.framework).name
+        calls = FedCalls(contestant, fed_of(contestant, name), choice_in(asked.options, name), wanted, asked.batch)
+        with self._phase("proof"):
+            _write(wanted.path, calls.proof())
+        self._fed = calls
+        return Fed(calls.open())
+
+    def feeding(self) -> dict[str, float]:
+        """Of the calls that were measured; empty when they were not fed."""
+        return {} if self._fed is None else self._fed.feeding
+
+    def _fed_answer(self, wanted: Answer) -> Answered:
+        if self._fed is None:
+            raise WrongRequest("nothing is fed yet")
+        began_ns = time.perf_counter_ns()
+        answer = self._fed.answer()
+        seconds = (time.perf_counter_ns() - began_ns) / 1e9
+        _write(wanted.path, answer)
+        return Answered(seconds)
 
     def quit(self) -> Bye:
         self._phase.now = "quit"
-        memory = own_memory.memory_now()
-        if (largest := own_memory.largest_ended_child_bytes()) > self._ended_children_before:
-            memory["largest_ended_child_peak"] = largest
-        memory["peak"] = max([memory.get("peak", 0), *self._memory.values()])
-        if self._contestant is not None and self._contestant.memory_bytes is not None:
-            memory |= {f"allocator_{name}": size for name, size in self._contestant.memory_bytes().items()}
-        return Bye(memory | self._memory)
+        if self._fed is not None:
+            self._fed.close()
+        memory, absent = self._memory.told()
+        return Bye(memory, absent)
 
     def _workload(self, wanted: Prepare) -> Workload:
         from fairlap.workloads import safetensors
@@ -153,11 +207,21 @@ class Service:
             self._was_called = True
         return kept[0], seconds
 
-    def _keep_peak(self, name: str) -> None:
-        """Before our own copies for the check can raise the mark."""
-        peak = own_memory.peak_bytes()
-        if peak is not None:
-            self._memory[name] = peak
+
+def _energy(meter: Meter, measured: Measurement, begin_ns: int, end_ns: int) -> EnergyOfBlock:
+    """Of the timed calls alone. They follow the warm-up; what is thought about them comes after, in milliseconds."""
+    from fairlap.race.energy_read import EnergyOfBlock
+
+    calls = measured.samples * measured.calls_per_sample
+    timed_from_ns = begin_ns + round(measured.warm_up.elapsed_s * 1e9)
+    read = meter.read_somewhere_in(timed_from_ns, end_ns, round(measured.elapsed_s * 1e9))
+    return EnergyOfBlock(measured.elapsed_s, calls, read)
+
+
+def _write(path: str, arrays: Mapping[str, Any]) -> None:
+    from fairlap.workloads import safetensors
+
+    safetensors.write(Path(path), arrays)
 
 
 def framework_class(name: str) -> type[Framework]:

@@ -36,7 +36,7 @@ def slowed(contestant: Contestant, share: float) -> Contestant:
         return _slower(contestant.bind(inputs), contestant.done, share)
 
     told = f"{100 * share:g} % added to every call, on purpose"
-    return replace(contestant, bind=bind, done=None, in_force={**contestant.in_force, OPTION: told})
+    return replace(contestant, bind=bind, done=None, fed=None, in_force={**contestant.in_force, OPTION: told})
 
 
 def _slower(call: Callable[[], Any], done: Callable[[Any], Any] | None, share: float) -> Callable[[], Any]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from fairlap import verdict
 from fairlap.engine import digits
+from fairlap.race.fed_figures import fed_line
 from fairlap.race.gating import busy_with_others
-from fairlap.race.plan import Plan
+from fairlap.race.plan import Plan, Work
 from fairlap.race.results import FAULTS, Contender, Heat, Results
 from fairlap.verdict.mode_causes import REMEDIES
 
@@ -15,14 +18,18 @@ _NS_OF_A_FAULT = 500.0  # about what the kernel takes to hand a page out; cleari
 _SHARE_WORTH_TELLING = 0.02
 
 
-def text_of(plan: Plan, results: Results) -> str:
+Beside = Callable[[Work, Contender], Sequence[str]]
+"""More lines under a contestant's own."""
+
+
+def text_of(plan: Plan, results: Results, beside: Beside = lambda _work, _contender: ()) -> str:
     """The whole answer: for each work what matters most first."""
     parts = []
     for work in plan.works:
         lines = _order_line(results, work.label)
         heats = [heat for heat in results.heats if heat.work == work.label]
         for heat in heats:
-            lines += _heat_lines(plan, heat)
+            lines += _heat_lines(plan, heat, partial(beside, work))
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
@@ -39,15 +46,16 @@ def _order_line(results: Results, work: str) -> list[str]:
     ]
 
 
-def _heat_lines(plan: Plan, heat: Heat) -> list[str]:
+def _heat_lines(plan: Plan, heat: Heat, beside: Callable[[Contender], Sequence[str]]) -> list[str]:
     blocks = digits.counted(len(heat.blocks.kept), "complete block")
     threads = digits.counted(plan.threads, "thread")
-    lines = [f"{heat.work} · {plan.device} ({threads}) · {heat.conditions}, {blocks}"]
+    fed = f" · fed {plan.data}" if plan.data else ""
+    lines = [f"{heat.work}{fed} · {plan.device} ({threads}) · {heat.conditions}, {blocks}"]
     width = max(len(row.contestant) for row in heat.rows)
     places = {place.contestant: place.label for place in heat.standing.places} if heat.standing else {}
     for row in heat.rows:
         lines.append(f"  {places.get(row.contestant, '-'):>3} {row.contestant:<{width}}  {_row_text(heat, row)}")
-        lines += [f"      {' ' * width} {told}" for told in _remarks(row)]
+        lines += [f"      {' ' * width} {told}" for told in (*_remarks(row), *beside(row))]
     lines += [f"  {sentence}" for sentence in _sentences(heat)]
     if heat.blocks.told:
         lines.append(f"  {heat.blocks.told}")
@@ -99,6 +107,8 @@ def _remarks(row: Contender) -> list[str]:
     if not row.finished:
         return []
     remarks = []
+    if told := fed_line(row.finished):
+        remarks.append(told)
     if row.figure is not None and row.trouble:
         remarks.append(f"! {row.trouble}")
     faults = row.median_of(FAULTS)

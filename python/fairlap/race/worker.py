@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fairlap.race.guardian import die_with_parent
 from fairlap.race.phases import NUMPY, OURS, Phases
-from fairlap.race.protocol import VERSION, Answer, Hello, Measure, Prepare, Quit, Reply, line_of, request_in
+from fairlap.race.protocol import VERSION, Answer, Feed, Hello, Measure, Prepare, Quit, Reply, line_of, request_in
 
 if TYPE_CHECKING:
     from fairlap.race.service import Service
@@ -70,8 +70,10 @@ def _serve(requests: BinaryIO, tell: Callable[..., None], phases: Phases) -> Non
                 tell(service.prepare(request))
             case Answer():
                 tell(service.answer(request))
+            case Feed():
+                tell(service.feed(request))
             case Measure():
-                tell(*laps_of(service.measure(request)))
+                tell(*laps_of(*service.measure(request), service.feeding()))
             case Quit():
                 tell(service.quit())
                 return

@@ -89,6 +89,10 @@ class WorkerProcess:
         """Seconds that the one call took; what it gave is in the file then."""
         return self._asked(protocol.Answer(which, str(path)), protocol.Answered, within_s).seconds
 
+    def feed(self, files: Mapping[str, str], samples: int, seed: int, path: Path, *, within_s: float) -> str:
+        """What feeds; the proof is in the file then."""
+        return self._asked(protocol.Feed(dict(files), samples, seed, str(path)), protocol.Fed, within_s).pipeline
+
     def measure(
         self,
         *,
@@ -97,8 +101,9 @@ class WorkerProcess:
         samples: int | None = None,
         warmup: int | None = None,
         calls_per_sample: int | None = None,
+        energy: bool = False,
     ) -> MeasuredLaps:
-        wanted = protocol.Measure(seconds, samples, warmup, calls_per_sample)
+        wanted = protocol.Measure(seconds, samples, warmup, calls_per_sample, "read" if energy else None)
         told = self._asked(wanted, Laps, within_s)
         values = np.frombuffer(self._raw, dtype="<f8")
         samples_ns, first = {}, 0

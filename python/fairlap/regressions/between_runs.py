@@ -125,6 +125,7 @@ def _environment(run: SavedRun, laps: Sequence[Lap], machine: Mapping[str, str])
     planned = {
         "threads": str(run.plan.threads),
         "device": run.plan.device,
+        **({"data": run.plan.data} if run.plan.data else {}),
         "data seed": str(run.plan.data_seed),
         "quantity": quantity,
         "fairlap": run.fairlap,

@@ -18,6 +18,7 @@ from fairlap.report.answer import answer, headline
 from fairlap.report.chart import Chart
 from fairlap.report.chart_tables import chart_tables
 from fairlap.report.charts_of_run import charts_of
+from fairlap.report.feeding import feeding
 from fairlap.report.markup import Markup, joined, json_island, table, tag, trusted
 from fairlap.report.page_data import for_the_program
 from fairlap.report.ranked_table import ranked_table
@@ -57,7 +58,7 @@ def page_of(shown: ShownRun) -> str:
         "body",
         tag("a", "To the answer", href="#answer", class_="skip"),
         _header(shown),
-        tag("main", _answers(shown), _filters(shown), _tables(shown), _charts(charts), _behind(shown)),
+        tag("main", _answers(shown), _filters(shown), _tables(shown), _fed(shown), _charts(charts), _behind(shown)),
         tag("footer", f"Made by fairlap {shown.run.fairlap}. This page needs no network and sends nothing anywhere."),
         json_island("shown", for_the_program(shown, charts, tables)),
         (tag("script", script) for script in scripts),
@@ -190,6 +191,19 @@ def _tables(shown: ShownRun) -> Markup:
         "Brackets hold 95 % intervals."
     )
     return tag("section", tag("h2", "Ranked"), parts, tag("p", told, class_="told"), id="ranked")
+
+
+def _fed(shown: ShownRun) -> Markup | None:
+    if not shown.run.plan.data:
+        return None
+    parts = (
+        _of_work(work, _scrolling(found), conditions=heat.conditions)
+        for work in shown.works()
+        for heat in shown.of_work(work)
+        if (found := feeding(shown, heat)) is not None
+    )
+    told = "Every call took a batch, worked on it and gave it back. The shares are of that whole time."
+    return tag("section", tag("h2", "Feeding"), parts, tag("p", told, class_="told"), id="feeding")
 
 
 def _scrolling(inside: Markup) -> Markup:

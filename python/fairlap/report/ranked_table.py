@@ -23,12 +23,17 @@ def ranked_table(shown: ShownRun, told: ShownHeat) -> Markup:
     names = [contender.contestant for contender, _ in told.rows]
     if any(row.cost_per_1000_items for _, row in told.rows):
         heads.append("1,000 items")
+    if any(row.min_memory_bytes for _, row in told.rows):
+        heads.append("runs in")
+    if any(row.energy_per_item_j for _, row in told.rows):
+        heads.append("energy an item")
     return table(f"{told.work.label}, {told.conditions}", heads, rows, "ranked", names)
 
 
 def _cells(shown: ShownRun, contender: Contender, row: Row, slowest: float, against: str, first: str) -> Cells:
     to_first = row.time_to_first_gradient_s or row.time_to_first_inference_s
     cost, memory, error = row.cost_per_1000_items, row.peak_memory_bytes, row.error_relative
+    energy = row.energy_per_item_j
     return {
         "place": tag("span", row.place or "–", class_="place", title=row.absent.get("place")),
         "contestant": _contestant(shown, contender, row),
@@ -39,8 +44,15 @@ def _cells(shown: ShownRun, contender: Contender, row: Row, slowest: float, agai
         first: _or_dash(row, "time_to_first_inference_s", to_first and show.seconds(to_first.value)),
         "peak memory": _or_dash(row, "peak_memory_bytes", memory and show.size(memory.value)),
         "error": _or_dash(row, "error_relative", None if error is None else show.error(error)),
+        "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),
+        "energy an item": _or_dash(row, "energy_per_item_j", energy and f"{energy.value:.3g} J"),
         "1,000 items": _or_dash(row, "cost_per_1000_items", cost and f"{cost.value:.3g} {row.currency}"),
     }
+
+
+def _smallest_memory(row: Row) -> str:
+    """With what was limited: address space is not resident memory."""
+    return f"{show.size(row.min_memory_bytes)}, {row.min_memory_limit}" if row.min_memory_bytes else ""
 
 
 def _rate(row: Row) -> str:

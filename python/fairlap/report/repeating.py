@@ -27,6 +27,8 @@ def command_of(plan: Plan) -> str:
             measuring=plan.measuring,
             limits=plan.limits,
             device=plan.device,
+            min_memory=plan.min_memory,
+            data=plan.data,
         )
     except ValueError:
         return ""
@@ -39,6 +41,10 @@ def command_of(plan: Plan) -> str:
     words += ["--batch", str(batch), "--mode", mode, "--precision", precision, "--device", plan.device]
     words += ["--threads", str(plan.threads), "--blocks", str(blocks), "--conditions", plan.headline]
     words += ["--seconds", f"{plan.measuring.seconds:g}", "--seed", str(plan.seed)]
+    if plan.data:
+        words += ["--data", plan.data]
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
+    if plan.min_memory:
+        words.append("--min-memory")
     return shlex.join(words)

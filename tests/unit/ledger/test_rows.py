@@ -66,6 +66,22 @@ def test_what_is_absent_says_why() -> None:
     assert nobody.absent["ratio"] == "the baseline tensorflow is not ranked"
 
 
+def test_memory_has_its_two_phases_and_its_layers_say_why_they_are_absent() -> None:
+    run = a_run()
+    for lap in run.laps:
+        lap.memory_bytes |= {"peak_until_ready": 1_000_000}
+        lap.memory_absent = {"peak_while_running": "clear_refs could not be written", "driver": "no device"}
+    row = by_name(rows_of_run(run, "r"))["torch"]
+    assert row.peak_memory_until_ready_bytes is not None
+    assert row.peak_memory_until_ready_bytes.value == pytest.approx(1_000_000)
+    assert row.absent["peak_memory_while_running_bytes"] == "clear_refs could not be written"
+    assert row.memory_absent == {"peak_while_running": "clear_refs could not be written", "driver": "no device"}
+    run.laps[0].memory_bytes["driver"] = run.laps[1].memory_bytes["driver"] = 5
+    assert "driver" not in by_name(rows_of_run(run, "r"))["torch"].memory_absent
+    silent = by_name(rows_of_run(a_run(), "r"))["torch"]
+    assert silent.absent["peak_memory_while_running_bytes"] == "the worker did not tell it"
+
+
 def test_one_that_never_finished_has_reasons_in_the_place_of_figures() -> None:
     run = a_run()
     for lap in run.laps:

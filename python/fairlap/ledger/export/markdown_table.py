@@ -51,6 +51,12 @@ def _megabytes(told: Estimate | None) -> str:
     return "" if told is None else f"{told.value / _MB:,.0f} MB"
 
 
+def _smallest_memory(row: Row) -> str:
+    if row.min_memory_bytes is None:
+        return ""
+    return f"{row.min_memory_bytes / _MB:,.0f} MB ({row.min_memory_limit})"
+
+
 def _figure(told: Estimate | None, unit: str = "") -> str:
     return "" if told is None else f"{figure_text(told.value)} {unit}".strip()
 
@@ -67,6 +73,7 @@ _COLUMNS = (
     ShownColumn("to first answer", lambda row: _seconds(row.time_to_first_inference_s)),
     ShownColumn("to first gradient", lambda row: _seconds(row.time_to_first_gradient_s)),
     ShownColumn("peak memory", lambda row: _megabytes(row.peak_memory_bytes)),
+    ShownColumn("runs in", _smallest_memory),
     ShownColumn("energy/item", lambda row: _figure(row.energy_per_item_j, "J")),
     ShownColumn("cost/1000 items", lambda row: _figure(row.cost_per_1000_items, as_code(row.currency or ""))),
     ShownColumn("error", lambda row: f"{row.error_relative:.1e}" if row.error_relative is not None else ""),

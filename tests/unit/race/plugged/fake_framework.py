@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import mmap
 import os
 import signal
 import subprocess
@@ -105,6 +106,29 @@ def hang_in_native_code(_: Settings) -> None:
 def eat_memory(_: Settings) -> None:
     eaten = [np.ones(2**23) for _ in range(32)]  # 2 GiB, should nothing stop it
     raise RuntimeError(f"{len(eaten)} arrays had room")
+
+
+def pass_through_memory(_: Settings) -> None:
+    """An anonymous mapping of 200 MiB, touched and given back."""
+    with mmap.mmap(-1, 200 * 2**20, flags=mmap.MAP_PRIVATE) as memory:
+        memory.write(b"x" * len(memory))
+
+
+def share_memory(_: Settings) -> None:
+    memory = mmap.mmap(-1, 50 * 2**20)  # shared, as pinned memory is
+    memory.write(b"x" * len(memory))
+    KEPT.append(memory)
+
+
+def keep_a_large_child(_: Settings) -> None:
+    code = "x = b'x' * (60 << 20); print(flush=True); import time; time.sleep(1000)"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()
+    KEPT.append(child)
+
+
+KEPT: list[object] = []
 
 
 def print_rubbish(_: Settings) -> None:
@@ -224,6 +248,9 @@ MISDEEDS: dict[str, Callable[[Settings], None]] = {
         hang,
         hang_in_native_code,
         eat_memory,
+        pass_through_memory,
+        share_memory,
+        keep_a_large_child,
         print_rubbish,
         print_for_ever,
         close_pipe,

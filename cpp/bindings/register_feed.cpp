@@ -1,0 +1,267 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/dlpack_capsule.hpp"
+#include "feed/staging.hpp"
+
+namespace py = pybind11;
+using namespace fairlap;
+
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+// A batch in the consumer's hands. Tensors made from it by DLPack hold its slot on their own.
+class Batch {
+ public:
+  Batch(std::shared_ptr<feed::Lending> lending, const feed::Staging::Delivered& delivered)
+      : lending_(std::move(lending)), delivered_(delivered) {}
+  ~Batch() { release(); }
+  Batch(const Batch&) = delete;  // It is one hold on the slot.
+  Batch& operator=(const Batch&) = delete;
+
+  void release() {
+    if (std::exchange(released_, true)) return;
+    lending_->give_back(delivered_.ticket);
+  }
+  [[nodiscard]] bool released() const noexcept { return released_; }
+  [[nodiscard]] std::uint64_t number() const noexcept { return delivered_.batch; }
+  [[nodiscard]] std::size_t samples() const noexcept { return delivered_.samples; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return samples() * lending_->bytes_per_sample(); }
+  [[nodiscard]] std::string type() const { return std::string(feed::name_of(lending_->delivered().type)); }
+
+  [[nodiscard]] py::tuple shape() const {
+    const Shape& of_sample = lending_->delivered().sample_shape;
+    py::tuple out(of_sample.size() + 1);
+    out[0] = samples();
+    for (std::size_t place = 0; place < of_sample.size(); ++place) out[place + 1] = of_sample[place];
+    return out;
+  }
+  [[nodiscard]] std::uintptr_t pointer() const {
+    refuse_when_released();
+    return reinterpret_cast<std::uintptr_t>(lending_->slots().memory(delivered_.ticket.slot));
+  }
+
+  [[nodiscard]] py::capsule dlpack(const py::object& stream, std::optional<std::pair<int, int>> max_version,
+                                   std::optional<std::pair<int, int>> device,
+                                   std::optional<bool> copy) const {
+    refuse_when_released();
+    // -1 is how a consumer says that nothing is to be waited for.
+    if (!stream.is_none() && !stream.equal(py::int_(-1))) {
+      throw py::value_error("a batch in host memory goes with no stream; give stream=None");
+    }
+    if (device && *device != std::pair<int, int>(feed::dlpack::device_cpu, 0)) {
+      throw py::buffer_error("a batch lies in host memory and is not copied to a device; copy it yourself");
+    }
+    if (copy.value_or(false)) throw py::buffer_error("a batch is lent, not copied; copy what comes of it");
+    if (max_version && max_version->first >= 1) {
+      return bindings::dlpack_capsule(lending_->lend_versioned(delivered_.ticket));
+    }
+    return bindings::dlpack_capsule(lending_->lend(delivered_.ticket));
+  }
+
+ private:
+  void refuse_when_released() const {
+    if (!released_) return;
+    throw feed::StaleSlot("batch " + std::to_string(number()) +
+                          " has been released, and its memory may hold another batch by now");
+  }
+
+  std::shared_ptr<feed::Lending> lending_;
+  feed::Staging::Delivered delivered_;
+  bool released_ = false;
+};
+
+// Where samples come from, until a feeder takes it. The owner keeps memory that Python has alive.
+struct SourceHandle {
+  std::unique_ptr<feed::Source> source;
+  py::object owner;
+};
+
+class Feeder {
+ public:
+  Feeder(SourceHandle& source, const feed::StagingPlan& plan) : owner_(source.owner) {
+    if (source.source == nullptr) throw feed::BadFeed("a source feeds one feeder; make another source");
+    const py::gil_scoped_release no_lock;  // Touching every page of the slots takes a while.
+    staging_ = std::make_unique<feed::Staging>(std::move(source.source), plan);
+  }
+  // Ending the threads waits for what they read, which others need not.
+  ~Feeder() {
+    const py::gil_scoped_release no_lock;
+    staging_.reset();
+  }
+  Feeder(const Feeder&) = delete;  // It is the threads.
+  Feeder& operator=(const Feeder&) = delete;
+
+  // None at the end. What is at hand is given at once; only waiting gives up the interpreter lock.
+  std::unique_ptr<Batch> next(double patience_s) {
+    feed::Staging::AtHand at_hand = staging_->next_at_hand();
+    if (!at_hand.answered) at_hand.delivered = wait(patience_s);
+    if (!at_hand.delivered.is_batch) return nullptr;
+    return std::make_unique<Batch>(staging_->lending(), at_hand.delivered);
+  }
+  std::vector<std::uint64_t> close() {
+    const py::gil_scoped_release no_lock;
+    return staging_->close();
+  }
+  [[nodiscard]] const feed::Staging& staging() const noexcept { return *staging_; }
+
+ private:
+  feed::Staging::Delivered wait(double patience_s) {
+    std::optional<py::error_already_set> raised;  // Ctrl-C
+    const auto keep_waiting = [&raised] {
+      const py::gil_scoped_acquire lock;
+      if (PyErr_CheckSignals() != 0) raised.emplace();
+      return !raised.has_value();
+    };
+    const auto patience = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(std::min(patience_s, 1e9)));
+    try {
+      const py::gil_scoped_release no_lock;
+      return staging_->next(patience, keep_waiting);
+    } catch (const feed::FeederStopped&) {
+      if (raised) throw std::move(*raised);
+      throw;
+    }
+  }
+
+  py::object owner_;  // before the threads, so that it is let go of after they have ended
+  std::unique_ptr<feed::Staging> staging_;
+};
+
+feed::LastBatch last_batch_named(const std::string& name) {
+  if (name == "keep") return feed::LastBatch::keep;
+  if (name == "drop") return feed::LastBatch::drop;
+  if (name == "wrap") return feed::LastBatch::wrap;
+  throw feed::BadFeed("the last batch of an epoch is kept (keep), dropped (drop) or filled up (wrap), not '" +
+                      name + "'");
+}
+
+feed::Layout layout_named(const std::string& name) {
+  if (name == "as_is") return feed::Layout::as_is;
+  if (name == "nhwc_to_nchw") return feed::Layout::to_channels_first;
+  if (name == "nchw_to_nhwc") return feed::Layout::to_channels_last;
+  throw feed::BadFeed("a layout is as_is, nhwc_to_nchw or nchw_to_nhwc, not '" + name + "'");
+}
+
+std::unique_ptr<Feeder> feeder_of(SourceHandle& source, std::size_t batch, std::size_t slots,
+                                  std::size_t threads, std::optional<std::uint64_t> seed,
+                                  std::uint64_t epochs, const std::string& last,
+                                  const std::optional<std::string>& type, float scale, float offset,
+                                  const std::string& layout) {
+  feed::StagingPlan plan;
+  plan.order = {0, batch, epochs, seed, last_batch_named(last)};
+  if (type) plan.gather.type = feed::element_type_named(*type);
+  plan.gather.scale = scale;
+  plan.gather.offset = offset;
+  plan.gather.layout = layout_named(layout);
+  plan.slots = slots;
+  plan.threads = threads;
+  return std::make_unique<Feeder>(source, plan);
+}
+
+void register_sources(py::module_& module) {
+  py::class_<SourceHandle>(module, "FeedSource", "Where samples come from, until a feeder takes it.")
+      .def_property_readonly("samples", [](const SourceHandle& self) {
+        if (self.source == nullptr) throw feed::BadFeed("a feeder has taken this source");
+        return self.source->array().samples;
+      });
+  module.def(
+      "feed_from_npy",
+      [](const std::string& path) { return SourceHandle{feed::source_in_npy_file(path), {}}; },
+      py::arg("path"));
+  module.def(
+      "feed_from_raw",
+      [](const std::string& path, std::uint64_t offset, const std::string& type, const Shape& sample_shape,
+         std::size_t samples) {
+        feed::SampleArray array{feed::element_type_named(type), sample_shape, samples};
+        return SourceHandle{feed::source_in_raw_file(path, offset, std::move(array)), {}};
+      },
+      py::arg("path"), py::arg("offset"), py::arg("type"), py::arg("sample_shape"), py::arg("samples"));
+  module.def(
+      "feed_from_memory",
+      [](std::uintptr_t pointer, const std::string& type, const Shape& sample_shape, std::size_t samples,
+         py::object owner) {
+        const feed::SampleArray array{feed::element_type_named(type), sample_shape, samples};
+        return SourceHandle{feed::source_in_memory(reinterpret_cast<const std::byte*>(pointer), array),
+                            std::move(owner)};
+      },
+      py::arg("pointer"), py::arg("type"), py::arg("sample_shape"), py::arg("samples"), py::arg("owner"));
+}
+
+void register_ledger(py::module_& module) {
+  py::class_<feed::StallLedger>(
+      module, "StallLedger",
+      "Where the consumer's time went. The parts add up to wall_ns; a wait has one of three causes.")
+      .def_readonly("wall_ns", &feed::StallLedger::wall_ns)
+      .def_readonly("consumer_ns", &feed::StallLedger::consumer_ns, "The consumer was at its own work.")
+      .def_readonly("source_ns", &feed::StallLedger::source_ns, "Waited while samples were read.")
+      .def_readonly("staging_ns", &feed::StallLedger::staging_ns,
+                    "Waited while samples were copied and converted.")
+      .def_readonly("no_slot_ns", &feed::StallLedger::no_slot_ns,
+                    "Waited since the consumer held every slot.")
+      .def_readonly("batches", &feed::StallLedger::batches)
+      .def_readonly("samples", &feed::StallLedger::samples)
+      .def_readonly("bytes", &feed::StallLedger::bytes);
+}
+
+void register_batch(py::module_& module) {
+  py::class_<Batch>(
+      module, "Batch",
+      "A batch in host memory. It goes back to the feeder when it is released or forgotten, and "
+      "every tensor made from it is gone.")
+      .def_property_readonly("number", &Batch::number)
+      .def_property_readonly("samples", &Batch::samples)
+      .def_property_readonly(
+          "shape",
+          [](const Batch& self) -> py::typing::Tuple<py::int_, py::ellipsis> { return self.shape(); })
+      .def_property_readonly("dtype", &Batch::type)
+      .def_property_readonly("nbytes", &Batch::bytes)
+      .def_property_readonly(
+          "pointer", &Batch::pointer,
+          "The address of the first element, valid until release(); nothing holds the slot for it.")
+      .def_property_readonly("released", &Batch::released)
+      .def("release", &Batch::release,
+           "Give the slot back. It is filled again once every tensor made from the batch is gone, too.")
+      .def("__dlpack__", &Batch::dlpack, py::kw_only(), py::arg("stream") = py::none(),
+           py::arg("max_version") = py::none(), py::arg("dl_device") = py::none(),
+           py::arg("copy") = py::none())
+      .def("__dlpack_device__",
+           [](const Batch&) { return std::pair<int, int>(feed::dlpack::device_cpu, 0); });
+}
+
+}  // namespace
+
+void register_feed(py::module_& module) {
+  py::register_exception<feed::BadFeed>(module, "BadFeed", PyExc_ValueError);
+  py::register_exception<feed::StaleSlot>(module, "BatchReleased", PyExc_RuntimeError);
+  py::register_exception<feed::BatchFailed>(module, "BatchFailed", PyExc_RuntimeError);
+  py::register_exception<feed::FeederStopped>(module, "FeederStopped", PyExc_RuntimeError);
+  register_sources(module);
+  register_ledger(module);
+  register_batch(module);
+  py::class_<Feeder>(module, "Feeder", "Threads that fill slots with batches ahead of the consumer.")
+      .def(py::init(&feeder_of), py::arg("source"), py::kw_only(), py::arg("batch"), py::arg("slots"),
+           py::arg("threads"), py::arg("seed").none(true), py::arg("epochs"), py::arg("last"),
+           py::arg("type").none(true), py::arg("scale"), py::arg("offset"), py::arg("layout"))
+      .def(
+          "next",
+          [](Feeder& self, double patience_s) -> py::typing::Optional<Batch> {
+            return py::cast(self.next(patience_s));
+          },
+          py::arg("patience_s"), "The next batch, or None at the end.")
+      .def("close", &Feeder::close,
+           "End the threads; returns the numbers of the batches that are still held.")
+      .def_property_readonly("batches", [](const Feeder& self) { return self.staging().batches(); })
+      .def_property_readonly("ledger", [](const Feeder& self) { return self.staging().ledger(); });
+}

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "feed/slots.hpp"
+
+namespace fairlap::feed {
+
+// Where the consumer's time went, from the feeder's making to now or to its closing. The parts add up
+// to the wall time: the consumer is either at its own work or waiting in next(), for one of three causes.
+struct StallLedger {
+  std::uint64_t wall_ns = 0;
+  std::uint64_t consumer_ns = 0;  // at its own work; the feeder was not waited for
+  std::uint64_t source_ns = 0;    // waited while samples were read
+  std::uint64_t staging_ns = 0;   // waited while samples were copied and converted, or for a thread to do so
+  std::uint64_t no_slot_ns = 0;   // waited because the consumer itself held every slot
+  std::uint64_t batches = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Keeps the ledger. One consumer; its calls do not overlap.
+class LedgerKeeper {
+ public:
+  explicit LedgerKeeper(std::uint64_t now_ns) noexcept : began_ns_(now_ns), since_ns_(now_ns) {}
+
+  void wait_begins(std::uint64_t now_ns) noexcept;
+  // The wait brought a batch whose slot had these times.
+  void wait_ends(std::uint64_t now_ns, const SlotTimes& times, std::uint64_t samples,
+                 std::uint64_t bytes) noexcept;
+  // The wait brought nothing: the end, a stop, or no patience left.
+  void wait_ends_empty(std::uint64_t now_ns, bool all_held) noexcept;
+  void close(std::uint64_t now_ns) noexcept;  // what comes later is not counted
+
+  [[nodiscard]] StallLedger until(std::uint64_t now_ns, bool all_held) const noexcept;
+
+ private:
+  StallLedger sums_;
+  std::uint64_t began_ns_;
+  std::uint64_t since_ns_;  // when the present stretch of waiting or of the consumer's work began
+  std::uint64_t closed_ns_ = 0;
+  bool waiting_ = false;
+};
+
+}  // namespace fairlap::feed

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "feed/dlpack_abi.hpp"
+#include "feed/element_type.hpp"
+#include "feed/slots.hpp"
+
+namespace fairlap::feed {
+
+// The slots together with what the samples in them are, so that a batch can be lent to a framework.
+// Outlives the feeder as long as anybody holds a batch. The structures that frameworks are given are
+// made once for each slot: all who hold one batch share them, and each deleter gives one hold back.
+class Lending : public std::enable_shared_from_this<Lending> {
+ public:
+  Lending(std::size_t slots, std::size_t batch, SampleArray delivered);
+
+  [[nodiscard]] Slots& slots() noexcept { return slots_; }
+  [[nodiscard]] const SampleArray& delivered() const noexcept { return delivered_; }
+  [[nodiscard]] std::size_t bytes_per_sample() const noexcept { return bytes_per_sample_; }
+
+  // Between claim and publication, by the thread that fills.
+  void set_samples(std::size_t slot, std::size_t samples) noexcept;
+  [[nodiscard]] std::size_t samples_in(std::size_t slot) const noexcept { return cards_[slot].samples; }
+
+  // While the ticket is current, that is, for whoever holds the batch.
+  [[nodiscard]] std::span<const std::int64_t> shape(std::size_t slot) const noexcept;
+
+  // Another hold, which the structure's deleter gives back. Throws StaleSlot when the ticket is old.
+  // A child forked meanwhile is refused too.
+  dlpack::Managed* lend(const Ticket& ticket);
+  dlpack::ManagedVersioned* lend_versioned(const Ticket& ticket);
+
+  // Gives one hold back. In a forked child nothing happens: the slot belongs to the parent.
+  void give_back(const Ticket& ticket);
+  [[nodiscard]] bool is_current(const Ticket& ticket) const;
+
+ private:
+  // What is lent of one slot.
+  struct Card {
+    Lending* lending = nullptr;
+    std::size_t slot = 0;
+    std::uint64_t generation = 0;
+    std::size_t samples = 0;
+    std::vector<std::int64_t> shape;
+    std::vector<std::int64_t> strides;
+    dlpack::Managed managed;
+    dlpack::ManagedVersioned versioned;
+  };
+  Card& held_once_more(const Ticket& ticket);
+  static void give_back(Card& card) noexcept;
+  [[nodiscard]] bool in_a_child() const noexcept;
+
+  std::uint64_t forks_;  // when it was made
+  SampleArray delivered_;
+  std::size_t bytes_per_sample_;
+  Slots slots_;
+  std::vector<Card> cards_;
+};
+
+}  // namespace fairlap::feed

@@ -1,0 +1,207 @@
+#include "feed/staging.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#include "clock/monotonic_raw.hpp"
+#include "feed/forks.hpp"
+
+namespace fairlap::feed {
+namespace {
+
+constexpr std::chrono::nanoseconds between_questions = std::chrono::milliseconds(50);
+
+std::uint64_t now_ns() noexcept { return clock::MonotonicRaw::now_ns(); }
+
+OrderPlan over_all(OrderPlan plan, const Source& source) {
+  plan.samples = source.array().samples;
+  return plan;
+}
+
+// Signals are for the threads of whoever made the feeder; a thread started meanwhile inherits this. A fault
+// of the thread's own stays open: blocked, it would end the process before any handler could say where.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t from_outside;
+    sigfillset(&from_outside);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
+      sigdelset(&from_outside, fault);
+    pthread_sigmask(SIG_SETMASK, &from_outside, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;  // Its life is the starting of threads.
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+Staging::Staging(std::unique_ptr<Source> source, const StagingPlan& plan)
+    : source_(std::move(source)),
+      gather_(*source_, plan.gather),
+      order_(over_all(plan.order, *source_)),
+      batch_(plan.order.batch),
+      batches_(order_.batches()),
+      lending_(std::make_shared<Lending>(plan.slots, batch_, gather_.delivered())),
+      works_(plan.slots),
+      forks_(forks_behind_us()),
+      ledger_(now_ns()),
+      crew_(std::make_unique<Crew>()) {
+  if (plan.threads == 0) throw BadFeed("a feeder needs at least one thread");
+  for (Work& work : works_) work.samples.resize(batch_);
+  scratches_.assign(plan.threads, std::vector<std::byte>(gather_.scratch_bytes()));
+  if (batches_ != 0) lending_->slots().end_after(batches_);
+  crew_->lending = lending_;
+  const SignalsBlocked blocked;
+  try {
+    for (std::vector<std::byte>& scratch : scratches_) {
+      crew_->threads.emplace_back([this, &scratch] { fill_until_the_end(scratch); });
+    }
+  } catch (const std::system_error& error) {
+    close();
+    throw FeederStopped("of " + std::to_string(plan.threads) + " threads only " +
+                        std::to_string(crew_->threads.size()) +
+                        " could be started: " + error.code().message());
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+Staging::~Staging() {
+  if (!in_a_child()) {
+    close();
+    return;
+  }
+  // Ending threads that are not there, or destroying what they waited for, would wait for ever: the
+  // child leaves both where they are.
+  [[maybe_unused]] const Crew* const left_there = crew_.release();
+}
+
+bool Staging::in_a_child() const noexcept { return forks_behind_us() != forks_; }
+
+bool Staging::claim(Slots::Begun& begun) {
+  const std::scoped_lock lock(claiming_);
+  Slots& slots = lending_->slots();
+  if (batches_ != 0 && begun_ == batches_) return false;
+  if (!slots.wait_until_one_is_empty()) return false;
+  begun = slots.begin_filling();
+  ++begun_;
+  lending_->set_samples(begun.slot, order_.draw(works_[begun.slot].samples));
+  return true;
+}
+
+void Staging::fill_until_the_end(std::span<std::byte> scratch) {
+  Slots::Begun begun;
+  while (claim(begun)) {
+    Work& work = works_[begun.slot];
+    std::uint64_t source_ns = 0;
+    work.failed = false;
+    try {
+      const std::span<const std::uint64_t> samples(work.samples);
+      source_ns = gather_.fill(samples.first(lending_->samples_in(begun.slot)),
+                               lending_->slots().memory(begun.slot), scratch);
+    } catch (const std::exception& error) {
+      work.failed = true;
+      work.failure = error.what();
+    }
+    lending_->slots().publish(begun.slot, source_ns);
+  }
+}
+
+void Staging::refuse_in_a_child() const {
+  if (!in_a_child()) return;
+  throw FeederStopped(
+      "this process was forked from the one that made the feeder, whose threads stayed there; make one here");
+}
+
+Staging::Delivered Staging::settle(const Slots::Arrived& arrived, std::uint64_t now) {
+  const std::scoped_lock lock(ledger_lock_);
+  if (arrived.arrival != Arrival::full) {
+    ledger_.wait_ends_empty(now, arrived.arrival == Arrival::all_held);
+    if (arrived.arrival != Arrival::closed) return {};
+    throw FeederStopped("the feeder is closed");
+  }
+  const Work& work = works_[arrived.ticket.slot];
+  const std::size_t samples = lending_->samples_in(arrived.ticket.slot);
+  if (!work.failed) {
+    ledger_.wait_ends(now, arrived.times, samples, samples * lending_->bytes_per_sample());
+    return {true, arrived.ticket, arrived.batch, samples};
+  }
+  ledger_.wait_ends_empty(now, false);
+  failed_.emplace(arrived.batch, work.failure);
+  lending_->slots().give_back(arrived.ticket);
+  lending_->slots().close();  // nothing after it is wanted
+  throw BatchFailed(*failed_);
+}
+
+Staging::AtHand Staging::next_at_hand() {
+  refuse_in_a_child();
+  const std::unique_lock consumer(consuming_, std::try_to_lock);
+  if (!consumer.owns_lock()) return {};
+  if (failed_) throw BatchFailed(*failed_);
+  const Slots::Arrived arrived = lending_->slots().hand_out(std::chrono::nanoseconds(0), lending_);
+  if (arrived.arrival == Arrival::not_yet || arrived.arrival == Arrival::all_held) return {};
+  const std::uint64_t now = now_ns();
+  {
+    const std::scoped_lock lock(ledger_lock_);
+    ledger_.wait_begins(now);
+  }
+  return {true, settle(arrived, now)};
+}
+
+Staging::Delivered Staging::next(std::chrono::nanoseconds patience,
+                                 const std::function<bool()>& keep_waiting) {
+  refuse_in_a_child();
+  const std::scoped_lock consumer(consuming_);
+  if (failed_) throw BatchFailed(*failed_);
+  {
+    const std::scoped_lock lock(ledger_lock_);
+    ledger_.wait_begins(now_ns());
+  }
+  auto held_since = std::chrono::steady_clock::time_point::max();
+  while (true) {
+    const Slots::Arrived arrived = lending_->slots().hand_out(between_questions, lending_);
+    const bool all_held = arrived.arrival == Arrival::all_held;
+    if (!all_held && arrived.arrival != Arrival::not_yet) return settle(arrived, now_ns());
+    const auto now = std::chrono::steady_clock::now();
+    held_since = all_held ? std::min(held_since, now) : std::chrono::steady_clock::time_point::max();
+    const bool impatient = all_held && now - held_since >= patience;
+    if (!impatient && (!keep_waiting || keep_waiting())) continue;
+    static_cast<void>(settle(arrived, now_ns()));
+    if (!impatient) throw FeederStopped("waiting for a batch was interrupted");
+    throw FeederStopped(
+        "all " + std::to_string(lending_->slots().count()) +
+        " slots are held by batches that were not released; release one, or ask for more slots");
+  }
+}
+
+std::vector<std::uint64_t> Staging::close() {
+  if (in_a_child()) return {};
+  Slots& slots = lending_->slots();
+  slots.close();
+  const std::scoped_lock closer(closing_);
+  for (std::thread& thread : crew_->threads) {
+    if (thread.joinable()) thread.join();
+  }
+  const std::scoped_lock lock(ledger_lock_);
+  ledger_.close(now_ns());
+  return slots.batches_held();
+}
+
+StallLedger Staging::ledger() const {
+  refuse_in_a_child();  // a lock may have been taken when the child was forked
+  const bool all_held = lending_->slots().count_in(SlotState::handed_out) == lending_->slots().count();
+  const std::scoped_lock lock(ledger_lock_);
+  return ledger_.until(now_ns(), all_held);
+}
+
+}  // namespace fairlap::feed

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace fairlap::test {
+
+// What a refusal says; empty when nothing was refused. Any other exception fails the test.
+template <class Refused>
+std::string refusal(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Refused& refused) {
+    return refused.what();
+  }
+  return "";
+}
+
+template <class Refused>
+bool refuses(const std::function<void()>& act) {
+  return !refusal<Refused>(act).empty();
+}
+
+}  // namespace fairlap::test

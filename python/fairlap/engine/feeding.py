@@ -1,0 +1,236 @@
+"""Feeding: batches gathered natively by threads ahead of the consumer, and lent to any framework without a copy.
+
+Batches lie in host memory. Copies to a GPU through pinned memory are not made; copy a batch with your framework.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal
+
+from fairlap.engine import _native
+from fairlap.engine._native import Batch, BatchReleased, StallLedger
+from fairlap.errors import FairlapError, NotAvailable, WrongRequest, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Batch", "BatchReleased", "Feeder", "FeedingFailed", "RawFile", "StallLedger"]
+
+SLOTS = 4
+PATIENCE_S = 10.0
+_MOST_SLOTS = 2**16
+_MOST_THREADS = 2**10
+_NATIVE_FAILURES = (_native.BatchFailed, _native.FeederStopped)
+
+
+class FeedingFailed(FairlapError, RuntimeError):
+    """A batch could not be fed; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """Little-endian samples one after the other in a file, all of one shape. Without ``samples``, all there are."""
+
+    path: str | os.PathLike[str]
+    dtype: str
+    sample_shape: tuple[int, ...] = ()
+    offset: int = 0
+    samples: int | None = None
+
+
+class Feeder:
+    """Batches of samples from a ``.npy`` file, a :class:`RawFile` or a NumPy array, in order or shuffled by ``seed``.
+
+    Two feeders with the same seed over equally many samples draw the same ones, so labels can be fed by a second one.
+    ``epochs=None`` is without end. ``last`` says what becomes of samples that do not fill an epoch's last batch: a
+    smaller batch, nothing, or a batch filled up from the epoch's beginning. uint8 can become float32
+    (``value * scale + offset``), float32 bfloat16, and int64 int32.
+
+    A batch can be given to anything that takes DLPack, such as ``torch.from_dlpack(batch)``; ONNX Runtime's IOBinding
+    takes ``batch.pointer`` and ``batch.shape``; OpenVINO takes ``numpy.from_dlpack(batch)`` as shared memory. Its
+    memory is used again when the batch and every tensor made from it are gone. A pointer holds nothing: keep the batch.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | RawFile | np.ndarray,
+        *,
+        batch: int,
+        slots: int = SLOTS,
+        threads: int = 1,
+        seed: int | None = None,
+        epochs: int | None = 1,
+        last: Literal["keep", "drop", "wrap"] = "keep",
+        dtype: str | None = None,
+        scale: float = 1.0,
+        offset: float = 0.0,
+        layout: Literal["as_is", "nhwc_to_nchw", "nchw_to_nhwc"] = "as_is",
+        device: str = "cpu",
+    ) -> None:
+        if device != "cpu":
+            raise NotAvailable(
+                f"a feeder cannot deliver to {shown(device)}: batches lie in host memory, and pinned copies to a GPU "
+                "are not made. Leave device out, and copy each batch with your framework"
+            )
+        _whole_number("batch", batch, 1)
+        _whole_number("slots", slots, 1, _MOST_SLOTS)
+        _whole_number("threads", threads, 1, _MOST_THREADS)
+        if epochs is not None:
+            _whole_number("epochs", epochs, 1)
+        if seed is not None:
+            _whole_number("seed", seed, 0)
+        for name, text in (("last", last), ("layout", layout), *([] if dtype is None else [("dtype", dtype)])):
+            if not isinstance(text, str):
+                raise WrongRequest(f"{name} must be a name, not {shown(text)}")
+        with _native_errors_explained():
+            self._native = _native.Feeder(
+                _source_of(source),
+                batch=batch,
+                slots=slots,
+                threads=threads,
+                seed=seed,
+                epochs=epochs or 0,
+                last=last,
+                type=dtype,
+                scale=_number("scale", scale),
+                offset=_number("offset", offset),
+                layout=layout,
+            )
+        self._take = self._native.next  # looked up once: this is done between every two hand-overs
+        self._closed = False
+
+    def next(self, patience_s: float = PATIENCE_S) -> Batch | None:
+        """The next batch, or None at the end. While all slots are held by batches that were not released, nothing
+        can come; that is borne for ``patience_s``."""
+        if patience_s is not PATIENCE_S:
+            patience_s = _number("patience_s", patience_s)
+        try:
+            return self._take(patience_s)
+        except _NATIVE_FAILURES as error:
+            raise FeedingFailed(str(error)) from None
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        try:
+            batch = self._take(PATIENCE_S)
+        except _NATIVE_FAILURES as error:
+            raise FeedingFailed(str(error)) from None
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    def __len__(self) -> int:
+        if self._native.batches == 0:
+            raise TypeError("a feeder without a number of epochs has no length")
+        return self._native.batches
+
+    @property
+    def ledger(self) -> StallLedger:
+        """Where the consumer's time went since the feeder was made, or until it was closed."""
+        with _native_errors_explained():
+            return self._native.ledger
+
+    def close(self) -> None:
+        """End the threads. Batches that are still held stay valid, and are told of in a ResourceWarning."""
+        if self._closed:
+            return
+        self._closed = True
+        held = self._native.close()
+        if held:
+            numbers = ", ".join(str(number) for number in held)
+            warnings.warn(
+                f"the feeder was closed while batches were held: {numbers}. Release each, or drop it and what was "
+                "made from it",
+                ResourceWarning,
+                stacklevel=2,
+            )
+
+    def __enter__(self) -> Feeder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _native_errors_explained() -> Iterator[None]:
+    try:
+        yield
+    except _native.BadFeed as error:
+        raise WrongRequest(str(error)) from None
+    except _NATIVE_FAILURES as error:
+        raise FeedingFailed(str(error)) from None
+    except MemoryError:
+        raise NotAvailable("there is not enough memory for the slots; ask for fewer, or for a smaller batch") from None
+
+
+def _whole_number(name: str, value: object, least: int, most: int = 2**63 - 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise WrongRequest(f"{name} must be a whole number of at least {least}, not {shown(value)}")
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
+            return float(value)
+    except OverflowError:  # a whole number beyond every float
+        pass
+    raise WrongRequest(f"{name} must be a number, not {shown(value)}")
+
+
+def _source_of(source: object) -> _native.FeedSource:
+    if isinstance(source, RawFile):
+        for extent in source.sample_shape:
+            _whole_number("every extent of sample_shape", extent, 1)
+        _whole_number("offset", source.offset, 0)
+        if source.samples is not None:
+            _whole_number("samples", source.samples, 1)
+        return _native.feed_from_raw(
+            os.fspath(source.path), source.offset, source.dtype, list(source.sample_shape), source.samples or 0
+        )
+    if isinstance(source, str | os.PathLike):
+        return _native.feed_from_npy(str(Path(source)))
+    return _of_array(source)
+
+
+def _of_array(array: object) -> _native.FeedSource:
+    import numpy as np
+
+    if not isinstance(array, np.ndarray):
+        raise WrongRequest(f"samples come from a path, a RawFile or a NumPy array, not from {shown(array)}")
+    if _is_mapped(array):
+        raise WrongRequest(
+            "this array is mapped from a file, and a file that shrinks under it would end the process; "
+            "give the file's path, or a RawFile"
+        )
+    if array.ndim == 0 or not array.flags.c_contiguous:
+        raise WrongRequest("samples in memory must lie one after the other; give numpy.ascontiguousarray of them")
+    if not array.dtype.isnative:
+        raise WrongRequest(f"elements of type {array.dtype} have their bytes swapped; convert them first")
+    pointer = int(array.__array_interface__["data"][0])
+    return _native.feed_from_memory(pointer, array.dtype.name, list(array.shape[1:]), array.shape[0], array)
+
+
+def _is_mapped(array: object) -> bool:
+    """Whether the memory behind an array, or behind the array that it is a view of, is a mapped file."""
+    import mmap
+
+    while array is not None:
+        if isinstance(array, memoryview):
+            array = array.obj
+            continue
+        if isinstance(array, mmap.mmap):
+            return True
+        array = getattr(array, "base", None)
+    return False

@@ -1,0 +1,211 @@
+"""What the machine's sensors say while something runs: power, energy, memory, clocks, what held it back.
+
+A native thread reads them; Python is asked only for marks, and for what was read once it is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+
+from fairlap.engine import _native
+from fairlap.engine.clocks import clock_named
+from fairlap.engine.field_calibration import FieldCalibration, field_calibration, known_or_none
+from fairlap.errors import NotAvailable, WrongRequest
+
+_FAST_PERIOD_S = 0.025  # a quarter of what sensors of devices mostly publish at
+_LONGEST_GAP_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Joules of a region and the interval in which they lie. None is unknown, for the reason given; never 0."""
+
+    joules: float | None
+    low_j: float | None
+    high_j: float | None
+    unresolved_because: str
+    readings: int
+
+
+class Sampler:
+    """Samples every source that this machine has, from entry to exit of a ``with`` block.
+
+    Power is read every ``fast_period_s`` (25 ms, or what ``calibration`` finds), or less often where its calls would
+    take more than ``call_share`` of wall time; counters, clocks and memory every ``slow_period_s``; what is dear or
+    hardly moves every ``rare_period_s`` (a second, unless the slow period is longer). ``nvml_library`` names another
+    library than the driver's own, and ``root`` a folder that stands before ``/proc`` and ``/sys``.
+    """
+
+    def __init__(
+        self,
+        *,
+        fast_period_s: float | None = None,
+        slow_period_s: float = 0.1,
+        rare_period_s: float | None = None,
+        call_share: float = 0.005,
+        clock: str = "auto",
+        seed: int = 1,
+        readings: int = 32_768,
+        marks: int = 4_096,
+        root: str = "",
+        nvml_library: str = "",
+    ) -> None:
+        try:
+            self._native = _native.Sampler(
+                clock_named(clock),
+                fast_period_s=min(_FAST_PERIOD_S, slow_period_s) if fast_period_s is None else fast_period_s,
+                slow_period_s=slow_period_s,
+                rare_period_s=max(1.0, slow_period_s) if rare_period_s is None else rare_period_s,
+                most_call_share=call_share,
+                jitter_share=0.1,
+                seed=seed,
+                readings=readings,
+                marks=marks,
+                root=root,
+                nvml_library=nvml_library,
+            )
+        except (TypeError, ValueError) as error:
+            raise WrongRequest(str(error)) from None
+        except MemoryError:
+            raise NotAvailable(f"there is not enough memory for {readings} readings of 48 bytes each") from None
+        self._adapts = fast_period_s is None
+        self.mark = self._native.mark  # bound once: it is called inside what is measured
+
+    def __enter__(self) -> Sampler:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        try:
+            self._native.start()
+        except _native.ForkedSampler as error:
+            raise NotAvailable(str(error)) from None
+
+    def stop(self) -> None:
+        self._native.stop()
+
+    @property
+    def running(self) -> bool:
+        """Never in a forked child, whose parent kept the thread."""
+        return self._native.running
+
+    @property
+    def sources(self) -> list[_native.TelemetrySource]:
+        """All that were looked for; an absent one, or an absent field of one, tells why."""
+        return self._native.sources
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rounds, missed deadlines, what did not fit or was held back, and what the thread itself has used."""
+        return self._native.counts()
+
+    @property
+    def fast_period_s(self) -> float:
+        """From one round to the next; longer than was wished when this machine has nothing in the fast lane."""
+        return self._native.period_s
+
+    def calibration(self, seconds: float = 1.0) -> list[FieldCalibration]:
+        """Read every field alone, over and over for so long, and tell what each costs and how often it is new.
+
+        For a sampler that does not run yet, since two threads must not read one source. Without a ``fast_period_s``
+        of its own the sampler then reads power four times in each period that was seen. ``calibration_table``
+        makes the answer readable.
+        """
+        try:
+            found = self._native.calibrate(seconds, self._adapts)
+        except ValueError as error:
+            raise WrongRequest(str(error)) from None
+        except (_native.ForkedSampler, _native.SamplerRuns) as error:
+            raise NotAvailable(str(error)) from None
+        sources = self.sources
+        return [field_calibration(each, sources[each.source]) for each in found]
+
+    def collect(self) -> _native.Readings:
+        """What was read since the last call; ``numpy.asarray`` makes it a structured array without a copy."""
+        try:
+            return self._native.collect()
+        except _native.ForkedSampler as error:
+            raise NotAvailable(str(error)) from None
+
+    def collect_marks(self) -> list[tuple[int, int]]:
+        """Time and label of each mark since the last call."""
+        try:
+            return self._native.collect_marks()
+        except _native.ForkedSampler as error:
+            raise NotAvailable(str(error)) from None
+
+    def text_of(self, source: int, code: int) -> str:
+        """What the code of a failed reading means."""
+        if not 0 <= source < len(self.sources):
+            raise WrongRequest(f"there is no source number {source}")
+        return self._native.text_of(source, code)
+
+    def energy(
+        self,
+        readings: _native.Readings,
+        source: str,
+        field: str,
+        begin_ns: int,
+        end_ns: int,
+        *,
+        gain_share: float = 0.0,
+        stale_ns: int = 0,
+        period_ns: int = 0,
+        window_ns: int = 0,
+    ) -> Energy:
+        """Of the stretch between two marks, from a field in watts (integral) or in joules (difference).
+
+        ``gain_share`` and ``stale_ns`` say how wrong the power sensor may be and how old its values; they widen
+        the interval. With ``period_ns`` and ``window_ns``, how often it publishes and how long it looks before, a
+        region that it may have missed is unresolved.
+        """
+        source_number, field_number, found = self.number_of(source, field)
+        if found.counter:
+            told = _native.energy_of_counter(
+                readings, source_number, field_number, begin_ns, end_ns, wraps_at=found.wraps_at
+            )
+        else:
+            told = _native.energy_of_power(
+                readings,
+                source_number,
+                field_number,
+                begin_ns,
+                end_ns,
+                gain_share=gain_share,
+                stale_ns=stale_ns,
+                longest_gap_ns=_LONGEST_GAP_NS,
+                fewest_readings=1,
+                period_ns=period_ns,
+                window_ns=window_ns,
+            )
+        return Energy(
+            known_or_none(told.joules),
+            known_or_none(told.low_j),
+            known_or_none(told.high_j),
+            told.unresolved_because,
+            told.readings,
+        )
+
+    def number_of(self, source: str, field: str) -> tuple[int, int, _native.TelemetryField]:
+        """The numbers by which readings refer to a field of power or energy, and the field itself."""
+        for source_number, each in enumerate(self.sources):
+            if each.name != source:
+                continue
+            for field_number, candidate in enumerate(each.fields):
+                if candidate.name != field:
+                    continue
+                if not field.endswith(("_w", "_j")):
+                    raise WrongRequest(f"{field} of {source} is neither power nor energy")
+                if candidate.absent_because:
+                    raise NotAvailable(f"{field} of {source} is absent: {candidate.absent_because}")
+                return source_number, field_number, candidate
+            if each.absent_because:
+                raise NotAvailable(f"{source} is absent: {each.absent_because}")
+            raise WrongRequest(f"{source} has no field {field}; it has {', '.join(f.name for f in each.fields)}")
+        raise WrongRequest(f"there is no source {source}; there are {', '.join(each.name for each in self.sources)}")

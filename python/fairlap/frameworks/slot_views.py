@@ -1,0 +1,39 @@
+"""NumPy views of a feeder's slots, made once for each slot, since the few there are come round again and again.
+
+A view holds no batch: whoever uses it holds the batch until the work on it is done.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from fairlap.workloads.spec import Tensor
+from fairlap.workloads.workload import Workload
+
+
+class SlotViews:
+    """``made_of`` turns a view into what the framework takes, where that is not the view itself."""
+
+    def __init__(self, work: Workload, made_of: Callable[[Any], Any] = lambda view: view) -> None:
+        self._tensors = {tensor.name: tensor for tensor in work.spec.inputs}
+        self._batch = work.batch
+        self._made_of = made_of
+        self._made: dict[tuple[str, int], Any] = {}
+
+    def at(self, addresses: Mapping[str, int]) -> dict[str, Any]:
+        """By the inputs' names, as the addresses are."""
+        made = self._made
+        return {each[0]: made[each] if each in made else self._over(*each) for each in addresses.items()}
+
+    def _over(self, name: str, address: int) -> Any:
+        tensor: Tensor = self._tensors[name]
+        shape, dtype = tensor.sized(self._batch), np.dtype(tensor.dtype)
+        memory: Any = (ctypes.c_char * (math.prod(shape) * dtype.itemsize)).from_address(address)
+        view = self._made_of(np.frombuffer(memory, dtype).reshape(shape))
+        self._made[name, address] = view
+        return view

@@ -1,0 +1,55 @@
+"""What a row is made of: a figure over processes with its interval, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median_low
+from typing import Any
+
+import numpy as np
+
+from fairlap import verdict
+from fairlap.ledger.schema import Estimate
+from fairlap.race.laps import Lap
+from fairlap.race.results import Contender
+
+
+@dataclass(frozen=True)
+class Told:
+    """A value, or why there is none."""
+
+    value: Any
+    why: str = ""
+
+
+def told_or(value: Any, why: str) -> Told:
+    return Told(value, "" if value is not None else why)
+
+
+def estimate(laps: Sequence[Lap], read: Callable[[Lap], float | None]) -> Estimate | None:
+    """Over processes; None when some have no such figure. Of several modes none is the figure: the one of a process in
+    the middle stands for them, without an interval, and is never an average between modes."""
+    values = [read(lap) for lap in laps]
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    figure = verdict.contestant_figure(np.log(known)) if min(known) > 0 else None
+    if figure is None or figure.value is None or figure.low is None or figure.high is None:
+        return Estimate(median_low(known))
+    return bounded(figure.value, figure.low, figure.high)
+
+
+def bounded(value: float, low: float, high: float) -> Estimate:
+    """Few processes leave everything possible; from zero to infinity is no interval."""
+    return Estimate(value, low, high) if low > 0 and np.isfinite(high) else Estimate(value)
+
+
+def medians(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = sorted({name for each in found for name in each})
+    return {name: float(np.median([each[name] for each in found if name in each])) for name in names}
+
+
+def why_not(contender: Contender) -> str:
+    """Why there is no figure; empty when there are some."""
+    return "" if contender.finished else contender.trouble or "no process finished"

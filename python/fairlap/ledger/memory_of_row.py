@@ -1,0 +1,57 @@
+"""The columns of a row that tell of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlap.ledger.estimates import Told, estimate, medians, told_or, why_not
+from fairlap.race.laps import Lap
+from fairlap.race.results import Contender
+
+_PEAKS = {
+    "peak_memory_bytes": "peak",
+    "peak_memory_until_ready_bytes": "peak_until_ready",
+    "peak_memory_while_running_bytes": "peak_while_running",
+}
+_SMALLEST = ("min_memory_bytes", "min_memory_resolution_bytes", "min_memory_limit", "min_memory_tries")
+_NOT_TOLD = "the worker did not tell it"
+
+
+def memory_of(contender: Contender) -> dict[str, Told]:
+    absent, why = memory_absent(contender), why_not(contender)
+    return {
+        column: told_or(estimate(contender.finished, _layer(layer)), why or absent.get(layer, _NOT_TOLD))
+        for column, layer in _PEAKS.items()
+    }
+
+
+def smallest_memory_of(contender: Contender) -> dict[str, Told]:
+    """One search for a contestant on a work, under the conditions of the verdict."""
+    found = next((lap.smallest_memory for lap in contender.laps if lap.smallest_memory), None)
+    if found is None:
+        why = why_not(contender) or "it was not looked for here; --min-memory does, under the verdict's conditions"
+        return {name: Told(None, why) for name in _SMALLEST}
+    resolution = float(found.resolution_bytes) if found.bytes is not None else None
+    return {
+        "min_memory_bytes": told_or(None if found.bytes is None else float(found.bytes), found.why),
+        "min_memory_resolution_bytes": told_or(resolution, found.why),
+        "min_memory_limit": told_or(found.limit or None, found.why),
+        "min_memory_tries": Told(found.tries),
+    }
+
+
+def memory_by_layer(contender: Contender) -> dict[str, float]:
+    return medians([lap.memory_bytes for lap in contender.finished])
+
+
+def memory_absent(contender: Contender) -> dict[str, str]:
+    """A layer that some processes told has a figure; why the others did not is the same as for all."""
+    told = memory_by_layer(contender)
+    found: dict[str, str] = {}
+    for lap in contender.finished:
+        found |= {layer: why for layer, why in lap.memory_absent.items() if layer not in told}
+    return found
+
+
+def _layer(name: str) -> Callable[[Lap], float | None]:
+    return lambda lap: lap.memory_bytes.get(name)

@@ -1,0 +1,49 @@
+"""What a contestant took beside time, in words under its line in a terminal. Nothing for what was not asked or read."""
+
+from __future__ import annotations
+
+from fairlap.engine import digits
+from fairlap.ledger.energy_of_row import energy_of
+from fairlap.ledger.schema import Estimate
+from fairlap.race.plan import Work
+from fairlap.race.results import Contender
+
+
+def resources_told(work: Work, contender: Contender) -> list[str]:
+    return [*_smallest_memory(contender), *_energy(work, contender)]
+
+
+def _smallest_memory(contender: Contender) -> list[str]:
+    found = next((lap.smallest_memory for lap in contender.laps if lap.smallest_memory), None)
+    if found is None:
+        return []
+    tries = digits.counted(found.tries, "fresh start")
+    if found.bytes is None:
+        return [f"smallest memory unknown after {tries}: {found.why}"]
+    size, finer = (f"{each / 1e6:,.0f} MB" for each in (found.bytes, found.resolution_bytes))
+    return [f"runs in {size} ({found.limit}, to {finer}, {tries})"]
+
+
+def _energy(work: Work, contender: Contender) -> list[str]:
+    if not any(lap.energy for lap in contender.finished):
+        return []
+    told = energy_of(contender, work)
+    joules, watts, idle = (told[name] for name in ("energy_per_item_j", "mean_power_w", "idle_power_w"))
+    if joules.value is None:
+        return [f"energy {joules.why}"]
+    beside = f"idle {_watts(idle.value)}" if idle.value is not None else f"idle power {idle.why}"
+    return [f"energy {_joules(joules.value)} an item, {_watts(watts.value)} while timed ({beside})"]
+
+
+def _joules(told: Estimate) -> str:
+    return _scaled(told, ((1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ")))
+
+
+def _watts(told: Estimate) -> str:
+    return _scaled(told, ((1.0, "W"),))
+
+
+def _scaled(told: Estimate, units: tuple[tuple[float, str], ...]) -> str:
+    size, unit = next((each for each in units if told.value >= each[0]), units[-1])
+    ends = "" if told.low is None or told.high is None else f" [{told.low / size:.3g}, {told.high / size:.3g}]"
+    return f"{told.value / size:.3g} {unit}{ends}"

@@ -1,0 +1,132 @@
+"""What a race is fed: drawn samples, or a user's .npy files, held against the model's inputs before anything runs.
+
+A path is one ``.npy`` file for a model with one input, or a folder with ``<input>.npy`` for each of its inputs. The
+first axis counts the samples; the others and the type are the input's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from fairlap.errors import WrongRequest
+from fairlap.pipelines.npy_rows import NpyRows
+from fairlap.race.plan import Work
+from fairlap.workloads.draw import draw_inputs
+from fairlap.workloads.spec import BATCH, Integers, Spec, Tensor
+
+SYNTHETIC = "synthetic"
+_FEWEST_BATCHES = 8
+_MOST_DRAWN_BYTES = 32 * 2**20
+_MOST_DRAWN = 4096
+_READ_BYTES = 16 * 2**20
+_HASHED_BYTES = 2**30
+
+
+@dataclass(frozen=True)
+class FedData:
+    files: Mapping[str, Path]  # by the inputs' names
+    samples: int
+
+    @cached_property
+    def hash(self) -> str:
+        """Of the files' lengths and of what they begin with: enough to tell that a race was fed other data."""
+        digest = hashlib.sha256()
+        for name, file in sorted(self.files.items()):
+            digest.update(f"{name} {file.stat().st_size} ".encode())
+            with file.open("rb") as opened:
+                for _ in range(_HASHED_BYTES // _READ_BYTES):
+                    digest.update(opened.read(_READ_BYTES))
+        return digest.hexdigest()
+
+
+def require_feedable(text: str, spec: Spec, work: Work, device: str) -> None:
+    """Before a race: everything that a user can have got wrong about its data."""
+    if work.mode != "infer":
+        raise WrongRequest(f"{work.label}: data feeds inference; gradients would need labels too. Leave --data out")
+    if work.precision != "fp32":
+        raise WrongRequest(f"{work.label}: data is fed as float32. Leave --data or --precision out")
+    if device != "cpu":
+        raise WrongRequest(f"data is fed in host memory and not copied to {device}. Leave --data or --device out")
+    for tensor in (*spec.inputs, *spec.outputs):
+        if not tensor.shape or tensor.shape[0] != BATCH or BATCH in tensor.shape[1:]:
+            raise WrongRequest(f"{spec.name} cannot be fed: {tensor.name} does not have the items on its first axis")
+    if text != SYNTHETIC:
+        users_data(Path(text), spec, work.batch)
+
+
+def users_data(path: Path, spec: Spec, batch: int) -> FedData:
+    files = _files_at(path, spec)
+    counts = {name: _samples_in(file, _input(spec, name), spec.name) for name, file in files.items()}
+    if len(set(counts.values())) > 1:
+        told = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        raise WrongRequest(f"{path}: every input must have as many samples as the others; they have: {told}")
+    samples = next(iter(counts.values()))
+    if samples < batch:
+        raise WrongRequest(f"{path} has {samples:,} samples, which do not fill one batch of {batch}")
+    return FedData(files, samples)
+
+
+def drawn_data(spec: Spec, batch: int, seed: int, folder: Path) -> FedData:
+    """Written once. Enough that an epoch has several batches, and small enough to stay in the page cache."""
+    bytes_each = sum(4 * math.prod(tensor.sized(1)) for tensor in spec.inputs)
+    fitting = min(_MOST_DRAWN, _MOST_DRAWN_BYTES // bytes_each)
+    samples = max(_FEWEST_BATCHES * batch, fitting // batch * batch)
+    files = {tensor.name: folder / f"fed-{seed}-{samples}-{tensor.name}.npy" for tensor in spec.inputs}
+    if not all(file.exists() for file in files.values()):
+        for name, array in draw_inputs(spec, samples, seed).items():
+            beside = files[name].with_suffix(".part.npy")
+            np.save(beside, np.ascontiguousarray(array))
+            beside.replace(files[name])
+    return FedData(files, samples)
+
+
+def _files_at(path: Path, spec: Spec) -> dict[str, Path]:
+    names = [tensor.name for tensor in spec.inputs]
+    if path.is_dir():
+        files = {name: path / f"{name}.npy" for name in names}
+        lacking = [file.name for file in files.values() if not file.is_file()]
+        if lacking:
+            raise WrongRequest(f"{path} lacks {', '.join(lacking)}; {spec.name} takes {', '.join(names)}")
+        return files
+    if not path.is_file():
+        raise WrongRequest(f"there is no data at {path}; give synthetic, a .npy file or a folder of them")
+    if len(names) > 1:
+        listed = ", ".join(f"{name}.npy" for name in names)
+        raise WrongRequest(f"{spec.name} takes {len(names)} inputs; give a folder with {listed}, not {path}")
+    return {names[0]: path}
+
+
+def _input(spec: Spec, name: str) -> Tensor:
+    return next(tensor for tensor in spec.inputs if tensor.name == name)
+
+
+def _samples_in(file: Path, tensor: Tensor, model: str) -> int:
+    rows = NpyRows(file)
+    wanted = list(tensor.sized(1)[1:])
+    if rows.dtype != np.dtype(tensor.dtype) or not rows.shape or list(rows.shape[1:]) != wanted:
+        shape = ", ".join(["N", *map(str, wanted)])
+        has = f"{rows.dtype} of shape {list(rows.shape)}"
+        raise WrongRequest(f"{file} has {has}; {model}'s {tensor.name} takes {tensor.dtype} of shape [{shape}]")
+    if len(rows.shape) > 1 and not rows.in_order:
+        raise WrongRequest(f"{file} is in Fortran's order; save numpy.ascontiguousarray of it")
+    if isinstance(tensor.fill, Integers):
+        _require_within(rows, tensor.name, tensor.fill, model)
+    return int(rows.shape[0])
+
+
+def _require_within(rows: NpyRows, name: str, allowed: Integers, model: str) -> None:
+    """A number beyond a table of words is no wrong answer but a crash."""
+    at_once = max(1, _READ_BYTES // (4 * math.prod(rows.shape[1:])))
+    for first in range(0, rows.shape[0], at_once):
+        values = rows.span(first, min(at_once, rows.shape[0] - first))
+        low, high = int(values.min()), int(values.max())
+        if low < allowed.low or high >= allowed.high:
+            takes = f"{allowed.low} to {allowed.high - 1}"
+            raise WrongRequest(f"{rows.path} has values from {low} to {high}; {model}'s {name} takes {takes}")

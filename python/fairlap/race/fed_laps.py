@@ -1,0 +1,118 @@
+"""The parent's side of a fed race: which data, and whether what every contestant made of it is right."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairlap.pipelines.data import SYNTHETIC, FedData, drawn_data, require_feedable, users_data
+from fairlap.pipelines.pipeline import NUMBERS
+from fairlap.race.answers import OtherWork, require_right
+from fairlap.race.fed_service import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
+from fairlap.race.laps import AnswerError, Lap
+from fairlap.race.materials import Materials
+from fairlap.race.plan import Plan
+from fairlap.race.worker_process import WorkerProcess
+from fairlap.workloads import safetensors
+from fairlap.workloads.check import output_errors
+from fairlap.workloads.reference import reference_answers
+from fairlap.workloads.workload import Arrays, Workload
+
+_CHECKED = re.compile(rf"(\d+)/{SEEN}")
+
+
+class Feeding:
+    """One race's data, and the reference's answers to what was checked of it, each computed once."""
+
+    def __init__(self, plan: Plan, works: Sequence[Materials]) -> None:
+        self._plan = plan
+        self._data = {materials.work: _data_for(plan, materials) for materials in works if plan.data}
+        self._references: dict[str, Arrays] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._data)
+
+    def begin(self, worker: WorkerProcess, lap: Lap, materials: Materials, scratch: Path, within_s: float) -> None:
+        """The pipeline is proven before it is measured."""
+        data = self._data[materials.work]
+        proof = scratch / "proof.safetensors"
+        proof.unlink(missing_ok=True)
+        files = {name: str(file) for name, file in data.files.items()}
+        told = worker.feed(files, data.samples, self._plan.data_seed, proof, within_s=within_s)
+        lap.in_force = {**lap.in_force, "feed": told, "data_hash": data.hash[:12]}
+        found = safetensors.read(proof)
+        checked = sorted({match[1] for name in found if (match := _CHECKED.match(name))})
+        if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):
+            raise OtherWork("its pipeline was not proven: the proof is not whole")
+        require_each_once(found, data.samples, materials.work.batch)
+        for number in checked:
+            own = {name.removeprefix(f"{number}/"): each for name, each in found.items()}
+            self._hold(own, lap, materials, f"fed batch {number}")
+
+    def hold_answer(self, file: Path, lap: Lap, materials: Materials) -> None:
+        """The batch that came after the measured ones, from the same pipeline."""
+        self._hold(safetensors.read(file), lap, materials, "fed, after")
+
+    def _hold(self, found: Arrays, lap: Lap, materials: Materials, when: str) -> None:
+        seen = {name.removeprefix(SEEN): each for name, each in found.items() if name.startswith(SEEN)}
+        if set(seen) != set(self._data[materials.work].files):
+            raise OtherWork(f"what it was fed is not told whole ({when})")
+        expected = self._reference(materials, seen)
+        tolerance = materials.spec.tolerances[materials.work.precision]
+        errors = []
+        for name, reference in expected.items():
+            if GOT + name not in found:
+                raise OtherWork(f"its answer to a fed batch lacks {name}")
+            told = output_errors(name, found[GOT + name], reference, tolerance)
+            errors.append(
+                AnswerError(name, when, told.cosine, told.worst_absolute, told.relative_error, told.right, told.why)
+            )
+        lap.errors += errors
+        require_right(errors, lap.in_force)
+
+    def _reference(self, materials: Materials, inputs: Arrays) -> Arrays:
+        """An item's answer depends on nothing else in its batch, so two items make a batch of two."""
+        digest = hashlib.sha256(materials.work.label.encode())
+        for name, array in sorted(inputs.items()):
+            digest.update(name.encode() + array.tobytes())
+        key = digest.hexdigest()
+        if key not in self._references:
+            items = len(next(iter(inputs.values())))
+            work = Workload(
+                materials.spec, materials.package, items, "infer", materials.work.precision, materials.weights, inputs
+            )
+            self._references[key] = reference_answers(work)
+        return self._references[key]
+
+
+def _data_for(plan: Plan, materials: Materials) -> FedData:
+    require_feedable(plan.data, materials.spec, materials.work, plan.device)
+    if plan.data == SYNTHETIC:
+        return drawn_data(materials.spec, materials.work.batch, plan.data_seed, materials.folder)
+    return users_data(Path(plan.data), materials.spec, materials.work.batch)
+
+
+def require_each_once(proof: Mapping[str, np.ndarray], samples: int, batch: int) -> None:
+    """As far as was looked, every sample of an epoch came once, and as the files hold it."""
+    numbers, wrong = proof[NUMBERS], int(proof[WRONG_SAMPLES][0])
+    if wrong:
+        raise OtherWork(f"its pipeline fed {wrong:,} samples that are not what the files hold")
+    in_range = numbers[(numbers >= 0) & (numbers < samples)]
+    if len(in_range) < len(numbers):
+        raise OtherWork(f"its pipeline fed {len(numbers) - len(in_range):,} samples that do not exist")
+    if twice := len(numbers) - len(np.unique(numbers)):
+        raise OtherWork(f"its pipeline fed {twice:,} of {samples:,} samples more than once in an epoch")
+    whole = samples // batch * batch
+    if len(numbers) > whole or (len(numbers) < whole and not _looked_far_enough(proof, len(numbers))):
+        raise OtherWork(f"its pipeline fed {len(numbers):,} samples in an epoch, not {whole:,}")
+
+
+def _looked_far_enough(proof: Mapping[str, np.ndarray], numbers: int) -> bool:
+    """Of an epoch beyond what is proven whole, at least so much must have come."""
+    seen = [each for name, each in proof.items() if name.startswith(f"0/{SEEN}")]
+    bytes_each = sum(each.nbytes // len(each) for each in seen)
+    return bytes_each * numbers >= MOST_PROVEN_BYTES

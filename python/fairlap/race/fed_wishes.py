@@ -1,0 +1,36 @@
+"""What a user asks of a fed race, refused before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fairlap.errors import WrongRequest
+from fairlap.pipelines.choosing import OPTION, choice_in
+from fairlap.pipelines.data import SYNTHETIC, require_feedable
+from fairlap.race.naming import ContestantName
+from fairlap.race.plan import Work
+from fairlap.workloads.registry import find
+
+
+def require_data(text: str, works: Iterable[Work], device: str) -> str:
+    """As the plan holds it: a path from the root on, since a plan may be raced from anywhere."""
+    if not text:
+        return ""
+    whole = text if text == SYNTHETIC else str(Path(text).resolve())
+    for work in works:
+        require_feedable(whole, find(work.model).spec, work, device)
+    return whole
+
+
+def require_choices(contestants: Iterable[ContestantName], *, fed: bool) -> None:
+    for name in contestants:
+        options = dict(name.options)
+        if OPTION in options and not fed:
+            raise WrongRequest(f"{name.text}: {OPTION}= says who feeds, and nothing is fed; give --data synthetic too")
+        if fed and name.program:
+            raise WrongRequest(f"{name.text}: a program that speaks the worker protocol cannot be fed; leave it out")
+        try:
+            choice_in(options, name.framework)
+        except WrongRequest as wrong:
+            raise WrongRequest(f"{name.text}: {wrong}") from None

@@ -1,0 +1,1 @@
+"""What this machine's sensors say right now: in the terminal, as lines, as Prometheus metrics."""

@@ -1,0 +1,193 @@
+"""A dashboard for Grafana that shows what the watch serves, as a file to import."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from fairlap.watch.metric import PREFIX
+from fairlap.watch.prometheus import ABSENT, BUILD
+
+_HALF_WIDTH, _WHOLE_WIDTH, _HEIGHT = 12, 24, 8
+_DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_HERE = '{instance=~"$instance"}'
+
+
+@dataclass(frozen=True)
+class Panel:
+    title: str
+    unit: str  # by Grafana's name
+    shown: dict[str, str]  # metric without prefix, legend
+
+
+PANELS = (
+    Panel(
+        "GPU power",
+        "watt",
+        {"gpu_power_watts": "GPU {{device}}", "gpu_power_average_watts": "GPU {{device}}, averaged by the driver"},
+    ),
+    Panel("Processor power", "watt", {"cpu_energy_joules_total": "{{device}}"}),
+    Panel(
+        "GPU clocks",
+        "hertz",
+        {"gpu_sm_clock_hertz": "GPU {{device}}", "gpu_memory_clock_hertz": "GPU {{device}}, memory"},
+    ),
+    Panel(
+        "Processor clock",
+        "hertz",
+        {
+            "cpu_clock_mean_hertz": "mean of the cores",
+            "cpu_clock_lowest_hertz": "slowest core",
+            "cpu_clock_highest_hertz": "fastest core",
+        },
+    ),
+    Panel(
+        "GPU memory",
+        "bytes",
+        {"gpu_memory_used_bytes": "GPU {{device}}", "gpu_memory_size_bytes": "GPU {{device}}, all that it has"},
+    ),
+    Panel(
+        "Memory",
+        "bytes",
+        {
+            "memory_used_bytes": "machine",
+            "memory_size_bytes": "machine, all that it has",
+            "control_group_memory_bytes": "control group",
+        },
+    ),
+    Panel(
+        "GPU throttled, share of time",
+        "percentunit",
+        {"gpu_throttled_seconds_total": "GPU {{device}}, {{reason}}"},
+    ),
+    Panel("GPU clock held by", "bool_yes_no", {"gpu_clock_held": "GPU {{device}}, {{reason}}"}),
+    Panel(
+        "GPU temperature",
+        "celsius",
+        {
+            "gpu_temperature_celsius": "GPU {{device}}",
+            "gpu_memory_temperature_celsius": "GPU {{device}}, memory",
+        },
+    ),
+    Panel("GPU busy", "percentunit", {"gpu_busy_ratio": "GPU {{device}}"}),
+    Panel(
+        "Pressure, share of time",
+        "percentunit",
+        {
+            "pressure_some_seconds_total": "{{resource}}, some task waits",
+            "pressure_full_seconds_total": "{{resource}}, all tasks wait",
+        },
+    ),
+    Panel(
+        "Cores busy and stolen",
+        "none",
+        {"control_group_cpu_seconds_total": "busy, control group", "cpu_stolen_seconds_total": "stolen"},
+    ),
+    Panel(
+        "Control group held back by its quota, share of time",
+        "percentunit",
+        {"control_group_throttled_seconds_total": "throttled"},
+    ),
+    Panel("Slowdowns for heat per second", "none", {"cpu_heat_slowdowns_total": "all cores"}),
+)
+
+
+def dashboard() -> dict[str, Any]:
+    panels = [_time_series(panel, number) for number, panel in enumerate(PANELS)]
+    panels.append(_table_of_absences(len(PANELS)))
+    return {
+        "uid": "fairlap-watch",
+        "title": "fairlap watch",
+        "description": "Power, clocks, memory, throttling, steal and pressure, as fairlap watch --serve tells them.",
+        "tags": ["fairlap"],
+        "schemaVersion": 39,
+        "version": 1,
+        "editable": True,
+        "graphTooltip": 1,
+        "refresh": "10s",
+        "time": {"from": "now-30m", "to": "now"},
+        "templating": {"list": _variables()},
+        "annotations": {"list": []},
+        "panels": panels,
+    }
+
+
+def dashboard_json() -> str:
+    return json.dumps(dashboard(), indent=2)
+
+
+def expression(metric: str) -> str:
+    """A counter is shown by what it gains in a second."""
+    selected = f"{PREFIX}{metric}{_HERE}"
+    return f"rate({selected}[$__rate_interval])" if metric.endswith("_total") else selected
+
+
+def _time_series(panel: Panel, number: int) -> dict[str, Any]:
+    return {
+        "id": number + 1,
+        "type": "timeseries",
+        "title": panel.title,
+        "datasource": _DATA_SOURCE,
+        "gridPos": {
+            "x": number % 2 * _HALF_WIDTH,
+            "y": number // 2 * _HEIGHT,
+            "w": _HALF_WIDTH,
+            "h": _HEIGHT,
+        },
+        "fieldConfig": {
+            "defaults": {
+                "unit": panel.unit,
+                "min": 0,
+                "custom": {"lineWidth": 1, "fillOpacity": 8, "spanNulls": False},
+            },
+            "overrides": [],
+        },
+        "options": {"tooltip": {"mode": "multi"}, "legend": {"displayMode": "list", "placement": "bottom"}},
+        "targets": [
+            {
+                "refId": chr(ord("A") + place),
+                "datasource": _DATA_SOURCE,
+                "expr": expression(metric),
+                "legendFormat": legend,
+            }
+            for place, (metric, legend) in enumerate(panel.shown.items())
+        ],
+    }
+
+
+def _table_of_absences(number: int) -> dict[str, Any]:
+    rows_above = (number + 1) // 2
+    return {
+        "id": number + 1,
+        "type": "table",
+        "title": "Absent, and why",
+        "datasource": _DATA_SOURCE,
+        "gridPos": {"x": 0, "y": rows_above * _HEIGHT, "w": _WHOLE_WIDTH, "h": _HEIGHT},
+        "targets": [
+            {"refId": "A", "datasource": _DATA_SOURCE, "expr": ABSENT + _HERE, "format": "table", "instant": True}
+        ],
+        "transformations": [
+            {
+                "id": "organize",
+                "options": {"excludeByName": {"Time": True, "Value": True, "__name__": True, "job": True}},
+            }
+        ],
+    }
+
+
+def _variables() -> list[dict[str, Any]]:
+    return [
+        {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"},
+        {
+            "name": "instance",
+            "label": "Machine",
+            "type": "query",
+            "datasource": _DATA_SOURCE,
+            "query": f"label_values({BUILD}, instance)",
+            "refresh": 2,
+            "multi": True,
+            "includeAll": True,
+            "allValue": ".*",
+        },
+    ]

@@ -1,0 +1,111 @@
+"""The same readings as Prometheus metrics. What is absent is left out, and told as absent with its reason."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import fairlap
+from fairlap.errors import NotAvailable
+from fairlap.watch.metric import PREFIX
+from fairlap.watch.readings_now import ReadingsNow
+from fairlap.watch.series import Series
+
+SOURCE_PRESENT = f"{PREFIX}source_present"
+ABSENT = f"{PREFIX}absent_info"
+BUILD = f"{PREFIX}build_info"
+_NANOSECONDS_PER_SECOND = 1e9
+OF_THE_SAMPLER = {
+    "rounds": ("sampler_rounds", "Rounds in which sensors were read.", 1.0),
+    "missed": ("sampler_missed_rounds", "Rounds that were due and could not begin in time.", 1.0),
+    "overflowed_readings": ("sampler_dropped_readings", "Readings for which there was no room.", 1.0),
+    "cpu_ns": ("sampler_cpu_seconds", "Processor time of the thread that reads.", 1 / _NANOSECONDS_PER_SECOND),
+}
+
+
+def prometheus_client() -> Any:
+    try:
+        import prometheus_client
+        import prometheus_client.core
+    except ImportError as error:
+        raise NotAvailable(
+            f"--serve needs prometheus-client ({error}); install it with: pip install 'fairlap[watch]'"
+        ) from None
+    return prometheus_client
+
+
+class Families:
+    """What prometheus_client asks at every scrape. It answers with the interval that ended last."""
+
+    def __init__(self, readings: ReadingsNow) -> None:
+        self._readings = readings
+        self._core = prometheus_client().core
+
+    def describe(self) -> list[Any]:
+        return []  # which there are may differ from scrape to scrape
+
+    def collect(self) -> Iterator[Any]:
+        with self._readings.held_still():
+            return iter([*self._measured(), *self._presence(), *self._own()])
+
+    def _measured(self) -> Iterator[Any]:
+        by_name: dict[str, list[Series]] = defaultdict(list)
+        for series in self._readings.series:
+            by_name[series.metric.name].append(series)
+        for name, of_name in by_name.items():
+            metric, keys = of_name[0].metric, sorted(of_name[0].labels)
+            family = self._family(metric.counter)(PREFIX + name, metric.help, labels=keys)
+            for series in of_name:
+                if not series.absent and series.value is not None:
+                    family.add_metric([series.labels[key] for key in keys], series.value)
+            if family.samples:
+                yield family
+
+    def _presence(self) -> Iterator[Any]:
+        gauge = self._core.GaugeMetricFamily
+        present = gauge(SOURCE_PRESENT, "1 while the source is there, 0 while it is absent.", labels=["source"])
+        for name, why in self._readings.sources.items():
+            present.add_metric([name], 0.0 if why else 1.0)
+        yield present
+        absent = gauge(ABSENT, "Always 1; what is absent, and why.", labels=["what", "reason"])
+        for absence in self._readings.absences():
+            absent.add_metric([absence.what, absence.why], 1.0)
+        yield absent
+
+    def _own(self) -> Iterator[Any]:
+        counts = self._readings.sampler.counts
+        for count, (name, told, scale) in OF_THE_SAMPLER.items():
+            yield self._core.CounterMetricFamily(PREFIX + name, told, value=counts[count] * scale)
+        build = self._core.GaugeMetricFamily(BUILD, "Always 1; the version of fairlap.", labels=["version"])
+        build.add_metric([fairlap.__version__], 1.0)
+        yield build
+
+    def _family(self, counter: bool) -> Any:
+        return self._core.CounterMetricFamily if counter else self._core.GaugeMetricFamily
+
+
+class Server:
+    """Serves from entry to exit of a ``with`` block, on threads of its own."""
+
+    def __init__(self, readings: ReadingsNow, host: str, port: int) -> None:
+        client = prometheus_client()
+        registry = client.CollectorRegistry()
+        registry.register(Families(readings))
+        try:
+            self._server, self._thread = client.start_http_server(port, host, registry)
+        except OSError as error:
+            raise NotAvailable(f"cannot serve on {_joined(host, port)}: {error.strerror or error}") from None
+        self.url = f"http://{_joined(host, self._server.server_port)}/metrics"
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,138 @@
+"""Energy of repeated work and of rest, from Python, over the fake NVML."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fairlap.engine.energies import (
+    IdlePower,
+    Trial,
+    above_idle,
+    counter_against_integral,
+    idle_power,
+    repeated_energy,
+    run_trials,
+)
+from fairlap.engine.field_calibration import calibration_table
+from fairlap.engine.telemetry import Energy, Sampler
+from fairlap.errors import NotAvailable, WrongRequest
+
+_FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))
+_PATH = str(_FAKES / "libfairlap_fake_nvml.so")
+_MS = 1_000_000
+
+
+@pytest.fixture
+def board() -> Iterator[ctypes.CDLL]:
+    """200 W, a counter that ticks every 20 ms, on the real clock."""
+    assert Path(_PATH).exists(), f"{_PATH} is missing; `make test` builds it"
+    fake = ctypes.CDLL(_PATH)
+    fake.fake_nvml_power_constant.argtypes = [ctypes.c_int, ctypes.c_double]
+    fake.fake_nvml_power_sensor.argtypes = [ctypes.c_int, *[ctypes.c_int64] * 4]
+    fake.fake_nvml_energy_counter.argtypes = [ctypes.c_int, ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint64]
+    fake.fake_nvml_set_cost.argtypes = [ctypes.c_char_p, ctypes.c_int64]
+    fake.fake_nvml_reset()
+    fake.fake_nvml_power_constant(0, 200_000.0)
+    fake.fake_nvml_energy_counter(0, 0, 20 * _MS, 0)
+    fake.fake_nvml_use_real_clock(1)
+    yield fake
+    fake.fake_nvml_use_real_clock(0)
+    fake.fake_nvml_reset()
+
+
+def test_a_repeat_costs_its_power_times_its_time_within_the_bound(board: ctypes.CDLL) -> None:
+    with Sampler(nvml_library=_PATH, fast_period_s=0.005, slow_period_s=0.005, call_share=1.0) as sampler:
+        trials = run_trials(lambda: time.sleep(0.01), sampler, seconds=5.2, trials=3)
+    readings = sampler.collect()
+    energy = repeated_energy(sampler, readings, "nvml:0", "energy_j", trials, power="power_instant_w")
+    repeats = sum(trial.repeats for trial in trials)
+    exact_j = 200.0 * sum(trial.end_ns - trial.begin_ns for trial in trials) / 1e9 / repeats
+    assert energy.unresolved_because == ""
+    assert energy.joules is not None
+    assert energy.low_j is not None
+    assert energy.high_j is not None
+    assert energy.low_j <= exact_j <= energy.high_j, energy
+    assert energy.gain_share == 0.05
+    assert energy.seconds >= 5.2
+    whole = trials[0].begin_ns, trials[-1].end_ns
+    counter = sampler.energy(readings, "nvml:0", "energy_j", *whole)
+    integral = sampler.energy(readings, "nvml:0", "power_instant_w", *whole)
+    check = counter_against_integral(counter, integral, *whole)
+    assert check.allowed_share == 0.02
+    # How well the ends of the region are known depends on how busy the machine is; the counter's interval tells.
+    assert check.difference_share is not None
+    assert counter.joules is not None
+    assert counter.low_j is not None
+    assert counter.high_j is not None
+    assert abs(check.difference_share) <= (counter.high_j - counter.low_j) / counter.joules, check
+
+
+def test_too_little_work_is_unresolved_and_never_nothing(board: ctypes.CDLL) -> None:
+    with Sampler(nvml_library=_PATH, fast_period_s=0.005, slow_period_s=0.005, call_share=1.0) as sampler:
+        trials = run_trials(lambda: time.sleep(0.01), sampler, seconds=0.4, trials=2)
+    energy = repeated_energy(sampler, sampler.collect(), "nvml:0", "energy_j", trials)
+    assert energy.joules is None
+    assert energy.low_j is None
+    assert "less than 5 s" in energy.unresolved_because
+
+
+def test_wrong_wishes_of_energy_are_refused(board: ctypes.CDLL) -> None:
+    sampler = Sampler(nvml_library=_PATH)
+    with pytest.raises(NotAvailable, match="does not run"):
+        run_trials(lambda: None, sampler)
+    with pytest.raises(WrongRequest, match="power_instant_w of nvml:0 is no counter"):
+        repeated_energy(sampler, sampler.collect(), "nvml:0", "power_instant_w", [Trial(0, 1, 1)])
+    with sampler, pytest.raises(WrongRequest, match="at least one trial"):
+        run_trials(lambda: None, sampler, trials=0)
+
+
+def test_rest_is_measured_and_given_apart() -> None:
+    second = 1_000_000_000
+    idle = idle_power(Energy(30.0, 28.0, 33.0, "", 9), 0, 2 * second)
+    assert idle == IdlePower(15.0, 14.0, 16.5)
+    above = above_idle(Energy(100.0, 90.0, 110.0, "", 7), 0, 4 * second, idle)
+    assert above.joules == pytest.approx(40.0)
+    assert (above.low_j, above.high_j) == pytest.approx((24.0, 54.0))
+    assert above.readings == 7
+    unknown = Energy(None, None, None, "too few readings", 0)
+    assert above_idle(unknown, 0, second, idle).joules is None
+    with pytest.raises(NotAvailable, match="idle power is unknown: too few readings"):
+        idle_power(unknown, 0, second)
+    check = counter_against_integral(unknown, Energy(1.0, 1.0, 1.0, "", 1), 0, 2 * second)
+    assert check.agrees is None
+    assert "too few readings" in check.unknown_because
+
+
+def test_a_sampler_tells_what_each_field_costs_and_adapts_to_how_often_it_is_new(board: ctypes.CDLL) -> None:
+    board.fake_nvml_power_point.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_double, ctypes.c_int]
+    board.fake_nvml_power_point(0, 1000 * 1000 * _MS, 90_000_000.0, 1)
+    board.fake_nvml_power_sensor(0, 40 * _MS, 0, 0, 1000 * _MS)
+    board.fake_nvml_set_cost(b"nvmlDeviceGetMemoryInfo", 300_000)
+    sampler = Sampler(nvml_library=_PATH)
+    assert sampler.fast_period_s == 0.025
+    found = {(each.source, each.field): each for each in sampler.calibration(0.6)}
+    power = found["nvml:0", "power_instant_w"]
+    assert power.period_s == pytest.approx(0.04, rel=0.1)
+    assert power.window_s is None
+    assert "a known load would show it" in power.window_unknown_because
+    memory = found["nvml:0", "memory_used_bytes"]
+    assert memory.call_ns is not None
+    assert memory.call_ns >= 300_000
+    assert memory.period_s is None
+    assert sampler.fast_period_s == pytest.approx(0.01, rel=0.1)
+    lines = calibration_table(found.values()).splitlines()
+    assert len(lines) > len(found) + 1
+    assert "40." in next(line for line in lines if "power_instant_w" in line)
+    assert any(line.startswith("(1) ") for line in lines)
+    chosen = Sampler(nvml_library=_PATH, fast_period_s=0.05)
+    chosen.calibration(0.1)
+    assert chosen.fast_period_s == 0.05
+    with chosen, pytest.raises(NotAvailable, match="stop it first"):
+        chosen.calibration(0.1)
+    with pytest.raises(WrongRequest, match="seconds must be"):
+        chosen.calibration(0.0)

@@ -1,0 +1,117 @@
+"""The sampler from Python: the fake NVML and a folder that stands in for the machine."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fairlap.engine import telemetry
+from fairlap.errors import NotAvailable, WrongRequest
+
+_FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))
+
+
+@pytest.fixture
+def fake_nvml() -> ctypes.CDLL:
+    library = _FAKES / "libfairlap_fake_nvml.so"
+    assert library.exists(), f"{library} is missing; `make test` builds it"
+    fake = ctypes.CDLL(str(library))
+    fake.fake_nvml_power_constant.argtypes = [ctypes.c_int, ctypes.c_double]
+    fake.fake_nvml_reset()
+    return fake
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A machine with one RAPL package and nothing else."""
+    zone = tmp_path / "sys/class/powercap/intel-rapl:0"
+    zone.mkdir(parents=True)
+    (zone / "name").write_text("package-0\n")
+    (zone / "energy_uj").write_text("5000000\n")
+    (zone / "max_energy_range_uj").write_text("262143328850\n")
+    return tmp_path
+
+
+def test_absent_sources_say_why(machine: Path) -> None:
+    sampler = telemetry.Sampler(root=str(machine), nvml_library="/nowhere/nvml.so")
+    absent = {source.name: source.absent_because for source in sampler.sources}
+    assert absent["powercap"] == ""
+    assert "/nowhere/nvml.so could not be loaded" in absent["nvml"]
+    assert "no core has cpufreq" in absent["cpu_frequency"]
+    with pytest.raises(NotAvailable, match="nvml is absent: /nowhere"):
+        sampler.energy(sampler.collect(), "nvml", "energy_j", 0, 1)
+
+
+def test_readings_are_a_table_without_a_copy(machine: Path) -> None:
+    with telemetry.Sampler(
+        root=str(machine), nvml_library="/nowhere/nvml.so", fast_period_s=0.001, call_share=1.0
+    ) as sampler:
+        assert sampler.running
+        time.sleep(0.02)
+    assert not sampler.running
+    readings = sampler.collect()
+    table = np.asarray(readings)
+    assert len(table) == len(readings) == sampler.counts["rounds"] >= 3
+    assert set(table["value"]) == {5.0}
+    assert (np.diff(table["time_ns"]) > 0).all()
+    assert not table.flags.owndata
+    assert not table.flags.writeable
+    assert len(sampler.collect()) == 0
+
+
+def test_the_energy_between_two_marks_is_power_times_time(fake_nvml: ctypes.CDLL) -> None:
+    fake_nvml.fake_nvml_power_constant(0, 250_000.0)
+    path = str(_FAKES / "libfairlap_fake_nvml.so")
+    with telemetry.Sampler(nvml_library=path, fast_period_s=0.002, slow_period_s=0.01) as sampler:
+        begin_ns = sampler.mark(1)
+        time.sleep(0.05)
+        end_ns = sampler.mark(2)
+    assert sampler.collect_marks() == [(begin_ns, 1), (end_ns, 2)]
+    readings = sampler.collect()
+    energy = sampler.energy(readings, "nvml:0", "power_instant_w", begin_ns, end_ns, gain_share=0.05)
+    exact_j = 250.0 * (end_ns - begin_ns) / 1e9
+    assert energy.joules == pytest.approx(exact_j)
+    assert energy.low_j == pytest.approx(0.95 * exact_j)
+    assert energy.high_j == pytest.approx(1.05 * exact_j)
+    # The fake's own clock stands still, and so does its counter.
+    unknown = sampler.energy(readings, "nvml:0", "energy_j", begin_ns, end_ns)
+    assert unknown.joules is None
+    assert "no step" in unknown.unresolved_because
+    with pytest.raises(WrongRequest, match="neither power nor energy"):
+        sampler.energy(readings, "nvml:0", "temperature_c", begin_ns, end_ns)
+    with pytest.raises(WrongRequest, match="no field speed_w"):
+        sampler.energy(readings, "nvml:0", "speed_w", begin_ns, end_ns)
+    with pytest.raises(WrongRequest, match="no source sun"):
+        sampler.energy(readings, "sun", "power_w", begin_ns, end_ns)
+
+
+@pytest.mark.parametrize(
+    ("wish", "complaint"),
+    [
+        ({"fast_period_s": 0.0}, "fast_period_s must be a number of seconds above 0"),
+        ({"slow_period_s": float("nan")}, "slow_period_s must be"),
+        ({"fast_period_s": 1.0, "slow_period_s": 0.5}, "no longer than the slow one"),
+        ({"readings": 0}, "room for at least one reading"),
+    ],
+)
+def test_a_wrong_wish_is_refused(wish: dict[str, float], complaint: str) -> None:
+    with pytest.raises(WrongRequest, match=complaint):
+        telemetry.Sampler(**wish)  # type: ignore[arg-type]
+
+
+def test_a_forked_child_is_told_to_make_its_own(machine: Path) -> None:
+    with telemetry.Sampler(root=str(machine), nvml_library="/nowhere/nvml.so") as sampler:
+        child = os.fork()
+        if child == 0:
+            try:
+                sampler.collect()
+            except NotAvailable as error:
+                os._exit(0 if "make a new sampler in the child" in str(error) and not sampler.running else 2)
+            os._exit(1)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert sampler.running

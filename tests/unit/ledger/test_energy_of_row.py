@@ -1,0 +1,73 @@
+"""The energy columns: sensors added up, intervals that hold what they leave open, and never a figure for a part."""
+
+from __future__ import annotations
+
+import pytest
+from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.ledger.schema import Row
+from fairlap.race.energy_read import EnergyOfBlock, EnergyRead, IdlePower
+from fairlap.race.laps import Lap
+from runs_for_rows import a_run
+
+ITEMS = 100 * 4  # calls by batch
+UNRESOLVED = EnergyRead("board", None, 1.0, 9.0, "the counter made no step")
+
+
+def read(sensor: str, joules: float) -> EnergyRead:
+    return EnergyRead(sensor, joules, 0.9 * joules, 1.2 * joules)
+
+
+def row_with(*reads_by_lap: list[EnergyRead], blocks: int = 1) -> Row:
+    run = a_run(blocks, listed="torch,jax")
+    laps = [lap for lap in run.laps if lap.contestant == "torch"]
+    for lap, reads in zip(laps, reads_by_lap, strict=True):
+        energized(lap, reads)
+    return next(row for row in rows_of_run(run, "r") if row.contestant == "torch")
+
+
+def energized(lap: Lap, reads: list[EnergyRead]) -> None:
+    lap.energy = EnergyOfBlock(2.0, 100, reads)
+    lap.idle_power = (IdlePower("board", 30.0, 29.0, 31.0), IdlePower("processor", 10.0, 9.0, 11.0))
+
+
+def test_sensors_are_added_up_and_idle_power_stands_apart() -> None:
+    row = row_with([read("board", 300.0), read("processor", 100.0)])
+    energy, idle = row.energy_per_item_j, row.idle_energy_per_item_j
+    assert energy is not None
+    assert (energy.value, energy.low, energy.high) == pytest.approx((400 / ITEMS, 360 / ITEMS, 480 / ITEMS))
+    assert idle is not None
+    assert (idle.value, idle.low, idle.high) == pytest.approx((80 / ITEMS, 76 / ITEMS, 84 / ITEMS))
+    assert row.mean_power_w is not None
+    assert row.mean_power_w.value == pytest.approx(200.0)
+    assert row.idle_power_w is not None
+    assert row.idle_power_w.value == pytest.approx(40.0)
+    assert row.energy_by_sensor_j == pytest.approx({"board": 300 / ITEMS, "processor": 100 / ITEMS})
+
+
+def test_one_sensor_unresolved_leaves_the_whole_absent_and_its_bounds_in_words() -> None:
+    row = row_with([UNRESOLVED, read("processor", 100.0)])
+    assert row.energy_per_item_j is None
+    words = "unresolved: the counter made no step; it lies between 0.228 and 0.323 J"  # 91 and 129 J for 400 items
+    assert row.absent["energy_per_item_j"] == words
+    assert row.absent["mean_power_w"].endswith("between 45.5 and 64.5 W")
+    assert row.energy_by_sensor_j == pytest.approx({"processor": 100 / ITEMS})
+    assert row.idle_power_w is not None
+
+
+def test_one_process_unresolved_among_several_is_told() -> None:
+    row = row_with([read("board", 300.0)], [UNRESOLVED], blocks=2)
+    assert row.energy_per_item_j is None
+    assert row.absent["energy_per_item_j"].startswith("in 1 of 2 processes unresolved: ")
+
+
+def test_the_interval_spans_all_processes() -> None:
+    row = row_with([read("board", 300.0)], [read("board", 400.0)], blocks=2)
+    energy = row.energy_per_item_j
+    assert energy is not None
+    assert (energy.low, energy.high) == pytest.approx((270 / ITEMS, 480 / ITEMS))
+    many = row_with(*([read("board", 300.0 + number)] for number in range(8)), blocks=8).energy_per_item_j
+    assert many is not None
+    assert many.low is not None
+    assert many.high is not None
+    assert 265 / ITEMS < many.low < 275 / ITEMS
+    assert 360 / ITEMS < many.high < 375 / ITEMS

@@ -1,0 +1,127 @@
+"""What a race may be fed, and one line for everything that a user can get wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.errors import WrongRequest
+from fairlap.pipelines.data import drawn_data, require_feedable, users_data
+from fairlap.race.plan import Work
+from fairlap.workloads.spec import Integers, Spec, Tensor
+
+IMAGES = Spec("images", "", (Tensor("image", ("batch", 3, 4)),), (Tensor("logits", ("batch", 2)),), (), 0, None, "")
+WORDS = Spec(
+    "words",
+    "",
+    (Tensor("ids", ("batch", 5), Integers(0, 9), "int32"), Tensor("mask", ("batch", 5), Integers(0, 2), "int32")),
+    (Tensor("logits", ("batch", 2)),),
+    (),
+    0,
+    None,
+    "",
+)
+
+
+def saved(file: Path, array: Any) -> Path:
+    np.save(file, array)
+    return file
+
+
+def test_a_file_feeds_a_model_with_one_input(tmp_path: Path) -> None:
+    file = saved(tmp_path / "any-name.npy", np.zeros((10, 3, 4), np.float32))
+    data = users_data(file, IMAGES, 4)
+    assert (data.files, data.samples) == ({"image": file}, 10)
+
+
+def test_a_folder_feeds_every_input_by_its_name(tmp_path: Path) -> None:
+    for name in ("ids", "mask"):
+        saved(tmp_path / f"{name}.npy", np.ones((7, 5), np.int32))
+    data = users_data(tmp_path, WORDS, 7)
+    assert data.files == {"ids": tmp_path / "ids.npy", "mask": tmp_path / "mask.npy"}
+    assert data.samples == 7
+
+
+def words(folder: Path, ids: Any, mask: Any) -> Path:
+    saved(folder / "ids.npy", ids)
+    saved(folder / "mask.npy", mask)
+    return folder
+
+
+_GOOD = np.ones((7, 5), np.int32)
+_WRONG: list[tuple[Spec, Callable[[Path], Path], str]] = [
+    (IMAGES, lambda at: at / "none.npy", "there is no data at .*none.npy"),
+    (IMAGES, lambda at: at, "lacks image.npy; images takes image"),
+    (
+        IMAGES,
+        lambda at: saved(at / "a.npy", np.zeros((10, 3, 4))),
+        r"a.npy has float64 of shape \[10, 3, 4\]; images's",
+    ),
+    (IMAGES, lambda at: saved(at / "a.npy", np.zeros((10, 4, 3), np.float32)), r"takes float32 of shape \[N, 3, 4\]"),
+    (IMAGES, lambda at: saved(at / "a.npy", np.zeros((), np.float32)), r"of shape \[\]"),
+    (IMAGES, lambda at: saved(at / "a.npy", np.zeros((10, 3, 4), ">f4")), "takes float32"),
+    (IMAGES, lambda at: saved(at / "a.npy", np.asfortranarray(np.ones((10, 3, 4), np.float32))), "Fortran's order"),
+    (IMAGES, lambda at: saved(at / "a.npy", np.zeros((3, 3, 4), np.float32)), "3 samples, which do not fill one batch"),
+    (IMAGES, lambda at: saved(at / "a.npy", np.array([{}])), "no .npy file that can be fed"),
+    (WORDS, lambda at: saved(at / "ids.npy", _GOOD), "takes 2 inputs; give a folder with ids.npy, mask.npy"),
+    (WORDS, lambda at: words(at, _GOOD, _GOOD[:6]), "they have: ids 7, mask 6"),
+    (WORDS, lambda at: words(at, 9 * _GOOD, _GOOD), "values from 9 to 9; words's ids takes 0 to 8"),
+    (WORDS, lambda at: words(at, _GOOD, -_GOOD), "words's mask takes 0 to 1"),
+]
+
+
+@pytest.mark.parametrize(("spec", "made", "says"), _WRONG)
+def test_data_that_does_not_fit_is_refused_in_one_line(
+    tmp_path: Path, spec: Spec, made: Callable[[Path], Path], says: str
+) -> None:
+    with pytest.raises(WrongRequest, match=says) as refused:
+        users_data(made(tmp_path), spec, 4)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_text_and_a_zip_of_arrays_are_no_data(tmp_path: Path) -> None:
+    (tmp_path / "text.npy").write_text("no array")
+    np.savez(tmp_path / "zip.npz", a=np.zeros((10, 3, 4), np.float32))
+    for name in ("text.npy", "zip.npz"):
+        with pytest.raises(WrongRequest, match="that can be fed"):
+            users_data(tmp_path / name, IMAGES, 4)
+
+
+def test_what_cannot_be_fed_at_all_is_refused() -> None:
+    whole = Spec("whole", "", (Tensor("x", (4, 4)),), (Tensor("y", ("batch",)),), (), 0, None, "")
+    for spec, work, device, says in (
+        (IMAGES, Work("images", 4, "grad"), "cpu", "gradients would need labels"),
+        (IMAGES, Work("images", 4, "infer", "bf16"), "cpu", "as float32"),
+        (IMAGES, Work("images", 4), "cuda:0", "not copied to cuda:0"),
+        (whole, Work("whole", 4), "cpu", "x does not have the items on its first axis"),
+    ):
+        with pytest.raises(WrongRequest, match=says):
+            require_feedable("synthetic", spec, work, device)
+
+
+def test_drawn_data_is_drawn_once_has_whole_batches_and_values_that_the_model_takes(tmp_path: Path) -> None:
+    data = drawn_data(WORDS, 6, 3, tmp_path)
+    again = drawn_data(WORDS, 6, 3, tmp_path)
+    assert data == again
+    assert data.samples % 6 == 0
+    assert data.samples >= 8 * 6
+    assert users_data(tmp_path, _renamed(data.files, tmp_path), 6).samples == data.samples
+
+
+def test_other_values_or_another_length_make_another_hash(tmp_path: Path) -> None:
+    array = np.zeros((10, 3, 4), np.float32)
+    hashes = set()
+    for changed in (array, array + 1, array[:9]):
+        file = saved(tmp_path / "a.npy", changed)
+        hashes.add(users_data(file, IMAGES, 4).hash)
+        assert users_data(file, IMAGES, 4).hash in hashes
+    assert len(hashes) == 3
+
+
+def _renamed(files: Any, folder: Path) -> Spec:
+    for name, file in files.items():
+        file.rename(folder / f"{name}.npy")
+    return WORDS

@@ -1,0 +1,161 @@
+"""A race with data: fed contestants finish with their figures, those that go wrong when fed are found."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from example_installed import install_example
+from fairlap.errors import WrongRequest
+from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.race.laps import Lap
+from fairlap.race.naming import contestants_named
+from fairlap.race.plan import Limits, Measuring, Plan, Work, draw_plan
+from fairlap.race.race import Race
+from fairlap.race.results import results_of
+from fairlap.race.saving import SavedRun
+from fairlap.race.telling import text_of
+
+pytestmark = [
+    pytest.mark.sanitized,
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
+]
+
+QUICK = Limits(start_s=30, prepare_s=30, answer_s=30, measure_s=30)
+
+
+@pytest.fixture(autouse=True)
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_example(tmp_path / "installed", monkeypatch)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+
+
+def planned(contestants: str, data: str = "synthetic") -> Plan:
+    return draw_plan(
+        contestants_named(contestants),
+        (Work("mlp", 4),),
+        blocks=1,
+        conditions="as-found",
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.05),
+        limits=QUICK,
+        data=data,
+    )
+
+
+def race(contestants: str, data: str = "synthetic") -> list[Lap]:
+    running = Race(planned(contestants, data))
+    running.run()
+    return sorted(running.laps, key=lambda lap: lap.contestant)
+
+
+def images(folder: Path, samples: int) -> Path:
+    rng = np.random.default_rng(7)
+    np.save(folder / "mine.npy", rng.standard_normal((samples, 784), dtype=np.float32))
+    return folder / "mine.npy"
+
+
+def test_a_fed_contestant_has_its_waits_and_every_answer_was_checked() -> None:
+    [lap] = race("example")
+    assert lap.outcome == "finished", lap.message
+    assert lap.feeding["items"] % 4 == 0
+    assert lap.feeding["work_ns"] + lap.feeding["waited_ns"] == pytest.approx(lap.feeding["wall_ns"])
+    checked = {error.when for error in lap.errors}
+    assert checked == {"before", "changed inputs", "fed batch 0", "fed batch 1", "fed, after", "after"}
+    assert all(error.right for error in lap.errors)
+    assert lap.in_force["feed"] == "fairlap"
+    assert len(lap.in_force["data_hash"]) == 12
+
+
+def test_a_race_without_data_feeds_nothing() -> None:
+    [lap] = race("example", data="")
+    assert lap.outcome == "finished", lap.message
+    assert lap.feeding == {}
+    assert "feed" not in lap.in_force
+
+
+def test_a_users_file_is_fed(tmp_path: Path) -> None:
+    [lap] = race("example", str(images(tmp_path, 30)))
+    assert lap.outcome == "finished", lap.message
+    assert lap.feeding["items"] > 0
+
+
+@pytest.mark.parametrize(
+    ("variant", "outcome", "says"),
+    [
+        ("fed-cached", "disqualified", "fed batch 1"),
+        ("fed-shifted", "disqualified", "fed batch 0"),
+        ("fed-not", "unsupported", "example cannot be fed"),
+    ],
+)
+def test_a_contestant_that_goes_wrong_only_when_fed_is_not_ranked(variant: str, outcome: str, says: str) -> None:
+    good, bad = race(f"example,example:{variant}")
+    assert good.outcome == "finished", good.message
+    assert bad.outcome == outcome
+    assert says in bad.message
+
+
+def test_one_that_writes_over_its_batch_is_disqualified_for_what_its_pipeline_held() -> None:
+    [bad] = race("example:fed-writes")
+    assert bad.outcome in ("disqualified", "failed")
+    assert "not what the files hold" in bad.message or "read-only" in bad.message
+
+
+def test_a_file_that_is_gone_when_the_race_begins_is_told_before_anything_runs(tmp_path: Path) -> None:
+    file = images(tmp_path, 30)
+    plan = planned("example", str(file))
+    file.unlink()
+    running = Race(plan)
+    with pytest.raises(WrongRequest, match=r"there is no data at .*mine\.npy"):
+        running.run()
+    assert not running.laps
+
+
+def test_a_file_that_shrinks_under_a_race_ends_the_process_that_was_fed_and_says_so(tmp_path: Path) -> None:
+    file = images(tmp_path, 64)
+    running = Race(planned("example,example:slow", str(file)))
+    kept: list[Lap] = []
+
+    def cut(lap: Lap, _samples: object) -> None:
+        kept.append(lap)
+        os.truncate(file, 4096)
+
+    running._keep = cut
+    running.run()
+    first, second = kept
+    assert first.outcome == "finished", first.message
+    assert second.outcome in ("failed", "disqualified")
+    assert "mine.npy" in second.message
+
+
+def test_rows_and_the_answer_tell_of_the_feeding() -> None:
+    plan = planned("example")
+    running = Race(plan)
+    running.run()
+    [row] = rows_of_run(SavedRun(plan, running.laps, {}, {}), "r")
+    assert row.data == "synthetic"
+    assert row.pipeline_throughput_per_s is not None
+    assert row.throughput_per_s is not None
+    assert row.waited_share is not None
+    assert 0 <= row.waited_share.value < 1
+    assert sum(row.stall_shares.values()) == pytest.approx(1)
+    assert set(row.stall_shares) == {"work", "reading", "copying", "no free slot"}
+    told = text_of(plan, results_of(plan, running.laps))
+    assert "fed synthetic" in told
+    assert "fed by fairlap: " in told
+    assert "items/s, waited " in told
+
+
+def test_rows_of_a_race_without_data_say_why_there_are_no_figures_of_feeding() -> None:
+    plan = planned("example", data="")
+    running = Race(plan)
+    running.run()
+    [row] = rows_of_run(SavedRun(plan, running.laps, {}, {}), "r")
+    assert row.pipeline_throughput_per_s is None
+    assert row.absent["waited_share"] == "nothing was fed; see --data"
+    assert row.stall_shares == {}

@@ -1,0 +1,169 @@
+"""Memory by layer and by phase, as a worker tells it: what is known has bytes, what is not says why."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from fairlap.frameworks.contract import Contestant
+from fairlap.machine import device_memory, nvml
+from fairlap.race import own_memory
+from fairlap.race.memory_by_layer import MemoryByLayer
+from fairlap.race.protocol import Bye
+from fairlap.race.worker_process import WorkerProcess, python_worker
+from workers_of_fake import Files, environment
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are those of Linux")
+MIB = 2**20
+FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))
+
+
+def told_by(tmp_path: Path, variant: str) -> Bye:
+    files = Files(tmp_path).write()
+    with WorkerProcess(python_worker(), environment=environment()) as worker:
+        worker.prepare(files.request(variant), within_s=20)
+        worker.answer("inputs", tmp_path / "answer.safetensors", within_s=20)
+        worker.measure(samples=10, warmup=1, calls_per_sample=1, within_s=20)
+        return worker.quit()
+
+
+def contestant(**changes: Any) -> Contestant:
+    return cast(Contestant, SimpleNamespace(**{
+        "memory_bytes": None, "no_memory_because": "", "forget_memory_peak": None, **changes
+    }))  # fmt: skip
+
+
+def test_memory_that_only_the_preparation_took_is_in_the_peak_until_ready_alone(tmp_path: Path) -> None:
+    memory = told_by(tmp_path, "pass_through_memory@build").memory
+    assert memory["peak_until_ready"] - memory["peak_while_running"] > 150 * MIB
+    assert memory["peak"] == memory["peak_until_ready"]
+
+
+def test_the_peak_of_the_first_call_belongs_to_the_time_until_it_is_ready(tmp_path: Path) -> None:
+    memory = told_by(tmp_path, "pass_through_memory@bind").memory
+    plain = told_by(tmp_path, "").memory
+    assert memory["peak_until_ready"] - plain["peak_until_ready"] > 150 * MIB
+
+
+def test_shared_memory_is_told_apart_from_the_processs_own(tmp_path: Path) -> None:
+    memory = told_by(tmp_path, "share_memory@build").memory
+    assert memory["shared"] == memory["shared_when_ready"] == pytest.approx(50 * MIB, rel=0.02)
+    assert memory["anonymous"] > MIB
+    assert memory["peak_while_running"] >= memory["anonymous"] + memory["shared"]
+
+
+def test_children_that_live_are_added_up(tmp_path: Path) -> None:
+    assert told_by(tmp_path, "").memory["children_peak"] == 0
+    assert told_by(tmp_path, "keep_a_large_child@build").memory["children_peak"] > 60 * MIB
+
+
+def test_a_layer_without_a_figure_says_why(tmp_path: Path) -> None:
+    bye = told_by(tmp_path, "")
+    assert bye.absent["driver"] == "the work ran on the processor"
+    assert "cannot be begun anew" in bye.absent["allocator_peak_while_running"]
+    memory = MemoryByLayer("cpu")
+    memory.ran(contestant(no_memory_because="it counts none"))
+    assert memory.told()[1]["allocator"] == "it counts none"
+    memory.ran(contestant())
+    assert memory.told()[1]["allocator"] == "its adapter tells nothing of its allocator"
+
+
+def test_a_peak_that_cannot_be_begun_anew_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_memory, "reset_peak", lambda pid="self": "clear_refs could not be written")
+    memory = MemoryByLayer("cpu")
+    memory.prepared()
+    memory.before_first_call()
+    memory.ready(contestant())
+    memory.before_running(contestant())
+    memory.ran(contestant())
+    told, absent = memory.told()
+    assert "peak_while_running" not in told
+    assert absent["peak_while_running"] == absent["peak_of_first_call"] == "clear_refs could not be written"
+    assert told["peak"] == told["peak_until_ready"] > 0
+
+
+def test_an_allocators_peaks_are_kept_by_phase_where_they_can_be_begun_anew() -> None:
+    held = {"live_peak": 900}
+
+    def forget() -> None:
+        held["live_peak"] = 100
+
+    memory = MemoryByLayer("cpu")
+    allocating = contestant(memory_bytes=lambda: dict(held), forget_memory_peak=forget)
+    memory.ready(allocating)
+    memory.before_running(allocating)
+    memory.ran(allocating)
+    told, absent = memory.told()
+    assert (told["allocator_live_peak_until_ready"], told["allocator_live_peak"]) == (900, 100)
+    assert "allocator" not in absent
+
+
+@pytest.fixture
+def set_reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes, int], None]:
+    """Of the fake NVML's first device, which has 16 GiB."""
+    library = FAKES / "libfairlap_fake_nvml.so"
+    assert library.exists(), f"{library} is missing; `make test` builds it"
+    monkeypatch.setenv("FAIRLAP_LIBNVML", str(library))
+    fake = ctypes.CDLL(str(library))
+    fake.fake_nvml_reset()
+
+    def put(reading: bytes, value: int) -> None:
+        assert fake.fake_nvml_set_reading(0, reading, ctypes.c_uint64(value))
+
+    return put
+
+
+def test_the_drivers_layer_is_what_went_from_the_device_since_the_start(
+    set_reading: Callable[[bytes, int], None],
+) -> None:
+    set_reading(b"memory_used", 300 * MIB)
+    memory = MemoryByLayer("cuda:0")
+    set_reading(b"memory_used", 1000 * MIB)
+    memory.ran(contestant())
+    assert memory.told()[0]["driver"] == 700 * MIB
+    memory = MemoryByLayer("cuda:0")
+    set_reading(b"memory_used", 300 * MIB)
+    memory.ran(contestant())
+    told, absent = memory.told()
+    assert "driver" not in told
+    assert "others gave memory" in absent["driver"]
+
+
+def test_without_a_driver_its_layer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_LIBNVML", "/nowhere/nvml.so")
+    memory = MemoryByLayer("cuda:0")
+    memory.ran(contestant())
+    assert "/nowhere/nvml.so cannot be opened" in memory.told()[1]["driver"]
+
+
+@pytest.mark.parametrize(
+    ("device", "count", "variables", "index"),
+    [
+        ("cuda:0", 1, {}, 0),
+        ("cuda:0", 1, {"CUDA_VISIBLE_DEVICES": "0"}, 0),
+        ("cuda:3", 8, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, 3),
+        ("cuda:1", 8, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "6,5"}, 5),
+        ("cuda:0", 0, {}, "lists no device"),
+        ("cuda:0", 2, {}, "set CUDA_DEVICE_ORDER=PCI_BUS_ID"),
+        ("cuda:8", 8, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, "none of them"),
+        ("cuda:0", 2, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "GPU-1f"}, "list devices by number"),
+        ("cuda:1", 2, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "0"}, "list devices by number"),
+    ],
+)
+def test_a_frameworks_device_is_found_among_those_of_nvml_or_it_says_why_not(
+    device: str, count: int, variables: dict[str, str], index: int | str
+) -> None:
+    found = device_memory.nvml_index_of(device, count, variables)
+    assert found == index if isinstance(index, int) else str(index) in str(found)
+
+
+def test_the_whole_and_the_used_memory_of_a_device_are_told(set_reading: Callable[[bytes, int], None]) -> None:
+    set_reading(b"memory_used", 5 * MIB)
+    assert nvml.memory_by_device() == [nvml.DeviceMemory(16 * 1024**3, 5 * MIB)]
+    assert (device_memory.whole_bytes("cuda:0"), device_memory.used_bytes("cuda:0")) == (16 * 1024**3, 5 * MIB)

@@ -1,0 +1,165 @@
+"""The readings as Prometheus metrics, and the dashboard that asks for them."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from pathlib import Path
+
+import pytest
+from fairlap.errors import NotAvailable, WrongRequest
+from fairlap.watch.address import address_in
+from fairlap.watch.dashboard import PANELS, dashboard
+from fairlap.watch.metric import PREFIX
+from fairlap.watch.metric_table import METRICS, metrics_of
+from fairlap.watch.prometheus import ABSENT, BUILD, Server
+from fairlap.watch.readings_now import ReadingsNow
+from prometheus_client.parser import text_string_to_metric_families
+from watched_machine import NO_NVML, WatchedMachine, fake_nvml_path, fresh_fake_nvml, next_interval
+
+TOP = Path(__file__).parents[3]
+NOT_OF_SENSORS = (f"{PREFIX}sampler_", f"{PREFIX}source_", ABSENT, BUILD)
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> WatchedMachine:
+    return WatchedMachine(tmp_path)
+
+
+def scraped(url: str) -> Samples:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        text = answer.read().decode()
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def of_name(samples: Samples, name: str) -> dict[frozenset[tuple[str, str]], float]:
+    return {labels: value for (of, labels), value in samples.items() if of == PREFIX + name}
+
+
+def test_a_scrape_has_values_in_base_units_with_their_device_and_source(machine: WatchedMachine) -> None:
+    fresh_fake_nvml().fake_nvml_set_device_count(2)
+    with (
+        ReadingsNow(0.1, root=machine.root, nvml_library=fake_nvml_path()) as readings,
+        Server(readings, "127.0.0.1", 0) as server,
+    ):
+        next_interval(readings)
+        samples = scraped(server.url)
+    first = frozenset({("device", "0"), ("source", "nvml")})
+    assert of_name(samples, "gpu_power_watts")[first] == 100.0
+    assert of_name(samples, "gpu_sm_clock_hertz")[first] == 1980e6
+    assert len(of_name(samples, "gpu_memory_used_bytes")) == 2
+    zone = frozenset({("device", "intel-rapl:0 package-0"), ("source", "powercap")})
+    assert of_name(samples, "cpu_energy_joules_total") == {zone: 5.0}
+    assert of_name(samples, "source_present")[frozenset({("source", "powercap")})] == 1.0
+
+
+def test_what_is_absent_is_left_out_and_told_with_its_reason(machine: WatchedMachine) -> None:
+    with (
+        ReadingsNow(0.1, root=machine.root, nvml_library=NO_NVML) as readings,
+        Server(readings, "127.0.0.1", 0) as server,
+    ):
+        samples = scraped(server.url)
+    assert not any(name.startswith(f"{PREFIX}gpu_") for name, _ in samples)
+    assert not of_name(samples, "cpu_clock_mean_hertz")
+    assert of_name(samples, "source_present")[frozenset({("source", "nvml")})] == 0.0
+    reasons = {dict(labels)["what"]: dict(labels)["reason"] for labels in of_name(samples, "absent_info")}
+    assert "could not be loaded" in reasons["nvml"]
+
+
+def test_a_counter_that_wrapped_never_falls_for_prometheus(machine: WatchedMachine) -> None:
+    machine.energy_uj(262_143_000_000)
+    with (
+        ReadingsNow(0.1, root=machine.root, nvml_library=NO_NVML) as readings,
+        Server(readings, "127.0.0.1", 0) as server,
+    ):
+        (before,) = of_name(scraped(server.url), "cpu_energy_joules_total").values()
+        machine.energy_uj(1_000_000)
+        next_interval(readings)
+        (after,) = of_name(scraped(server.url), "cpu_energy_joules_total").values()
+    assert after - before == pytest.approx(1.32885)
+
+
+def test_a_port_in_use_is_one_clear_line(machine: WatchedMachine) -> None:
+    with (
+        ReadingsNow(0.1, root=machine.root, nvml_library=NO_NVML) as readings,
+        Server(readings, "127.0.0.1", 0) as server,
+    ):
+        port = int(server.url.rpartition(":")[2].removesuffix("/metrics"))
+        with pytest.raises(NotAvailable, match=f"cannot serve on 127.0.0.1:{port}: Address already in use"):
+            Server(readings, "127.0.0.1", port)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("9555", ("127.0.0.1", 9555)),
+        ("0", ("127.0.0.1", 0)),
+        ("0.0.0.0:9555", ("0.0.0.0", 9555)),
+        ("[::1]:9555", ("::1", 9555)),
+        ("localhost:1", ("localhost", 1)),
+    ],
+)
+def test_an_address_is_a_port_or_a_host_and_a_port(text: str, expected: tuple[str, int]) -> None:
+    assert address_in(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", ":", ":80", "host:", "65536", "-1", "9" * 5000, "1.5", "::1:80", "[h]:1", "a b:80", "٣"]
+)
+def test_a_rubbish_address_is_refused(text: str) -> None:
+    with pytest.raises(WrongRequest, match="is no address"):
+        address_in(text)
+
+
+def test_names_follow_the_rules_of_prometheus() -> None:
+    units = "watts|joules|hertz|bytes|celsius|ratio|seconds"
+    for metric in METRICS:
+        assert re.fullmatch(r"[a-z][a-z_]*", metric.name), metric.name
+        assert not metric.name.endswith("_total"), "the end _total is for counters and is added to them"
+        counts_or_truth = ("gpu_clock_held", "cpu_heat_slowdowns", "control_group_throttled_periods")
+        assert re.search(f"_({units})$", metric.name) or metric.name in counts_or_truth, metric.name
+
+
+def test_metrics_of_one_name_are_of_one_kind_and_have_the_same_labels() -> None:
+    by_name: dict[str, set[tuple[bool, str, tuple[str, ...]]]] = {}
+    for metric in METRICS:
+        by_name.setdefault(metric.name, set()).add((metric.counter, metric.help, tuple(metric.labels)))
+    assert all(len(kinds) == 1 for kinds in by_name.values())
+
+
+def test_every_metric_that_the_dashboard_asks_for_is_one_that_is_served() -> None:
+    energy = metrics_of("powercap", "intel-rapl:0 package-0 energy_j")
+    served = {metric.full_name for metric in [*METRICS, *energy]} | {ABSENT, BUILD}
+    asked = set(re.findall(rf"\b{PREFIX}\w+", json.dumps(dashboard())))
+    assert asked <= served
+    assert {PREFIX + name for panel in PANELS for name in panel.shown} <= asked
+
+
+def test_the_dashboard_shows_a_counter_by_its_rate_and_a_gauge_as_it_is() -> None:
+    targets = [target for panel in dashboard()["panels"] for target in panel["targets"]]
+    for target in targets:
+        assert ("_total{" in target["expr"]) == target["expr"].startswith("rate(")
+        assert '{instance=~"$instance"}' in target["expr"]
+
+
+def test_panels_of_the_dashboard_lie_side_by_side_and_none_over_another() -> None:
+    taken = [
+        (column, row)
+        for place in (panel["gridPos"] for panel in dashboard()["panels"])
+        for column in range(place["x"], place["x"] + place["w"])
+        for row in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(taken) == len(set(taken))
+    assert max(column for column, _ in taken) == 23
+    numbers = [panel["id"] for panel in dashboard()["panels"]]
+    assert len(numbers) == len(set(numbers))
+
+
+def test_the_dashboard_of_the_documentation_is_the_one_that_the_command_prints() -> None:
+    assert json.loads((TOP / "docs/examples/watch-dashboard.json").read_text()) == dashboard()

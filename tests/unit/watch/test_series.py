@@ -1,0 +1,68 @@
+"""What one figure says of an interval, from what was read in it."""
+
+from __future__ import annotations
+
+from fairlap.watch.figures import SHARE, WATTS
+from fairlap.watch.metric import Metric
+from fairlap.watch.series import Series
+
+POWER = Metric("nvml", "power_instant_w", "gpu_power_watts", "Power.", WATTS, "GPU", "power")
+ENERGY = Metric("powercap", "package-0 energy_j", "cpu_energy_joules", "Energy.", WATTS, "Processor", counter=True)
+HELD = Metric("nvml", "throttle_reasons_bits", "gpu_clock_held", "Held.", SHARE, "GPU", bit=0x4, reason="power cap")
+
+
+def series(metric: Metric, wraps_at: float = 0.0) -> Series:
+    return Series(metric, {"source": metric.source}, metric.group, wraps_at)
+
+
+def test_a_gauge_is_the_mean_of_the_interval() -> None:
+    power = series(POWER)
+    power.take(1.0, [1, 2, 3], [100.0, 200.0, 300.0])
+    assert (power.value, power.shown, power.absent) == (200.0, 200.0, "")
+
+
+def test_a_counter_has_its_total_and_what_it_gained_in_a_second() -> None:
+    energy = series(ENERGY)
+    energy.take(0.0, [0], [10.0])
+    assert (energy.value, energy.per_second) == (10.0, None)
+    energy.take(2.0, [1_000_000_000, 2_000_000_000], [15.0, 110.0])
+    assert (energy.value, energy.per_second) == (110.0, 50.0)
+
+
+def test_a_counter_that_wraps_goes_on_growing() -> None:
+    energy = series(ENERGY, wraps_at=1000.0)
+    energy.take(0.0, [0], [990.0])
+    energy.take(1.0, [1_000_000_000], [10.0])
+    assert (energy.value, energy.per_second) == (1010.0, 20.0)
+
+
+def test_a_counter_that_was_begun_anew_has_no_rate_until_the_next_interval() -> None:
+    energy = series(ENERGY)
+    energy.take(0.0, [0], [990.0])
+    energy.take(1.0, [1_000_000_000], [10.0])
+    assert (energy.value, energy.per_second) == (10.0, None)
+    energy.take(2.0, [2_000_000_000], [13.0])
+    assert energy.per_second == 3.0
+
+
+def test_a_reason_that_held_for_a_part_of_the_interval_is_told() -> None:
+    held = series(HELD)
+    held.take(1.0, [1, 2], [float(0x5), 1.0])
+    assert held.value == 1.0
+    held.take(2.0, [3], [1.0])
+    assert held.value == 0.0
+
+
+def test_an_absence_leaves_no_number_and_a_gap_in_the_history() -> None:
+    power = series(POWER)
+    power.take(1.0, [1], [100.0])
+    power.be_absent("the device is gone")
+    assert (power.value, power.per_second, power.shown) == (None, None, None)
+    assert list(power.history) == [(1.0, 100.0)]
+
+
+def test_the_history_is_a_minute() -> None:
+    power = series(POWER)
+    for second in range(100):
+        power.take(float(second), [second], [1.0])
+    assert power.history[0][0] == 39.0

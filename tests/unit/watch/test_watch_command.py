@@ -1,0 +1,185 @@
+"""``fairlap watch`` as a user meets it: in a terminal, in a pipe, as JSON, and on its way out."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from watched_machine import WatchedMachine, fake_nvml_path
+
+pytestmark = pytest.mark.sanitized
+
+
+def environment(**variables: str) -> dict[str, str]:
+    return {**os.environ, "FAIRLAP_LIBNVML": fake_nvml_path(), **variables}
+
+
+def fairlap(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fairlap", "watch", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(**variables),
+    )
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "fairlap", "watch", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(PYTHONUNBUFFERED="1"),
+    )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    return WatchedMachine(tmp_path).root
+
+
+def test_a_pipe_gets_one_line_per_interval_and_absences_on_the_other_side(root: str) -> None:
+    told = fairlap("--seconds", "0.5", "--interval", "0.25", "--root", root)
+    assert told.returncode == 0
+    lines = told.stdout.splitlines()
+    assert len(lines) == 2
+    assert all("GPU 0: power 100 W" in line and "\x1b" not in line for line in lines)
+    assert "absent: cpu_frequency: no core has cpufreq" in told.stderr
+
+
+def test_json_lines_hold_every_number_and_the_reason_of_every_absence(root: str) -> None:
+    told = fairlap("--json", "--once", "--interval", "0.5", "--root", root)
+    line = json.loads(told.stdout)
+    assert told.stderr == ""
+    power = {"name": "gpu_power_watts", "labels": {"source": "nvml", "device": "0"}, "value": 100.0}
+    assert power in line["readings"]
+    energy = next(each for each in line["readings"] if each["name"] == "cpu_energy_joules")
+    assert (energy["total"], energy["per_second"]) == (5.0, 0.0)
+    assert line["sources"]["powercap"]["present"]
+    assert not line["sources"]["cpu_frequency"]["present"]
+    assert "no core has cpufreq" in line["sources"]["cpu_frequency"]["absent_because"]
+    assert {"heat", "cpu_frequency"} <= {each["source"] for each in line["absent"]}
+
+
+def test_once_is_a_table_without_bars(root: str) -> None:
+    told = fairlap("--once", "--interval", "0.5", "--root", root, COLUMNS="80")
+    assert told.returncode == 0
+    assert "1,980 MHz" in told.stdout
+    assert "█" not in told.stdout
+    assert max(map(len, told.stdout.splitlines())) <= 80
+
+
+def in_a_terminal(*arguments: str, signal_after_s: float | None = None, **variables: str) -> tuple[str, int]:
+    parent, child = pty.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "fairlap", "watch", *arguments],
+        stdout=child,
+        stderr=child,
+        env=environment(TERM="xterm", COLUMNS="80", LINES="50", **variables),
+    )
+    os.close(child)
+    written = b""
+    try:
+        while chunk := os.read(parent, 65536):
+            written += chunk
+            if signal_after_s is not None and "█".encode() in written:
+                time.sleep(signal_after_s)
+                running.send_signal(signal.SIGINT)
+                signal_after_s = None
+    except OSError:  # Linux's way to say that the other side is closed
+        pass
+    os.close(parent)
+    return written.decode(), running.wait(timeout=60)
+
+
+def test_a_terminal_gets_a_picture_and_is_left_as_it_was(root: str) -> None:
+    written, status = in_a_terminal("--seconds", "0.6", "--interval", "0.2", "--root", root)
+    assert status == 0
+    assert written.index("\x1b[?1049h") < written.index("\x1b[?1049l")
+    assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l")
+    last = written[written.rindex("\x1b[?1049l") :]
+    assert "power package-0" in last
+    assert "█" in last
+    assert "\x1b[36m" in last
+
+
+def test_no_colour_is_written_where_none_is_wanted(root: str) -> None:
+    written, _ = in_a_terminal("--seconds", "0.2", "--interval", "0.2", "--root", root, NO_COLOR="1")
+    assert "\x1b[36m" not in written
+    assert "power package-0" in written
+
+
+def test_ctrl_c_in_a_terminal_leaves_the_last_picture_and_130(root: str) -> None:
+    written, status = in_a_terminal("--interval", "0.2", "--root", root, signal_after_s=0.3)
+    assert status == 130
+    assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l")
+    assert "power package-0" in written[written.rindex("\x1b[?1049l") :]
+    assert "Traceback" not in written
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_in_order_when_it_is_told_to(root: str, number: signal.Signals) -> None:
+    running = started("--interval", "0.1", "--root", root)
+    assert running.stdout is not None
+    assert "GPU 0" in running.stdout.readline()
+    running.send_signal(number)
+    _, said = running.communicate(timeout=20)
+    assert running.returncode == 128 + number
+    assert "Traceback" not in said
+
+
+def test_serving_says_where_and_answers_there(root: str) -> None:
+    running = started("--serve", "0", "--interval", "0.2", "--root", root)
+    assert running.stderr is not None
+    said = next(line for line in running.stderr if "http://" in line)
+    url = said.split(" at ")[1].split(";")[0]
+    assert url.startswith("http://127.0.0.1:")
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        assert 'fairlap_gpu_power_watts{device="0",source="nvml"} 100.0' in answer.read().decode()
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=20)
+    assert running.returncode == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--serve", "rubbish"), "'rubbish' is no address; give a port such as 9555"),
+        (("--serve", "1.2.3.4.5:80"), "cannot serve on 1.2.3.4.5:80: "),
+        (("--seconds", "-1"), "--seconds must be a finite number above zero"),
+        (("--serve", "0", "--json"), "--serve and --json do not go together"),
+        (("--once", "--seconds", "2"), "--once and --seconds do not go together"),
+        (("--interval", "0"), "0.0 is not in the range"),
+    ],
+)
+def test_a_wrong_wish_is_one_clear_line_and_exit_2(root: str, arguments: tuple[str, ...], words: str) -> None:
+    told = fairlap(*arguments, "--root", root)
+    assert told.returncode == 2
+    assert words in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_a_missing_extra_is_one_clear_line(root: str, tmp_path: Path) -> None:
+    (tmp_path / "prometheus_client.py").write_text("raise ImportError('there is none')\n")
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    told = fairlap("--serve", "0", "--root", root, PYTHONPATH=path)
+    assert told.returncode == 2
+    assert told.stderr.splitlines() == [
+        "fairlap: --serve needs prometheus-client (there is none); install it with: pip install 'fairlap[watch]'"
+    ]
+
+
+def test_the_dashboard_is_printed_without_the_extra_and_without_a_sensor(tmp_path: Path) -> None:
+    (tmp_path / "prometheus_client.py").write_text("raise ImportError('there is none')\n")
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    told = fairlap("--dashboard", PYTHONPATH=path)
+    assert json.loads(told.stdout)["title"] == "fairlap watch"
