@@ -92,7 +92,7 @@ def _fed(torch: Any, loader: Iterable[Any]) -> tuple[int, float]:
 
 def _feeder(record: PartRecord) -> None:
     """The goals are told as unknown rather than left out: what is not there has not been reached."""
-    why = "the engine has no feeder that copies to a device"
+    why = "the feeder delivers to host memory only: it makes no pinned copies to a device"
     for goal, wanted in (("from 4 MiB", ">= 97%"), ("at 1 MiB", ">= 90%")):
         record.goal(
             f"feeder: share of the machine's own pinned copy rate {goal}", wanted, None, "", reached=None, why=why
