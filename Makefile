@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-telemetry telemetry-minute bench-feed bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
+.PHONY: demo gpu-proof test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-telemetry telemetry-minute bench-feed bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a convolutional net, write a report.
 	$(BIN)/fairlap floor
@@ -85,6 +85,11 @@ trust-peers: $(VENV)/.dev $(VENV)/.bench  ## The verdicts of other tools beside 
 
 trust-mutants: $(VENV)/.dev  ## Do the tests of the verdict notice planted faults? About an hour.
 	$(BIN)/python -m tests.trust.mutation.run --out build/trust
+
+# Runs with the Python at hand, so that it sees the frameworks that this machine has. It installs nothing.
+gpu-proof:  ## Everything that only a real NVIDIA GPU can show: docs/gpu-proof. PARTS=1,3-5 RESUME=1 SECONDS=400
+	@$(PYTHON) -m tests.gpu.proof $(if $(PARTS),--parts $(PARTS)) $(if $(RESUME),--resume) \
+	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WORK),--work $(WORK)) $(if $(TO),--to $(TO))
 
 clean:
 	rm -rf $(VENV) build dist

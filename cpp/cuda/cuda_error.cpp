@@ -25,8 +25,8 @@ CudaError::CudaError(std::string function, int code, const std::string& name, co
 
 bool breaks_the_context(CUresult code) noexcept {
   return code == CUDA_ERROR_ILLEGAL_ADDRESS || code == CUDA_ERROR_LAUNCH_FAILED ||
-         code == CUDA_ERROR_LAUNCH_TIMEOUT || code == CUDA_ERROR_ECC_UNCORRECTABLE ||
-         code == CUDA_ERROR_UNKNOWN || (code >= 714 && code <= 718);
+         code == CUDA_ERROR_LAUNCH_TIMEOUT || code == CUDA_ERROR_ASSERT ||
+         code == CUDA_ERROR_ECC_UNCORRECTABLE || code == CUDA_ERROR_UNKNOWN || (code >= 714 && code <= 718);
 }
 
 std::string advice_on(CUresult code) {

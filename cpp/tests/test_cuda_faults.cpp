@@ -128,6 +128,20 @@ TEST("the samples taken before an error are kept") {
   CHECK_EQUAL(record->table->valid(), 21U);
 }
 
+TEST("an assertion that fails in a kernel breaks the context too, and the advice is a new process") {
+  const EngineAtWork at_work;
+  ScriptedWork* self = nullptr;
+  ScriptedWork work([&] {
+    if (self->calls == 24) fake_cuda_fail("cuEventRecord", 5, CUDA_ERROR_ASSERT);
+    return fake_cuda_kernel(at_work.stream, "work", 1500) == CUDA_SUCCESS;
+  });
+  self = &work;
+  const auto record = time_it(at_work, work, quick_plan(50));
+  CHECK(record->stopped_by == StreamStop::cuda_error);
+  CHECK(contains(record->error, "CUDA_ERROR_ASSERT"));
+  CHECK(contains(record->error, "new process"));
+}
+
 TEST("a context that breaks in the middle of a run ends it with the samples before") {
   const EngineAtWork at_work;
   ScriptedWork* self = nullptr;

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 from fairlap.engine.on_stream import time_on_stream
 from fairlap.errors import WrongRequest
 
-
-def run_apart(script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=110, check=False)
+from .apart import run_apart
 
 
 def test_a_dead_stream_never_gives_a_figure(torch: Any) -> None:
@@ -60,7 +56,7 @@ def test_a_kernel_that_breaks_the_context_ends_the_run_with_its_reason_and_the_s
         "    try:\n"
         "        time_on_stream(work, stream=stream, samples=50, warmup=5, calls_per_sample=1)\n"
         "    except (DeviceFailed, CallableRaised) as error:\n"
-        "        print('samples', error.result.samples, error)\n"
+        "        print('samples', error.result.samples, error, flush=True)\n"
         "import os; os._exit(0)\n"
     )
     assert "samples " in run.stdout, run.stdout + run.stderr

@@ -49,8 +49,8 @@ def test_ordinary_work_is_not_called_hidden(torch: Any, stream: Any) -> None:
     a = torch.randn(1024, 1024, device="cuda")
     for gate in ("auto", "none"):
         result = time_on_stream(lambda: a @ a, stream=stream, samples=500, calls_per_sample=1, gate=gate)
-        # Without a gate an interrupt between two records looks like a tail.
-        assert result.invalid.get("hidden_work", 0) <= (0 if gate == "auto" else 10), str(result)
+        # Without a gate an interrupt between two records looks like a tail; with one it is rare, not impossible.
+        assert result.invalid.get("hidden_work", 0) <= (3 if gate == "auto" else 10), str(result)
 
 
 @pytest.mark.parametrize("guard", [True, False])

@@ -7,6 +7,10 @@ import os
 from typing import Literal
 
 import pytest
+
+pytest.importorskip("msgspec", reason="races need msgspec")
+pytest.importorskip("scipy", reason="verdicts need SciPy")
+
 from fairlap.race.laps import Lap
 from fairlap.race.naming import contestants_named
 from fairlap.race.plan import Measuring, Work, draw_plan

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from fairlap.cli.wishes import a_device
+
 
 @click.command("aa")
 @click.argument("model")
@@ -15,6 +17,7 @@ import click
 @click.option("--blocks", type=click.IntRange(6, 1_000), default=12, show_default=True, help="Blocks in each run.")
 @click.option("--slowdown", default="", metavar="S", help="Make the second slower, 2% say: how often is it found?")
 @click.option("--batch", type=int, help="Items in one call.  [default: the model's]")
+@click.option("--device", callback=a_device, help="cpu, cuda or cuda:N.  [default: cpu]")
 @click.option("--threads", type=int, help="Threads of the contestant.  [default: all cores]")
 @click.option("--conditions", type=click.Choice(["controlled", "as-found"]), default="controlled", show_default=True)
 @click.option("--seconds", type=float, default=0.5, show_default=True, help="Measured in each process.")

@@ -39,6 +39,7 @@ def run_self_test(
     conditions: Conditions,
     seconds: float,
     seed: int | None,
+    device: str | None = None,
 ) -> int:
     """The exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted."""
     spec = find(model).spec
@@ -60,6 +61,7 @@ def run_self_test(
         conditions=conditions,
         seconds=positive_number("seconds", seconds),
         slowdown=slowdown if share else "",
+        device=device or "cpu",
     )
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     second = f"the same made slower by {slowdown}" if share else "itself"

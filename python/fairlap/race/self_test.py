@@ -41,6 +41,7 @@ class Trial:
     seconds: float = 0.5
     slowdown: str = ""  # of the second, such as "2%"; empty for identical ones
     alpha: float = 0.05
+    device: str = "cpu"
 
     @property
     def pair(self) -> tuple[ContestantName, ContestantName]:
@@ -62,6 +63,7 @@ def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
             available_cores=trial.cores,
             seed=rng.randrange(_MOST_SEED),
             measuring=Measuring(seconds=trial.seconds),
+            device=trial.device,
             as_found_beside=False,
         )
         race = Race(plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,12 @@ def races(monkeypatch: pytest.MonkeyPatch) -> Callable[..., type[FakeRace]]:
         return made
 
     return install
+
+
+def test_a_device_is_the_one_that_every_run_of_the_trial_races_on(races: Callable[..., type[FakeRace]]) -> None:
+    made = races()
+    list(verdicts_of(replace(TRIAL, device="cuda:0"), runs=2, seed=1))
+    assert [plan.device for plan in made.plans] == ["cuda:0", "cuda:0"]
 
 
 def test_the_pair_differs_in_its_name_only() -> None:

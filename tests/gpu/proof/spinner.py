@@ -7,28 +7,34 @@ from typing import Any
 
 from fairlap.engine import _native
 
-_STAMPS = 2
+from .driver_calls import DriverCalls
+
+_KEPT = 65_536  # launches whose stamps are kept; older ones are written over
+_STAMPS_BYTES = 16
 
 
 class Spinner:
-    """Spins on one thread of the device. A context must be current on this thread."""
+    """Spins on one thread of the device. A context must be current on this thread.
+
+    Stamps go to device memory: a store to the host would make the kernel about a microsecond longer at its end.
+    """
 
     def __init__(self) -> None:
-        self._cuda = ctypes.CDLL("libcuda.so.1")
+        self._driver = DriverCalls()
+        self._launches = 0
         self._module = ctypes.c_void_p()
         self._check("cuModuleLoadData", ctypes.byref(self._module), _native.cuda_device_code().encode())
         self._by_ns = self._function("fairlap_spin_ns")
         self._by_cycles = self._function("fairlap_spin_cycles")
         self._empty = self._function("fairlap_empty")
-        self._memory = ctypes.c_void_p()
-        self._check("cuMemHostAlloc", ctypes.byref(self._memory), ctypes.c_size_t(_STAMPS * 8), ctypes.c_uint(3))
-        self._on_device = ctypes.c_uint64()
-        self._check("cuMemHostGetDevicePointer_v2", ctypes.byref(self._on_device), self._memory, ctypes.c_uint(0))
-        self._stamps = (ctypes.c_uint64 * _STAMPS).from_address(self._memory.value or 0)
+        self._memory = ctypes.c_uint64()
+        self._check("cuMemAlloc_v2", ctypes.byref(self._memory), ctypes.c_size_t(_KEPT * _STAMPS_BYTES))
 
     def spin_ns(self, stream: int, length_ns: int) -> None:
         """Spins for a time of the device's %globaltimer, and keeps when it began and ended."""
-        self._launch(self._by_ns, stream, length_ns, self._on_device.value)
+        place = self._launches % _KEPT
+        self._launches += 1
+        self._launch(self._by_ns, stream, length_ns, self._memory.value + place * _STAMPS_BYTES)
 
     def spin_cycles(self, stream: int, cycles: int) -> None:
         self._launch(self._by_cycles, stream, cycles, 0)
@@ -36,12 +42,16 @@ class Spinner:
     def empty(self, stream: int) -> None:
         self._launch(self._empty, stream)
 
-    def last_spin_ns(self) -> int:
-        """What the last spin_ns() really took by the device's own timer, once it is done."""
-        return int(self._stamps[1] - self._stamps[0])
+    def lengths_ns(self) -> list[int]:
+        """What each spin_ns() since the last call really took by the device's own timer. They must be done."""
+        count = min(self._launches, _KEPT)
+        stamps = (ctypes.c_uint64 * (2 * max(1, count)))()
+        self._check("cuMemcpyDtoH_v2", stamps, self._memory, ctypes.c_size_t(count * _STAMPS_BYTES))
+        self._launches = 0
+        return [int(stamps[2 * place + 1] - stamps[2 * place]) for place in range(count)]
 
     def close(self) -> None:
-        self._check("cuMemFreeHost", self._memory)
+        self._check("cuMemFree_v2", self._memory)
         self._check("cuModuleUnload", self._module)
 
     def _function(self, name: str) -> ctypes.c_void_p:
@@ -56,5 +66,4 @@ class Spinner:
         self._check("cuLaunchKernel", function, *ones, ctypes.c_uint(0), ctypes.c_void_p(stream), pointers, None)
 
     def _check(self, function: str, *arguments: Any) -> None:
-        code = getattr(self._cuda, function)(*arguments)
-        assert code == 0, f"{function} gave {code}"
+        self._driver.call(function, *arguments)

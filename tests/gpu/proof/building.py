@@ -1,0 +1,114 @@
+"""The native module, compiled in place with nothing but a C++ compiler and pybind11's headers.
+
+A machine with a GPU is often a bare one without network, where neither CMake nor the build backend can be relied on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from .places import ROOT
+
+HEADERS = "FAIRLAP_PYBIND11"  # a folder that holds pybind11/pybind11.h, for a Python without the package
+_NOT_IN_THE_MODULE = ("fakes", "tests")
+_FLAGS = ("-std=c++20", "-O3", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-pthread")
+
+
+class CannotBuild(Exception):
+    """What is missing, or what the compiler said."""
+
+
+def module_file() -> Path:
+    return ROOT / "python/fairlap/engine" / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def build_module(say: Callable[[str], None] = print) -> Path:
+    """Compile what changed since the last time, and nothing when nothing did."""
+    target = module_file()
+    sources = _sources()
+    if target.exists() and target.stat().st_mtime >= _newest(sources):
+        return target
+    compiler = _compiler()
+    options = [*_FLAGS, f'-DFAIRLAP_VERSION="{_version()}"', *(f"-I{folder}" for folder in _headers())]
+    say(f"compiling the engine: {len(sources)} files with {compiler}")
+    with tempfile.TemporaryDirectory(prefix="fairlap-build-") as folder:
+        objects = [Path(folder) / f"{number}.o" for number in range(len(sources))]
+
+        def compiled(pair: tuple[Path, Path]) -> None:
+            source, out = pair
+            _run([compiler, *options, "-c", str(source), "-o", str(out)], source.name)
+
+        with ThreadPoolExecutor(_jobs()) as pool:
+            list(pool.map(compiled, zip(sources, objects, strict=True)))
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            _run([compiler, "-shared", "-pthread", *map(str, objects), "-ldl", "-o", str(beside)], target.name)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    return target
+
+
+def _sources() -> list[Path]:
+    folders = [folder for folder in (ROOT / "cpp").iterdir() if folder.name not in _NOT_IN_THE_MODULE]
+    return sorted(source for folder in folders for source in folder.rglob("*.cpp"))
+
+
+def _newest(sources: list[Path]) -> float:
+    headers = (ROOT / "cpp").rglob("*.hpp")
+    return max(path.stat().st_mtime for path in (*sources, *headers))
+
+
+def _version() -> str:
+    found = re.search(r"project\(fairlap VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
+    return found.group(1) if found else "0"
+
+
+def _compiler() -> str:
+    for name in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
+        if name and shutil.which(name):
+            return name
+    raise CannotBuild("there is no C++ compiler (c++, g++ or clang++); install one, or name it in CXX")
+
+
+def _headers() -> list[str]:
+    python = sysconfig.get_paths()["include"]
+    if not (Path(python) / "Python.h").exists():
+        raise CannotBuild(f"Python's headers are missing ({python}/Python.h); install this Python's dev package")
+    return [str(ROOT / "cpp"), python, _pybind11()]
+
+
+def _pybind11() -> str:
+    chosen = os.environ.get(HEADERS)
+    places = [chosen] if chosen else [*_of_package("pybind11"), *_of_package("torch")]
+    for place in places:
+        if (Path(place) / "pybind11/pybind11.h").exists():
+            return place
+    where = f"not in {chosen}" if chosen else "not as a package, and not among PyTorch's own headers"
+    raise CannotBuild(f"pybind11's headers are {where}; name the folder that holds pybind11/pybind11.h in {HEADERS}")
+
+
+def _of_package(name: str) -> list[str]:
+    """Looked for without importing it: PyTorch takes seconds."""
+    found = importlib.util.find_spec(name)
+    return [f"{folder}/include" for folder in (found.submodule_search_locations or [])] if found else []
+
+
+def _jobs() -> int:
+    return int(os.environ.get("FAIRLAP_BUILD_JOBS", 0)) or len(os.sched_getaffinity(0))
+
+
+def _run(command: list[str], what: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-1:]
+        raise CannotBuild(f"{what} did not compile: {lines[0] if lines else f'exit status {done.returncode}'}")

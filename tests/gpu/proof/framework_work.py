@@ -1,0 +1,163 @@
+"""One large product in each framework, with its stream where it shows one; a process for each framework.
+
+``python -m tests.gpu.proof.framework_work NAME`` tells what every method says of it, and on which streams it ran.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .apart import tell, tell_absent
+from .record import NotHere, described
+
+SIZE = 4096
+SAMPLES = 40
+
+
+@dataclass(frozen=True)
+class Work:
+    call: Callable[[], Any]
+    done: Callable[[Any], Any]
+    stream: object  # "hidden" where the framework shows none
+
+
+def torch_work() -> Work:
+    torch = _imported("torch")
+    if not torch.cuda.is_available():
+        raise NotHere("this PyTorch has no CUDA")
+    stream = torch.cuda.Stream()
+    torch.cuda.set_stream(stream)
+    a = torch.randn(SIZE, SIZE, device="cuda")
+    out = torch.empty_like(a)
+    return Work(lambda: torch.mm(a, a, out=out), lambda _: torch.cuda.synchronize(), stream)
+
+
+def cupy_work() -> Work:
+    cupy = _imported("cupy")
+    stream = cupy.cuda.Stream(non_blocking=True)
+    stream.use()
+    a = cupy.random.standard_normal((SIZE, SIZE), dtype=cupy.float32)
+    out = cupy.empty_like(a)
+    return Work(lambda: cupy.matmul(a, a, out=out), lambda _: stream.synchronize(), stream)
+
+
+def jax_work() -> Work:
+    jax = _imported("jax")
+    if not any(device.platform == "gpu" for device in jax.devices()):
+        raise NotHere("this JAX has no CUDA")
+    a = jax.random.normal(jax.random.key(1), (SIZE, SIZE))
+    multiply = jax.jit(jax.numpy.matmul)
+    jax.block_until_ready(multiply(a, a))
+    return Work(lambda: multiply(a, a), jax.block_until_ready, "hidden")
+
+
+def tensorflow_work() -> Work:
+    tensorflow = _imported("tensorflow")
+    found = tensorflow.config.list_physical_devices("GPU")
+    if not found:
+        raise NotHere("this TensorFlow has no CUDA")
+    tensorflow.config.experimental.set_memory_growth(found[0], True)
+    a = tensorflow.random.normal((SIZE, SIZE))
+    multiply = tensorflow.function(lambda x: tensorflow.linalg.matmul(x, x))
+    multiply(a).numpy()
+    return Work(lambda: multiply(a), lambda _: tensorflow.test.experimental.sync_devices(), "hidden")
+
+
+def onnxruntime_work() -> Work:
+    onnxruntime, torch = _imported("onnxruntime"), _imported("torch")
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        raise NotHere("this ONNX Runtime has no CUDA provider")
+    helper, proto = _imported("onnx.helper"), _imported("onnx").TensorProto
+    shape = [SIZE, SIZE]
+    x, y = (helper.make_tensor_value_info(name, proto.FLOAT, shape) for name in "xy")
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "x"], ["y"])], "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    stream = torch.cuda.Stream()
+    options = {"user_compute_stream": str(stream.cuda_stream), "device_id": "0", "use_tf32": "0"}
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=[("CUDAExecutionProvider", options), "CPUExecutionProvider"]
+    )
+    a, out = torch.randn(SIZE, SIZE, device="cuda"), torch.empty(SIZE, SIZE, device="cuda")
+    torch.cuda.synchronize()
+    binding = session.io_binding()
+    for bind, name, tensor in ((binding.bind_input, "x", a), (binding.bind_output, "y", out)):
+        bind(name, "cuda", 0, "float32", shape, tensor.data_ptr())
+    run = onnxruntime.RunOptions()
+    run.add_run_config_entry("disable_synchronize_execution_providers", "1")
+    return Work(lambda: session.run_with_iobinding(binding, run), lambda _: stream.synchronize(), stream)
+
+
+FRAMEWORKS = {
+    "torch": torch_work,
+    "cupy": cupy_work,
+    "jax": jax_work,
+    "tensorflow": tensorflow_work,
+    "onnxruntime": onnxruntime_work,
+}
+
+
+def _imported(name: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError:
+        raise NotHere(f"{name.partition('.')[0]} is not installed") from None
+
+
+def tell_all(work: Work) -> None:
+    """Records last: what they leave behind in a process would be in the other figures."""
+    shows = work.stream != "hidden"
+    asked: list[tuple[str, dict[str, Any]]] = []
+    if shows:
+        asked += [(f"device_span, gate {gate}", {"method": "device_span", "gate": gate}) for gate in ("auto", "none")]
+    asked += [
+        ("context_span, waited for", {"method": "context_span", "stream": "hidden", "done": work.done}),
+        ("context_span, not waited for", {"method": "context_span", "stream": "hidden"}),
+        ("host_issue", {"method": "host_issue"}),
+        ("kernel_sum", {"method": "kernel_sum", "done": work.done}),
+    ]
+    for name, options in asked:
+        _tell(name, work, options)
+
+
+def _tell(name: str, work: Work, options: dict[str, Any]) -> None:
+    from fairlap.engine.on_stream import time_on_stream
+    from fairlap.errors import FairlapError
+
+    try:
+        result = time_on_stream(
+            work.call, **{"stream": work.stream, "samples": SAMPLES, "warmup": 5, "calls_per_sample": 1, **options}
+        )
+    except FairlapError as refused:
+        tell(method=name, ns=None, told=str(refused))
+        return
+    busy = result.quantities.get("busy_ns")
+    tell(
+        method=name,
+        ns=result.median_ns,
+        busy_ns=busy.median_ns if busy is not None else None,
+        host_ns_per_sample=result.elapsed_s * 1e9 / max(1, result.samples),
+        invalid=sum(result.invalid.values()),
+        gate=result.settings.get("gate", ""),
+        streams=sorted(result.streams),
+        handed_over=result.stream_handed_over,
+        told="; ".join(notice.code for notice in result.warnings),
+    )
+
+
+def main() -> None:
+    try:
+        tell_all(FRAMEWORKS[sys.argv[1]]())
+    except NotHere as absent:
+        tell_absent(str(absent))
+    except Exception as error:
+        print(described(error), file=sys.stderr)
+        raise
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""The tests of tests/gpu, a process for each file, and the engine under compute-sanitizer where that is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from functools import partial
+from pathlib import Path
+
+from .places import ROOT
+from .record import Deadline, NotHere, PartRecord, Step
+
+_LAST = "test_race_on_device.py"  # it takes as long as all the others together
+_LONGEST_FILE_S, _LONGEST_SANITIZED_S = 240.0, 150.0
+_SANITIZER_FOUND = 86
+_REST_S = 5.0
+
+
+def run(record: PartRecord, deadline: Deadline) -> None:
+    files = sorted((ROOT / "tests/gpu").glob("test_*.py"), key=lambda file: (file.name == _LAST, file.name))
+    steps = [Step(file.name, 20, partial(_tested, record, deadline, file)) for file in files if file.name != _LAST]
+    steps += [Step(f"compute-sanitizer {tool}", 60, partial(_sanitized, record, deadline, tool)) for tool in _TOOLS]
+    steps += [Step(file.name, 30, partial(_tested, record, deadline, file)) for file in files if file.name == _LAST]
+    record.take([*steps, Step("all of them", 0, partial(_goal, record))], deadline)
+
+
+def _tested(record: PartRecord, deadline: Deadline, file: Path) -> None:
+    report = Path(os.environ.get("TMPDIR", "/tmp")) / f"fairlap-gpu-{os.getpid()}-{file.stem}.xml"
+    command = [sys.executable, "-m", "pytest", str(file), f"--junit-xml={report}", "-p", "no:cacheprovider", "-q"]
+    limit_s = min(_LONGEST_FILE_S if file.name != _LAST else 10_000.0, deadline.left_s() - _REST_S)
+    broken_off = ""
+    try:
+        done = subprocess.run([*command, "--tb=short"], cwd=ROOT, timeout=limit_s, check=False, capture_output=True)
+        print(done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"), flush=True)
+        if not report.exists():
+            broken_off = f"exit status {done.returncode}: {_last(done.stdout) or _last(done.stderr)}"
+    except subprocess.TimeoutExpired:
+        broken_off = f"it was ended after {limit_s:.0f} s"
+    if report.exists():
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            record.row("tests", file=file.name, **_case(case))
+        report.unlink()
+    if broken_off:
+        record.row("tests", file=file.name, test="(the file)", outcome="broken off", told=broken_off, seconds=None)
+
+
+def _case(case: ElementTree.Element) -> dict[str, object]:
+    figures = {each.attrib["name"]: each.attrib["value"] for each in case.iter("property")}
+    told: dict[str, object] = {"test": case.attrib["name"], "seconds": float(case.attrib.get("time", 0))}
+    for kind, outcome in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
+        found = case.find(kind)
+        if found is not None:
+            why = found.attrib.get("message", "") or (found.text or "")
+            return told | {"outcome": outcome, "told": " ".join(why.split())[:400], **figures}
+    return told | {"outcome": "passed", "told": "", **figures}
+
+
+# memcheck also counts what is left on the device; each runs every kernel and call of the engine, and no framework.
+_TOOLS = {"memcheck": ("--leak-check", "full"), "racecheck": (), "synccheck": ()}
+
+
+def _sanitized(record: PartRecord, deadline: Deadline, tool: str) -> None:
+    sanitizer = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+    if sanitizer is None:
+        raise NotHere("compute-sanitizer is not installed")
+    command = [sanitizer, "--tool", tool, *_TOOLS[tool], "--error-exitcode", str(_SANITIZER_FOUND)]
+    command += [sys.executable, "-m", "tests.gpu.probes.every_call"]
+    limit_s = min(_LONGEST_SANITIZED_S, deadline.left_s() - _REST_S)
+    try:
+        done = subprocess.run(command, cwd=ROOT, timeout=limit_s, check=False, capture_output=True)
+    except subprocess.TimeoutExpired:
+        record.row("compute-sanitizer", tool=tool, outcome="broken off", told=f"it was ended after {limit_s:.0f} s")
+        return
+    text = (done.stdout + done.stderr).decode(errors="replace")
+    print(text, flush=True)
+    found = [line.strip() for line in text.splitlines() if line.startswith("=========")]
+    summary = next((line for line in reversed(found) if "SUMMARY" in line), _last(done.stderr or done.stdout))
+    refused = done.returncode != 0 and "SUMMARY" not in summary
+    outcome = "refused" if refused else "clean" if done.returncode == 0 else "errors"
+    record.row("compute-sanitizer", tool=tool, outcome=outcome, told=summary[:300])
+
+
+def _goal(record: PartRecord) -> None:
+    tests = record.rows("tests")
+    bad = [row for row in tests if row["outcome"] in ("failed", "broken off")]
+    passed = sum(row["outcome"] == "passed" for row in tests)
+    skipped = sum(row["outcome"] == "skipped" for row in tests)
+    record.goal(
+        "tests of tests/gpu that fail",
+        "0",
+        len(bad) if tests else None,
+        "",
+        reached=(not bad and passed > 0) if tests else None,
+        why=f"{passed} passed, {skipped} skipped" if tests else "none ran",
+    )
+    sanitized = record.rows("compute-sanitizer")
+    clean = all(row["outcome"] == "clean" for row in sanitized)
+    record.goal(
+        "compute-sanitizer's complaints about the engine",
+        "none",
+        None if not sanitized else sum(row["outcome"] != "clean" for row in sanitized),
+        "",
+        reached=clean if sanitized else None,
+        why="; ".join(f"{row['tool']}: {row['told']}" for row in sanitized if row["outcome"] != "clean")
+        if sanitized
+        else "compute-sanitizer is not installed",
+    )
+
+
+def _last(output: bytes) -> str:
+    lines = [line for line in output.decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else "it said nothing"

@@ -1,0 +1,165 @@
+"""Truth: spin kernels tell by the device's own timer how long they ran, and each method is held against that.
+
+No framework takes part. A method sees the start and the end of a kernel too, which the kernel cannot; what it reads
+of a kernel that spins for no time is therefore its floor, and errors are given with and without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from .driver_calls import PrimaryContext
+from .record import Deadline, NotHere, PartRecord, Step
+from .spinner import Spinner
+
+LENGTHS_NS = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 1_000_000, 10_000_000)
+IN_ONE_INTERVAL = 32
+LONGEST_IN_ONE_INTERVAL_NS = 100_000
+ABOVE_NS = 5_000  # what a single pair of events is good for
+DIFFERENCE_ROUNDS = 7
+LEAST_SAMPLES, MOST_SAMPLES, SECONDS_FOR_ONE = 30, 1_000, 0.6
+FLOOR_SAMPLES = 300
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to time a call on a stream."""
+
+    name: str
+    options: dict[str, Any]
+    calls: int = 1
+    hidden: bool = False
+
+
+WAYS = (
+    Way("device_span, gate stream-wait", {"method": "device_span", "gate": "stream-wait"}),
+    Way("device_span, gate spin", {"method": "device_span", "gate": "spin"}),
+    Way("device_span, no gate", {"method": "device_span", "gate": "none"}),
+    Way(f"device_span, {IN_ONE_INTERVAL} in one", {"method": "device_span"}, calls=IN_ONE_INTERVAL),
+    Way("context_span", {"method": "context_span"}, hidden=True),
+)
+BY_RECORDS = Way("kernel_sum", {"method": "kernel_sum"})  # last: what CUPTI does to a process stays with it
+
+
+def run(record: PartRecord, deadline: Deadline) -> None:
+    from fairlap.engine import floor
+
+    def the_floor() -> None:
+        for device in floor()["cuda"] or ():
+            for figure, value in device.items():
+                if figure.endswith("_ns") or figure in ("gate", "driver_cuda", "l2_bytes"):
+                    record.row("floor", device=device["device"], figure=figure, value=value)
+
+    record.take([Step("floor", 5, the_floor)], deadline)
+    context = PrimaryContext()
+    bench = _Bench(context, Spinner(), context.new_stream(), record)
+    steps = [Step(f"truth by {way.name}", 25, _with(bench.truth, way)) for way in WAYS]
+    steps += [Step("100 ns in 2 us, many in one interval", 15, _with(bench.difference, WAYS[3]))]
+    steps += [Step(f"truth by {BY_RECORDS.name}", 25, _with(bench.truth, BY_RECORDS))]
+    steps += [Step("100 ns in 2 us, records", 15, _with(bench.difference, BY_RECORDS))]
+    record.take([*steps, Step("goals", 0, bench.goals)], deadline)
+    context.synchronize()
+
+
+def _with(act: Callable[[Way], None], way: Way) -> Callable[[], None]:
+    return lambda: act(way)
+
+
+class _Bench:
+    def __init__(self, context: PrimaryContext, spinner: Spinner, stream: int, record: PartRecord) -> None:
+        self._context = context
+        self._spinner = spinner
+        self._stream = stream
+        self._record = record
+
+    def truth(self, way: Way) -> None:
+        floor_ns, floor_truth_ns, _ = self._spun(way, 0, FLOOR_SAMPLES)
+        for length_ns in LENGTHS_NS:
+            if way.calls > 1 and length_ns > LONGEST_IN_ONE_INTERVAL_NS:
+                continue
+            wanted = round(SECONDS_FOR_ONE * 1e9 / (length_ns * way.calls + 20_000))
+            read_ns, truth_ns, result = self._spun(way, length_ns, min(MOST_SAMPLES, max(LEAST_SAMPLES, wanted)))
+            error_ns = read_ns - truth_ns
+            self._record.row(
+                "truth",
+                method=way.name,
+                asked_ns=length_ns,
+                truth_ns=truth_ns,
+                read_ns=read_ns,
+                error_ns=error_ns,
+                floor_ns=floor_ns - floor_truth_ns,
+                error_over_floor_ns=error_ns - (floor_ns - floor_truth_ns),
+                samples=result.samples,
+                invalid=sum(result.invalid.values()),
+                host_ns_per_sample=result.elapsed_s * 1e9 / max(1, result.samples),
+                gate=result.settings.get("gate", ""),
+            )
+
+    def difference(self, way: Way) -> None:
+        """Two kernels of about 2 us, the one 100 ns longer by the device's own timer, in turns."""
+        cycles_per_ns = self._cycles_per_ns(way)
+        short, longer = round(2_000 * cycles_per_ns), round(2_100 * cycles_per_ns)
+        found = []
+        for _ in range(DIFFERENCE_ROUNDS):
+            read = [self._cycles_ns(way, cycles, 300) for cycles in (short, longer)]
+            found.append(read[1] - read[0])
+            self._record.row("100 ns in 2 us", method=way.name, short_ns=read[0], longer_ns=read[1], found_ns=found[-1])
+        right = sum(each > 0 for each in found)
+        self._record.goal(
+            f"{way.name}: 100 ns in 2 us found with the right sign, of {DIFFERENCE_ROUNDS}",
+            "all",
+            right,
+            "",
+            reached=right == len(found),
+            why=f"median difference {median(found):.0f} ns",
+        )
+
+    def goals(self) -> None:
+        rows = self._record.rows("truth")
+        single = [row for row in rows if row["method"] == WAYS[0].name and row["asked_ns"] >= ABOVE_NS]
+        records = [row for row in rows if row["method"] == BY_RECORDS.name]
+        for label, found, most_ns, of in (
+            ("kernel_sum: largest error over its floor", records, 50, "error_over_floor_ns"),
+            ("kernel_sum: largest error, its floor in it", records, 50, "error_ns"),
+            ("gated device_span: largest error over its floor, from 5 us", single, 500, "error_over_floor_ns"),
+            ("gated device_span: largest error, its floor in it, from 5 us", single, 500, "error_ns"),
+        ):
+            worst = max((abs(row[of]) for row in found if row[of] is not None), default=None)
+            self._record.goal(
+                label,
+                f"<= {most_ns} ns",
+                worst,
+                "ns",
+                reached=None if worst is None else worst <= most_ns,
+                why="it was not measured; see what was left out" if worst is None else "",
+            )
+
+    def _spun(self, way: Way, length_ns: int, samples: int) -> tuple[float, float, Any]:
+        self._spinner.lengths_ns()
+        result = self._timed(way, lambda: self._spinner.spin_ns(self._stream, length_ns), samples)
+        self._context.synchronize()
+        return result.median_ns, float(median(self._spinner.lengths_ns())), result
+
+    def _timed(self, way: Way, work: Callable[[], None], samples: int) -> Any:
+        from fairlap.engine.on_stream import time_on_stream
+        from fairlap.errors import NotAvailable
+
+        stream: object = "hidden" if way.hidden else self._stream
+        try:
+            return time_on_stream(
+                work, stream=stream, samples=samples, warmup=10, calls_per_sample=way.calls, **way.options
+            )
+        except NotAvailable as absent:
+            raise NotHere(str(absent)) from None
+
+    def _cycles_per_ns(self, way: Way) -> float:
+        """From two long spins, whose difference has neither start nor end in it."""
+        few, many = 1_000_000, 3_000_000
+        return (many - few) / (self._cycles_ns(way, many, 10) - self._cycles_ns(way, few, 10))
+
+    def _cycles_ns(self, way: Way, cycles: int, samples: int) -> float:
+        timed = self._timed(way, lambda: self._spinner.spin_cycles(self._stream, cycles), samples)
+        return float(timed.median_ns)

@@ -1,0 +1,93 @@
+"""The engine beside the timers that people use, on the same work, in turns and in fresh processes."""
+
+from __future__ import annotations
+
+from functools import partial
+from statistics import median
+from typing import Any
+
+from .apart import told_apart
+from .beside import with_jax, with_torch
+from .beside.cases import EMPTY
+from .beside.reading import KERNELS, SPAN
+from .record import Deadline, PartRecord, Step
+
+ROUNDS = 3  # processes of each timer: what one process says, another may not
+_LONGEST_S, _NEEDS_S = 90.0, 20.0
+COST_SHARE = 0.25
+OURS, BY_HAND = "fairlap device_span", "torch.cuda.Event"
+_BESIDE = {
+    (SPAN, "torch"): OURS,
+    (KERNELS, "torch"): "fairlap kernel_sum",
+    (SPAN, "jax"): "fairlap context_span, JAX",
+    (KERNELS, "jax"): "fairlap kernel_sum, JAX",
+}
+
+
+def run(record: PartRecord, deadline: Deadline) -> None:
+    steps = [
+        Step(f"{name}, process {number}", _NEEDS_S, partial(_timed, record, deadline, name, number))
+        for number in range(1, ROUNDS + 1)
+        for name in (*with_torch.TIMERS, *with_jax.TIMERS)
+    ]
+    record.take([*steps, Step("what they say", 0, partial(_compared, record))], deadline)
+
+
+def _timed(record: PartRecord, deadline: Deadline, name: str, number: int) -> None:
+    framework = "jax" if name in with_jax.TIMERS else "torch"
+
+    def keep(told: dict[str, Any]) -> None:
+        record.row("readings", method=name, framework=framework, process=number, **told)
+
+    told_apart("tests.gpu.proof.beside", name, limit_s=min(_LONGEST_S, deadline.left_s()), each=keep)
+
+
+def _compared(record: PartRecord) -> None:
+    readings = record.rows("readings")
+    figures: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in readings:
+        if row["ns"] is None:  # every sample was invalid; the reason is in the row
+            continue
+        figures.setdefault((row["method"], row["case"]), []).append(row)
+    medians = {key: median(row["ns"] for row in rows) for key, rows in figures.items()}
+    for (method, case), rows in figures.items():
+        values = [row["ns"] for row in rows]
+        ours = _BESIDE[rows[0]["quantity"], rows[0]["framework"]]
+        beside = medians.get((ours, case)) if ours != method else None
+        figure = medians[method, case]
+        record.row(
+            "side by side",
+            case=case,
+            method=method,
+            quantity=rows[0]["quantity"],
+            figure_ns=figure,
+            spread_of_processes=(max(values) - min(values)) / figure if len(values) > 1 and figure else None,
+            processes=len(values),
+            beside=ours if beside else "",
+            beside_ns=beside,
+            off_by_share=figure / beside - 1 if beside else None,
+            told=rows[0]["told"],
+        )
+    _cost(record, readings)
+
+
+def _cost(record: PartRecord, readings: list[dict[str, Any]]) -> None:
+    """Of a sample on the host, the call itself taken off."""
+    costs: dict[str, list[float]] = {}
+    for row in readings:
+        if row["case"] == EMPTY and row["host_ns_per_sample"] is not None:
+            costs.setdefault(row["method"], []).append(row["host_ns_per_sample"])
+    for method, values in costs.items():
+        record.row("host cost of a sample", method=method, ns=median(values), of_processes=len(values))
+    there = OURS in costs and BY_HAND in costs
+    share = median(costs[OURS]) / median(costs[BY_HAND]) if there else None
+    record.goal(
+        "host cost of a sample, as a share of torch.cuda.Event from Python",
+        f"<= {COST_SHARE}",
+        share,
+        "",
+        reached=None if share is None else share <= COST_SHARE,
+        why=f"{median(costs[OURS]):.0f} ns and {median(costs[BY_HAND]):.0f} ns"
+        if there
+        else "one of them was not measured",
+    )

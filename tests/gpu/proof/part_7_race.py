@@ -1,0 +1,191 @@
+"""A real race through the command line: the same models in each framework that is here, answers checked, and an A/A."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from .places import CACHE, ROOT
+from .record import Deadline, NotHere, PartRecord, Step
+
+DEVICE = "cuda:0"
+CONTESTANTS = ("torch", "torch:compile", "jax", "tensorflow:graph", "onnxruntime")
+BLOCKS, MEASURED_S = 4, 0.4
+LONGEST_S, NEEDS_S, REST_S = 170.0, 75.0, 12.0
+AA_BLOCKS = 8
+AGREES_WITHIN = 0.25
+COMPILED, EAGER = "torch:compile", "torch"
+PUBLISHED_COMPILED = 1.87  # ResNet-50, mixed precision, RTX 4090, by timm's own tables: another board, a lead only
+
+
+@dataclass(frozen=True)
+class Heat:
+    model: str
+    batch: int
+    precision: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}-b{self.batch}-{self.precision}"
+
+
+HEATS = tuple(
+    Heat(model, batch, precision)
+    for batch, precision in ((64, "bf16"), (1, "fp32"), (64, "fp32"), (1, "bf16"))
+    for model in ("resnet50", "bert_base", "gpt2_prefill")
+)
+
+
+def run(record: PartRecord, deadline: Deadline) -> None:
+    steps = [Step(HEATS[0].name, NEEDS_S, partial(_raced, record, deadline, HEATS[0]))]
+    steps += [Step("A/A", 90, partial(_against_itself, record, deadline))]
+    steps += [Step(heat.name, NEEDS_S, partial(_raced, record, deadline, heat)) for heat in HEATS[1:]]
+    steps += [Step("precisions", 0, partial(_precisions, record)), Step("ratios", 0, partial(_ratios, record))]
+    record.take(steps, deadline)
+
+
+def _needed() -> None:
+    for module in ("msgspec", "click", "rich", "scipy", "ruptures"):
+        if find_spec(module) is None:
+            raise NotHere(f"a race needs {module}, which is not installed; a folder with it on PYTHONPATH will do")
+
+
+def _file(name: str) -> Path:
+    """Not that of an earlier race."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (CACHE / name).unlink(missing_ok=True)
+    return CACHE / name
+
+
+def _here(record: PartRecord) -> list[str]:
+    """Those that are installed; one that an earlier race showed to have no CUDA costs the next ones no time."""
+    refused = [row for row in record.rows("races") if row["told"].startswith("unsupported")]
+    cannot = {row["contestant"] for row in refused if "cuda" in row["told"].lower()}
+    return [name for name in CONTESTANTS if find_spec(name.partition(":")[0]) is not None and name not in cannot]
+
+
+def _raced(record: PartRecord, deadline: Deadline, heat: Heat) -> None:
+    _needed()
+    file = _file(f"race-{heat.name}.json")
+    budget_s = min(LONGEST_S, deadline.left_s() - REST_S)
+    command = [
+        sys.executable,
+        "-m",
+        "fairlap",
+        "compare",
+        heat.model,
+        "--on",
+        ",".join(_here(record)),
+        "--device",
+        DEVICE,
+    ]
+    command += ["--batch", str(heat.batch), "--precision", heat.precision, "--blocks", str(BLOCKS)]
+    command += ["--seconds", str(MEASURED_S), "--conditions", "as-found", "--budget", f"{budget_s:.0f}s"]
+    said = _run([*command, "--json", str(file)], deadline)
+    if not file.exists():
+        raise RuntimeError(f"the race left no file: {said}")
+    keep_race(record, heat, json.loads(file.read_bytes()))
+
+
+def keep_race(record: PartRecord, heat: Heat, told: dict[str, Any]) -> None:
+    """What the table of the page shows; the raw samples stay in the race's own file."""
+    heats = told.get("heats", ())
+    for found in heats:
+        for row in found["rows"]:
+            record.row(
+                "races",
+                race=heat.name,
+                contestant=row["contestant"],
+                median_ns=row["median_ns"],
+                ranked=row["ranked"],
+                worst_error=row["worst_relative_error"],
+                told=row["trouble"] or "",
+            )
+        for each in found["comparisons"]:
+            record.row(
+                "verdicts", race=heat.name, blocks=each["blocks"], ratio=each["ratio"], sentence=each["sentence"]
+            )
+    rows = [row for found in heats for row in found["rows"]]
+    wrong = [row["contestant"] for row in rows if "disqualified" in (row["trouble"] or "")]
+    ran = [row for row in rows if row["ranked"]]
+    record.goal(
+        f"{heat.name}: contestants with a wrong answer",
+        "0",
+        len(wrong) if ran or wrong else None,
+        "",
+        reached=not wrong if ran or wrong else None,
+        why=", ".join(wrong) if wrong else f"{len(ran)} ranked" if ran else "nobody finished",
+    )
+
+
+def _against_itself(record: PartRecord, deadline: Deadline) -> None:
+    _needed()
+    file = _file("race-aa.json")
+    command = [sys.executable, "-m", "fairlap", "aa", "layernorm", "--on", "torch", "--device", DEVICE]
+    command += ["--runs", "1", "--blocks", str(AA_BLOCKS), "--seconds", "0.3", "--conditions", "as-found"]
+    said = _run([*command, "--json", str(file)], deadline)
+    if not file.exists():
+        raise RuntimeError(f"the self-test left no file: {said}")
+    verdicts = json.loads(file.read_bytes())["verdicts"]
+    claimed = sum(each["verdict"] in ("faster", "slower") for each in verdicts)
+    for each in verdicts:
+        record.row(
+            "A/A", verdict=each["verdict"], ratio=each["ratio"], interval=each["interval"], blocks=each["blocks"]
+        )
+    record.goal("A/A of torch: differences claimed", "0 of 1", claimed, "", reached=claimed == 0)
+
+
+def _precisions(record: PartRecord) -> None:
+    """Said, so that nobody takes fp32 for what some frameworks call by that name."""
+    from fairlap.frameworks.registry import framework_named
+
+    for name in _here(record):
+        record.row("precisions", contestant=name, offered=", ".join(framework_named(name.partition(":")[0]).precisions))
+    record.note("fp32 is IEEE float32 in every contestant; no adapter offers TF32 as a precision of its own")
+
+
+def _ratios(record: PartRecord) -> None:
+    medians = {(row["race"], row["contestant"]): row["median_ns"] for row in record.rows("races") if row["ranked"]}
+    for race in dict.fromkeys(race for race, _ in medians):
+        eager = medians.get((race, EAGER))
+        for (of, contestant), ns in medians.items():
+            if of == race and eager and ns and contestant != EAGER:
+                record.row("times faster than PyTorch eager", race=race, contestant=contestant, ratio=eager / ns)
+    first = HEATS[0].name
+    pair = [medians.get((first, name)) for name in (EAGER, COMPILED)]
+    ratio = pair[0] / pair[1] if pair[0] and pair[1] else None
+    record.goal(
+        f"{first}: torch:compile over torch, beside a published {PUBLISHED_COMPILED}",
+        f"+- {AGREES_WITHIN:.0%}",
+        ratio,
+        "",
+        reached=None if ratio is None else abs(ratio / PUBLISHED_COMPILED - 1) <= AGREES_WITHIN,
+        why="published for another board and its mixed precision; a reason is due where they differ"
+        if ratio is not None
+        else "one of the two did not finish",
+    )
+
+
+def _run(command: list[str], deadline: Deadline) -> str:
+    """Interrupted in time, a race keeps what is finished."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
+    )
+    try:
+        said, _ = process.communicate(timeout=max(5.0, min(LONGEST_S + 3 * REST_S, deadline.left_s() - REST_S / 2)))
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        try:
+            said, _ = process.communicate(timeout=REST_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said, _ = process.communicate()
+    print(said, flush=True)
+    lines = [line for line in said.splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else "it said nothing"

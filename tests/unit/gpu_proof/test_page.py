@@ -1,0 +1,93 @@
+"""The page says what the file says, and asks for words where methods differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gpu.proof.merging import merge_into
+from gpu.proof.page import list_runs, main, page_of
+from gpu.proof.record import PartRecord, read, write
+from gpu.proof.running import record_file
+from gpu.proof.table import short_table
+
+FACTS: dict[str, Any] = {"machine": {"driver": "1.2", "cuda": "13.0"}, "packages": {"torch": "9.9"}}
+
+
+def made_up(folder: Path) -> None:
+    record = PartRecord(record_file(folder, 3), 3, "Beside other timers")
+    for method, ns in (("torch.cuda.Event", 1100.0), ("triton do_bench", 1010.0)):
+        record.row(
+            "side by side",
+            case="empty | kernel",
+            method=method,
+            figure_ns=ns,
+            beside="fairlap device_span",
+            beside_ns=1000.0,
+            off_by_share=ns / 1000 - 1,
+        )
+    record.goal("host cost", "<= 0.25", 0.2, "", reached=True)
+    record.goal("a goal not reached", "<= 1 ns", 3.0, "ns", reached=False, why="<b>because</b>")
+    record.goal("a goal unknown", "<= 1 ns", None, "ns", reached=None, why="it was not there")
+    record.end()
+
+
+def test_only_disagreements_over_two_percent_are_listed_and_each_has_a_place_for_words(tmp_path: Path) -> None:
+    made_up(tmp_path)
+    told = merge_into(tmp_path / "device.json", "A device", FACTS, tmp_path)
+    assert [each["method"] for each in told["disagreements"]] == ["torch.cuda.Event"]
+    page = page_of(told, "device.json")
+    assert (
+        "| 3 | empty \\| kernel | torch.cuda.Event | 1100 | fairlap device\\_span | 1000 | +10.0% | not explained yet |"
+        in page
+    )
+
+
+def test_words_that_people_wrote_are_kept_when_the_file_is_written_anew(tmp_path: Path) -> None:
+    made_up(tmp_path)
+    file = tmp_path / "device.json"
+    told = merge_into(file, "A device", FACTS, tmp_path)
+    told["disagreements"][0]["explanation"] = "it makes its events in Python"
+    write(file, told)
+    again = merge_into(file, "A device", FACTS, tmp_path)
+    assert again["disagreements"][0]["explanation"] == "it makes its events in Python"
+    assert "it makes its events in Python" in page_of(again, "device.json")
+
+
+def test_parts_that_did_not_run_this_time_are_taken_from_the_file_that_is_there(tmp_path: Path) -> None:
+    made_up(tmp_path)
+    file = tmp_path / "device.json"
+    merge_into(file, "A device", FACTS, tmp_path)
+    elsewhere = tmp_path / "another run"
+    told = merge_into(file, "A device", FACTS, elsewhere)
+    assert [part["status"] for part in told["parts"]] == ["not run"] * 2 + ["finished"] + ["not run"] * 4
+
+
+def test_every_goal_is_on_the_page_and_in_the_table_with_its_word(tmp_path: Path) -> None:
+    made_up(tmp_path)
+    told = merge_into(tmp_path / "device.json", "A device", FACTS, tmp_path)
+    page, table = page_of(told, "device.json"), short_table(told)
+    assert "| 3 | host cost | &lt;= 0.25 | 0.2 | yes |" in page
+    assert "NO (&lt;b>because&lt;/b>)" in page
+    assert "unknown: it was not there" in page
+    for words in ("host cost", "NO (<b>because</b>)", "unknown: it was not there", "A race: not run"):
+        assert words in table
+
+
+def test_the_page_lies_beside_its_file_and_the_index_names_it(tmp_path: Path) -> None:
+    made_up(tmp_path)
+    index = tmp_path / "index.md"
+    index.write_text(
+        "# Runs\n\n<!-- runs: written by tests.gpu.proof.page -->\n\nold\n\n<!-- end of runs -->\n\nafter\n"
+    )
+    file = tmp_path / "device.json"
+    list_runs(tmp_path)
+    assert "No run has been made yet" in index.read_text()
+    merge_into(file, "A device", FACTS, tmp_path)
+    main([str(file)])
+    assert (tmp_path / "device.md").read_text() == page_of(read(file) or {}, "device.json")
+    written = index.read_text()
+    assert "[A device](device.md)" in written
+    assert "1 of 3 goals reached" in written
+    assert "old" not in written
+    assert written.endswith("after\n")
