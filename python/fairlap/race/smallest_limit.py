@@ -29,12 +29,12 @@ def smallest_limit(runs: Callable[[int], str], first: int, most: int, resolution
         tries += 1
         return runs(limit)
 
-    high = min(first, most)
+    low, high = 0, min(first, most)
     while why := works(high):
         if high >= most or tries >= MOST_TRIES:
             return Found(None, 0, tries, f"it did not run under the largest limit that was tried: {why}")
-        high = min(2 * high, most)
-    low, resolution = 0, max(1, round(resolution_share * high))
+        low, high = high, min(2 * high, most)
+    resolution = max(1, round(resolution_share * high))
     worked = [high]
     while tries < MOST_TRIES:
         while high - low > resolution and tries < MOST_TRIES:
