@@ -29,7 +29,7 @@ def machine(tmp_path: Path) -> WatchedMachine:
 
 
 def scraped(url: str) -> Samples:
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         text = answer.read().decode()
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
