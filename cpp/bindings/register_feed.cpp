@@ -36,12 +36,11 @@ class Batch {
     if (std::exchange(released_, true)) return;
     lending_->give_back(delivered_.ticket);
   }
-  void release_after(const py::args& streams) {
+  void release_after(const std::vector<std::uintptr_t>& streams) {
     if (released_) return;
     if (on_host() && !streams.empty()) throw py::value_error("a batch in host memory goes with no stream");
-    std::vector<std::uintptr_t> numbers;
-    for (const py::handle stream : streams) numbers.push_back(stream_number(stream));
-    lending_->give_back_after(delivered_.ticket, numbers);
+    if (std::find(streams.begin(), streams.end(), 0) != streams.end()) refuse_stream_zero();
+    lending_->give_back_after(delivered_.ticket, streams);
     released_ = true;
   }
   // Until the batch is on the device.
@@ -95,6 +94,9 @@ class Batch {
  private:
   [[nodiscard]] bool on_host() const noexcept { return lending_->device().type == feed::dlpack::device_cpu; }
 
+  [[noreturn]] static void refuse_stream_zero() {
+    throw py::value_error("stream 0 can be either default stream: 1 is the legacy one, 2 the thread's");
+  }
   static std::uintptr_t stream_number(const py::handle& stream) {
     if (!py::isinstance<py::int_>(stream) || py::isinstance<py::bool_>(stream)) {
       throw py::value_error(
@@ -102,9 +104,7 @@ class Batch {
           "for the thread's");
     }
     const auto number = stream.cast<std::uintptr_t>();
-    if (number == 0) {
-      throw py::value_error("stream 0 can be either default stream: 1 is the legacy one, 2 the thread's");
-    }
+    if (number == 0) refuse_stream_zero();
     return number;
   }
   // None is the legacy default stream on a device; -1 says that the consumer sees to all waiting itself.
@@ -283,7 +283,7 @@ void register_batch(py::module_& module) {
           "pointer", &Batch::pointer,
           "The address of the first element, valid until release(); nothing holds the slot for it.")
       .def_property_readonly("released", &Batch::released)
-      .def("release", &Batch::release_after,
+      .def("release", &Batch::release_after, py::arg("streams") = std::vector<std::uintptr_t>(),
            "Give the slot back. It is filled again once every tensor made from the batch is gone, too. On a "
            "device, streams that used it and were not told by DLPack are given as their addresses.")
       .def("wait", &Batch::wait,

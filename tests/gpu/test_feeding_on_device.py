@@ -57,7 +57,7 @@ def test_a_second_stream_that_the_release_names_is_waited_for(torch: Any, stream
                 torch.matmul(heavy, heavy)
                 copies.append(tensor.clone())
             del tensor
-            batch.release(side.cuda_stream)
+            batch.release([side.cuda_stream])
     torch.cuda.synchronize()
     np.testing.assert_array_equal(torch.cat(copies).cpu().numpy(), SAMPLES)
 

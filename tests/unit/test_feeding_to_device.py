@@ -35,7 +35,7 @@ def test_batches_reach_a_consumer_that_runs_ahead_whole_and_in_order() -> None:
             machine.kernel(50_000)
             arrived.append(copied_on(machine, batch, machine.stream))
             del capsule
-            batch.release(machine.stream)
+            batch.release([machine.stream])
         machine.synchronize()
         np.testing.assert_array_equal(np.concatenate(arrived), SAMPLES)
         assert feeder.ledger.link_ns is not None
@@ -84,7 +84,7 @@ def test_failures_of_the_device_are_one_line_each() -> None:
     with pytest.raises(LinkFailed, match="is not a CUDA stream"):
         batch.__dlpack__(stream=0xDEAD0)
     with pytest.raises(LinkFailed, match="is not a CUDA stream"):
-        batch.release(0xDEAD0)
+        batch.release([0xDEAD0])
     assert not batch.released
     machine.fail("cuMemcpyHtoDAsync_v2", 1)
     batch.release()

@@ -320,7 +320,7 @@ def test_a_batch_in_host_memory_goes_with_no_stream_and_is_there_at_once() -> No
         assert batch is not None
         batch.wait()
         with pytest.raises(ValueError, match="no stream"):
-            batch.release(7)
+            batch.release([7])
         assert not batch.released
         batch.release()
         assert feeder.ledger.link_ns is None
