@@ -58,9 +58,9 @@ def test_a_batch_says_where_it_lies_and_takes_both_generations_of_dlpack() -> No
             assert '"dltensor"' in repr(batch.__dlpack__(stream=stream))
             versioned = batch.__dlpack__(stream=stream, max_version=(1, 0), dl_device=(CUDA, 0))
             assert '"dltensor_versioned"' in repr(versioned)
-        for stream in (0, "1", 1.0, True):
+        for refused in (0, "1", 1.0, True):
             with pytest.raises(ValueError, match="stream"):
-                batch.__dlpack__(stream=stream)
+                batch.__dlpack__(stream=refused)
         for elsewhere in ((1, 0), (CUDA, 1)):
             with pytest.raises(BufferError, match="on its feeder's device"):
                 batch.__dlpack__(dl_device=elsewhere)
