@@ -8,10 +8,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "bindings/dlpack_capsule.hpp"
+#include "cuda_link/cuda_link.hpp"
 #include "feed/staging.hpp"
 
 namespace py = pybind11;
@@ -34,6 +36,26 @@ class Batch {
     if (std::exchange(released_, true)) return;
     lending_->give_back(delivered_.ticket);
   }
+  void release_after(const std::vector<std::uintptr_t>& streams) {
+    if (released_) return;
+    if (on_host() && !streams.empty()) throw py::value_error("a batch in host memory goes with no stream");
+    if (std::find(streams.begin(), streams.end(), 0) != streams.end()) refuse_stream_zero();
+    lending_->give_back_after(delivered_.ticket, streams);
+    released_ = true;
+  }
+  // Until the batch is on the device.
+  void wait() const {
+    refuse_when_released();
+    if (on_host()) return;
+    while (!lending_->link()->has_arrived(delivered_.ticket.slot)) {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      const py::gil_scoped_release no_lock;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+  [[nodiscard]] std::pair<int, int> device() const noexcept {
+    return {lending_->device().type, lending_->device().id};
+  }
   [[nodiscard]] bool released() const noexcept { return released_; }
   [[nodiscard]] std::uint64_t number() const noexcept { return delivered_.batch; }
   [[nodiscard]] std::size_t samples() const noexcept { return delivered_.samples; }
@@ -49,28 +71,51 @@ class Batch {
   }
   [[nodiscard]] std::uintptr_t pointer() const {
     refuse_when_released();
-    return reinterpret_cast<std::uintptr_t>(lending_->slots().memory(delivered_.ticket.slot));
+    return reinterpret_cast<std::uintptr_t>(lending_->address_of(delivered_.ticket));
   }
 
   [[nodiscard]] py::capsule dlpack(const py::object& stream, std::optional<std::pair<int, int>> max_version,
-                                   std::optional<std::pair<int, int>> device,
+                                   std::optional<std::pair<int, int>> wanted_device,
                                    std::optional<bool> copy) const {
     refuse_when_released();
-    // -1 is how a consumer says that nothing is to be waited for.
-    if (!stream.is_none() && !stream.equal(py::int_(-1))) {
-      throw py::value_error("a batch in host memory goes with no stream; give stream=None");
-    }
-    if (device && *device != std::pair<int, int>(feed::dlpack::device_cpu, 0)) {
-      throw py::buffer_error("a batch lies in host memory and is not copied to a device; copy it yourself");
+    if (wanted_device && *wanted_device != device()) {
+      throw py::buffer_error(
+          on_host() ? "a batch lies in host memory and is not copied to a device; copy it yourself"
+                    : "a batch lies on its feeder's device and nowhere else; copy it yourself");
     }
     if (copy.value_or(false)) throw py::buffer_error("a batch is lent, not copied; copy what comes of it");
+    const std::optional<std::uintptr_t> waits = stream_that_waits(stream);
     if (max_version && max_version->first >= 1) {
-      return bindings::dlpack_capsule(lending_->lend_versioned(delivered_.ticket));
+      return bindings::dlpack_capsule(lending_->lend_versioned(delivered_.ticket, waits));
     }
-    return bindings::dlpack_capsule(lending_->lend(delivered_.ticket));
+    return bindings::dlpack_capsule(lending_->lend(delivered_.ticket, waits));
   }
 
  private:
+  [[nodiscard]] bool on_host() const noexcept { return lending_->device().type == feed::dlpack::device_cpu; }
+
+  [[noreturn]] static void refuse_stream_zero() {
+    throw py::value_error("stream 0 can be either default stream: 1 is the legacy one, 2 the thread's");
+  }
+  static std::uintptr_t stream_number(const py::handle& stream) {
+    if (!py::isinstance<py::int_>(stream) || py::isinstance<py::bool_>(stream)) {
+      throw py::value_error(
+          "a stream is given as a number: its address, 1 for the legacy default stream or 2 "
+          "for the thread's");
+    }
+    const auto number = stream.cast<std::uintptr_t>();
+    if (number == 0) refuse_stream_zero();
+    return number;
+  }
+  // None is the legacy default stream on a device; -1 says that the consumer sees to all waiting itself.
+  [[nodiscard]] std::optional<std::uintptr_t> stream_that_waits(const py::object& stream) const {
+    if (stream.equal(py::int_(-1))) return std::nullopt;
+    if (on_host() && !stream.is_none()) {
+      throw py::value_error("a batch in host memory goes with no stream; give stream=None");
+    }
+    if (on_host()) return std::nullopt;
+    return stream.is_none() ? 1 : stream_number(stream);
+  }
   void refuse_when_released() const {
     if (!released_) return;
     throw feed::StaleSlot("batch " + std::to_string(number()) +
@@ -158,7 +203,7 @@ std::unique_ptr<Feeder> feeder_of(SourceHandle& source, std::size_t batch, std::
                                   std::size_t threads, std::optional<std::uint64_t> seed,
                                   std::uint64_t epochs, const std::string& last,
                                   const std::optional<std::string>& type, float scale, float offset,
-                                  const std::string& layout) {
+                                  const std::string& layout, std::optional<int> cuda_device) {
   feed::StagingPlan plan;
   plan.order = {0, batch, epochs, seed, last_batch_named(last)};
   if (type) plan.gather.type = feed::element_type_named(*type);
@@ -167,6 +212,7 @@ std::unique_ptr<Feeder> feeder_of(SourceHandle& source, std::size_t batch, std::
   plan.gather.layout = layout_named(layout);
   plan.slots = slots;
   plan.threads = threads;
+  if (cuda_device) plan.link = cuda_link::link_to_cuda({.device = *cuda_device});
   return std::make_unique<Feeder>(source, plan);
 }
 
@@ -202,24 +248,30 @@ void register_sources(py::module_& module) {
 void register_ledger(py::module_& module) {
   py::class_<feed::StallLedger>(
       module, "StallLedger",
-      "Where the consumer's time went. The parts add up to wall_ns; a wait has one of three causes.")
+      "Where the consumer's time went. The parts add up to wall_ns; a wait has one of four causes.")
       .def_readonly("wall_ns", &feed::StallLedger::wall_ns)
       .def_readonly("consumer_ns", &feed::StallLedger::consumer_ns, "The consumer was at its own work.")
       .def_readonly("source_ns", &feed::StallLedger::source_ns, "Waited while samples were read.")
       .def_readonly("staging_ns", &feed::StallLedger::staging_ns,
                     "Waited while samples were copied and converted.")
+      .def_property_readonly(
+          "link_ns",
+          [](const feed::StallLedger& self) -> std::optional<std::uint64_t> {
+            return self.has_link ? std::optional(self.link_ns) : std::nullopt;
+          },
+          "Waited while a copy to the device held up a slot; None where batches stay in host memory.")
       .def_readonly("no_slot_ns", &feed::StallLedger::no_slot_ns,
-                    "Waited since the consumer held every slot.")
+                    "Waited since the consumer, or its work on the device, held every slot.")
       .def_readonly("batches", &feed::StallLedger::batches)
       .def_readonly("samples", &feed::StallLedger::samples)
       .def_readonly("bytes", &feed::StallLedger::bytes);
 }
 
 void register_batch(py::module_& module) {
-  py::class_<Batch>(
-      module, "Batch",
-      "A batch in host memory. It goes back to the feeder when it is released or forgotten, and "
-      "every tensor made from it is gone.")
+  py::class_<Batch>(module, "Batch",
+                    "A batch in host memory or on a device. It goes back to the feeder when it is released "
+                    "or forgotten, and "
+                    "every tensor made from it is gone.")
       .def_property_readonly("number", &Batch::number)
       .def_property_readonly("samples", &Batch::samples)
       .def_property_readonly(
@@ -231,13 +283,16 @@ void register_batch(py::module_& module) {
           "pointer", &Batch::pointer,
           "The address of the first element, valid until release(); nothing holds the slot for it.")
       .def_property_readonly("released", &Batch::released)
-      .def("release", &Batch::release,
-           "Give the slot back. It is filled again once every tensor made from the batch is gone, too.")
+      .def("release", &Batch::release_after, py::arg("streams") = std::vector<std::uintptr_t>(),
+           "Give the slot back. It is filled again once every tensor made from the batch is gone, too. On a "
+           "device, streams that used it and were not told by DLPack are given as their addresses.")
+      .def("wait", &Batch::wait,
+           "Wait until the batch is on its device, for consumers that know no streams. On the CPU it is "
+           "there.")
       .def("__dlpack__", &Batch::dlpack, py::kw_only(), py::arg("stream") = py::none(),
            py::arg("max_version") = py::none(), py::arg("dl_device") = py::none(),
            py::arg("copy") = py::none())
-      .def("__dlpack_device__",
-           [](const Batch&) { return std::pair<int, int>(feed::dlpack::device_cpu, 0); });
+      .def("__dlpack_device__", &Batch::device);
 }
 
 }  // namespace
@@ -247,13 +302,15 @@ void register_feed(py::module_& module) {
   py::register_exception<feed::StaleSlot>(module, "BatchReleased", PyExc_RuntimeError);
   py::register_exception<feed::BatchFailed>(module, "BatchFailed", PyExc_RuntimeError);
   py::register_exception<feed::FeederStopped>(module, "FeederStopped", PyExc_RuntimeError);
+  py::register_exception<feed::LinkFailed>(module, "LinkFailed", PyExc_RuntimeError);
   register_sources(module);
   register_ledger(module);
   register_batch(module);
   py::class_<Feeder>(module, "Feeder", "Threads that fill slots with batches ahead of the consumer.")
       .def(py::init(&feeder_of), py::arg("source"), py::kw_only(), py::arg("batch"), py::arg("slots"),
            py::arg("threads"), py::arg("seed").none(true), py::arg("epochs"), py::arg("last"),
-           py::arg("type").none(true), py::arg("scale"), py::arg("offset"), py::arg("layout"))
+           py::arg("type").none(true), py::arg("scale"), py::arg("offset"), py::arg("layout"),
+           py::arg("cuda_device").none(true))
       .def(
           "next",
           [](Feeder& self, double patience_s) -> py::typing::Optional<Batch> {

@@ -72,9 +72,8 @@ BorrowedContext BorrowedContext::of_device(const Driver& driver, int device) {
   int active = 0;
   driver.cuDevicePrimaryCtxGetState(wanted, &flags, &active);
   if (active == 0) {
-    throw BadStream(
-        "nothing has used CUDA device " + std::to_string(wanted) +
-        " yet, and a timer does not start it. Run the work once with its framework, then time it.");
+    throw BadStream("nothing has used CUDA device " + std::to_string(wanted) +
+                    " yet, and fairlap does not start it. Run something on it with your framework first.");
   }
   CUcontext context = nullptr;
   driver.cuDevicePrimaryCtxRetain(&context, wanted);

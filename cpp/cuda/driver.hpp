@@ -72,6 +72,7 @@ class DriverFunction {
   FORM(cuStreamDestroy, cuStreamDestroy_v2, 4000, true)                        \
   FORM(cuStreamGetCtx, cuStreamGetCtx, 9020, true)                             \
   FORM(cuStreamIsCapturing, cuStreamIsCapturing, 10000, true)                  \
+  FORM(cuStreamWaitEvent, cuStreamWaitEvent, 3020, true)                       \
   FORM(cuStreamWaitValue32, cuStreamWaitValue32_v2, 11070, false)              \
   FORM(cuStreamBeginCapture, cuStreamBeginCapture_v2, 10010, false)            \
   FORM(cuStreamEndCapture, cuStreamEndCapture, 10000, false)                   \
@@ -86,6 +87,9 @@ class DriverFunction {
   FORM(cuMemHostAlloc, cuMemHostAlloc, 2020, true)                             \
   FORM(cuMemFreeHost, cuMemFreeHost, 2000, true)                               \
   FORM(cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2, 3020, true)    \
+  FORM(cuMemHostRegister, cuMemHostRegister_v2, 6050, true)                    \
+  FORM(cuMemHostUnregister, cuMemHostUnregister, 4000, true)                   \
+  FORM(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, 3020, true)                    \
   FORM(cuModuleLoadData, cuModuleLoadData, 2000, true)                         \
   FORM(cuModuleUnload, cuModuleUnload, 2000, true)                             \
   FORM(cuModuleGetFunction, cuModuleGetFunction, 2000, true)                   \

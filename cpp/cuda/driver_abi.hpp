@@ -74,6 +74,7 @@ constexpr CUlimit CU_LIMIT_PERSISTING_L2_CACHE_SIZE = 6;
 constexpr unsigned int CU_STREAM_NON_BLOCKING = 1;
 constexpr unsigned int CU_STREAM_WAIT_VALUE_GEQ = 0;
 constexpr unsigned int CU_EVENT_DEFAULT = 0;
+constexpr unsigned int CU_EVENT_DISABLE_TIMING = 2;
 
 // abi-macro: CU_STREAM_LEGACY
 constexpr std::uintptr_t STREAM_LEGACY = 1;
@@ -83,6 +84,8 @@ constexpr std::uintptr_t STREAM_PER_THREAD = 2;
 constexpr unsigned int MEMHOSTALLOC_PORTABLE = 1;
 // abi-macro: CU_MEMHOSTALLOC_DEVICEMAP
 constexpr unsigned int MEMHOSTALLOC_DEVICEMAP = 2;
+// abi-macro: CU_MEMHOSTREGISTER_PORTABLE
+constexpr unsigned int MEMHOSTREGISTER_PORTABLE = 1;
 
 constexpr CUstreamCaptureStatus CU_STREAM_CAPTURE_STATUS_NONE = 0;
 constexpr CUstreamCaptureStatus CU_STREAM_CAPTURE_STATUS_ACTIVE = 1;
@@ -125,6 +128,7 @@ using PFN_cuStreamCreate = CUresult (*)(CUstream*, unsigned int);
 using PFN_cuStreamDestroy_v2 = CUresult (*)(CUstream);
 using PFN_cuStreamGetCtx = CUresult (*)(CUstream, CUcontext*);
 using PFN_cuStreamIsCapturing = CUresult (*)(CUstream, CUstreamCaptureStatus*);
+using PFN_cuStreamWaitEvent = CUresult (*)(CUstream, CUevent, unsigned int);
 using PFN_cuStreamWaitValue32_v2 = CUresult (*)(CUstream, CUdeviceptr, std::uint32_t, unsigned int);
 using PFN_cuStreamBeginCapture_v2 = CUresult (*)(CUstream, CUstreamCaptureMode);
 using PFN_cuStreamEndCapture = CUresult (*)(CUstream, CUgraph*);
@@ -141,6 +145,9 @@ using PFN_cuMemsetD32Async = CUresult (*)(CUdeviceptr, unsigned int, std::size_t
 using PFN_cuMemHostAlloc = CUresult (*)(void**, std::size_t, unsigned int);
 using PFN_cuMemFreeHost = CUresult (*)(void*);
 using PFN_cuMemHostGetDevicePointer_v2 = CUresult (*)(CUdeviceptr*, void*, unsigned int);
+using PFN_cuMemHostRegister_v2 = CUresult (*)(void*, std::size_t, unsigned int);
+using PFN_cuMemHostUnregister = CUresult (*)(void*);
+using PFN_cuMemcpyHtoDAsync_v2 = CUresult (*)(CUdeviceptr, const void*, std::size_t, CUstream);
 
 using PFN_cuModuleLoadData = CUresult (*)(CUmodule*, const void*);
 using PFN_cuModuleUnload = CUresult (*)(CUmodule);

@@ -54,8 +54,8 @@ class Owned {
 
 class Event : public Owned<CUevent> {
  public:
-  explicit Event(const BorrowedContext& context) : Owned(context) {
-    make([](const Driver& driver, CUevent& event) { driver.cuEventCreate(&event, CU_EVENT_DEFAULT); });
+  explicit Event(const BorrowedContext& context, unsigned int flags = CU_EVENT_DEFAULT) : Owned(context) {
+    make([flags](const Driver& driver, CUevent& event) { driver.cuEventCreate(&event, flags); });
   }
   Event(Event&&) noexcept = default;
   ~Event() {
@@ -63,7 +63,7 @@ class Event : public Owned<CUevent> {
   }
 };
 
-// A stream of our own for trying things out. It does not wait for the default stream and nothing waits for
+// A stream of our own. It does not wait for the default stream and nothing waits for
 // it.
 class PrivateStream : public Owned<CUstream> {
  public:
@@ -117,6 +117,21 @@ class MappedMemory : public Owned<void*> {
   }
 
   CUdeviceptr on_device_ = 0;
+};
+
+// Memory of ours, kept in place so that the device's copy engines read it without the processor's help. It
+// must outlive this.
+class RegisteredMemory : public Owned<void*> {
+ public:
+  RegisteredMemory(const BorrowedContext& context, void* memory, std::size_t bytes) : Owned(context) {
+    make([memory, bytes](const Driver& driver, void*& registered) {
+      driver.cuMemHostRegister(memory, bytes, MEMHOSTREGISTER_PORTABLE);
+      registered = memory;
+    });
+  }
+  ~RegisteredMemory() {
+    destroy([](const Driver& driver, void* memory) { return driver.cuMemHostUnregister.code_of(memory); });
+  }
 };
 
 }  // namespace fairlap::cuda

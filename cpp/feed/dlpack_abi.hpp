@@ -8,12 +8,14 @@
 namespace fairlap::feed::dlpack {
 
 constexpr std::int32_t device_cpu = 1;
+constexpr std::int32_t device_cuda = 2;
 
 enum TypeCode : std::uint8_t { code_int = 0, code_uint = 1, code_float = 2, code_bfloat = 4, code_bool = 6 };
 
 struct Device {
   std::int32_t type = device_cpu;
   std::int32_t id = 0;
+  friend bool operator==(const Device&, const Device&) = default;
 };
 
 struct DataType {

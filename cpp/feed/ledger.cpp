@@ -10,21 +10,25 @@ void LedgerKeeper::wait_begins(std::uint64_t now_ns) noexcept {
   waiting_ = true;
 }
 
-// Until the slot was empty nobody could fill it; from then on it waited for a thread, was read into and
-// converted. A batch is read and converted in turns, so its reading is spread evenly over its filling.
+// Until the slot was given back, and until the device had copied from it and worked on it, nobody could
+// fill it; from then on it waited for a thread, was read into and converted. A batch is read and converted in
+// turns, so its reading is spread evenly over its filling.
 void LedgerKeeper::wait_ends(std::uint64_t now_ns, const SlotTimes& times, std::uint64_t samples,
                              std::uint64_t bytes) noexcept {
   const std::uint64_t waited_from = since_ns_;
   const std::uint64_t slot_free = std::clamp(times.emptied_ns, waited_from, now_ns);
-  const std::uint64_t fill_from = std::clamp(times.claimed_ns, slot_free, now_ns);
+  const std::uint64_t copied = std::clamp(times.copied_ns, slot_free, now_ns);
+  const std::uint64_t unused = std::clamp(times.freed_ns, copied, now_ns);
+  const std::uint64_t fill_from = std::clamp(times.claimed_ns, unused, now_ns);
   const std::uint64_t fill_to = std::clamp(times.filled_ns, fill_from, now_ns);
   const std::uint64_t fill_ns = times.filled_ns - times.claimed_ns;
   const double reading_share =
       fill_ns == 0 ? 0.0 : std::min(1.0, static_cast<double>(times.source_ns) / static_cast<double>(fill_ns));
   const auto source_ns = static_cast<std::uint64_t>(static_cast<double>(fill_to - fill_from) * reading_share);
-  sums_.no_slot_ns += slot_free - waited_from;
+  sums_.no_slot_ns += slot_free - waited_from + (unused - copied);
+  sums_.link_ns += copied - slot_free;
   sums_.source_ns += source_ns;
-  sums_.staging_ns += now_ns - slot_free - source_ns;
+  sums_.staging_ns += now_ns - unused - source_ns;
   ++sums_.batches;
   sums_.samples += samples;
   sums_.bytes += bytes;

@@ -7,13 +7,15 @@
 namespace fairlap::feed {
 
 // Where the consumer's time went, from the feeder's making to now or to its closing. The parts add up
-// to the wall time: the consumer is either at its own work or waiting in next(), for one of three causes.
+// to the wall time: the consumer is either at its own work or waiting in next(), for one of four causes.
 struct StallLedger {
   std::uint64_t wall_ns = 0;
   std::uint64_t consumer_ns = 0;  // at its own work; the feeder was not waited for
   std::uint64_t source_ns = 0;    // waited while samples were read
   std::uint64_t staging_ns = 0;   // waited while samples were copied and converted, or for a thread to do so
-  std::uint64_t no_slot_ns = 0;   // waited because the consumer itself held every slot
+  std::uint64_t link_ns = 0;      // waited while a copy to the device held up the slot
+  std::uint64_t no_slot_ns = 0;   // waited because the consumer, or its work on the device, held every slot
+  bool has_link = false;          // to a device; without one link_ns says nothing
   std::uint64_t batches = 0;
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;

@@ -38,11 +38,12 @@ dlpack::DataType dlpack_type(ElementType type) noexcept {
 
 }  // namespace
 
-Lending::Lending(std::size_t slots, std::size_t batch, SampleArray delivered)
+Lending::Lending(std::size_t slots, std::size_t batch, SampleArray delivered, const MakeLink& make_link)
     : forks_(forks_behind_us()),
       delivered_(std::move(delivered)),
       bytes_per_sample_(delivered_.bytes_per_sample()),
       slots_(slots, checked_product(bytes_per_sample_, batch)),
+      link_(make_link ? make_link(slots_.all_memory()) : nullptr),
       cards_(slots) {
   for (std::size_t slot = 0; slot < slots; ++slot) {
     Card& card = cards_[slot];
@@ -55,7 +56,8 @@ Lending::Lending(std::size_t slots, std::size_t batch, SampleArray delivered)
       card.strides[place - 1] = card.strides[place] * card.shape[place];
     }
     dlpack::Tensor tensor;
-    tensor.data = slots_.memory(slot);
+    tensor.data = link_ ? link_->memory(slot) : slots_.memory(slot);
+    tensor.device = device();
     tensor.dimensions = static_cast<std::int32_t>(card.shape.size());
     tensor.type = dlpack_type(delivered_.type);
     tensor.shape = card.shape.data();
@@ -74,6 +76,8 @@ void Lending::set_samples(std::size_t slot, std::size_t samples) noexcept {
   cards_[slot].shape.front() = static_cast<std::int64_t>(samples);
 }
 
+dlpack::Device Lending::device() const noexcept { return link_ ? link_->device() : dlpack::Device{}; }
+
 std::span<const std::int64_t> Lending::shape(std::size_t slot) const noexcept { return cards_[slot].shape; }
 
 Lending::Card& Lending::held_once_more(const Ticket& ticket) {
@@ -85,6 +89,27 @@ Lending::Card& Lending::held_once_more(const Ticket& ticket) {
   return card;
 }
 
+Lending::Card& Lending::lent_to(const Ticket& ticket, std::optional<std::uintptr_t> stream) {
+  Card& card = held_once_more(ticket);
+  if (!link_) return card;
+  try {
+    if (stream) {
+      link_->make_wait(*stream, ticket.slot);
+    } else {
+      link_->used_by_unknown(ticket.slot);
+    }
+  } catch (...) {
+    give_back(ticket);
+    throw;
+  }
+  return card;
+}
+
+void* Lending::address_of(const Ticket& ticket) {
+  if (link_ && !in_a_child()) link_->used_by_unknown(ticket.slot);
+  return cards_[ticket.slot].managed.tensor.data;
+}
+
 void Lending::give_back(Card& card) noexcept {
   card.lending->give_back({card.slot, std::atomic_ref(card.generation).load(std::memory_order_relaxed)});
 }
@@ -92,15 +117,28 @@ void Lending::give_back(Card& card) noexcept {
 bool Lending::in_a_child() const noexcept { return forks_behind_us() != forks_; }
 
 void Lending::give_back(const Ticket& ticket) {
-  if (!in_a_child()) slots_.give_back(ticket);
+  if (in_a_child() || !slots_.let_go(ticket)) return;
+  if (link_) link_->given_back(ticket.slot, cards_[ticket.slot].all_told.exchange(false));
+  slots_.put_back(ticket.slot);  // and with that all this may end
+}
+
+void Lending::give_back_after(const Ticket& ticket, std::span<const std::uintptr_t> streams) {
+  if (link_ && !in_a_child() && !streams.empty()) {
+    for (const std::uintptr_t stream : streams) link_->will_be_used(stream, ticket.slot);
+    cards_[ticket.slot].all_told = true;
+  }
+  give_back(ticket);
 }
 
 bool Lending::is_current(const Ticket& ticket) const { return !in_a_child() && slots_.is_current(ticket); }
 
-dlpack::Managed* Lending::lend(const Ticket& ticket) { return &held_once_more(ticket).managed; }
+dlpack::Managed* Lending::lend(const Ticket& ticket, std::optional<std::uintptr_t> stream) {
+  return &lent_to(ticket, stream).managed;
+}
 
-dlpack::ManagedVersioned* Lending::lend_versioned(const Ticket& ticket) {
-  return &held_once_more(ticket).versioned;
+dlpack::ManagedVersioned* Lending::lend_versioned(const Ticket& ticket,
+                                                  std::optional<std::uintptr_t> stream) {
+  return &lent_to(ticket, stream).versioned;
 }
 
 }  // namespace fairlap::feed

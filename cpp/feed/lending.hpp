@@ -1,14 +1,16 @@
 #pragma once
 
-#include <chrono>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "feed/dlpack_abi.hpp"
 #include "feed/element_type.hpp"
+#include "feed/link.hpp"
 #include "feed/slots.hpp"
 
 namespace fairlap::feed {
@@ -18,9 +20,11 @@ namespace fairlap::feed {
 // made once for each slot: all who hold one batch share them, and each deleter gives one hold back.
 class Lending : public std::enable_shared_from_this<Lending> {
  public:
-  Lending(std::size_t slots, std::size_t batch, SampleArray delivered);
+  Lending(std::size_t slots, std::size_t batch, SampleArray delivered, const MakeLink& make_link = {});
 
   [[nodiscard]] Slots& slots() noexcept { return slots_; }
+  [[nodiscard]] Link* link() noexcept { return link_.get(); }  // none: batches stay in host memory
+  [[nodiscard]] dlpack::Device device() const noexcept;
   [[nodiscard]] const SampleArray& delivered() const noexcept { return delivered_; }
   [[nodiscard]] std::size_t bytes_per_sample() const noexcept { return bytes_per_sample_; }
 
@@ -32,12 +36,18 @@ class Lending : public std::enable_shared_from_this<Lending> {
   [[nodiscard]] std::span<const std::int64_t> shape(std::size_t slot) const noexcept;
 
   // Another hold, which the structure's deleter gives back. Throws StaleSlot when the ticket is old.
-  // A child forked meanwhile is refused too.
-  dlpack::Managed* lend(const Ticket& ticket);
-  dlpack::ManagedVersioned* lend_versioned(const Ticket& ticket);
+  // A child forked meanwhile is refused too. On a device the stream is made to wait for the copy; with
+  // none the consumer sees to all waiting itself.
+  dlpack::Managed* lend(const Ticket& ticket, std::optional<std::uintptr_t> stream = {});
+  dlpack::ManagedVersioned* lend_versioned(const Ticket& ticket, std::optional<std::uintptr_t> stream = {});
+
+  // The address of a batch's first element, which holds nothing.
+  [[nodiscard]] void* address_of(const Ticket& ticket);
 
   // Gives one hold back. In a forked child nothing happens: the slot belongs to the parent.
   void give_back(const Ticket& ticket);
+  // The same by a consumer that worked on the batch on these streams of the device, and on no other.
+  void give_back_after(const Ticket& ticket, std::span<const std::uintptr_t> streams);
   [[nodiscard]] bool is_current(const Ticket& ticket) const;
 
  private:
@@ -47,12 +57,14 @@ class Lending : public std::enable_shared_from_this<Lending> {
     std::size_t slot = 0;
     std::uint64_t generation = 0;
     std::size_t samples = 0;
+    std::atomic<bool> all_told = false;  // of the streams that used it
     std::vector<std::int64_t> shape;
     std::vector<std::int64_t> strides;
     dlpack::Managed managed;
     dlpack::ManagedVersioned versioned;
   };
   Card& held_once_more(const Ticket& ticket);
+  Card& lent_to(const Ticket& ticket, std::optional<std::uintptr_t> stream);
   static void give_back(Card& card) noexcept;
   [[nodiscard]] bool in_a_child() const noexcept;
 
@@ -60,6 +72,7 @@ class Lending : public std::enable_shared_from_this<Lending> {
   SampleArray delivered_;
   std::size_t bytes_per_sample_;
   Slots slots_;
+  std::unique_ptr<Link> link_;  // after the slots, which it copies from
   std::vector<Card> cards_;
 };
 

@@ -66,6 +66,13 @@ Slots::Begun Slots::begin_filling() {
   return {index, slot.batch};
 }
 
+void Slots::freed(std::size_t slot, std::uint64_t copied_ns) {
+  const std::scoped_lock lock(mutex_);
+  SlotTimes& times = slots_[slot].times;
+  times.copied_ns = copied_ns;
+  times.freed_ns = times.claimed_ns = now_ns();
+}
+
 void Slots::publish(std::size_t slot, std::uint64_t source_ns) {
   const std::scoped_lock lock(mutex_);
   slots_[slot].state = SlotState::full;
@@ -128,14 +135,26 @@ void Slots::hold(const Ticket& ticket) {
 }
 
 void Slots::give_back(const Ticket& ticket) {
-  std::shared_ptr<const void> owner;  // Let go of after the lock: it may be what keeps this object alive.
+  if (let_go(ticket)) put_back(ticket.slot);
+}
+
+bool Slots::let_go(const Ticket& ticket) {
   const std::scoped_lock lock(mutex_);
   Slot& slot = handed_out(ticket);
-  if (--slot.holders > 0) return;
+  if (--slot.holders > 0) return false;
+  slot.state = SlotState::leaving;
+  return true;
+}
+
+void Slots::put_back(std::size_t index) {
+  std::shared_ptr<const void> owner;  // Let go of after the lock: it may be what keeps this object alive.
+  const std::scoped_lock lock(mutex_);
+  Slot& slot = slots_[index];
   owner = std::move(slot.owner);
   slot.state = SlotState::empty;
-  slot.times = {now_ns(), 0, 0, 0};
-  empty_ring_[(empty_first_ + empty_count_) % slots_.size()] = ticket.slot;
+  slot.times = {};
+  slot.times.emptied_ns = now_ns();
+  empty_ring_[(empty_first_ + empty_count_) % slots_.size()] = index;
   ++empty_count_;
   emptied_.notify_one();
 }
@@ -144,6 +163,11 @@ bool Slots::is_current(const Ticket& ticket) const {
   const std::scoped_lock lock(mutex_);
   return ticket.slot < slots_.size() && slots_[ticket.slot].state == SlotState::handed_out &&
          slots_[ticket.slot].generation == ticket.generation;
+}
+
+bool Slots::closed() const {
+  const std::scoped_lock lock(mutex_);
+  return closed_;
 }
 
 void Slots::close() {

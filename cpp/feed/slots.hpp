@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "feed/link.hpp"
+
 namespace fairlap::feed {
 
 // A slot was used or given back by someone who no longer has it.
@@ -17,7 +19,7 @@ class StaleSlot : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-enum class SlotState { empty, filling, full, handed_out };
+enum class SlotState { empty, filling, full, handed_out, leaving };
 
 // Names one hand-out of one slot. The generation grows with every hand-out, so that an old ticket is known.
 struct Ticket {
@@ -31,13 +33,16 @@ struct SlotTimes {
   std::uint64_t claimed_ns = 0;
   std::uint64_t filled_ns = 0;
   std::uint64_t source_ns = 0;  // how much of the filling was reading
+  std::uint64_t copied_ns =
+      0;  // when it was seen that a link had copied from it; 0 where nothing was waited for
+  std::uint64_t freed_ns = 0;  // when no work on the device used it any more
 };
 
 enum class Arrival { full, ended, closed, all_held, not_yet };
 
 // A fixed number of page-aligned pieces of one mapping. A slot goes round: empty, filling, full,
-// handed out, empty. Batches are numbered as filling begins and leave in that order, whichever is full
-// first. Filling waits while no slot is empty, and nothing is allocated after construction.
+// handed out, for a moment leaving, empty. Batches are numbered as filling begins and leave in that order,
+// whichever is full first. Filling waits while no slot is empty, and nothing is allocated after construction.
 class Slots {
  public:
   Slots(std::size_t count, std::size_t bytes_each);
@@ -48,6 +53,7 @@ class Slots {
   [[nodiscard]] std::size_t count() const noexcept { return slots_.size(); }
   [[nodiscard]] std::size_t bytes_each() const noexcept { return bytes_each_; }
   [[nodiscard]] std::byte* memory(std::size_t slot) const noexcept { return memory_ + slot * stride_; }
+  [[nodiscard]] HostSlots all_memory() const noexcept { return {memory_, stride_, slots_.size()}; }
 
   // For those who fill. Whoever calls the first two does so one at a time.
   bool wait_until_one_is_empty();  // false once closed
@@ -56,6 +62,8 @@ class Slots {
     std::uint64_t batch = 0;
   };
   Begun begin_filling();  // the slot that has been empty longest
+  // Where there is a link: when it was seen to be done with the slot, which can be filled from now on.
+  void freed(std::size_t slot, std::uint64_t copied_ns);
   void publish(std::size_t slot, std::uint64_t source_ns);
   void end_after(std::uint64_t batches);  // there will be no more
 
@@ -73,8 +81,12 @@ class Slots {
   // refuse a ticket whose slot has moved on.
   void hold(const Ticket& ticket);
   void give_back(const Ticket& ticket);
+  // The same in two steps: true for the last, who then puts the slot back when nothing else is to be done.
+  [[nodiscard]] bool let_go(const Ticket& ticket);
+  void put_back(std::size_t slot);
   [[nodiscard]] bool is_current(const Ticket& ticket) const;
 
+  [[nodiscard]] bool closed() const;
   void close();  // wakes everybody; what is handed out stays valid until it is given back
   [[nodiscard]] std::vector<std::uint64_t> batches_held() const;
   [[nodiscard]] std::size_t count_in(SlotState state) const;

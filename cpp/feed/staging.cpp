@@ -15,6 +15,8 @@ namespace fairlap::feed {
 namespace {
 
 constexpr std::chrono::nanoseconds between_questions = std::chrono::milliseconds(50);
+constexpr std::chrono::microseconds shortest_pause(10);
+constexpr std::chrono::microseconds longest_pause(1000);
 
 std::uint64_t now_ns() noexcept { return clock::MonotonicRaw::now_ns(); }
 
@@ -50,7 +52,7 @@ Staging::Staging(std::unique_ptr<Source> source, const StagingPlan& plan)
       order_(over_all(plan.order, *source_)),
       batch_(plan.order.batch),
       batches_(order_.batches()),
-      lending_(std::make_shared<Lending>(plan.slots, batch_, gather_.delivered())),
+      lending_(std::make_shared<Lending>(plan.slots, batch_, gather_.delivered(), plan.link)),
       works_(plan.slots),
       forks_(forks_behind_us()),
       ledger_(now_ns()),
@@ -99,6 +101,23 @@ bool Staging::claim(Slots::Begun& begun) {
   return true;
 }
 
+// The device may still copy from a slot, or work on its copy, when everybody has given it back. False once
+// the feeder is closed.
+bool Staging::wait_until_unused(std::size_t slot) {
+  Link* const link = lending_->link();
+  SlotUse use = link == nullptr ? SlotUse::none : link->use_of(slot);
+  if (use == SlotUse::none) return true;
+  std::uint64_t copied_ns = 0;
+  for (auto pause = shortest_pause; use != SlotUse::none; pause = std::min(2 * pause, longest_pause)) {
+    if (lending_->slots().closed()) return false;
+    std::this_thread::sleep_for(pause);
+    if (use == SlotUse::copied_from) copied_ns = now_ns();
+    use = link->use_of(slot);
+  }
+  lending_->slots().freed(slot, copied_ns);
+  return true;
+}
+
 void Staging::fill_until_the_end(std::span<std::byte> scratch) {
   Slots::Begun begun;
   while (claim(begun)) {
@@ -106,9 +125,11 @@ void Staging::fill_until_the_end(std::span<std::byte> scratch) {
     std::uint64_t source_ns = 0;
     work.failed = false;
     try {
+      if (!wait_until_unused(begun.slot)) return;
       const std::span<const std::uint64_t> samples(work.samples);
-      source_ns = gather_.fill(samples.first(lending_->samples_in(begun.slot)),
-                               lending_->slots().memory(begun.slot), scratch);
+      const std::size_t count = lending_->samples_in(begun.slot);
+      source_ns = gather_.fill(samples.first(count), lending_->slots().memory(begun.slot), scratch);
+      if (Link* const link = lending_->link()) link->send(begun.slot, count * lending_->bytes_per_sample());
     } catch (const std::exception& error) {
       work.failed = true;
       work.failure = error.what();
@@ -138,7 +159,7 @@ Staging::Delivered Staging::settle(const Slots::Arrived& arrived, std::uint64_t 
   }
   ledger_.wait_ends_empty(now, false);
   failed_.emplace(arrived.batch, work.failure);
-  lending_->slots().give_back(arrived.ticket);
+  lending_->give_back(arrived.ticket);
   lending_->slots().close();  // nothing after it is wanted
   throw BatchFailed(*failed_);
 }
@@ -201,7 +222,9 @@ StallLedger Staging::ledger() const {
   refuse_in_a_child();  // a lock may have been taken when the child was forked
   const bool all_held = lending_->slots().count_in(SlotState::handed_out) == lending_->slots().count();
   const std::scoped_lock lock(ledger_lock_);
-  return ledger_.until(now_ns(), all_held);
+  StallLedger ledger = ledger_.until(now_ns(), all_held);
+  ledger.has_link = lending_->link() != nullptr;
+  return ledger;
 }
 
 }  // namespace fairlap::feed

@@ -42,6 +42,7 @@ struct StagingPlan {
   GatherPlan gather;
   std::size_t slots = 4;
   std::size_t threads = 1;
+  MakeLink link;  // none: batches stay in host memory
 };
 
 // Threads that fill slots with batches ahead of the consumer. Several batches may be in the making; they
@@ -87,6 +88,7 @@ class Staging {
   };
   void fill_until_the_end(std::span<std::byte> scratch);
   bool claim(Slots::Begun& begun);
+  bool wait_until_unused(std::size_t slot);
   Delivered settle(const Slots::Arrived& arrived, std::uint64_t now_ns);
   [[nodiscard]] bool in_a_child() const noexcept;
   void refuse_in_a_child() const;

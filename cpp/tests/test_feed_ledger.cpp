@@ -6,7 +6,7 @@ using namespace fairlap::feed;
 namespace {
 
 std::uint64_t sum_of_parts(const StallLedger& ledger) {
-  return ledger.consumer_ns + ledger.source_ns + ledger.staging_ns + ledger.no_slot_ns;
+  return ledger.consumer_ns + ledger.source_ns + ledger.staging_ns + ledger.link_ns + ledger.no_slot_ns;
 }
 
 TEST("a batch that was ready costs no waiting, whatever its making took") {
@@ -31,6 +31,20 @@ TEST("a wait is laid to the slot until it is free, then to the thread, then to r
   CHECK_EQUAL(ledger.no_slot_ns, 300U);
   CHECK_EQUAL(ledger.source_ns, 100U);
   CHECK_EQUAL(ledger.staging_ns, 320U);
+  CHECK_EQUAL(sum_of_parts(ledger), ledger.wall_ns);
+}
+
+TEST(
+    "a slot that the device held is laid to the link while it was copied from, then to the consumer's work") {
+  LedgerKeeper keeper(0);
+  keeper.wait_begins(1000);
+  // Given back at 1100, copied from until 1500, worked on until 1600; full at 1900, half of that reading.
+  keeper.wait_ends(2000, {1100, 1600, 1900, 150, 1500, 1600}, 1, 1);
+  const StallLedger ledger = keeper.until(2000, false);
+  CHECK_EQUAL(ledger.no_slot_ns, 200U);
+  CHECK_EQUAL(ledger.link_ns, 400U);
+  CHECK_EQUAL(ledger.source_ns, 150U);
+  CHECK_EQUAL(ledger.staging_ns, 250U);
   CHECK_EQUAL(sum_of_parts(ledger), ledger.wall_ns);
 }
 

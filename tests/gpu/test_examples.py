@@ -11,9 +11,9 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["choosing-a-method.md"])
-def test_the_cuda_examples_of_a_page_run(page: str, torch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("page", "says"), [("choosing-a-method.md", "device_span"), ("feeding.md", "39180.0")])
+def test_the_cuda_examples_of_a_page_run(page: str, says: str, torch: Any, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```python gpu\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
     exec(compile("\n".join(blocks), page, "exec"), {"__name__": "example"})
-    assert "device_span" in capsys.readouterr().out
+    assert says in capsys.readouterr().out

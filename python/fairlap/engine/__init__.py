@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlap.engine.cuda_errors import DeviceFailed
     from fairlap.engine.cuda_measurement import StreamMeasurement
     from fairlap.engine.cuda_request import Rotate
-    from fairlap.engine.feeding import Batch, BatchReleased, Feeder, FeedingFailed, RawFile, StallLedger
+    from fairlap.engine.feeding import Batch, BatchReleased, Feeder, FeedingFailed, LinkFailed, RawFile, StallLedger
     from fairlap.engine.floors import floor
     from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
     from fairlap.engine.measuring import measure
@@ -32,6 +32,7 @@ __all__ = [
     "Feeder",
     "FeedingFailed",
     "Interval",
+    "LinkFailed",
     "Measurement",
     "MeasurementInProgress",
     "NativeFunction",
@@ -59,6 +60,7 @@ _HOME = {
     "Feeder": "fairlap.engine.feeding",
     "FeedingFailed": "fairlap.engine.feeding",
     "Interval": "fairlap.engine._native",
+    "LinkFailed": "fairlap.engine.feeding",
     "Measurement": "fairlap.engine.measurement",
     "MeasurementInProgress": "fairlap.engine._native",
     "NativeFunction": "fairlap.engine.native_functions",

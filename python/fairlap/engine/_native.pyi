@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import typing
 import typing_extensions
-__all__: list[str] = ['BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'EventTimeline', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Groups', 'Interval', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'ObservedTime', 'PythonCall', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StallLedger', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'averaging_window', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_above_idle', 'energy_difference', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'repeated_energy', 'time_calls', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'EventTimeline', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Groups', 'Interval', 'LinkFailed', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'ObservedTime', 'PythonCall', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StallLedger', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'averaging_window', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_above_idle', 'energy_difference', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'repeated_energy', 'time_calls', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -477,6 +477,8 @@ class BatchFailed(RuntimeError):
     pass
 class FeederStopped(RuntimeError):
     pass
+class LinkFailed(RuntimeError):
+    pass
 class FeedSource:
     """
     Where samples come from, until a feeder takes it.
@@ -486,7 +488,7 @@ class FeedSource:
         ...
 class StallLedger:
     """
-    Where the consumer's time went. The parts add up to wall_ns; a wait has one of three causes.
+    Where the consumer's time went. The parts add up to wall_ns; a wait has one of four causes.
     """
     @property
     def batches(self) -> int:
@@ -500,9 +502,14 @@ class StallLedger:
         The consumer was at its own work.
         """
     @property
+    def link_ns(self) -> int | None:
+        """
+        Waited while a copy to the device held up a slot; None where batches stay in host memory.
+        """
+    @property
     def no_slot_ns(self) -> int:
         """
-        Waited since the consumer held every slot.
+        Waited since the consumer, or its work on the device, held every slot.
         """
     @property
     def samples(self) -> int:
@@ -522,15 +529,19 @@ class StallLedger:
         ...
 class Batch:
     """
-    A batch in host memory. It goes back to the feeder when it is released or forgotten, and every tensor made from it is gone.
+    A batch in host memory or on a device. It goes back to the feeder when it is released or forgotten, and every tensor made from it is gone.
     """
     def __dlpack__(self, *, stream: typing.Any = None, max_version: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None, dl_device: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None, copy: bool | None = None) -> typing_extensions.CapsuleType:
         ...
     def __dlpack_device__(self) -> tuple[int, int]:
         ...
-    def release(self) -> None:
+    def release(self, streams: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = []) -> None:
         """
-        Give the slot back. It is filled again once every tensor made from the batch is gone, too.
+        Give the slot back. It is filled again once every tensor made from the batch is gone, too. On a device, streams that used it and were not told by DLPack are given as their addresses.
+        """
+    def wait(self) -> None:
+        """
+        Wait until the batch is on its device, for consumers that know no streams. On the CPU it is there.
         """
     @property
     def dtype(self) -> str:
@@ -559,7 +570,7 @@ class Feeder:
     """
     Threads that fill slots with batches ahead of the consumer.
     """
-    def __init__(self, source: FeedSource, *, batch: typing.SupportsInt | typing.SupportsIndex, slots: typing.SupportsInt | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex | None, epochs: typing.SupportsInt | typing.SupportsIndex, last: str, type: str | None, scale: typing.SupportsFloat | typing.SupportsIndex, offset: typing.SupportsFloat | typing.SupportsIndex, layout: str) -> None:
+    def __init__(self, source: FeedSource, *, batch: typing.SupportsInt | typing.SupportsIndex, slots: typing.SupportsInt | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex | None, epochs: typing.SupportsInt | typing.SupportsIndex, last: str, type: str | None, scale: typing.SupportsFloat | typing.SupportsIndex, offset: typing.SupportsFloat | typing.SupportsIndex, layout: str, cuda_device: typing.SupportsInt | typing.SupportsIndex | None) -> None:
         ...
     def close(self) -> list[int]:
         """

@@ -1,11 +1,13 @@
 """Feeding: batches gathered natively by threads ahead of the consumer, and lent to any framework without a copy.
 
-Batches lie in host memory. Copies to a GPU through pinned memory are not made; copy a batch with your framework.
+Batches lie in host memory, or are copied to a CUDA device ahead of the consumer, out of pinned memory on a stream of
+the feeder's own.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,19 +17,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from fairlap.engine import _native
-from fairlap.engine._native import Batch, BatchReleased, StallLedger
+from fairlap.engine._native import Batch, BatchReleased, LinkFailed, StallLedger
 from fairlap.errors import FairlapError, NotAvailable, WrongRequest, shown
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Batch", "BatchReleased", "Feeder", "FeedingFailed", "RawFile", "StallLedger"]
+__all__ = ["Batch", "BatchReleased", "Feeder", "FeedingFailed", "LinkFailed", "RawFile", "StallLedger"]
 
 SLOTS = 4
 PATIENCE_S = 10.0
 _MOST_SLOTS = 2**16
 _MOST_THREADS = 2**10
-_NATIVE_FAILURES = (_native.BatchFailed, _native.FeederStopped)
+_NATIVE_FAILURES = (_native.BatchFailed, _native.FeederStopped, _native.LinkFailed)
 
 
 class FeedingFailed(FairlapError, RuntimeError):
@@ -56,6 +58,11 @@ class Feeder:
     A batch can be given to anything that takes DLPack, such as ``torch.from_dlpack(batch)``; ONNX Runtime's IOBinding
     takes ``batch.pointer`` and ``batch.shape``; OpenVINO takes ``numpy.from_dlpack(batch)`` as shared memory. Its
     memory is used again when the batch and every tensor made from it are gone. A pointer holds nothing: keep the batch.
+
+    With ``device="cuda"`` or ``"cuda:1"`` batches lie on that device, in the context of the framework that has used it.
+    The consumer's stream, which DLPack names, waits for the copy, and memory is used again only after what that stream
+    was given until the release. Whoever works on a batch on other streams gives their addresses to ``release``; a
+    consumer that names none, or takes the pointer, makes the feeder wait for all that the device does.
     """
 
     def __init__(
@@ -74,11 +81,7 @@ class Feeder:
         layout: Literal["as_is", "nhwc_to_nchw", "nchw_to_nhwc"] = "as_is",
         device: str = "cpu",
     ) -> None:
-        if device != "cpu":
-            raise NotAvailable(
-                f"a feeder cannot deliver to {shown(device)}: batches lie in host memory, and pinned copies to a GPU "
-                "are not made. Leave device out, and copy each batch with your framework"
-            )
+        cuda_device = _cuda_device(device)
         _whole_number("batch", batch, 1)
         _whole_number("slots", slots, 1, _MOST_SLOTS)
         _whole_number("threads", threads, 1, _MOST_THREADS)
@@ -102,6 +105,7 @@ class Feeder:
                 scale=_number("scale", scale),
                 offset=_number("offset", offset),
                 layout=layout,
+                cuda_device=cuda_device,
             )
         self._take = self._native.next  # looked up once: this is done between every two hand-overs
         self._closed = False
@@ -167,12 +171,24 @@ class Feeder:
 def _native_errors_explained() -> Iterator[None]:
     try:
         yield
-    except _native.BadFeed as error:
+    except (_native.BadFeed, _native.BadStream) as error:
         raise WrongRequest(str(error)) from None
+    except _native.CudaUnavailable as error:
+        raise NotAvailable(f"a feeder cannot deliver to a CUDA device here: {error}") from None
     except _NATIVE_FAILURES as error:
         raise FeedingFailed(str(error)) from None
     except MemoryError:
         raise NotAvailable("there is not enough memory for the slots; ask for fewer, or for a smaller batch") from None
+
+
+def _cuda_device(device: object) -> int | None:
+    """None for the CPU, -1 for whichever device the framework uses."""
+    if device == "cpu":
+        return None
+    named = re.fullmatch(r"cuda(?::([0-9]{1,4}))?", device) if isinstance(device, str) else None
+    if named is None:
+        raise WrongRequest(f"a feeder delivers to cpu, cuda or cuda:N, not to {shown(device)}")
+    return -1 if named[1] is None else int(named[1])
 
 
 def _whole_number(name: str, value: object, least: int, most: int = 2**63 - 1) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.engine import BatchReleased, Feeder, FeedingFailed, RawFile
+from fairlap.engine import BatchReleased, Feeder, FeedingFailed, RawFile, _native
 from fairlap.errors import NotAvailable, WrongRequest
 
 
@@ -301,6 +301,26 @@ def test_what_cannot_be_fed_is_refused_with_the_reason(source: Any, settings: di
         Feeder(source, **settings)
 
 
-def test_a_device_other_than_the_cpu_is_refused_with_what_to_do() -> None:
-    with pytest.raises(NotAvailable, match="copy each batch with your framework"):
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "CUDA", "cpu:0", 0, None])
+def test_a_device_that_is_none_is_refused_with_what_there_is(device: Any) -> None:
+    with pytest.raises(WrongRequest, match="cpu, cuda or cuda:N"):
+        Feeder(np.zeros((10, 3)), batch=2, device=device)
+
+
+def test_a_machine_without_a_driver_is_told_so() -> None:
+    if not _native.cuda_absent_because():
+        pytest.skip("this machine has a CUDA driver")
+    with pytest.raises(NotAvailable, match=r"cannot deliver to a CUDA device here: .*libcuda"):
         Feeder(np.zeros((10, 3)), batch=2, device="cuda:0")
+
+
+def test_a_batch_in_host_memory_goes_with_no_stream_and_is_there_at_once() -> None:
+    with Feeder(np.zeros((10, 3)), batch=5) as feeder:
+        batch = feeder.next()
+        assert batch is not None
+        batch.wait()
+        with pytest.raises(ValueError, match="no stream"):
+            batch.release([7])
+        assert not batch.released
+        batch.release()
+        assert feeder.ledger.link_ns is None

@@ -1,0 +1,206 @@
+#include "cuda_link/cuda_link.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cuda/patience.hpp"
+#include "cuda_link/link_failures.hpp"
+
+namespace fairlap::cuda_link {
+namespace {
+
+using cuda::CurrentContext;
+using cuda::Driver;
+using feed::SlotUse;
+
+cuda::CUstream as_stream(std::uintptr_t number) { return reinterpret_cast<cuda::CUstream>(number); }
+
+}  // namespace
+
+CudaLink::Slot::Slot(const cuda::BorrowedContext& context) : copied(context, cuda::CU_EVENT_DISABLE_TIMING) {
+  used.emplace_back(context, cuda::CU_EVENT_DISABLE_TIMING);
+}
+
+std::unique_ptr<CudaLink> CudaLink::open(const Driver& driver, const feed::HostSlots& host,
+                                         const CudaLinkPlan& plan) {
+  try {
+    return std::unique_ptr<CudaLink>(
+        new CudaLink(cuda::BorrowedContext::of_device(driver, plan.device), host, plan));
+  } catch (const cuda::CudaError& error) {
+    throw feed::LinkFailed(line_of(error));
+  }
+}
+
+CudaLink::CudaLink(cuda::BorrowedContext context, const feed::HostSlots& host, const CudaLinkPlan& plan)
+    : host_(host),
+      patience_(plan.patience),
+      context_(std::move(context)),
+      pinned_(context_, host.memory, host.stride * host.count),
+      memory_(context_, host.stride * host.count),
+      stream_(context_) {
+  slots_.reserve(host.count);
+  for (std::size_t slot = 0; slot < host.count; ++slot) slots_.emplace_back(context_);
+}
+
+CudaLink::~CudaLink() {
+  if (is_at_rest(patience_)) return;
+  stream_.abandon();
+  memory_.abandon();
+  pinned_.abandon();
+}
+
+// What cannot be asked any more is at rest as far as anybody can tell: where a context is broken or gone,
+// nothing runs in it.
+bool CudaLink::is_at_rest(std::chrono::nanoseconds patience) {
+  cuda::Patience waiting(patience);
+  for (Slot& slot : slots_) {
+    try {
+      while (use_seen(slot) != SlotUse::none) {
+        if (!waiting.wait_a_little()) return false;
+      }
+    } catch (const std::exception&) {
+      continue;
+    }
+  }
+  return true;
+}
+
+feed::dlpack::Device CudaLink::device() const noexcept {
+  return {feed::dlpack::device_cuda, context_.device()};
+}
+
+void* CudaLink::memory(std::size_t slot) const noexcept {
+  return reinterpret_cast<void*>(memory_.handle() + slot * host_.stride);
+}
+
+SlotUse CudaLink::use_seen(Slot& slot) const {
+  if (!slot.sent) return SlotUse::none;
+  const Driver& driver = context_.driver();
+  const CurrentContext current(driver, context_.handle());
+  if (!cuda::is_done(driver, slot.copied.handle())) return SlotUse::copied_from;
+  for (std::size_t use = 0; use < slot.recorded; ++use) {
+    if (!cuda::is_done(driver, slot.used[use].handle())) return SlotUse::worked_on;
+  }
+  return SlotUse::none;
+}
+
+SlotUse CudaLink::use_of(std::size_t index) {
+  Slot& slot = slots_[index];
+  if (slot.failure) std::rethrow_exception(slot.failure);
+  return or_link_failure([&] {
+    const SlotUse use = use_seen(slot);
+    if (use != SlotUse::none) return use;
+    if (slot.whole_context) {
+      const CurrentContext current(context_.driver(), context_.handle());
+      context_.driver().cuCtxSynchronize();
+    }
+    slot.whole_context = slot.sent = false;
+    slot.recorded = 0;
+    return use;
+  });
+}
+
+void CudaLink::send(std::size_t index, std::size_t bytes) {
+  Slot& slot = slots_[index];
+  or_link_failure([&] {
+    const std::scoped_lock lock(sending_);
+    const Driver& driver = context_.driver();
+    const CurrentContext current(driver, context_.handle());
+    const std::size_t offset = index * host_.stride;
+    driver.cuMemcpyHtoDAsync(memory_.handle() + offset, host_.memory + offset, bytes, stream_.handle());
+    driver.cuEventRecord(slot.copied.handle(), stream_.handle());
+    slot.sent = true;
+  });
+}
+
+// A handle that is no stream would end the process, so each is looked at once. The frameworks' streams live
+// as long as their contexts.
+void CudaLink::check(std::uintptr_t stream) {
+  if (cuda::is_default_stream(stream)) return;
+  {
+    const std::scoped_lock lock(using_);
+    if (std::find(streams_seen_.begin(), streams_seen_.end(), stream) != streams_seen_.end()) return;
+  }
+  const auto borrowed = cuda::BorrowedStream::borrow(context_.driver(), stream, -1);
+  if (borrowed.context().handle() != context_.handle()) {
+    throw feed::LinkFailed(borrowed.name() +
+                           " belongs to another context than the feeder's, which is that of "
+                           "device " +
+                           std::to_string(context_.device()) + "; hand over a stream of it");
+  }
+  const std::scoped_lock lock(using_);
+  streams_seen_.push_back(stream);
+}
+
+void CudaLink::note_use(std::uintptr_t stream, Slot& slot) {
+  const std::scoped_lock lock(using_);
+  const Use use{stream, stream == cuda::STREAM_PER_THREAD ? std::this_thread::get_id() : std::thread::id()};
+  const auto is_same = [&](const Use& other) {
+    return other.stream == use.stream && other.thread == use.thread;
+  };
+  if (std::any_of(slot.uses.begin(), slot.uses.end(), is_same)) return;
+  if (slot.used.size() == slot.uses.size()) slot.used.emplace_back(context_, cuda::CU_EVENT_DISABLE_TIMING);
+  slot.uses.push_back(use);
+}
+
+void CudaLink::make_wait(std::uintptr_t stream, std::size_t index) {
+  Slot& slot = slots_[index];
+  or_link_failure([&] {
+    check(stream);
+    {
+      const CurrentContext current(context_.driver(), context_.handle());
+      context_.driver().cuStreamWaitEvent(as_stream(stream), slot.copied.handle(), 0U);
+    }
+    note_use(stream, slot);
+  });
+}
+
+void CudaLink::will_be_used(std::uintptr_t stream, std::size_t index) {
+  or_link_failure([&] {
+    check(stream);
+    note_use(stream, slots_[index]);
+  });
+}
+
+void CudaLink::used_by_unknown(std::size_t index) noexcept {
+  const std::scoped_lock lock(using_);
+  slots_[index].unknown = true;
+}
+
+bool CudaLink::has_arrived(std::size_t index) {
+  return or_link_failure([&] {
+    const CurrentContext current(context_.driver(), context_.handle());
+    return cuda::is_done(context_.driver(), slots_[index].copied.handle());
+  });
+}
+
+void CudaLink::given_back(std::size_t index, bool all_told) noexcept {
+  Slot& slot = slots_[index];
+  slot.whole_context = slot.unknown && !all_told;
+  try {
+    or_link_failure([&] {
+      if (slot.uses.empty()) return;
+      const Driver& driver = context_.driver();
+      const CurrentContext current(driver, context_.handle());
+      for (const Use& use : slot.uses) {
+        if (use.thread != std::thread::id() && use.thread != std::this_thread::get_id()) {
+          slot.whole_context = true;  // That thread's default stream cannot be named here.
+          continue;
+        }
+        driver.cuEventRecord(slot.used[slot.recorded].handle(), as_stream(use.stream));
+        ++slot.recorded;
+      }
+    });
+  } catch (...) {
+    slot.failure = std::current_exception();
+  }
+  slot.uses.clear();
+  slot.unknown = false;
+}
+
+feed::MakeLink link_to_cuda(const CudaLinkPlan& plan) {
+  const Driver& driver = Driver::of_this_process();
+  return [&driver, plan](const feed::HostSlots& host) { return CudaLink::open(driver, host, plan); };
+}
+
+}  // namespace fairlap::cuda_link

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+
+#include "feed/dlpack_abi.hpp"
+
+namespace fairlap::feed {
+
+// The way to the device failed; the message says which call and what to do.
+class LinkFailed : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The memory that slots lie in, for a link to copy from: `count` pieces, each `stride` after the one before.
+struct HostSlots {
+  std::byte* memory = nullptr;
+  std::size_t stride = 0;
+  std::size_t count = 0;
+};
+
+// What keeps a slot that was given back from being filled again.
+enum class SlotUse { none, copied_from, worked_on };
+
+// From slots in host memory to as many slots on a device. Copies and the work of consumers run on the
+// device's own time, so that a slot may still be in use when everybody here has given it back; the link
+// knows. Of one slot it is told by one thread at a time, except where stated.
+class Link {
+ public:
+  Link() = default;
+  virtual ~Link() = default;
+  Link(const Link&) = delete;  // Consumers have addresses in it.
+  Link& operator=(const Link&) = delete;
+
+  [[nodiscard]] virtual dlpack::Device device() const noexcept = 0;
+  [[nodiscard]] virtual void* memory(std::size_t slot) const noexcept = 0;
+
+  // By those who fill. Both throw LinkFailed.
+  virtual SlotUse use_of(std::size_t slot) = 0;
+  virtual void send(std::size_t slot, std::size_t bytes) = 0;  // begins the copy and does not wait for it
+
+  // By those who hold a batch, several at a time. All but the third throw LinkFailed. A stream is named by
+  // the number that DLPack has for it.
+  virtual void make_wait(std::uintptr_t stream, std::size_t slot) = 0;  // for the copy; it will use the slot
+  virtual void will_be_used(std::uintptr_t stream, std::size_t slot) = 0;  // without waiting
+  virtual void used_by_unknown(std::size_t slot) noexcept = 0;             // and nobody says on which stream
+  [[nodiscard]] virtual bool has_arrived(std::size_t slot) = 0;
+
+  // By the last who held it. `all_told`: the streams named are all that used it, whoever else was unknown.
+  // What fails here, use_of() throws.
+  virtual void given_back(std::size_t slot, bool all_told) noexcept = 0;
+};
+
+using MakeLink = std::function<std::unique_ptr<Link>(const HostSlots& slots)>;
+
+}  // namespace fairlap::feed

@@ -1,0 +1,95 @@
+"""Batches that a feeder copies to a device arrive whole at PyTorch and CuPy, and no slot is written to too early."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.engine import Feeder
+
+SAMPLES = np.arange(4096 * 1024, dtype=np.float32).reshape(4096, 1024)
+BATCH = 256
+MATRIX = 4096  # a product of two of this size lasts longer than a batch's copy
+
+
+def delivered(feeder: Feeder, take: Any) -> Any:
+    out = []
+    for batch in feeder:
+        out.append(take(batch))
+        batch.release()
+    return out
+
+
+@pytest.mark.parametrize("slots", [1, 2, 4])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_torch_gets_every_batch_whole_while_its_stream_lags_behind(
+    torch: Any, stream: Any, slots: int, threads: int
+) -> None:
+    heavy = torch.randn(MATRIX, MATRIX, device="cuda")
+
+    def take(batch: Any) -> Any:
+        tensor = torch.from_dlpack(batch)
+        assert tensor.is_cuda
+        torch.matmul(heavy, heavy)  # the copy below is enqueued long before it runs
+        return tensor.clone()
+
+    with Feeder(SAMPLES, batch=BATCH, slots=slots, threads=threads, device="cuda:0") as feeder:
+        copies = delivered(feeder, take)
+        ledger = feeder.ledger
+    np.testing.assert_array_equal(torch.cat(copies).cpu().numpy(), SAMPLES)
+    parts = ledger.consumer_ns + ledger.source_ns + ledger.staging_ns + (ledger.link_ns or 0) + ledger.no_slot_ns
+    assert parts == pytest.approx(ledger.wall_ns, rel=0.01)
+
+
+def test_a_second_stream_that_the_release_names_is_waited_for(torch: Any, stream: Any) -> None:
+    side = torch.cuda.Stream()
+    heavy = torch.randn(MATRIX, MATRIX, device="cuda")
+    torch.cuda.synchronize()
+    copies = []
+    with Feeder(SAMPLES, batch=BATCH, slots=2, device="cuda:0") as feeder:
+        for batch in feeder:
+            tensor = torch.from_dlpack(batch)
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                torch.matmul(heavy, heavy)
+                copies.append(tensor.clone())
+            del tensor
+            batch.release([side.cuda_stream])
+    torch.cuda.synchronize()
+    np.testing.assert_array_equal(torch.cat(copies).cpu().numpy(), SAMPLES)
+
+
+def test_cupy_gets_every_batch_whole(cupy: Any) -> None:
+    with cupy.cuda.Stream(non_blocking=True) as side:
+        with Feeder(SAMPLES, batch=BATCH, slots=2, device="cuda:0") as feeder:
+            copies = delivered(feeder, lambda batch: cupy.from_dlpack(batch).copy())
+        side.synchronize()
+        np.testing.assert_array_equal(cupy.asnumpy(cupy.concatenate(copies)), SAMPLES)
+
+
+def test_a_consumer_without_streams_waits_first(torch: Any) -> None:
+    with Feeder(SAMPLES, batch=BATCH, slots=2, device="cuda:0") as feeder:
+        for number, batch in enumerate(feeder):
+            batch.wait()
+            tensor = torch.utils.dlpack.from_dlpack(batch.__dlpack__(stream=-1))
+            torch.cuda.synchronize()
+            assert float(tensor[0, 0]) == number * BATCH * 1024
+            del tensor
+            batch.release()
+
+
+def test_a_device_that_nobody_has_used_is_not_started(torch: Any) -> None:
+    code = (
+        "import numpy as np\n"
+        "from fairlap.engine import Feeder\n"
+        "from fairlap.errors import WrongRequest\n"
+        "try:\n"
+        "    Feeder(np.zeros((8, 8)), batch=4, device='cuda:0')\n"
+        "except WrongRequest as error:\n"
+        "    print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "nothing has used CUDA device 0 yet" in run.stdout
