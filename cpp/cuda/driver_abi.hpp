@@ -132,6 +132,7 @@ using PFN_cuStreamWaitEvent = CUresult (*)(CUstream, CUevent, unsigned int);
 using PFN_cuStreamWaitValue32_v2 = CUresult (*)(CUstream, CUdeviceptr, std::uint32_t, unsigned int);
 using PFN_cuStreamBeginCapture_v2 = CUresult (*)(CUstream, CUstreamCaptureMode);
 using PFN_cuStreamEndCapture = CUresult (*)(CUstream, CUgraph*);
+using PFN_cuThreadExchangeStreamCaptureMode = CUresult (*)(CUstreamCaptureMode*);
 
 using PFN_cuEventCreate = CUresult (*)(CUevent*, unsigned int);
 using PFN_cuEventDestroy_v2 = CUresult (*)(CUevent);

@@ -6,6 +6,7 @@
 
 #include "cuda/borrowed_stream.hpp"
 #include "cuda/current_context.hpp"
+#include "cuda/relaxed_capture.hpp"
 
 namespace fairlap::cuda {
 
@@ -32,6 +33,7 @@ class Owned {
 
   template <class Make>
   void make(Make&& with_driver) {
+    const RelaxedCapture relaxed(*driver_);
     const CurrentContext current(*driver_, context_);
     with_driver(*driver_, handle_);
   }
@@ -39,6 +41,7 @@ class Owned {
   template <class Destroy>
   void destroy(Destroy&& with_driver) noexcept {
     if (handle_ == Handle{}) return;
+    const RelaxedCapture relaxed(*driver_);
     // Where the context is gone, the thing went with it.
     if (driver_->cuCtxPushCurrent.code_of(context_) != CUDA_SUCCESS) return;
     static_cast<void>(with_driver(*driver_, handle_));

@@ -3,17 +3,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuda/current_context.hpp"
 #include "cuda/patience.hpp"
+#include "cuda/relaxed_capture.hpp"
 #include "cuda_link/link_failures.hpp"
 
 namespace fairlap::cuda_link {
 namespace {
 
-using cuda::CurrentContext;
 using cuda::Driver;
 using feed::SlotUse;
 
 cuda::CUstream as_stream(std::uintptr_t number) { return reinterpret_cast<cuda::CUstream>(number); }
+
+// In the framework's context, and without harm to what somebody captures meanwhile.
+class InContext {
+ public:
+  explicit InContext(const cuda::BorrowedContext& context)
+      : relaxed_(context.driver()), current_(context.driver(), context.handle()) {}
+
+ private:
+  cuda::RelaxedCapture relaxed_;
+  cuda::CurrentContext current_;
+};
 
 }  // namespace
 
@@ -76,7 +88,7 @@ void* CudaLink::memory(std::size_t slot) const noexcept {
 SlotUse CudaLink::use_seen(Slot& slot) const {
   if (!slot.sent) return SlotUse::none;
   const Driver& driver = context_.driver();
-  const CurrentContext current(driver, context_.handle());
+  const InContext in_context(context_);
   if (!cuda::is_done(driver, slot.copied.handle())) return SlotUse::copied_from;
   for (std::size_t use = 0; use < slot.recorded; ++use) {
     if (!cuda::is_done(driver, slot.used[use].handle())) return SlotUse::worked_on;
@@ -91,7 +103,7 @@ SlotUse CudaLink::use_of(std::size_t index) {
     const SlotUse use = use_seen(slot);
     if (use != SlotUse::none) return use;
     if (slot.whole_context) {
-      const CurrentContext current(context_.driver(), context_.handle());
+      const InContext in_context(context_);
       context_.driver().cuCtxSynchronize();
     }
     slot.whole_context = slot.sent = false;
@@ -105,7 +117,7 @@ void CudaLink::send(std::size_t index, std::size_t bytes) {
   or_link_failure([&] {
     const std::scoped_lock lock(sending_);
     const Driver& driver = context_.driver();
-    const CurrentContext current(driver, context_.handle());
+    const InContext in_context(context_);
     const std::size_t offset = index * host_.stride;
     driver.cuMemcpyHtoDAsync(memory_.handle() + offset, host_.memory + offset, bytes, stream_.handle());
     driver.cuEventRecord(slot.copied.handle(), stream_.handle());
@@ -148,7 +160,7 @@ void CudaLink::make_wait(std::uintptr_t stream, std::size_t index) {
   or_link_failure([&] {
     check(stream);
     {
-      const CurrentContext current(context_.driver(), context_.handle());
+      const InContext in_context(context_);
       context_.driver().cuStreamWaitEvent(as_stream(stream), slot.copied.handle(), 0U);
     }
     note_use(stream, slot);
@@ -169,7 +181,7 @@ void CudaLink::used_by_unknown(std::size_t index) noexcept {
 
 bool CudaLink::has_arrived(std::size_t index) {
   return or_link_failure([&] {
-    const CurrentContext current(context_.driver(), context_.handle());
+    const InContext in_context(context_);
     return cuda::is_done(context_.driver(), slots_[index].copied.handle());
   });
 }
@@ -181,7 +193,7 @@ void CudaLink::given_back(std::size_t index, bool all_told) noexcept {
     or_link_failure([&] {
       if (slot.uses.empty()) return;
       const Driver& driver = context_.driver();
-      const CurrentContext current(driver, context_.handle());
+      const InContext in_context(context_);
       for (const Use& use : slot.uses) {
         if (use.thread != std::thread::id() && use.thread != std::this_thread::get_id()) {
           slot.whole_context = true;  // That thread's default stream cannot be named here.

@@ -184,6 +184,24 @@ TEST("the current context is used, else the primary one, and none is ever made")
                  "there is no CUDA device 7"));
 }
 
+TEST("a graph that is captured meanwhile, in whichever mode, is not disturbed") {
+  for (const int mode : {0, 1, 2}) {
+    LinkAtWork at;
+    at.link->send(0, slot_bytes);
+    cuStreamBeginCapture_v2(at.s(), mode);
+    fake_cuda_kernel(at.stream, "captured", 1000);
+    std::thread([&] {
+      wait_until_unused(*at.link, 0);
+      at.link->send(0, slot_bytes);
+      at.link->given_back(0, false);
+      at.link.reset();
+    }).join();
+    CUgraph graph = nullptr;
+    CHECK_EQUAL(cuStreamEndCapture(at.s(), &graph), CUDA_SUCCESS);
+    cuGraphDestroy(graph);
+  }
+}
+
 TEST("nothing is allocated while batches go round, and nothing is left behind") {
   {
     const LinkAtWork at;

@@ -126,6 +126,24 @@ TEST(
   }
 }
 
+TEST("a thread in the relaxed mode spoils no capture") {
+  const FrameworkAtWork at_work;
+  const CUevent event = new_event();
+  cuStreamBeginCapture_v2(at_work.s(), kGlobal);
+  CUresult asked = -1;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  std::thread([&] {
+    CHECK_EQUAL(cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+    asked = cuEventQuery(event);
+    cuThreadExchangeStreamCaptureMode(&mode);
+  }).join();
+  CHECK_EQUAL(asked, CUDA_SUCCESS);
+  CHECK_EQUAL(mode, CU_STREAM_CAPTURE_MODE_RELAXED);  // what the thread was left in, given back
+  CHECK_EQUAL(status_of(at_work.s()), CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  mode = 7;
+  CHECK_EQUAL(cuThreadExchangeStreamCaptureMode(&mode), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST("the legacy stream must not be used beside a blocking stream that is capturing") {
   const FrameworkAtWork at_work;
   const std::uint64_t blocking = fake_cuda_create_stream(at_work.context, 0);

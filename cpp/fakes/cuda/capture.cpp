@@ -10,6 +10,9 @@ namespace {
 constexpr int kModeGlobal = 0;
 constexpr int kModeThreadLocal = 1;
 
+// How much of the captures of others a thread's calls heed.
+thread_local CUstreamCaptureMode mode_of_thread = kModeGlobal;
+
 CUresult spoil(Capture& capture, CUresult error) {
   capture.invalidated = true;
   return error;
@@ -79,9 +82,11 @@ CUresult check_implicit_dependency(World& w, const Stream& stream) {
 
 CUresult check_unsafe_call(World& w) {
   CUresult result = CUDA_SUCCESS;
+  if (mode_of_thread == CU_STREAM_CAPTURE_MODE_RELAXED) return result;
   for (const CapturePtr& capture : w.captures) {
-    const bool forbids = capture->mode == kModeGlobal ||
-                         (capture->mode == kModeThreadLocal && capture->thread == std::this_thread::get_id());
+    const bool own = capture->thread == std::this_thread::get_id();
+    const bool forbids = (own && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED) ||
+                         (capture->mode == kModeGlobal && mode_of_thread == kModeGlobal);
     if (forbids) result = spoil(*capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
   return result;
@@ -147,6 +152,16 @@ FAKE_EXPORT CUresult cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) {
     capture->graph.id = ++w.last_graph_id;
     w.graphs[handle] = capture->graph;
     *phGraph = pointer<CUgraph>(handle);
+    return CUDA_SUCCESS;
+  });
+}
+
+FAKE_EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  return entry("cuThreadExchangeStreamCaptureMode", [&](World&, Lock&) -> CUresult {
+    if (mode == nullptr || *mode < kModeGlobal || *mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    std::swap(*mode, mode_of_thread);
     return CUDA_SUCCESS;
   });
 }

@@ -47,6 +47,7 @@ CUresult cuStreamWaitValue32_v2(CUstream, CUdeviceptr, std::uint32_t, unsigned i
 CUresult cuStreamWriteValue32_v2(CUstream, CUdeviceptr, std::uint32_t, unsigned int);
 CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
 CUresult cuStreamEndCapture(CUstream, CUgraph*);
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*);
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus*);
 
 CUresult cuEventCreate(CUevent*, unsigned int);

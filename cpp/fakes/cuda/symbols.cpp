@@ -79,6 +79,7 @@ const std::vector<Form>& forms() {
       NOT_MODELLED(cuStreamBeginCapture, 10000),
       SHARED(cuStreamBeginCapture, 10010, cuStreamBeginCapture_v2),
       SHARED(cuStreamEndCapture, 10000, cuStreamEndCapture),
+      SHARED(cuThreadExchangeStreamCaptureMode, 10010, cuThreadExchangeStreamCaptureMode),
       SHARED(cuStreamIsCapturing, 10000, cuStreamIsCapturing),
       SHARED(cuEventCreate, 2000, cuEventCreate),
       NOT_MODELLED(cuEventDestroy, 2000),
