@@ -8,8 +8,9 @@ from typing import Any
 from fairlap.engine.on_stream import time_on_stream
 from fairlap.errors import NotAvailable
 
-from ..proof.apart import tell, tell_absent
+from ..proof.apart import tell, told_on_this_side
 from ..proof.driver_calls import PrimaryContext
+from ..proof.record import NotHere
 from ..proof.spinner import Spinner
 
 SPIN_NS = 200_000
@@ -39,8 +40,7 @@ def main() -> None:
         try:
             _tell(case, "context_span", work, stream="hidden")
         except NotAvailable as absent:
-            tell_absent(str(absent))
-            return
+            raise NotHere(str(absent)) from None
     _tell("a stream of its own", "device_span", on(streams[0]), stream=streams[0])
 
 
@@ -56,4 +56,4 @@ def _tell(case: str, method: str, work: Callable[[], None], stream: Any) -> None
 
 
 if __name__ == "__main__":
-    main()
+    told_on_this_side(main)

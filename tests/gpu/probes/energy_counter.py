@@ -14,8 +14,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from ..proof.apart import tell, tell_absent
+from ..proof.apart import tell, told_on_this_side
 from ..proof.driver_calls import PrimaryContext
+from ..proof.record import NotHere
 from ..proof.spinner import Spinner
 
 READ_S = float(os.environ.get("FAIRLAP_PROBE_SECONDS", "3"))
@@ -78,8 +79,7 @@ def main() -> None:
     try:
         nvml = Nvml()
     except OSError as absent:
-        tell_absent(str(absent))
-        return
+        raise NotHere(str(absent)) from None
     context = PrimaryContext()
     load = Load(context)
     for name, read in nvml.sensors().items():
@@ -167,4 +167,4 @@ def _tell_burst(nvml: Nvml, load: Load, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    told_on_this_side(main)

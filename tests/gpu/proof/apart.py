@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .places import ROOT
-from .record import NotHere, plain
+from .record import NotHere, described, plain
 
 _ABSENT = "absent"
 
@@ -76,8 +76,15 @@ def tell(**figures: Any) -> None:
     print(json.dumps(plain(figures)), flush=True)
 
 
-def tell_absent(why: str) -> None:
-    print(json.dumps({_ABSENT: why}), flush=True)
+def told_on_this_side(work: Callable[[], None]) -> None:
+    """What cannot run here says so in place of figures; whatever else fails says what it was on its last line."""
+    try:
+        work()
+    except NotHere as absent:
+        print(json.dumps({_ABSENT: str(absent)}), flush=True)
+    except Exception as error:
+        print(described(error), file=sys.stderr)
+        raise
 
 
 def _object_on(line: str) -> dict[str, Any] | None:

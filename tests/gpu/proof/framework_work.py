@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .apart import tell, tell_absent
-from .record import NotHere, described
+from .apart import tell, told_on_this_side
+from .record import NotHere
 
 SIZE = 4096
 SAMPLES = 40
@@ -149,15 +149,5 @@ def _tell(name: str, work: Work, options: dict[str, Any]) -> None:
     )
 
 
-def main() -> None:
-    try:
-        tell_all(FRAMEWORKS[sys.argv[1]]())
-    except NotHere as absent:
-        tell_absent(str(absent))
-    except Exception as error:
-        print(described(error), file=sys.stderr)
-        raise
-
-
 if __name__ == "__main__":
-    main()
+    told_on_this_side(lambda: tell_all(FRAMEWORKS[sys.argv[1]]()))
