@@ -35,7 +35,7 @@ class NotNow : public std::runtime_error {
 
 struct SamplerPlan {
   std::chrono::nanoseconds fast_period{
-      std::chrono::milliseconds(25)};  // a quarter of what sensors publish at
+      std::chrono::milliseconds(50)};  // half of what sensors mostly publish at
   std::chrono::nanoseconds slow_period{std::chrono::milliseconds(100)};
   std::chrono::nanoseconds rare_period{std::chrono::milliseconds(1000)};
   double most_call_share = 0.005;  // of wall time that the fast lane may spend in its calls

@@ -13,7 +13,7 @@ from fairlap.engine.clocks import clock_named
 from fairlap.engine.field_calibration import FieldCalibration, field_calibration, known_or_none
 from fairlap.errors import NotAvailable, WrongRequest
 
-_FAST_PERIOD_S = 0.025  # a quarter of what sensors of devices mostly publish at
+_FAST_PERIOD_S = 0.05  # half of what sensors of devices mostly publish at: each value is seen
 _LONGEST_GAP_NS = 1_000_000_000
 
 
@@ -31,7 +31,7 @@ class Energy:
 class Sampler:
     """Samples every source that this machine has, from entry to exit of a ``with`` block.
 
-    Power is read every ``fast_period_s`` (25 ms, or what ``calibration`` finds), or less often where its calls would
+    Power is read every ``fast_period_s`` (50 ms, or what ``calibration`` finds), or less often where its calls would
     take more than ``call_share`` of wall time; counters, clocks and memory every ``slow_period_s``; what is dear or
     hardly moves every ``rare_period_s`` (a second, unless the slow period is longer). ``nvml_library`` names another
     library than the driver's own, and ``root`` a folder that stands before ``/proc`` and ``/sys``.

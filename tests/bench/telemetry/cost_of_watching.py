@@ -3,8 +3,8 @@
     python tests/bench/telemetry/cost_of_watching.py [--peers PYTHON] [--pairs 20] [--seconds 10]
 
 All watch one device of the fake NVML, whose every call keeps a core busy for as long as is told. fairlap runs at its
-default rate: power 40 times a second, counters and clocks 10 times. Zeus (instant power alone) and CodeCarbon are
-set to 10 times a second. ``waker`` is a thread that wakes 40 times a second and does nothing, which tells what waking
+default rate: power 20 times a second, counters and clocks 10 times. Zeus (instant power alone) and CodeCarbon are
+set to 10 times a second. ``waker`` is a thread that wakes 20 times a second and does nothing, which tells what waking
 alone costs on this machine; ``nothing`` shows what the method sees where there is nothing to see.
 
 Disturbance: a loop of pieces of about 100 us, native, with and without the subject in pairs whose order is drawn.

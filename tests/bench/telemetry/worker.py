@@ -55,7 +55,7 @@ def nothing(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
 def waker(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
     @contextmanager
     def waking() -> Iterator[None]:
-        library.start_waker(25_000_000)
+        library.start_waker(50_000_000)
         yield
         library.stop_waker()
 
