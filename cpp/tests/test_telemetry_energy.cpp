@@ -3,28 +3,18 @@
 #include "check.hpp"
 #include "telemetry/energy.hpp"
 #include "telemetry_at_work.hpp"
+#include "telemetry_told.hpp"
 
 using namespace fairlap::telemetry;
 using namespace fairlap::test;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
-
-Reading told(std::int64_t at_ms, double value) {
-  Reading reading;
-  reading.time_ns = at_ms * kMs;
-  reading.value = value;
-  return reading;
-}
-
 Reading broken(std::int64_t at_ms, ReadingState state) {
   Reading reading = told(at_ms, std::nan(""));
   reading.state = state;
   return reading;
 }
-
-Region between(std::int64_t begin_ms, std::int64_t end_ms) { return {begin_ms * kMs, end_ms * kMs}; }
 
 // A counter that is read every `poll_ms` and shows, in steps of 100 ms, the energy of a constant power.
 std::vector<Reading> stepping(double watts, std::int64_t until_ms, std::int64_t poll_ms, double start_j,

@@ -3,20 +3,12 @@
 #include "check.hpp"
 #include "telemetry/repeated_energy.hpp"
 #include "telemetry_at_work.hpp"
+#include "telemetry_told.hpp"
 
 using namespace fairlap::telemetry;
 using namespace fairlap::test;
 
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;
-
-Reading told(std::int64_t at_ms, double value) {
-  Reading reading;
-  reading.time_ns = at_ms * kMs;
-  reading.value = value;
-  return reading;
-}
 
 // A counter of a constant power that ticks every 100 ms, `phase_ms` after the full ones, looked at every few
 // ms.
@@ -36,8 +28,6 @@ std::vector<Reading> steady(double watts, std::int64_t until_ms) {
   for (std::int64_t t = 0; t <= until_ms; t += 25) readings.push_back(told(t, watts));
   return readings;
 }
-
-Region between(std::int64_t begin_ms, std::int64_t end_ms) { return {begin_ms * kMs, end_ms * kMs}; }
 
 const std::vector<Trial> kTrials{
     {between(1000, 3000), 400}, {between(3530, 5530), 400}, {between(6010, 8010), 400}};

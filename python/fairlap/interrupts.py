@@ -1,4 +1,4 @@
-"""Ctrl-C, a polite kill and a closed terminal end a race in the same way: once, with all that was measured kept."""
+"""Ctrl-C, a polite kill and a closed terminal end a race or a watch in the same way: once, and in order."""
 
 from __future__ import annotations
 

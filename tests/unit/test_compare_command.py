@@ -18,6 +18,13 @@ def fairlap(*arguments: str, envs: Path | None = None) -> subprocess.CompletedPr
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=variables)
 
 
+def test_a_refused_race_leaves_no_plan_behind(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    told = fairlap("compare", "mlp", "--on", "torch", "--baseline", "jax", "--save-plan", str(plan))
+    assert told.returncode == 2
+    assert not plan.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.cli.interrupts import heard_once
+from fairlap.interrupts import heard_once
 from fairlap.race.saving import load_run
 
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]

@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from fairlap import verdict
-from fairlap.cli.interrupts import heard_once
 from fairlap.engine.wishes import positive_number, whole_number
 from fairlap.errors import WrongRequest
 from fairlap.frameworks.contract import Unsupported
+from fairlap.interrupts import heard_once
 from fairlap.race.contestants import require_known
 from fairlap.race.materials import require_offered
 from fairlap.race.naming import contestant_named

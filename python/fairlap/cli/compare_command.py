@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.leaving_behind import given, output_options, replayed, run_asked
+from fairlap.cli.leaving_behind import agreed, given, output_options, replayed
 from fairlap.cli.wishes import a_device, a_duration, a_share, some_of, whole_numbers
 from fairlap.errors import WrongRequest
 
@@ -77,6 +76,7 @@ def command(
     Several values of --batch, --mode and --precision race in every combination. A plan as a TOML file names models,
     contestants and all the rest; what is given beside it wins.
     """
+    from fairlap.cli.compare_running import run_and_tell
     from fairlap.race.plan import load_plan
     from fairlap.race.plan import save_plan as save
     from fairlap.race.request import plan_of
@@ -99,10 +99,13 @@ def command(
     else:
         asked, refuse = _asked(models, wishes)
         plan = plan_of(asked, refuse)
+    leaving_behind, ending = agreed(plan, asked, refuse, keep=keep, quiet=quiet)
     if save_plan is not None:
         save(plan, save_plan)
-    instead = partial(_print, plan) if dry_run else None
-    run_asked(plan, asked, refuse, keep=keep, quiet=quiet, earlier=earlier, instead=instead)
+    if dry_run:
+        _print(plan)
+        return
+    raise SystemExit(run_and_tell(plan, leaving_behind, ending, earlier))
 
 
 def _resumable(text: str) -> Earlier:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.cli.interrupts import Interrupts, heard_once
 from fairlap.errors import FairlapError
+from fairlap.interrupts import Interrupts, heard_once
 from fairlap.ledger.resources_told import resources_told
 from fairlap.race.ending import Ending
 from fairlap.race.laps import Lap

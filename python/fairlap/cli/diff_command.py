@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fairlap.cli.json_output import print_json
 from fairlap.cli.wishes import a_share
 
 
@@ -32,14 +33,12 @@ def command(before: str, after: str, margin: float, as_json: bool) -> None:
     (old, _), (new, _) = run_named(before), run_named(after)
     compared = compare_saved_runs(old, new, margin=margin)
     if as_json:
-        import msgspec
-
         told = {
             "differences": compared.differences,
             "not_compared": compared.unmatched,
             "machine": [str(each) for each in differences(old.machine, new.machine)],
         }
-        click.echo(msgspec.json.format(msgspec.json.encode(told)).decode())
+        print_json(told)
     else:
         click.echo(runs_text(compared))
         click.echo(differences_text(old.machine, new.machine))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from fairlap.cli.json_output import print_json
+
 
 @click.group("envs", invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
@@ -19,13 +21,11 @@ def _list(as_json: bool) -> None:
 
     found = environments()
     if as_json:
-        import msgspec
-
         told = [
             {"key": each.key, "made": each.made, "size_bytes": each.size_bytes(), "requirements": each.requirements}
             for each in found
         ]
-        click.echo(msgspec.json.format(msgspec.json.encode(told)).decode())
+        print_json(told)
         return
     if not found:
         click.echo(f"no environment has been made yet; they will lie in {environments_folder()}")

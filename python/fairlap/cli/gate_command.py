@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fairlap.cli.json_output import print_json
 from fairlap.cli.wishes import a_share
 
 _NOT_COMPARABLE = 3
@@ -71,10 +72,8 @@ def command(
         raise SystemExit(_NOT_COMPARABLE) from None
     status = overall(findings, strict=strict)
     if as_json:
-        import msgspec
-
         told = [{"status": finding.word, "text": finding.text} for finding in findings]
-        click.echo(msgspec.json.format(msgspec.json.encode({"exit_status": int(status), "findings": told})).decode())
+        print_json({"exit_status": int(status), "findings": told})
     else:
         for finding in findings:
             click.echo(f"{finding}")

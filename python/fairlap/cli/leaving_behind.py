@@ -1,4 +1,4 @@
-"""What a race leaves behind: the options for it, and running a plan so that it does."""
+"""What a race leaves behind: the options for it, and whether they can be had."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from fairlap.cli.compare_running import Earlier
+    from fairlap.cli.compare_running import Wishes
+    from fairlap.race.ending import Ending
     from fairlap.race.plan import Plan
     from fairlap.race.request import RaceRequest, Refuse
 
@@ -60,19 +61,13 @@ def replayed(plan: Plan, wishes: dict[str, Any]) -> RaceRequest:
     )
 
 
-def run_asked(
-    plan: Plan,
-    asked: RaceRequest,
-    refuse: Refuse,
-    *,
-    keep: bool,
-    quiet: bool,
-    earlier: Earlier | None = None,
-    instead: Callable[[], None] | None = None,
-) -> None:
-    """All that can be wrong is said before the first process starts. ``instead`` is done in place of the race."""
+def agreed(plan: Plan, asked: RaceRequest, refuse: Refuse, *, keep: bool, quiet: bool) -> tuple[Wishes, Ending]:
+    """All that can be wrong is said here, before the first process starts."""
+    from fairlap.cli.compare_running import Wishes
+    from fairlap.ledger.outputs import write_outputs
     from fairlap.ledger.price_table import price_named
     from fairlap.ledger.sources import require_contestant
+    from fairlap.race.ending import Ending
     from fairlap.race.request import ending_of, output_files, saying
     from fairlap.report.missing import charts_missing
 
@@ -85,15 +80,8 @@ def run_asked(
     files = output_files(asked.outputs, refuse)
     if "html" in files and (missing := charts_missing()):
         raise refuse(("outputs", "html"), missing)
-    if instead is not None:
-        instead()
-        return
     json_file = files.pop("json", None)
-    from fairlap.cli.compare_running import Wishes, run_and_tell
-    from fairlap.ledger.outputs import write_outputs
-    from fairlap.race.ending import Ending
-
-    wanted = Wishes(
+    wishes = Wishes(
         json_file,
         partial(write_outputs, files=files, baseline=asked.baseline, price=price),
         keep,
@@ -101,5 +89,4 @@ def run_asked(
         price,
         quiet,
     )
-    ending = Ending(plan, target=target, budget_s=budget_s)
-    raise SystemExit(run_and_tell(plan, wanted, ending, earlier))
+    return wishes, Ending(plan, target=target, budget_s=budget_s)

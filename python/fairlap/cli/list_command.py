@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
+
+from fairlap.cli.json_output import print_json
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
@@ -23,7 +24,7 @@ def models(as_json: bool) -> None:
 
     found = listed()
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     rows = [["model", "parameters", "GMACs", "modes", "precisions", "batch", "task"]]
     for each in found:
@@ -42,7 +43,7 @@ def frameworks(as_json: bool) -> None:
 
     found = listed()
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     rows = [["framework", "here", "modes", "precisions", "variants"]]
     for each in found:
@@ -62,7 +63,7 @@ def devices(as_json: bool) -> None:
 
     found = listed()
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     for each in found:
         cores = "" if each.cores is None else f", {each.cores} cores to run on"
@@ -79,7 +80,7 @@ def prices(as_json: bool) -> None:
 
     found = known_prices()
     if as_json:
-        _print_json({"file": str(prices_file()), "prices": found})
+        print_json({"file": str(prices_file()), "prices": found})
         return
     if not found:
         click.echo(f"No price is known. Write such entries into {prices_file()}:\n\n{EXAMPLE}", nl=False)
@@ -87,12 +88,6 @@ def prices(as_json: bool) -> None:
     amounts = [[each.name, f"{each.per_hour:g} {each.currency}/h", each.dated.isoformat()] for each in found]
     _print_table([["name", "price", "dated"], *amounts])
     click.echo(f"in {prices_file()}")
-
-
-def _print_json(found: Any) -> None:
-    import msgspec
-
-    click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
 
 
 def _print_table(rows: Sequence[Sequence[str]]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.leaving_behind import output_options, replayed, run_asked
+from fairlap.cli.leaving_behind import agreed, output_options, replayed
 
 if TYPE_CHECKING:
     from fairlap.race.saving import SavedRun
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def command(run: str, keep: bool, quiet: bool, **wishes: Any) -> None:
     """Run the plan of a kept run again, in the same order with the same draws. RUN is an id, or `last`; FILE is one
     that `fairlap compare --json` wrote."""
+    from fairlap.cli.compare_running import run_and_tell
     from fairlap.errors import WrongRequest
     from fairlap.ledger.sources import run_named
 
@@ -26,7 +27,9 @@ def command(run: str, keep: bool, quiet: bool, **wishes: Any) -> None:
     _require_cores(then)
     for line in _differences(then):
         click.echo(f"fairlap: {line}", err=True)
-    run_asked(then.plan, replayed(then.plan, wishes), lambda _key, why: WrongRequest(why), keep=keep, quiet=quiet)
+    asked = replayed(then.plan, wishes)
+    leaving_behind, ending = agreed(then.plan, asked, lambda _key, why: WrongRequest(why), keep=keep, quiet=quiet)
+    raise SystemExit(run_and_tell(then.plan, leaving_behind, ending))
 
 
 def _require_cores(then: SavedRun) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap.cli.json_output import print_json
+
 if TYPE_CHECKING:
     from fairlap.ledger.finding import RunSummary
 
@@ -45,9 +47,7 @@ def command(ctx: click.Context, model: str, on: str, since: str, limit: int, as_
         with open_store(reading=True) as store:
             found = store.runs(Wanted(model, on, since), limit)
     if as_json:
-        import msgspec
-
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
+        print_json(found)
     elif found:
         for summary in found:
             click.echo("\n".join(_fitting(line) for line in _lines(summary)))

@@ -26,8 +26,7 @@ def memory_of(contender: Contender) -> dict[str, Told]:
 
 
 def smallest_memory_of(contender: Contender) -> dict[str, Told]:
-    """One search for a contestant on a work, under the conditions of the verdict."""
-    found = next((lap.smallest_memory for lap in contender.laps if lap.smallest_memory), None)
+    found = contender.smallest_memory
     if found is None:
         why = why_not(contender) or "it was not looked for here; --min-memory does, under the verdict's conditions"
         return {name: Told(None, why) for name in _SMALLEST}

@@ -14,7 +14,7 @@ def resources_told(work: Work, contender: Contender) -> list[str]:
 
 
 def _smallest_memory(contender: Contender) -> list[str]:
-    found = next((lap.smallest_memory for lap in contender.laps if lap.smallest_memory), None)
+    found = contender.smallest_memory
     if found is None:
         return []
     tries = digits.counted(found.tries, "fresh start")

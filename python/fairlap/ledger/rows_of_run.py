@@ -15,7 +15,6 @@ from fairlap.ledger.memory_of_row import memory_absent, memory_by_layer, memory_
 from fairlap.ledger.prices import Price
 from fairlap.ledger.schema import Estimate, ModeOfProcesses, Row
 from fairlap.race.fed_figures import items_per_s, stalls, waited_share
-from fairlap.race.gating import busy_with_others
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Work
 from fairlap.race.results import Contender, Heat, Results, results_of
@@ -212,6 +211,5 @@ def _modes(contender: Contender) -> list[ModeOfProcesses]:
 
 def _warnings(heat: Heat, contender: Contender) -> list[str]:
     """Each once, what held for all contestants first."""
-    busy = busy_with_others([lap for row in heat.rows for lap in row.laps])
     own = (text for lap in contender.laps for text in lap.warnings)
-    return list(dict.fromkeys([busy, *own] if busy else own))
+    return list(dict.fromkeys([heat.busy, *own] if heat.busy else own))

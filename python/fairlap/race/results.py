@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from fairlap import verdict
 from fairlap.engine import digits
-from fairlap.race.gating import Gated, gated
-from fairlap.race.laps import Lap, Outcome
+from fairlap.race.gating import Gated, busy_with_others, gated
+from fairlap.race.laps import Lap, Outcome, SmallestMemory
 from fairlap.race.plan import Conditions, Plan, Work
 
 FAULTS = "page_faults"
@@ -66,6 +67,11 @@ class Contender:
         values = [lap.headline_ns for lap in self.finished]
         return min(values), max(values)
 
+    @property
+    def smallest_memory(self) -> SmallestMemory | None:
+        """One search for a contestant on a work, under the conditions of the verdict."""
+        return next((lap.smallest_memory for lap in self.laps if lap.smallest_memory), None)
+
     def median_of(self, counter: str) -> float | None:
         values = [lap.per_call[counter] for lap in self.finished if counter in lap.per_call]
         return float(np.median(values)) if values else None
@@ -89,6 +95,11 @@ class Heat:
     comparisons: tuple[verdict.Comparison, ...] = ()
     standing: verdict.Standing | None = None
     why_no_verdict: str = ""
+
+    @cached_property
+    def busy(self) -> str:
+        """That the machine was busy with other work all the time; empty when it was not."""
+        return busy_with_others([lap for row in self.rows for lap in row.laps])
 
 
 @dataclass(frozen=True)

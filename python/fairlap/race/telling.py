@@ -9,7 +9,6 @@ from functools import partial
 from fairlap import verdict
 from fairlap.engine import digits
 from fairlap.race.fed_figures import fed_line
-from fairlap.race.gating import busy_with_others
 from fairlap.race.plan import Plan, Work
 from fairlap.race.results import FAULTS, Contender, Heat, Results
 from fairlap.verdict.mode_causes import REMEDIES
@@ -59,8 +58,8 @@ def _heat_lines(plan: Plan, heat: Heat, beside: Callable[[Contender], Sequence[s
     lines += [f"  {sentence}" for sentence in _sentences(heat)]
     if heat.blocks.told:
         lines.append(f"  {heat.blocks.told}")
-    if busy := busy_with_others([lap for row in heat.rows for lap in row.laps]):
-        lines.append(f"  ! {busy}")
+    if heat.busy:
+        lines.append(f"  ! {heat.busy}")
     if heat.why_no_verdict:
         lines.append(f"  no verdict: {heat.why_no_verdict}")
     return lines

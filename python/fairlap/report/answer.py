@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fairlap import verdict
 from fairlap.engine import digits
-from fairlap.race.gating import busy_with_others
 from fairlap.race.results import Heat
 from fairlap.report.markup import Markup, tag
 from fairlap.report.shown_run import ShownHeat, ShownRun
@@ -51,8 +50,9 @@ def answer(shown: ShownRun, told: ShownHeat) -> Markup:
 
 
 def _busy(heat: Heat) -> Markup | None:
-    busy = busy_with_others([lap for row in heat.rows for lap in row.laps])
-    return tag("p", tag("strong", f"{busy[0].upper()}{busy[1:]}"), ".", class_="note") if busy else None
+    if not heat.busy:
+        return None
+    return tag("p", tag("strong", f"{heat.busy[0].upper()}{heat.busy[1:]}"), ".", class_="note")
 
 
 def _basis(shown: ShownRun, told: ShownHeat) -> str:

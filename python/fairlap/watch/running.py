@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from itertools import count
 
 import click
 
+from fairlap.interrupts import heard_once
 from fairlap.watch.readings_now import ReadingsNow
 
 Ticks = Iterator[None]  # one at the end of each interval
@@ -28,17 +28,11 @@ def watch(interval_s: float, intervals: int | None, root: str, show: Show) -> No
 def ended_in_order() -> Iterator[None]:
     """Ctrl-C is how a watch ends and no mishap: the usual exit status, and no word. So it is for SIGTERM, by which
     services are ended; a terminal is left as it was found."""
-
-    def end(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise SystemExit(128 + signal.SIGINT) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with heard_once() as interrupts:
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise SystemExit(interrupts.status) from None
 
 
 def is_terminal() -> bool:
