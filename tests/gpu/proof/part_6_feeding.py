@@ -17,7 +17,7 @@ from .driver_calls import PrimaryContext
 from .record import Deadline, NotHere, PartRecord, Step, described
 from .spinner import Spinner
 
-BATCHES_MIB = (1, 4, 16, 64)
+BATCHES_MIB: tuple[int, ...] = (1, 4, 16, 64)
 WANTED_SHARE = {1: 0.90, 4: 0.97, 16: 0.97, 64: 0.97}  # of the machine's own rate
 FEED_S = 2.0
 TURNS = 3  # the machine's own rate and the feeder's stand beside each other
