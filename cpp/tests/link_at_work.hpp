@@ -15,8 +15,7 @@ namespace fairlap::test {
 class HostMemory {
  public:
   HostMemory(std::size_t count, std::size_t stride)
-      : memory_(static_cast<std::byte*>(std::aligned_alloc(4096, count * stride))),
-        slots_{memory_, stride, count} {
+      : memory_(page_aligned(count * stride)), slots_{memory_, stride, count} {
     for (std::size_t slot = 0; slot < count; ++slot) fill(slot, static_cast<char>('a' + slot));
   }
   ~HostMemory() { std::free(memory_); }
@@ -29,6 +28,12 @@ class HostMemory {
   [[nodiscard]] const feed::HostSlots& slots() const noexcept { return slots_; }
 
  private:
+  static std::byte* page_aligned(std::size_t bytes) {
+    void* memory = nullptr;
+    CHECK_EQUAL(::posix_memalign(&memory, 4096, bytes), 0);
+    return static_cast<std::byte*>(memory);
+  }
+
   std::byte* memory_;
   feed::HostSlots slots_;
 };

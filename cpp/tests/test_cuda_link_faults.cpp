@@ -61,6 +61,13 @@ TEST("each event of a feeder that cannot be made is told, the first to the last"
   }
 }
 
+// Given back whatever becomes of it, as a batch in Python is.
+struct Held {
+  Staging& staging;
+  Ticket ticket;
+  ~Held() { staging.lending()->give_back(ticket); }
+};
+
 struct FeederAtWork : EngineAtWork {
   FeederAtWork() : data(std::size_t{64} * 512) {
     StagingPlan plan;
@@ -74,11 +81,10 @@ struct FeederAtWork : EngineAtWork {
   std::string said_in_the_end() {
     return message_of([&] {
       for (int batch = 0; batch < 1000; ++batch) {
-        const Staging::Delivered got = staging->next(10s);
+        const Held got{*staging, staging->next(10s).ticket};
         dlpack::Managed* const lent = staging->lending()->lend(got.ticket, stream);
         fake_cuda_kernel(stream, "work", 1000);
         lent->deleter(lent);
-        staging->lending()->give_back(got.ticket);
       }
     });
   }
