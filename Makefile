@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo gpu-proof test test-cpp test-python test-sanitized lint format docs docs-images stubs bench-engine bench-telemetry telemetry-minute bench-feed bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
+.PHONY: demo gpu-proof test test-cpp test-python test-unit test-integration test-sanitized lint format docs docs-images stubs bench-engine bench-telemetry telemetry-minute bench-feed bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
 
 demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a convolutional net, write a report.
 	$(BIN)/fairlap floor
@@ -19,8 +19,13 @@ test: test-cpp test-python  ## All tests that need no GPU.
 test-cpp: build/release/.built
 	$(BIN)/ctest --test-dir build/release --output-on-failure
 
-test-python: $(VENV)/.dev $(VENV)/.frameworks build/release/.built
-	$(BIN)/python -m pytest
+test-python: test-unit test-integration
+
+test-unit: $(VENV)/.dev $(VENV)/.frameworks build/release/.built
+	$(BIN)/python -m pytest tests/unit
+
+test-integration: $(VENV)/.dev $(VENV)/.frameworks build/release/.built
+	$(BIN)/python -m pytest tests --ignore tests/unit
 
 test-environments: $(VENV)/.dev  ## Frameworks that need environments of their own. Downloads over a gigabyte, once.
 	FAIRLAP_TEST_ENVIRONMENTS=1 $(BIN)/python -m pytest -m heavy_environments

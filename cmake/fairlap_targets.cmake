@@ -10,6 +10,13 @@ function(fairlap_compile_options target)
   endif()
 endfunction()
 
+# Under a sanitizer, what is not the engine itself is compiled as it stands: that halves the time it takes.
+function(fairlap_compile_quickly target)
+  if(FAIRLAP_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
 # One folder of the engine is one static library; headers are included as "folder/file.hpp".
 function(fairlap_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
@@ -26,5 +33,6 @@ function(fairlap_test name)
   target_link_libraries(${name} PRIVATE ${ARG_USES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cpp)
   fairlap_compile_options(${name})
+  fairlap_compile_quickly(${name})
   add_test(NAME ${name} COMMAND ${name})
 endfunction()

@@ -176,7 +176,7 @@ def raced(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The plans that would have been run."""
     plans: list[object] = []
 
-    def run_and_tell(plan: object, wishes: object, ending: object, earlier: object) -> int:
+    def run_and_tell(plan: object, wishes: object, ending: object) -> int:
         plans.append(plan)
         return 0
 
