@@ -182,27 +182,40 @@ Staging::AtHand Staging::next_at_hand() {
 Staging::Delivered Staging::next(std::chrono::nanoseconds patience,
                                  const std::function<bool()>& keep_waiting) {
   refuse_in_a_child();
-  const std::scoped_lock consumer(consuming_);
+  auto held_since = std::chrono::steady_clock::time_point::max();
+  // Why waiting ends without a batch; nothing while it goes on.
+  const auto ends_because = [&](bool all_held) -> std::optional<std::string> {
+    const auto now = std::chrono::steady_clock::now();
+    held_since = all_held ? std::min(held_since, now) : std::chrono::steady_clock::time_point::max();
+    if (all_held && now - held_since >= patience) {
+      return "all " + std::to_string(lending_->slots().count()) +
+             " slots are held by batches that were not released; release one, or ask for more slots";
+    }
+    if (keep_waiting && !keep_waiting()) return "waiting for a batch was interrupted";
+    return {};
+  };
+  std::unique_lock consumer(consuming_, std::defer_lock);
+  while (!consumer.try_lock_for(between_questions)) {
+    if (const auto why = ends_because(all_held())) throw FeederStopped(*why);
+  }
   if (failed_) throw BatchFailed(*failed_);
   {
     const std::scoped_lock lock(ledger_lock_);
     ledger_.wait_begins(now_ns());
   }
-  auto held_since = std::chrono::steady_clock::time_point::max();
   while (true) {
     const Slots::Arrived arrived = lending_->slots().hand_out(between_questions, lending_);
-    const bool all_held = arrived.arrival == Arrival::all_held;
-    if (!all_held && arrived.arrival != Arrival::not_yet) return settle(arrived, now_ns());
-    const auto now = std::chrono::steady_clock::now();
-    held_since = all_held ? std::min(held_since, now) : std::chrono::steady_clock::time_point::max();
-    const bool impatient = all_held && now - held_since >= patience;
-    if (!impatient && (!keep_waiting || keep_waiting())) continue;
-    static_cast<void>(settle(arrived, now_ns()));
-    if (!impatient) throw FeederStopped("waiting for a batch was interrupted");
-    throw FeederStopped(
-        "all " + std::to_string(lending_->slots().count()) +
-        " slots are held by batches that were not released; release one, or ask for more slots");
+    const bool without = arrived.arrival == Arrival::all_held || arrived.arrival == Arrival::not_yet;
+    if (!without) return settle(arrived, now_ns());
+    if (const auto why = ends_because(arrived.arrival == Arrival::all_held)) {
+      static_cast<void>(settle(arrived, now_ns()));
+      throw FeederStopped(*why);
+    }
   }
+}
+
+bool Staging::all_held() const {
+  return lending_->slots().count_in(SlotState::handed_out) == lending_->slots().count();
 }
 
 std::vector<std::uint64_t> Staging::close() {
@@ -220,9 +233,9 @@ std::vector<std::uint64_t> Staging::close() {
 
 StallLedger Staging::ledger() const {
   refuse_in_a_child();  // a lock may have been taken when the child was forked
-  const bool all_held = lending_->slots().count_in(SlotState::handed_out) == lending_->slots().count();
+  const bool held = all_held();
   const std::scoped_lock lock(ledger_lock_);
-  StallLedger ledger = ledger_.until(now_ns(), all_held);
+  StallLedger ledger = ledger_.until(now_ns(), held);
   ledger.has_link = lending_->link() != nullptr;
   return ledger;
 }

@@ -18,6 +18,7 @@
 #include "feed/lending.hpp"
 #include "feed/order.hpp"
 #include "feed/source.hpp"
+#include "feed/turn.hpp"
 
 namespace fairlap::feed {
 
@@ -62,7 +63,8 @@ class Staging {
   };
   // Waits for the next batch. When the consumer itself holds every slot, that is borne for as long as
   // `patience` and then an error. `keep_waiting` is asked about twenty times a second; when it says no,
-  // FeederStopped is thrown and the batch stays for the next call. One consumer at a time.
+  // FeederStopped is thrown and the batch stays for the next call. One consumer at a time; the others wait
+  // for their turn in the same way.
   Delivered next(std::chrono::nanoseconds patience, const std::function<bool()>& keep_waiting = {});
 
   // A batch that is ready now, the end, or nothing: then neither flag of the pair is set.
@@ -90,6 +92,7 @@ class Staging {
   bool claim(Slots::Begun& begun);
   bool wait_until_unused(std::size_t slot);
   Delivered settle(const Slots::Arrived& arrived, std::uint64_t now_ns);
+  [[nodiscard]] bool all_held() const;
   [[nodiscard]] bool in_a_child() const noexcept;
   void refuse_in_a_child() const;
 
@@ -107,7 +110,7 @@ class Staging {
   std::uint64_t begun_ = 0;
 
   std::mutex closing_;  // a thread is joined by one
-  std::mutex consuming_;
+  Turn consuming_;
   std::optional<BatchFailed> failed_;
   mutable std::mutex ledger_lock_;
   LedgerKeeper ledger_;

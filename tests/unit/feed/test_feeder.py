@@ -202,6 +202,22 @@ def test_the_interpreter_runs_on_while_a_batch_is_waited_for_and_hears_ctrl_c() 
     feeder.close()
 
 
+def test_who_waits_for_its_turn_hears_ctrl_c_and_is_as_patient_as_it_was_told() -> None:
+    feeder = Feeder(np.arange(4), batch=1, slots=1)
+    held = feeder.next()
+    other = threading.Thread(target=lambda: feeder.next(patience_s=60))
+    other.start()
+    with pytest.raises(FeedingFailed, match="all 1 slots are held"):
+        feeder.next(patience_s=0.2)
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        feeder.next(patience_s=120)
+    assert other.is_alive()
+    del held
+    other.join()
+    feeder.close()
+
+
 def test_the_ledger_adds_up_to_the_wall_time() -> None:
     with Feeder(np.zeros((200, 1000), np.float32), batch=10) as feeder:
         for batch in feeder:
