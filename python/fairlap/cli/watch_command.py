@@ -25,7 +25,8 @@ def command(
     """Show power, clocks, memory, throttling, steal and pressure of this machine, live.
 
     In a terminal it is a picture with the last minute of everything; elsewhere one line for each interval. What is
-    absent is said with the reason, and never shown as 0. Ctrl-C ends it with exit status 130.
+    absent is said with the reason, and never shown as 0. Ctrl-C ends it with exit status 130, SIGTERM with 143, a
+    closed terminal with 129; where the output cannot be written it is 1.
     """
     _refuse_together(once=once, seconds=seconds is not None)
     _refuse_together(serve=serve is not None, once=once)
