@@ -173,6 +173,12 @@ def test_serving_says_where_and_answers_there(root: str) -> None:
         (("--serve", "0", "--json"), "--serve and --json do not go together"),
         (("--once", "--seconds", "2"), "--once and --seconds do not go together"),
         (("--interval", "0"), "0.0 is not in the range"),
+        (("--interval", "nan"), "--interval must be a finite number above zero, not nan"),
+        (("--dashboard", "--serve", "9555"), "--dashboard and --serve do not go together"),
+        (("--dashboard", "--once"), "--dashboard and --once do not go together"),
+        (("--dashboard", "--json"), "--dashboard and --json do not go together"),
+        (("--dashboard", "--seconds", "2"), "--dashboard and --seconds do not go together"),
+        (("--dashboard", "--interval", "2"), "--dashboard and --interval do not go together"),
     ],
 )
 def test_a_wrong_wish_is_one_clear_line_and_exit_2(root: str, arguments: tuple[str, ...], words: str) -> None:
