@@ -15,6 +15,7 @@ DEFAULT_SECONDS = 1.0
 LONGEST_SECONDS_FOR_TARGET = 60.0
 MOST_SAMPLES = 10**8  # 800 MB; taken and touched before the first sample
 MOST_CALLS = 2**24
+SHORTEST_PERIOD_S, LONGEST_PERIOD_S = 1e-9, 1e6
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,15 @@ def positive_number(name: str, value: object) -> float:
     return number
 
 
-def text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise WrongRequest(f"{name} must be a text, not {shown(value)}")
-    return value
+def period_s(name: str, value: object) -> float:
+    """Of something that happens over and over, or goes on for so long."""
+    number = number_of(name, value)
+    if not SHORTEST_PERIOD_S <= number < LONGEST_PERIOD_S:
+        raise WrongRequest(
+            f"{name} must be a number of seconds above 0, from a nanosecond to less than {LONGEST_PERIOD_S:,.0f} s, "
+            f"not {shown(value)}"
+        )
+    return number
 
 
 def path_text(name: str, value: object) -> str:
