@@ -49,7 +49,7 @@ class RawFile:
 
 
 class Feeder:
-    """Batches of samples from a ``.npy`` file, a :class:`RawFile` or a NumPy array, in order or shuffled by ``seed``.
+    """Batches of samples from a ``.npy`` file, a ``RawFile`` or a NumPy array, in order or shuffled by ``seed``.
 
     Two feeders with the same seed over equally many samples draw the same ones, so labels can be fed by a second one.
     ``epochs=None`` is without end. ``last`` says what becomes of samples that do not fill an epoch's last batch: a
