@@ -66,6 +66,16 @@ def test_every_command_in_the_documentation_is_understood(line: str) -> None:
 
 
 @pytest.mark.sanitized
+def test_the_reference_has_all_of_feeding_that_explains_itself() -> None:
+    from fairlap.engine import feeding
+
+    explained = {name for name in feeding.__all__ if getattr(feeding, name).__doc__}
+    page = (TOP / "docs/reference/python.md").read_text()
+    assert {"Batch", "Feeder", "RawFile", "StallLedger"} <= explained
+    assert explained <= set(re.findall(r"^::: fairlap\.engine\.feeding\.(\w+)$", page, re.MULTILINE))
+
+
+@pytest.mark.sanitized
 def test_every_example_program_of_the_documentation_can_be_read() -> None:
     for program in (TOP / "docs" / "examples").glob("*.py"):
         compile(program.read_text(), str(program), "exec")

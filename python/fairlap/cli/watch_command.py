@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 import click
+from click.core import ParameterSource
 
-_INTERVALS_S = click.FloatRange(0.1, 60.0)
+_INTERVALS_S = click.FloatRange(0.1, 60.0)  # which lets nan pass
 
 
 @click.command("watch")
@@ -20,21 +21,34 @@ _INTERVALS_S = click.FloatRange(0.1, 60.0)
 @click.option("--dashboard", is_flag=True, help="Print a Grafana dashboard for these metrics and end.")
 @click.option("--root", hidden=True, default="", help="A folder that stands before /proc and /sys.")
 def command(
-    interval: float, seconds: float | None, once: bool, as_json: bool, serve: str | None, dashboard: bool, root: str
+    interval: float,
+    seconds: float | None,
+    once: bool,
+    as_json: bool,
+    serve: str | None,
+    dashboard: bool,
+    root: str,
 ) -> None:
     """Show power, clocks, memory, throttling, steal and pressure of this machine, live.
 
     In a terminal it is a picture with the last minute of everything; elsewhere one line for each interval. What is
-    absent is said with the reason, and never shown as 0. Ctrl-C ends it with exit status 130.
+    absent is said with the reason, and never shown as 0. Ctrl-C ends it with exit status 130, SIGTERM with 143, a
+    closed terminal with 129; where the output cannot be written it is 1.
     """
     _refuse_together(once=once, seconds=seconds is not None)
     _refuse_together(serve=serve is not None, once=once)
     _refuse_together(serve=serve is not None, json=as_json)
     if dashboard:
+        _refuse_together(dashboard=True, interval=_was_given("interval"))
+        _refuse_together(dashboard=True, seconds=seconds is not None)
+        _refuse_together(dashboard=True, once=once)
+        _refuse_together(dashboard=True, json=as_json)
+        _refuse_together(dashboard=True, serve=serve is not None)
         from fairlap.watch.dashboard import dashboard_json
 
         click.echo(dashboard_json())
         return
+    from fairlap.engine.wishes import positive_number
     from fairlap.watch.address import address_in
     from fairlap.watch.running import (
         Show,
@@ -48,7 +62,8 @@ def command(
         watch,
     )
 
-    intervals = 1 if once else _intervals(interval, seconds)
+    interval_s = positive_number("--interval", interval)
+    intervals = 1 if once else _intervals(interval_s, seconds)
     show: Show
     if serve is not None:
         show = partial(serve_metrics, address=address_in(serve))
@@ -59,7 +74,11 @@ def command(
     else:
         show = show_live if is_terminal() else print_lines
     with ended_in_order():
-        watch(interval, intervals, root, show)
+        watch(interval_s, intervals, root, show)
+
+
+def _was_given(option: str) -> bool:
+    return click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT
 
 
 def _refuse_together(**chosen: bool) -> None:

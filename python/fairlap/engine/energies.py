@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 from fairlap.engine import _native
 from fairlap.engine.field_calibration import known_or_none
-from fairlap.engine.telemetry import Energy, Sampler
+from fairlap.engine.telemetry import Energy, Sampler, check_readings
+from fairlap.engine.wishes import number_of, positive_number, whole_number
 from fairlap.errors import NotAvailable, WrongRequest
 
 _GAIN_SHARE = 0.05  # what sensors of boards are known to be off by, all readings of one alike
 _TRIALS = 4
 _FEWEST_SECONDS = 5.0
+_MOST_TRIALS = 2**20
+_LONGEST_STALE_NS = 2**62
 _LONGEST_PHASE_S = 0.1  # one step of a device's counter, mostly
 
 
@@ -71,6 +74,7 @@ def repeated_energy(
     source_number, counter_number, found = sampler.number_of(source, counter)
     if not found.counter:
         raise WrongRequest(f"{counter} of {source} is no counter of energy")
+    check_readings(readings)
     told = _native.repeated_energy(
         readings,
         source_number,
@@ -78,8 +82,8 @@ def repeated_energy(
         wraps_at=found.wraps_at,
         power=None if power is None else sampler.number_of(source, power)[1],
         trials=[(trial.begin_ns, trial.end_ns, trial.repeats) for trial in trials],
-        gain_share=gain_share,
-        stale_ns=stale_ns,
+        gain_share=number_of("gain_share", gain_share),
+        stale_ns=whole_number("stale_ns", stale_ns, least=0, most=_LONGEST_STALE_NS),
     )
     return RepeatedEnergy(
         joules=known_or_none(told.joules),
@@ -108,8 +112,8 @@ def run_trials(
     """
     if not sampler.running:
         raise NotAvailable("a sampler that does not run reads nothing; enter it with `with` first")
-    if trials < 1 or not seconds > 0:
-        raise WrongRequest("energy needs at least one trial and some time")
+    trials = whole_number("trials", trials, least=1, most=_MOST_TRIALS)
+    seconds = positive_number("seconds", seconds)
     phases = random.Random(seed)
     done = []
     time.sleep(_LONGEST_PHASE_S)  # so that a tick before the first trial is seen

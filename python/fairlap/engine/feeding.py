@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from fairlap.engine import _native
 from fairlap.engine._native import Batch, BatchReleased, LinkFailed, StallLedger
+from fairlap.engine.wishes import number_of, path_text, whole_number
 from fairlap.errors import FairlapError, NotAvailable, WrongRequest, shown
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = ["Batch", "BatchReleased", "Feeder", "FeedingFailed", "LinkFailed", "R
 
 SLOTS = 4
 PATIENCE_S = 10.0
+_MOST = 2**63 - 1
 _MOST_SLOTS = 2**16
 _MOST_THREADS = 2**10
 _NATIVE_FAILURES = (_native.BatchFailed, _native.FeederStopped, _native.LinkFailed)
@@ -48,7 +49,7 @@ class RawFile:
 
 
 class Feeder:
-    """Batches of samples from a ``.npy`` file, a :class:`RawFile` or a NumPy array, in order or shuffled by ``seed``.
+    """Batches of samples from a ``.npy`` file, a ``RawFile`` or a NumPy array, in order or shuffled by ``seed``.
 
     Two feeders with the same seed over equally many samples draw the same ones, so labels can be fed by a second one.
     ``epochs=None`` is without end. ``last`` says what becomes of samples that do not fill an epoch's last batch: a
@@ -82,16 +83,13 @@ class Feeder:
         device: str = "cpu",
     ) -> None:
         cuda_device = _cuda_device(device)
-        _whole_number("batch", batch, 1)
-        _whole_number("slots", slots, 1, _MOST_SLOTS)
-        _whole_number("threads", threads, 1, _MOST_THREADS)
-        if epochs is not None:
-            _whole_number("epochs", epochs, 1)
-        if seed is not None:
-            _whole_number("seed", seed, 0)
-        for name, text in (("last", last), ("layout", layout), *([] if dtype is None else [("dtype", dtype)])):
-            if not isinstance(text, str):
-                raise WrongRequest(f"{name} must be a name, not {shown(text)}")
+        batch = whole_number("batch", batch, least=1, most=_MOST)
+        slots = whole_number("slots", slots, least=1, most=_MOST_SLOTS)
+        threads = whole_number("threads", threads, least=1, most=_MOST_THREADS)
+        epochs = None if epochs is None else whole_number("epochs", epochs, least=1, most=_MOST)
+        seed = None if seed is None else whole_number("seed", seed, least=0, most=_MOST)
+        for name, given in (("last", last), ("layout", layout), *([] if dtype is None else [("dtype", dtype)])):
+            _check_name(name, given)
         with _native_errors_explained():
             self._native = _native.Feeder(
                 _source_of(source),
@@ -102,8 +100,8 @@ class Feeder:
                 epochs=epochs or 0,
                 last=last,
                 type=dtype,
-                scale=_number("scale", scale),
-                offset=_number("offset", offset),
+                scale=number_of("scale", scale),
+                offset=number_of("offset", offset),
                 layout=layout,
                 cuda_device=cuda_device,
             )
@@ -114,7 +112,7 @@ class Feeder:
         """The next batch, or None at the end. While all slots are held by batches that were not released, nothing
         can come; that is borne for ``patience_s``."""
         if patience_s is not PATIENCE_S:
-            patience_s = _number("patience_s", patience_s)
+            patience_s = number_of("patience_s", patience_s)
         try:
             return self._take(patience_s)
         except _NATIVE_FAILURES as error:
@@ -191,33 +189,32 @@ def _cuda_device(device: object) -> int | None:
     return -1 if named[1] is None else int(named[1])
 
 
-def _whole_number(name: str, value: object, least: int, most: int = 2**63 - 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise WrongRequest(f"{name} must be a whole number of at least {least}, not {shown(value)}")
-
-
-def _number(name: str, value: object) -> float:
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
-            return float(value)
-    except OverflowError:  # a whole number beyond every float
-        pass
-    raise WrongRequest(f"{name} must be a number, not {shown(value)}")
+def _check_name(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise WrongRequest(f"{name} must be a name in quotes, not {shown(value)}")
 
 
 def _source_of(source: object) -> _native.FeedSource:
     if isinstance(source, RawFile):
-        for extent in source.sample_shape:
-            _whole_number("every extent of sample_shape", extent, 1)
-        _whole_number("offset", source.offset, 0)
-        if source.samples is not None:
-            _whole_number("samples", source.samples, 1)
-        return _native.feed_from_raw(
-            os.fspath(source.path), source.offset, source.dtype, list(source.sample_shape), source.samples or 0
-        )
+        return _of_raw_file(source)
     if isinstance(source, str | os.PathLike):
-        return _native.feed_from_npy(str(Path(source)))
+        return _native.feed_from_npy(path_text("the samples' path", source))
     return _of_array(source)
+
+
+def _of_raw_file(raw: RawFile) -> _native.FeedSource:
+    _check_name("dtype", raw.dtype)
+    if not isinstance(raw.sample_shape, Sequence) or isinstance(raw.sample_shape, str):
+        raise WrongRequest(
+            f"sample_shape must be a tuple of whole numbers such as (3, 224, 224), not {shown(raw.sample_shape)}"
+        )
+    return _native.feed_from_raw(
+        path_text("a RawFile's path", raw.path),
+        whole_number("offset", raw.offset, least=0, most=_MOST),
+        raw.dtype,
+        [whole_number("every extent of sample_shape", each, least=1, most=_MOST) for each in raw.sample_shape],
+        0 if raw.samples is None else whole_number("samples", raw.samples, least=1, most=_MOST),
+    )
 
 
 def _of_array(array: object) -> _native.FeedSource:

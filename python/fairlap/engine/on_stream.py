@@ -57,7 +57,7 @@ def time_on_stream(
 
     ``gate`` holds the stream while the host enqueues a sample, so that launch gaps are not in the span; ``auto`` takes
     the best that works and the result names it. ``cache`` is ``warm``, ``flush`` (twice the L2 cache is written before
-    each sample) or :class:`Rotate`. ``graph`` captures the call once and times its replays. ``guard`` invalidates a
+    each sample) or ``Rotate``. ``graph`` captures the call once and times its replays. ``guard`` invalidates a
     sample whose work outlives its stop event. A sample that is invalid is NaN and counted under ``warnings``.
 
     ``done`` is called with what the call returned: after the stop event in ``device_span``, before it in

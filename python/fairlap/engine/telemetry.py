@@ -5,16 +5,20 @@ A native thread reads them; Python is asked only for marks, and for what was rea
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from types import TracebackType
 
 from fairlap.engine import _native
 from fairlap.engine.clocks import clock_named
 from fairlap.engine.field_calibration import FieldCalibration, field_calibration, known_or_none
-from fairlap.errors import NotAvailable, WrongRequest
+from fairlap.engine.wishes import number_of, path_text, period_s, whole_number
+from fairlap.errors import NotAvailable, WrongRequest, shown
 
 _FAST_PERIOD_S = 0.05  # half of what sensors of devices mostly publish at: each value is seen
 _LONGEST_GAP_NS = 1_000_000_000
+_MOST_ROOM = 2**24  # of readings, and of marks, as the engine has it
+_MOST_NS = 2**62
 
 
 @dataclass(frozen=True)
@@ -48,29 +52,40 @@ class Sampler:
         seed: int = 1,
         readings: int = 32_768,
         marks: int = 4_096,
-        root: str = "",
-        nvml_library: str = "",
+        root: str | os.PathLike[str] = "",
+        nvml_library: str | os.PathLike[str] = "",
     ) -> None:
+        # What was not given follows from the slow period, so that one is looked at first.
+        slow_s = period_s("slow_period_s", slow_period_s)
+        fast_s = min(_FAST_PERIOD_S, slow_s) if fast_period_s is None else period_s("fast_period_s", fast_period_s)
+        rare_s = max(1.0, slow_s) if rare_period_s is None else period_s("rare_period_s", rare_period_s)
+        if fast_s > slow_s:
+            raise WrongRequest(f"fast_period_s ({fast_s:g}) must be no longer than slow_period_s ({slow_s:g})")
+        if slow_s > rare_s:
+            raise WrongRequest(f"slow_period_s ({slow_s:g}) must be no longer than rare_period_s ({rare_s:g})")
+        if not 0.0 < number_of("call_share", call_share) <= 1.0:
+            raise WrongRequest(f"call_share must be above 0 and at most 1, which is all the time, not {call_share!r}")
+        readings = whole_number("readings", readings, least=1, most=_MOST_ROOM)
         try:
             self._native = _native.Sampler(
                 clock_named(clock),
-                fast_period_s=min(_FAST_PERIOD_S, slow_period_s) if fast_period_s is None else fast_period_s,
-                slow_period_s=slow_period_s,
-                rare_period_s=max(1.0, slow_period_s) if rare_period_s is None else rare_period_s,
+                fast_period_s=fast_s,
+                slow_period_s=slow_s,
+                rare_period_s=rare_s,
                 most_call_share=call_share,
                 jitter_share=0.1,
-                seed=seed,
+                seed=whole_number("seed", seed, least=0, most=2**64 - 1),
                 readings=readings,
-                marks=marks,
-                root=root,
-                nvml_library=nvml_library,
+                marks=whole_number("marks", marks, least=1, most=_MOST_ROOM),
+                root=path_text("root", root),
+                nvml_library=path_text("nvml_library", nvml_library),
             )
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise WrongRequest(str(error)) from None
         except MemoryError:
             raise NotAvailable(f"there is not enough memory for {readings} readings of 48 bytes each") from None
         self._adapts = fast_period_s is None
-        self.mark = self._native.mark  # bound once: it is called inside what is measured
+        self._mark = self._native.mark  # bound once: it is called inside what is measured
 
     def __enter__(self) -> Sampler:
         self.start()
@@ -89,6 +104,13 @@ class Sampler:
 
     def stop(self) -> None:
         self._native.stop()
+
+    def mark(self, label: int) -> int:
+        """The time now, kept with the label. It never blocks and never waits for a device."""
+        try:
+            return self._mark(label)
+        except TypeError:
+            raise WrongRequest(f"label must be a whole number from 0 to 2**64 - 1, not {shown(label)}") from None
 
     @property
     def running(self) -> bool:
@@ -117,8 +139,9 @@ class Sampler:
         of its own the sampler then reads power four times in each period that was seen. ``calibration_table``
         makes the answer readable.
         """
+        length_s = period_s("seconds", seconds)
         try:
-            found = self._native.calibrate(seconds, self._adapts)
+            found = self._native.calibrate(length_s, self._adapts)
         except ValueError as error:
             raise WrongRequest(str(error)) from None
         except (_native.ForkedSampler, _native.SamplerRuns) as error:
@@ -142,9 +165,9 @@ class Sampler:
 
     def text_of(self, source: int, code: int) -> str:
         """What the code of a failed reading means."""
-        if not 0 <= source < len(self.sources):
+        if not 0 <= whole_number("source", source, least=-(2**63), most=2**63 - 1) < len(self.sources):
             raise WrongRequest(f"there is no source number {source}")
-        return self._native.text_of(source, code)
+        return self._native.text_of(source, whole_number("code", code, least=-(2**31), most=2**31 - 1))
 
     def energy(
         self,
@@ -166,6 +189,18 @@ class Sampler:
         region that it may have missed is unresolved.
         """
         source_number, field_number, found = self.number_of(source, field)
+        check_readings(readings)
+        begin_ns, end_ns, stale_ns, period_ns, window_ns = (
+            whole_number(name, value, least=-_MOST_NS, most=_MOST_NS)
+            for name, value in (
+                ("begin_ns", begin_ns),
+                ("end_ns", end_ns),
+                ("stale_ns", stale_ns),
+                ("period_ns", period_ns),
+                ("window_ns", window_ns),
+            )
+        )
+        gain_share = number_of("gain_share", gain_share)
         if found.counter:
             told = _native.energy_of_counter(
                 readings, source_number, field_number, begin_ns, end_ns, wraps_at=found.wraps_at
@@ -208,4 +243,12 @@ class Sampler:
             if each.absent_because:
                 raise NotAvailable(f"{source} is absent: {each.absent_because}")
             raise WrongRequest(f"{source} has no field {field}; it has {', '.join(f.name for f in each.fields)}")
+        for each in self.sources:
+            if each.absent_because and source.startswith(f"{each.name}:"):  # a device of what is absent as a whole
+                raise NotAvailable(f"{source} is absent: {each.absent_because}")
         raise WrongRequest(f"there is no source {source}; there are {', '.join(each.name for each in self.sources)}")
+
+
+def check_readings(readings: object) -> None:
+    if not isinstance(readings, _native.Readings):
+        raise WrongRequest(f"readings must be what a sampler collected, not {shown(readings)}")

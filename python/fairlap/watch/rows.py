@@ -19,6 +19,7 @@ class Row:
     top: float
     alarming: bool
     essential: bool
+    note_in_words: bool = False
 
 
 def rows_of(series: Sequence[Series]) -> list[Row]:
@@ -36,7 +37,7 @@ def _row(of_row: list[Series], all_series: Sequence[Series]) -> Row:
     if first.metric.bit:
         reasons = [each.metric.reason for each in of_row if each.shown]
         text, note = (reasons or ["nothing"])[0], ", ".join(reasons[1:])
-        return Row(first.group, first.metric.row, text, note, (), 1.0, False, False)
+        return Row(first.group, first.metric.row, text, note, (), 1.0, False, False, note_in_words=True)
     # Of several reasons the one that holds most.
     most = max(of_row, key=lambda each: each.shown or 0.0)
     now, unit = most.shown or 0.0, most.metric.unit
@@ -44,12 +45,19 @@ def _row(of_row: list[Series], all_series: Sequence[Series]) -> Row:
     low, high = min(values, default=now), max(values, default=now)
     whole = _whole_of(most, all_series)
     text = unit.text(now) if whole is None else part_text(now, whole)
-    note = unit.range_text(low, high)
     held_back = first.metric.row == "throttled" and now > 0.0
-    if held_back and most.metric.reason:
-        note = most.metric.reason
-    top = max(high, unit.least_top) if whole is None else whole
-    return Row(first.group, first.metric.row, text, note, tuple(most.history), top, held_back, first.metric.essential)
+    reason = most.metric.reason if held_back else ""
+    return Row(
+        first.group,
+        first.metric.row,
+        text,
+        reason or unit.range_text(low, high),
+        tuple(most.history),
+        max(high, unit.least_top) if whole is None else whole,
+        held_back,
+        first.metric.essential,
+        note_in_words=bool(reason),
+    )
 
 
 def _whole_of(part: Series, all_series: Sequence[Series]) -> float | None:

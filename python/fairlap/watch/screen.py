@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
-from rich.console import Console, ConsoleOptions, Group, OverflowMethod, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from fairlap.watch.absence import Absence
+from fairlap.watch.layout import GROUP, Layout, layout_of
 from fairlap.watch.readings_now import ReadingsNow
 from fairlap.watch.rows import Row, rows_of
 from fairlap.watch.series import HISTORY_S
 from fairlap.watch.sparkline import BLOCKS, PLAIN, sparkline
 
-_GROUP, _NAME, _TEXT, _NOTE = 9, 15, 18, 15  # widths of columns
-_BETWEEN_COLUMNS = 4
-_WIDEST_LINE = 60
+_NARROWEST_BESIDE_GROUP = 30  # of what is absent
 
 
 class Screen:
     """The readings as they are when it is drawn. ``live`` is a picture that is drawn again and again: it is cut to
-    the terminal, and an absence is one line."""
+    the terminal's height, and an absence is one line."""
 
     def __init__(self, readings: ReadingsNow, *, live: bool, bars: bool = True) -> None:
         self._readings = readings
@@ -30,61 +31,95 @@ class Screen:
         self._bars = bars
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rows = rows_of(self._readings.series)
-        absences = self._readings.absences()
-        if self._live and 1 + len(rows) + len(absences) > options.size.height:
-            rows = [row for row in rows if row.essential]
-        yield Group(self._title(options), self._table(rows, options), _absent(absences, options, shortly=self._live))
+        rows = [_writable_row(row, options) for row in rows_of(self._readings.series)]
+        title, lines = self._title(options), self._lines(rows, options)
+        absent = _absent(self._readings.absences(), options, shortly=self._live)
+        if self._live and len(title) + len(lines) + len(absent) > options.size.height:
+            lines = self._lines([row for row in rows if row.essential], options)
+        yield Group(*title, *lines, *absent)
 
-    def _title(self, options: ConsoleOptions) -> Text:
+    def _title(self, options: ConsoleOptions) -> list[Text]:
+        """As many of its parts as there is room for."""
         what = f"every {self._readings.interval_s:g} s, the last minute" if self._bars else "one reading"
-        text = f"This machine · {time.strftime('%H:%M:%S')} · {what}"
-        return Text(_writable(text, options), style="dim", no_wrap=True, overflow="crop")
+        parts = ["This machine", time.strftime("%H:%M:%S"), what]
+        while parts and len(" · ".join(parts)) > options.max_width:
+            parts.pop()
+        return [_line((_writable(" · ".join(parts), options), "dim"))] if parts else []
 
-    def _table(self, rows: Sequence[Row], options: ConsoleOptions) -> Table:
-        width = min(options.max_width - _GROUP - _NAME - _TEXT - _NOTE - _BETWEEN_COLUMNS, _WIDEST_LINE)
-        table = Table.grid(padding=(0, 1, 0, 0))
-        table.add_column(width=_GROUP, no_wrap=True, overflow="crop")
-        table.add_column(width=_NAME, no_wrap=True, overflow="crop")
-        table.add_column(width=_TEXT, no_wrap=True, overflow="crop", justify="right")
-        if self._bars:
-            table.add_column(width=max(width, 0), no_wrap=True, overflow="crop")
-            table.add_column(width=_NOTE, no_wrap=True, overflow="crop")
-        now_s = self._readings.taken_s
-        group = ""
-        for row in rows:
-            table.add_row(*self._cells(row, row.group if row.group != group else "", max(width, 0), now_s, options))
+    def _lines(self, rows: Sequence[Row], options: ConsoleOptions) -> list[Text]:
+        width = options.max_width
+        layout = layout_of(rows, width, bars=self._bars)
+        lines, group = [], ""
+        shown = [row for row in rows if len(row.text) <= width]
+        for row in shown:
+            first = row.group if row.group != group else ""
             group = row.group
-        return table
+            if first and not layout.group:
+                lines += [_line((part, "bold")) for part in textwrap.wrap(first, width)]
+            if not layout.name:
+                lines += [_line((part, "")) for part in textwrap.wrap(row.name, width)]
+            lines.append(self._line(row, first, layout, options))
+        return lines + _left_out([row for row in rows if row not in shown], width)
 
-    def _cells(self, row: Row, group: str, width: int, now_s: float, options: ConsoleOptions) -> list[Text]:
-        cells = [
-            Text(group, style="bold"),
-            Text(_writable(row.name, options)),
-            Text(_writable(row.text, options), style="bold yellow" if row.alarming else "bold"),
-        ]
-        if not self._bars:
-            return cells
-        line = sparkline(row.points, width, now_s, HISTORY_S, row.top, PLAIN if options.ascii_only else BLOCKS)
-        return [
-            *cells,
-            Text(line, style="yellow" if row.alarming else "cyan"),
-            Text(_writable(row.note, options), style="dim"),
-        ]
+    def _line(self, row: Row, group: str, layout: Layout, options: ConsoleOptions) -> Text:
+        parts = []
+        if layout.group:
+            parts += [(group.ljust(layout.group), "bold"), (" ", "")]
+        if layout.name:
+            parts += [(row.name.ljust(layout.name), ""), (" ", "")]
+        figure = row.text.rjust(layout.figure) if layout.name else row.text
+        parts.append((figure, "bold yellow" if row.alarming else "bold"))
+        if layout.bars:
+            signs = PLAIN if options.ascii_only else BLOCKS
+            bars = sparkline(row.points, layout.bars, self._readings.taken_s, HISTORY_S, row.top, signs)
+            parts += [(" ", ""), (bars.ljust(layout.bars), "yellow" if row.alarming else "cyan")]
+        if layout.note:
+            parts += [(" ", ""), (_cut(row.note, layout.note, options), "dim")]
+        return _line(*parts)
 
 
-def _absent(absences: Sequence[Absence], options: ConsoleOptions, *, shortly: bool) -> Table:
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(width=_GROUP, no_wrap=True)
-    ending: OverflowMethod = "crop" if options.ascii_only else "ellipsis"
-    table.add_column(
-        width=max(options.max_width - _GROUP - 1, 1), no_wrap=shortly, overflow=ending if shortly else "fold"
-    )
+def _left_out(rows: Sequence[Row], width: int) -> list[Text]:
+    """Rows whose figure is longer than a line."""
+    if not rows:
+        return []
+    needed = max(len(row.text) for row in rows)
+    told = f"{len(rows)} rows need {needed} columns" if len(rows) > 1 else f"1 row needs {needed} columns"
+    return [_line((part, "dim")) for part in textwrap.wrap(told, width)]
+
+
+def _absent(absences: Sequence[Absence], options: ConsoleOptions, *, shortly: bool) -> list[RenderableType]:
+    """A line for each when told shortly; otherwise whole."""
+    beside = options.max_width >= GROUP + 1 + _NARROWEST_BESIDE_GROUP
+    heading = Text("absent", style="bold", overflow="fold")
+    lines: list[RenderableType] = [heading] if absences and not beside else []
     for number, absence in enumerate(absences):
-        what, why = absence.shortly, _writable(absence.why, options)
-        told = Text.assemble(_writable(what, options), (": " + why, "dim"))
-        table.add_row(Text("absent" if number == 0 else "", style="bold"), told)
-    return table
+        told = Text(_writable(absence.shortly, options), overflow="fold")
+        told.append(_writable(f": {absence.why}", options), style="dim")
+        width = options.max_width - (GROUP + 1 if beside else 0)
+        if shortly and len(told.plain) > width:
+            cut = _cut(told.plain, width, options)
+            told = Text.assemble(cut[: len(absence.shortly)], (cut[len(absence.shortly) :], "dim"))
+        line = Table.grid(padding=(0, 1, 0, 0))
+        if beside:
+            line.add_column(width=GROUP)
+            line.add_column(width=width)
+            line.add_row(heading if number == 0 else "", told)
+        lines.append(line if beside else told)
+    return lines
+
+
+def _line(*parts: tuple[str, str]) -> Text:
+    return Text.assemble(*parts, no_wrap=True, overflow="crop")
+
+
+def _writable_row(row: Row, options: ConsoleOptions) -> Row:
+    return replace(
+        row,
+        group=_writable(row.group, options),
+        name=_writable(row.name, options),
+        text=_writable(row.text, options),
+        note=_writable(row.note, options),
+    )
 
 
 def _writable(text: str, options: ConsoleOptions) -> str:
@@ -92,3 +127,9 @@ def _writable(text: str, options: ConsoleOptions) -> str:
     if not options.ascii_only:
         return text
     return text.replace("–", "-").replace("·", "-").replace("°", "").encode("ascii", "replace").decode()
+
+
+def _cut(text: str, width: int, options: ConsoleOptions) -> str:
+    """Words that are too long end with a sign that something follows."""
+    sign = "..." if options.ascii_only else "…"
+    return text if len(text) <= width else text[: max(width - len(sign), 0)] + sign[:width]

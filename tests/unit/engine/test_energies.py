@@ -87,8 +87,21 @@ def test_wrong_wishes_of_energy_are_refused(board: ctypes.CDLL) -> None:
         run_trials(lambda: None, sampler)
     with pytest.raises(WrongRequest, match="power_instant_w of nvml:0 is no counter"):
         repeated_energy(sampler, sampler.collect(), "nvml:0", "power_instant_w", [Trial(0, 1, 1)])
-    with sampler, pytest.raises(WrongRequest, match="at least one trial"):
-        run_trials(lambda: None, sampler, trials=0)
+    with pytest.raises(WrongRequest, match="readings must be what a sampler collected, not 5"):
+        repeated_energy(sampler, 5, "nvml:0", "energy_j", [Trial(0, 1, 1)])  # type: ignore[arg-type]
+    with pytest.raises(WrongRequest, match="gain_share must be a number, not 'x'"):
+        repeated_energy(sampler, sampler.collect(), "nvml:0", "energy_j", [], gain_share="x")  # type: ignore[arg-type]
+    with sampler:
+        with pytest.raises(WrongRequest, match="trials must lie between 1 and"):
+            run_trials(lambda: None, sampler, trials=0)
+        with pytest.raises(WrongRequest, match="seconds must be a number, not 'x'"):
+            run_trials(lambda: None, sampler, seconds="x")  # type: ignore[arg-type]
+
+
+def test_a_device_of_a_library_that_is_absent_is_absent_for_the_same_reason() -> None:
+    sampler = Sampler(nvml_library="/nowhere/nvml.so")
+    with pytest.raises(NotAvailable, match=r"nvml:0 is absent: /nowhere/nvml\.so could not be loaded"):
+        repeated_energy(sampler, sampler.collect(), "nvml:0", "energy_j", [])
 
 
 def test_rest_is_measured_and_given_apart() -> None:

@@ -6,6 +6,7 @@ import ctypes
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,18 +90,81 @@ def test_the_energy_between_two_marks_is_power_times_time(fake_nvml: ctypes.CDLL
         sampler.energy(readings, "sun", "power_w", begin_ns, end_ns)
 
 
+NAN = float("nan")
+
+
 @pytest.mark.parametrize(
     ("wish", "complaint"),
     [
-        ({"fast_period_s": 0.0}, "fast_period_s must be a number of seconds above 0"),
-        ({"slow_period_s": float("nan")}, "slow_period_s must be"),
-        ({"fast_period_s": 1.0, "slow_period_s": 0.5}, "no longer than the slow one"),
-        ({"readings": 0}, "room for at least one reading"),
+        ({"fast_period_s": 0.0}, "fast_period_s must be a number of seconds above 0, .* not 0.0"),
+        ({"fast_period_s": 1e30}, r"fast_period_s must be .* to less than 1,000,000 s, not 1e\+30"),
+        ({"fast_period_s": 1e-12}, "fast_period_s must be .* from a nanosecond to"),
+        ({"fast_period_s": "x"}, "fast_period_s must be a number, not 'x'"),
+        ({"slow_period_s": 0}, "slow_period_s must be a number of seconds above 0, .* not 0"),
+        ({"slow_period_s": "x"}, "slow_period_s must be a number, not 'x'"),
+        ({"slow_period_s": NAN}, "slow_period_s must be a number, not nan"),
+        ({"rare_period_s": -1.0}, "rare_period_s must be a number of seconds"),
+        ({"fast_period_s": 1.0, "slow_period_s": 0.5}, r"fast_period_s \(1\) must be no longer than slow_period_s"),
+        ({"slow_period_s": 2.0, "rare_period_s": 1.0}, r"slow_period_s \(2\) must be no longer than rare_period_s"),
+        ({"call_share": 0}, "call_share must be above 0 and at most 1"),
+        ({"call_share": "x"}, "call_share must be a number, not 'x'"),
+        ({"seed": -1}, "seed must lie between 0 and 18446744073709551615, not -1"),
+        ({"readings": -1}, "readings must lie between 1 and 16777216, not -1"),
+        ({"readings": 0}, "readings must lie between 1 and 16777216, not 0"),
+        ({"marks": 2**24 + 1}, "marks must lie between 1 and 16777216"),
+        ({"root": 5}, "root must be a path, not 5"),
+        ({"nvml_library": "\0"}, "nvml_library must be a path without a zero byte"),
+        ({"clock": 5}, "clock must be the name of a source, not 5"),
     ],
 )
-def test_a_wrong_wish_is_refused(wish: dict[str, float], complaint: str) -> None:
-    with pytest.raises(WrongRequest, match=complaint):
-        telemetry.Sampler(**wish)  # type: ignore[arg-type]
+def test_a_wrong_wish_is_refused_by_the_name_that_was_given(wish: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(WrongRequest, match=f"^{complaint}") as refused:
+        telemetry.Sampler(**wish)
+    assert len(str(refused.value)) < 200
+
+
+@pytest.fixture
+def sampler(machine: Path) -> telemetry.Sampler:
+    return telemetry.Sampler(root=machine, nvml_library="/nowhere/nvml.so")
+
+
+@pytest.mark.parametrize("seconds", ["x", 1e300, 0, NAN])
+def test_a_calibration_of_a_wrong_length_is_refused(sampler: telemetry.Sampler, seconds: Any) -> None:
+    with pytest.raises(WrongRequest, match=r"^seconds must be a number"):
+        sampler.calibration(seconds)
+
+
+@pytest.mark.parametrize("label", ["x", -1, 2**64, 1.5])
+def test_a_mark_with_a_wrong_label_is_refused(sampler: telemetry.Sampler, label: Any) -> None:
+    with pytest.raises(WrongRequest, match=r"^label must be a whole number from 0 to"):
+        sampler.mark(label)
+    assert sampler.collect_marks() == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "complaint"),
+    [
+        ({"begin_ns": "x"}, "begin_ns must be a whole number, not 'x'"),
+        ({"end_ns": 2**80}, "end_ns must lie between"),
+        ({"gain_share": "x"}, "gain_share must be a number, not 'x'"),
+        ({"stale_ns": 1.5}, "stale_ns must be a whole number, not 1.5"),
+        ({"readings": 5}, "readings must be what a sampler collected, not 5"),
+    ],
+)
+def test_a_wrong_wish_for_an_energy_is_refused_by_its_name(
+    sampler: telemetry.Sampler, wish: dict[str, Any], complaint: str
+) -> None:
+    field = next(field.name for source in sampler.sources if source.name == "powercap" for field in source.fields)
+    right: dict[str, Any] = {"readings": sampler.collect(), "begin_ns": 0, "end_ns": 1}
+    with pytest.raises(WrongRequest, match=f"^{complaint}"):
+        sampler.energy(source="powercap", field=field, **(right | wish))
+
+
+def test_the_text_of_a_code_that_is_none_is_refused(sampler: telemetry.Sampler) -> None:
+    with pytest.raises(WrongRequest, match="source must be a whole number, not 'x'"):
+        sampler.text_of("x", 1)  # type: ignore[arg-type]
+    with pytest.raises(WrongRequest, match="code must lie between"):
+        sampler.text_of(0, 2**40)
 
 
 def test_a_forked_child_is_told_to_make_its_own(machine: Path) -> None:

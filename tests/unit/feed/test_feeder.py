@@ -288,13 +288,18 @@ def test_a_mapped_array_is_refused_since_its_file_could_shrink(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("source", "settings", "says"),
     [
-        (np.zeros((10, 3)), {"batch": 0}, "batch must be a whole number"),
+        (np.zeros((10, 3)), {"batch": 0}, "batch must lie between 1 and 9223372036854775807, not 0"),
+        (np.zeros((10, 3)), {"batch": 2.0}, "batch must be a whole number, not 2.0"),
+        (np.zeros((10, 3)), {"batch": np.arange(3)}, "batch must be a whole number"),
         (np.zeros((10, 3)), {"batch": True}, "batch must be a whole number"),
         (np.zeros((10, 3)), {"batch": 2, "slots": 0}, "slots"),
-        (np.zeros((10, 3)), {"batch": 2, "slots": 2**62}, "slots"),
+        (np.zeros((10, 3)), {"batch": 2, "slots": 65_537}, "slots must lie between 1 and 65536, not 65537"),
         (np.zeros((10, 3)), {"batch": 2, "threads": 0}, "threads"),
-        (np.zeros((10, 3)), {"batch": 2, "threads": 2**62}, "threads"),
+        (np.zeros((10, 3)), {"batch": 2, "threads": 1025}, "threads must lie between 1 and 1024, not 1025"),
         (np.zeros((10, 3)), {"batch": 2, "scale": 10**400}, "scale must be a number"),
+        (np.zeros((10, 3)), {"batch": 2, "offset": float("nan")}, "offset must be a number, not nan"),
+        (np.zeros((10, 3)), {"batch": 2, "seed": 2**63}, "seed must lie between 0 and 9223372036854775807"),
+        (np.zeros((10, 3)), {"batch": 2, "seed": 10**5000}, "seed must lie between 0 and 9223372036854775807"),
         (np.zeros((10, 3)), {"batch": 2, "seed": -1}, "seed"),
         (np.zeros((10, 3)), {"batch": 2, "last": "some"}, "not 'some'"),
         (np.zeros((10, 3)), {"batch": 2, "layout": "nchw"}, "not 'nchw'"),
@@ -310,11 +315,31 @@ def test_a_mapped_array_is_refused_since_its_file_could_shrink(tmp_path: Path) -
         (np.zeros((10, 3), complex), {"batch": 2}, "complex128"),
         ([1, 2, 3], {"batch": 2}, "NumPy array"),
         ("/nowhere/samples.npy", {"batch": 2}, "/nowhere/samples.npy"),
+        ("\0", {"batch": 2}, r"the samples' path must be a path without a zero byte, not '\\x00'"),
+        ("\udcff.npy", {"batch": 2}, "must be a path in UTF-8"),
+        (RawFile(5, "float32"), {"batch": 2}, "a RawFile's path must be a path, not 5"),  # type: ignore[arg-type]
+        (RawFile("a", np.float32), {"batch": 2}, "dtype must be a name in quotes, not "),  # type: ignore[arg-type]
+        (RawFile("a", "int8", 10), {"batch": 2}, "sample_shape must be a tuple .*, not 10"),  # type: ignore[arg-type]
+        (RawFile("a", "int8", (0,)), {"batch": 2}, "every extent of sample_shape must lie between 1 and"),
+        (RawFile("a", "int8", offset=-1), {"batch": 2}, "offset must lie between 0 and"),
+        (RawFile("a", "int8", samples=0), {"batch": 2}, "samples must lie between 1 and"),
     ],
 )
 def test_what_cannot_be_fed_is_refused_with_the_reason(source: Any, settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(WrongRequest, match=says):
+    with pytest.raises(WrongRequest, match=says) as refused:
         Feeder(source, **settings)
+    assert len(str(refused.value)) < 400
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    array = np.arange(60, dtype=np.int32).reshape(10, 6)
+    (tmp_path / "samples.bin").write_bytes(array.tobytes())
+    raw = RawFile(tmp_path / "samples.bin", "int32", (np.int64(6),), samples=np.uint8(10))  # type: ignore[arg-type]
+    fed = delivered(Feeder(raw, batch=np.int64(4), slots=np.uint8(2), seed=np.int16(3)))  # type: ignore[arg-type]
+    assert sorted(np.concatenate(fed).ravel()) == list(range(60))
+    images = np.full((4, 3), 200, np.uint8)
+    (scaled,) = delivered(Feeder(images, batch=4, dtype="float32", scale=np.float32(0.5)))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(scaled, 100.0)
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "CUDA", "cpu:0", 0, None])

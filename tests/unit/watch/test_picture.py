@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,75 @@ def test_an_output_without_blocks_gets_plain_signs(readings: ReadingsNow) -> Non
 @pytest.mark.parametrize("width", [1, 20, 40, 79, 300])
 def test_any_width_can_be_drawn(readings: ReadingsNow, width: int) -> None:
     assert max(map(len, drawn(readings, live=True, width=width).splitlines())) <= width
+
+
+FIGURE = re.compile(r"\d[\d.,–-]*(?: of [\d.,]+)?(?: (?:W|MHz|[KMGT]iB|B|°?C|%|cores|/s)(?!\w))?")
+
+
+def figures_in(picture: str) -> set[str]:
+    """Of its rows, without the title and without what is absent."""
+    rows = [line for line in picture.partition("absent")[0].splitlines() if "This machine" not in line]
+    return set(FIGURE.findall("\n".join(rows)))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("live", [True, False])
+def test_every_figure_of_a_narrow_picture_is_a_whole_one(readings: ReadingsNow, live: bool, encoding: str) -> None:
+    def picture(width: int) -> str:
+        return drawn(readings, live=live, width=width, height=300, encoding=encoding)
+
+    whole = figures_in(picture(200))
+    assert {"1,980 MHz", "4.0 of 16 GiB", "0.00 cores"} <= whole
+    for width in range(7, 200):  # below, even the word "columns" is folded
+        told = picture(width)
+        left_out = re.search(r"(\d+) rows? needs? (\d+) columns", " ".join(told.split()))
+        assert figures_in(told) - (set(left_out.groups()) if left_out else set()) <= whole, f"{width}\n{told}"
+
+
+def test_every_row_has_its_whole_name_and_its_figure_as_long_as_the_figure_fits(readings: ReadingsNow) -> None:
+    rows = rows_of(readings.series)
+    longest = max(len(row.text) for row in rows)
+    for width in range(longest, 120):
+        words = " ".join(drawn(readings, live=True, width=width, height=300).split())
+        for row in rows:
+            assert row.name in words, width
+            assert row.text in words, width
+        assert "columns" not in words
+
+
+def test_a_figure_longer_than_the_terminal_is_left_out_and_the_columns_it_needs_are_told(
+    readings: ReadingsNow,
+) -> None:
+    picture = drawn(readings, live=True, width=10, height=300)
+    assert "1,980 MHz" in picture
+    assert re.search(r"\d rows need \d+ columns", " ".join(picture.split()))
+
+
+@pytest.mark.parametrize(("width", "bars", "notes"), [(80, True, True), (60, True, False), (50, False, False)])
+def test_notes_are_left_out_first_and_then_the_bars(readings: ReadingsNow, width: int, bars: bool, notes: bool) -> None:
+    picture = drawn(readings, live=True, width=width)
+    assert (BLOCKS[0] * 5 in picture or BLOCKS[-1] in picture) == bars
+    assert (len(re.findall("1,980 MHz", picture)) > len(re.findall("SM clock", picture))) == notes
+
+
+def test_a_long_range_keeps_its_unit(readings: ReadingsNow) -> None:
+    used = next(each for each in readings.series if each.metric.name == "memory_used_bytes")
+    used.history.clear()
+    used.history.extend([(readings.taken_s, 1000.1 * 2**30), (readings.taken_s, 1023.9 * 2**30)])
+    told = next(row.note for row in rows_of(readings.series) if row.name == "used")
+    assert len(told) > 15
+    assert told in drawn(readings, live=True, width=80)
+
+
+def test_what_is_absent_ends_with_a_sign_where_it_is_cut(readings: ReadingsNow) -> None:
+    for encoding, sign in (("utf-8", "…"), ("ascii", "...")):
+        told = [
+            line.rstrip()
+            for line in drawn(readings, live=True, width=30, encoding=encoding).splitlines()
+            if line.startswith("cpu_frequency")
+        ]
+        assert told
+        assert all(line.endswith(sign) for line in told)
 
 
 def test_a_line_holds_everything_in_one_line(readings: ReadingsNow) -> None:

@@ -126,7 +126,7 @@ def test_ctrl_c_in_a_terminal_leaves_the_last_picture_and_130(root: str) -> None
     assert "Traceback" not in written
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_ends_in_order_when_it_is_told_to(root: str, number: signal.Signals) -> None:
     running = started("--interval", "0.1", "--root", root)
     assert running.stdout is not None
@@ -135,6 +135,20 @@ def test_it_ends_in_order_when_it_is_told_to(root: str, number: signal.Signals) 
     _, said = running.communicate(timeout=60)
     assert running.returncode == 128 + number
     assert "Traceback" not in said
+
+
+def test_an_output_that_cannot_be_written_is_one_line_and_exit_1(root: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run(
+            [sys.executable, "-m", "fairlap", "watch", "--once", "--interval", "0.2", "--root", root],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            env=environment(),
+        )
+    assert told.returncode == 1
+    assert told.stderr == "fairlap: No space left on device; the output was not written in full\n"
 
 
 def test_serving_says_where_and_answers_there(root: str) -> None:
@@ -159,6 +173,12 @@ def test_serving_says_where_and_answers_there(root: str) -> None:
         (("--serve", "0", "--json"), "--serve and --json do not go together"),
         (("--once", "--seconds", "2"), "--once and --seconds do not go together"),
         (("--interval", "0"), "0.0 is not in the range"),
+        (("--interval", "nan"), "--interval must be a finite number above zero, not nan"),
+        (("--dashboard", "--serve", "9555"), "--dashboard and --serve do not go together"),
+        (("--dashboard", "--once"), "--dashboard and --once do not go together"),
+        (("--dashboard", "--json"), "--dashboard and --json do not go together"),
+        (("--dashboard", "--seconds", "2"), "--dashboard and --seconds do not go together"),
+        (("--dashboard", "--interval", "2"), "--dashboard and --interval do not go together"),
     ],
 )
 def test_a_wrong_wish_is_one_clear_line_and_exit_2(root: str, arguments: tuple[str, ...], words: str) -> None:
