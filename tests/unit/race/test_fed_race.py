@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from example_installed import install_example
 from fairlap.errors import WrongRequest
+from fairlap.ledger.resources_told import resources_told
 from fairlap.ledger.rows_of_run import rows_of_run
 from fairlap.race.laps import Lap
 from fairlap.race.naming import contestants_named
@@ -145,7 +146,7 @@ def test_rows_and_the_answer_tell_of_the_feeding() -> None:
     assert 0 <= row.waited_share.value < 1
     assert sum(row.stall_shares.values()) == pytest.approx(1)
     assert set(row.stall_shares) == {"work", "reading", "copying", "no free slot"}
-    told = text_of(plan, results_of(plan, running.laps))
+    told = text_of(plan, results_of(plan, running.laps), resources_told)
     assert "fed synthetic" in told
     assert "fed by fairlap: " in told
     assert "items/s, waited " in told
