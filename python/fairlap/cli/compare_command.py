@@ -167,7 +167,11 @@ def _refuse(key: tuple[str | int, ...], why: str) -> WrongRequest:
 
 
 def _print(plan: Plan) -> None:
-    click.echo(f"seed {plan.seed}, {plan.threads} threads, {plan.processes()} processes in {len(plan.blocks)} blocks")
+    from fairlap.engine import digits
+
+    threads, blocks = digits.counted(plan.threads, "thread"), digits.counted(len(plan.blocks), "block")
+    processes = f"1 process in {blocks}" if plan.processes() == 1 else f"{plan.processes():,} processes in {blocks}"
+    click.echo(f"seed {plan.seed}, {threads}, {processes}")
     for block in plan.blocks:
         order = ", ".join(plan.contestants[place].text for place in block.order)
         drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fairlap.engine import digits
 from fairlap.errors import WrongRequest
 from fairlap.pipelines.npy_rows import NpyRows
 from fairlap.race.plan import Work
@@ -69,7 +70,7 @@ def users_data(path: Path, spec: Spec, batch: int) -> FedData:
         raise WrongRequest(f"{path}: every input must have as many samples as the others; they have: {told}")
     samples = next(iter(counts.values()))
     if samples < batch:
-        raise WrongRequest(f"{path} has {samples:,} samples, which do not fill one batch of {batch}")
+        raise WrongRequest(f"{path} has {digits.counted(samples, 'sample')}, too few for one batch of {batch}")
     return FedData(files, samples)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fairlap.engine import digits
 from fairlap.pipelines.data import SYNTHETIC, FedData, drawn_data, require_feedable, users_data
 from fairlap.pipelines.pipeline import NUMBERS
 from fairlap.race.answers import OtherWork, require_right
@@ -100,15 +101,15 @@ def require_each_once(proof: Mapping[str, np.ndarray], samples: int, batch: int)
     """As far as was looked, every sample of an epoch came once, and as the files hold it."""
     numbers, wrong = proof[NUMBERS], int(proof[WRONG_SAMPLES][0])
     if wrong:
-        raise OtherWork(f"its pipeline fed {wrong:,} samples that are not what the files hold")
+        raise OtherWork(f"its pipeline fed {digits.counted(wrong, 'sample')} not as the files hold them")
     in_range = numbers[(numbers >= 0) & (numbers < samples)]
-    if len(in_range) < len(numbers):
-        raise OtherWork(f"its pipeline fed {len(numbers) - len(in_range):,} samples that do not exist")
+    if beyond := len(numbers) - len(in_range):
+        raise OtherWork(f"its pipeline fed {digits.counted(beyond, 'sample')} beyond those in the files")
     if twice := len(numbers) - len(np.unique(numbers)):
         raise OtherWork(f"its pipeline fed {twice:,} of {samples:,} samples more than once in an epoch")
     whole = samples // batch * batch
     if len(numbers) > whole or (len(numbers) < whole and not _looked_far_enough(proof, len(numbers))):
-        raise OtherWork(f"its pipeline fed {len(numbers):,} samples in an epoch, not {whole:,}")
+        raise OtherWork(f"its pipeline fed {digits.counted(len(numbers), 'sample')} in an epoch, not {whole:,}")
 
 
 def _looked_far_enough(proof: Mapping[str, np.ndarray], numbers: int) -> bool:

@@ -104,7 +104,7 @@ def test_a_contestant_that_goes_wrong_only_when_fed_is_not_ranked(variant: str, 
 def test_one_that_writes_over_its_batch_is_disqualified_for_what_its_pipeline_held() -> None:
     [bad] = race("example:fed-writes")
     assert bad.outcome in ("disqualified", "failed")
-    assert "not what the files hold" in bad.message or "read-only" in bad.message
+    assert "not as the files hold them" in bad.message or "read-only" in bad.message
 
 
 def test_a_file_that_is_gone_when_the_race_begins_is_told_before_anything_runs(tmp_path: Path) -> None:
