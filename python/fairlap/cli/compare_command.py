@@ -109,10 +109,12 @@ def command(
 
 
 def _resumable(text: str) -> Earlier:
-    """Blocks of two machines are no longer blocks of one race."""
+    """Blocks of two machines, or fed from two sets of data, are no longer blocks of one race."""
     from fairlap.cli.compare_running import Earlier
     from fairlap.ledger.sources import kept_as, run_named
     from fairlap.machine.facts import machine_facts
+    from fairlap.race.fed_before import changed_data
+    from fairlap.race.race import whole_blocks
 
     run, run_id = run_named(text)
     here = machine_facts()
@@ -123,6 +125,12 @@ def _resumable(text: str) -> Earlier:
     ]
     if differ:
         raise WrongRequest(f"{text} cannot be resumed on another machine: {'; '.join(differ)}")
+    # Of a block that was broken off nothing is kept.
+    kept = whole_blocks(run.plan, run.laps)
+    for data in changed_data(run.plan, kept, lambda line: click.echo(f"fairlap: {line}", err=True)):
+        raise WrongRequest(
+            f"{text} cannot be resumed on other {data} (their hashes); put back what it was fed, or race anew"
+        )
     return Earlier(run, kept_as(run) if Path(text).exists() else run_id)
 
 
