@@ -83,6 +83,11 @@ def test_what_an_option_cannot_mean_is_refused(arguments: list[str], words: str)
     assert words in told.stderr
 
 
+def test_a_plan_of_one_process_is_told_in_the_singular() -> None:
+    told = fairlap("compare", "mlp", "--on", "torch", "--threads=1", "--blocks=1", "--conditions=as-found", "--dry-run")
+    assert ", 1 thread, 1 process in 1 block\n" in told.stdout
+
+
 def test_a_dry_run_prints_the_plan_and_runs_nothing() -> None:
     told = fairlap("compare", "mlp", "--on", "torch,jax", "--blocks", "3", "--seed", "1", "--dry-run")
     assert told.returncode == 0

@@ -109,10 +109,12 @@ def command(
 
 
 def _resumable(text: str) -> Earlier:
-    """Blocks of two machines are no longer blocks of one race."""
+    """Blocks of two machines, or fed from two sets of data, are no longer blocks of one race."""
     from fairlap.cli.compare_running import Earlier
     from fairlap.ledger.sources import kept_as, run_named
     from fairlap.machine.facts import machine_facts
+    from fairlap.race.fed_before import changed_data
+    from fairlap.race.race import whole_blocks
 
     run, run_id = run_named(text)
     here = machine_facts()
@@ -123,6 +125,12 @@ def _resumable(text: str) -> Earlier:
     ]
     if differ:
         raise WrongRequest(f"{text} cannot be resumed on another machine: {'; '.join(differ)}")
+    # Of a block that was broken off nothing is kept.
+    kept = whole_blocks(run.plan, run.laps)
+    for data in changed_data(run.plan, kept, lambda line: click.echo(f"fairlap: {line}", err=True)):
+        raise WrongRequest(
+            f"{text} cannot be resumed on other {data} (their hashes); put back what it was fed, or race anew"
+        )
     return Earlier(run, kept_as(run) if Path(text).exists() else run_id)
 
 
@@ -167,7 +175,11 @@ def _refuse(key: tuple[str | int, ...], why: str) -> WrongRequest:
 
 
 def _print(plan: Plan) -> None:
-    click.echo(f"seed {plan.seed}, {plan.threads} threads, {plan.processes()} processes in {len(plan.blocks)} blocks")
+    from fairlap.engine import digits
+
+    threads, blocks = digits.counted(plan.threads, "thread"), digits.counted(len(plan.blocks), "block")
+    processes = f"1 process in {blocks}" if plan.processes() == 1 else f"{plan.processes():,} processes in {blocks}"
+    click.echo(f"seed {plan.seed}, {threads}, {processes}")
     for block in plan.blocks:
         order = ", ".join(plan.contestants[place].text for place in block.order)
         drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"

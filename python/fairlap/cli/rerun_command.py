@@ -50,11 +50,14 @@ def _differences(then: SavedRun) -> list[str]:
     from fairlap import __version__
     from fairlap.machine.differences import differences
     from fairlap.machine.facts import machine_facts
+    from fairlap.race.fed_before import changed_data
 
     before = {**then.machine, "fairlap": then.fairlap, **_versions_then(then)}
     now = {**machine_facts(), "fairlap": str(__version__), **_versions_now(then)}
-    found = [str(each) for each in differences(before, now)]
-    return found or ["nothing that is known of the machine and the versions differs from then"]
+    data = changed_data(then.plan, then.laps, lambda line: click.echo(f"fairlap: {line}", err=True))
+    found = [str(each) for each in (*differences(before, now), *data)]
+    compared = "the machine, the versions and the data" if then.plan.data else "the machine and the versions"
+    return found or [f"nothing that is known of {compared} differs from then"]
 
 
 def _versions_then(then: SavedRun) -> dict[str, str]:

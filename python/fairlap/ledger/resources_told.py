@@ -1,16 +1,31 @@
-"""What a contestant took beside time, in words under its line in a terminal. Nothing for what was not asked or read."""
+"""What a contestant took beside time, in words under its line in a terminal, with the figures of its row. Nothing for
+what was not asked or read."""
 
 from __future__ import annotations
 
 from fairlap.engine import digits
 from fairlap.ledger.energy_of_row import energy_of
+from fairlap.ledger.feeding_of_row import feeding_of, stall_shares_of
 from fairlap.ledger.schema import Estimate
+from fairlap.race.fed_figures import NO_CAUSE_TOLD, WORK
 from fairlap.race.plan import Work
 from fairlap.race.results import Contender
 
 
 def resources_told(work: Work, contender: Contender) -> list[str]:
-    return [*_smallest_memory(contender), *_energy(work, contender)]
+    return [*_feeding(contender), *_smallest_memory(contender), *_energy(work, contender)]
+
+
+def _feeding(contender: Contender) -> list[str]:
+    told = feeding_of(contender)
+    rate, waited = (told[name].value for name in ("pipeline_throughput_per_s", "waited_share"))
+    if rate is None or waited is None:
+        return []
+    pipeline = next((lap.in_force["feed"] for lap in contender.finished if "feed" in lap.in_force), "a pipeline")
+    shares = {name: share for name, share in stall_shares_of(contender).items() if name not in (WORK, NO_CAUSE_TOLD)}
+    causes = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+    for_what = f" ({causes})" if causes else ""
+    return [f"fed by {pipeline}: {_count(rate.value)} items/s, waited {waited.value:.1%} of the time{for_what}"]
 
 
 def _smallest_memory(contender: Contender) -> list[str]:
@@ -33,6 +48,10 @@ def _energy(work: Work, contender: Contender) -> list[str]:
         return [f"energy {joules.why}"]
     beside = f"idle {_watts(idle.value)}" if idle.value is not None else f"idle power {idle.why}"
     return [f"energy {_joules(joules.value)} an item, {_watts(watts.value)} while timed ({beside})"]
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _joules(told: Estimate) -> str:

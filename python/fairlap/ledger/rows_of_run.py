@@ -10,11 +10,11 @@ import numpy as np
 
 from fairlap.ledger.energy_of_row import energy_by_sensor, energy_of
 from fairlap.ledger.estimates import Told, bounded, estimate, told_or, why_not
+from fairlap.ledger.feeding_of_row import feeding_of, stall_shares_of
 from fairlap.ledger.fingerprints import fingerprints_of
 from fairlap.ledger.memory_of_row import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.ledger.prices import Price
 from fairlap.ledger.schema import Estimate, ModeOfProcesses, Row
-from fairlap.race.fed_figures import items_per_s, stalls, waited_share
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Work
 from fairlap.race.results import Contender, Heat, Results, results_of
@@ -46,7 +46,7 @@ def _row(
         "version": told_or(next((lap.version for lap in contender.laps if lap.version), None), "it was never imported"),
         "place": told_or(_place(heat, contender), heat.why_no_verdict or contender.trouble or "it is not ranked"),
         **_latencies(contender, work, latency),
-        **_feeding(contender),
+        **feeding_of(contender),
         **_phases(contender, work),
         **memory_of(contender),
         **smallest_memory_of(contender),
@@ -77,7 +77,7 @@ def _row(
         outcome=contender.worst_outcome,
         message=contender.trouble,
         modes=_modes(contender),
-        stall_shares=stalls(contender.finished),
+        stall_shares=stall_shares_of(contender),
         memory_bytes=memory_by_layer(contender),
         memory_absent=memory_absent(contender),
         energy_by_sensor_j=energy_by_sensor(contender, work),
@@ -114,15 +114,6 @@ def _latencies(contender: Contender, work: Work, latency: Estimate | None) -> di
 def _median_of(quantity: str, lap: Lap) -> float | None:
     figure = lap.figures.get(quantity)
     return None if figure is None else figure.p50_ns
-
-
-def _feeding(contender: Contender) -> dict[str, Told]:
-    laps = contender.finished
-    why = why_not(contender) or "nothing was fed; see --data"
-    return {
-        "pipeline_throughput_per_s": told_or(estimate(laps, items_per_s), why),
-        "waited_share": told_or(estimate(laps, waited_share), why),
-    }
 
 
 def _phases(contender: Contender, work: Work) -> dict[str, Told]:

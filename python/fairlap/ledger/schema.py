@@ -81,11 +81,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Estimate | None, _about("Items in a second with all that feeding takes, over the whole time.", "feeding")
     ]
     waited_share: Annotated[
-        Estimate | None, _about("How much of the time was waited for batches instead of working.", "feeding")
+        Estimate | None,
+        _about("How much of the time was waited for batches, in the process in the middle by this share.", "feeding"),
     ]
     stall_shares: Annotated[
         dict[str, float],
-        _about("The time by what it went into: work, and what was waited for. They add up to 1.", "feeding"),
+        _about("That process's time by what it went into: work, and what was waited for. They add up to 1.", "feeding"),
     ]
 
     import_s: Annotated[Estimate | None, _about("Importing the framework.", "phases")]

@@ -15,13 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-from fairlap.errors import WrongRequest
+from fairlap.engine import digits
+from fairlap.errors import FairlapError, WrongRequest
 from fairlap.pipelines.npy_rows import NpyRows
 from fairlap.race.plan import Work
 from fairlap.workloads.draw import draw_inputs
 from fairlap.workloads.spec import BATCH, Integers, Spec, Tensor
 
 SYNTHETIC = "synthetic"
+DATA_HASH = "data_hash"  # among the settings of a process: the beginning of the hash
+_HASH_DIGITS = 12
 _FEWEST_BATCHES = 8
 _MOST_DRAWN_BYTES = 32 * 2**20
 _MOST_DRAWN = 4096
@@ -34,16 +37,43 @@ class FedData:
     files: Mapping[str, Path]  # by the inputs' names
     samples: int
 
-    @cached_property
+    @property
     def hash(self) -> str:
-        """Of the files' lengths and of what they begin with: enough to tell that a race was fed other data."""
+        """Of the files' lengths and of what they begin with, as they were when it was first asked for: enough to tell
+        that a race was fed other data."""
+        return self._first_seen[1]
+
+    def require_unchanged(self) -> None:
+        """A race is about one set of data. The files are read again only when their stamps have moved."""
+        stamps, digest = self._first_seen
+        now = self._stamps()
+        moved = [str(file) for name, file in self.files.items() if now[name] != stamps[name]]
+        if moved and self._digest() != digest:
+            raise FairlapError(f"{', '.join(moved)} changed since the race began; leave the data alone while it runs")
+
+    @cached_property
+    def _first_seen(self) -> tuple[dict[str, tuple[int, ...]], str]:
+        """The stamps first: what changes while it is hashed shows the next time."""
+        return self._stamps(), self._digest()
+
+    def _stamps(self) -> dict[str, tuple[int, ...]]:
+        stamps: dict[str, tuple[int, ...]] = {}
+        for name, file in self.files.items():
+            try:
+                found = file.stat()
+            except OSError as error:
+                raise FairlapError(f"{file} cannot be read any more: {error.strerror}") from None
+            stamps[name] = (found.st_mtime_ns, found.st_size, found.st_ino)
+        return stamps
+
+    def _digest(self) -> str:
         digest = hashlib.sha256()
         for name, file in sorted(self.files.items()):
             digest.update(f"{name} {file.stat().st_size} ".encode())
             with file.open("rb") as opened:
                 for _ in range(_HASHED_BYTES // _READ_BYTES):
                     digest.update(opened.read(_READ_BYTES))
-        return digest.hexdigest()
+        return digest.hexdigest()[:_HASH_DIGITS]
 
 
 def require_feedable(text: str, spec: Spec, work: Work, device: str) -> None:
@@ -69,7 +99,7 @@ def users_data(path: Path, spec: Spec, batch: int) -> FedData:
         raise WrongRequest(f"{path}: every input must have as many samples as the others; they have: {told}")
     samples = next(iter(counts.values()))
     if samples < batch:
-        raise WrongRequest(f"{path} has {samples:,} samples, which do not fill one batch of {batch}")
+        raise WrongRequest(f"{path} has {digits.counted(samples, 'sample')}, too few for one batch of {batch}")
     return FedData(files, samples)
 
 

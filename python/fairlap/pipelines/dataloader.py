@@ -9,6 +9,7 @@ import numpy as np
 from torch import Generator, from_numpy
 from torch.utils.data import DataLoader
 
+from fairlap.engine import digits
 from fairlap.pipelines.own_stopwatch import TimedIterator
 from fairlap.pipelines.pipeline import NUMBERS, Job
 from fairlap.workloads.workload import Arrays
@@ -33,7 +34,7 @@ class Samples:
 
 class DataLoaderPipeline(TimedIterator):
     def __init__(self, job: Job, workers: int) -> None:
-        self.told = f"DataLoader with {workers} workers"
+        self.told = f"DataLoader with {digits.counted(workers, 'worker')}"
         loader = DataLoader(
             Samples(job),
             job.batch,

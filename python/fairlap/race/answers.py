@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fairlap.engine import digits
 from fairlap.frameworks.contract import NO_WEIGHTS
 from fairlap.race.laps import AnswerError
 from fairlap.race.materials import SLOPES, Materials
@@ -89,7 +90,7 @@ def require_settings(in_force: Mapping[str, str], threads: int, precision: str) 
     """What can be read back must be what was asked for."""
     read = in_force.get("threads", "")
     if _NUMBER.match(read) and int(read) != threads:
-        raise OtherWork(f"it runs on {read} threads, not on the {threads} asked for")
+        raise OtherWork(f"it runs on {digits.counted(int(read), 'thread')}, not on the {threads} asked for")
     if in_force.get("precision", precision) not in (precision, NO_WEIGHTS):
         raise OtherWork(f"it computes in {in_force['precision']}, not in {precision}")
 

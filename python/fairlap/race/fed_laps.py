@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairlap.pipelines.data import SYNTHETIC, FedData, drawn_data, require_feedable, users_data
+from fairlap.engine import digits
+from fairlap.pipelines.data import DATA_HASH, SYNTHETIC, FedData, drawn_data, require_feedable, users_data
 from fairlap.pipelines.pipeline import NUMBERS
 from fairlap.race.answers import OtherWork, require_right
 from fairlap.race.fed_service import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
@@ -30,7 +31,7 @@ class Feeding:
 
     def __init__(self, plan: Plan, works: Sequence[Materials]) -> None:
         self._plan = plan
-        self._data = {materials.work: _data_for(plan, materials) for materials in works if plan.data}
+        self._data = {materials.work: data_for(plan, materials) for materials in works if plan.data}
         self._references: dict[str, Arrays] = {}
 
     def __bool__(self) -> bool:
@@ -39,11 +40,12 @@ class Feeding:
     def begin(self, worker: WorkerProcess, lap: Lap, materials: Materials, scratch: Path, within_s: float) -> None:
         """The pipeline is proven before it is measured."""
         data = self._data[materials.work]
+        data.require_unchanged()
         proof = scratch / "proof.safetensors"
         proof.unlink(missing_ok=True)
         files = {name: str(file) for name, file in data.files.items()}
         told = worker.feed(files, data.samples, self._plan.data_seed, proof, within_s=within_s)
-        lap.in_force = {**lap.in_force, "feed": told, "data_hash": data.hash[:12]}
+        lap.in_force = {**lap.in_force, "feed": told, DATA_HASH: data.hash}
         found = safetensors.read(proof)
         checked = sorted({match[1] for name in found if (match := _CHECKED.match(name))})
         if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):
@@ -55,6 +57,7 @@ class Feeding:
 
     def hold_answer(self, file: Path, lap: Lap, materials: Materials) -> None:
         """The batch that came after the measured ones, from the same pipeline."""
+        self._data[materials.work].require_unchanged()
         self._hold(safetensors.read(file), lap, materials, "fed, after")
 
     def _hold(self, found: Arrays, lap: Lap, materials: Materials, when: str) -> None:
@@ -89,7 +92,7 @@ class Feeding:
         return self._references[key]
 
 
-def _data_for(plan: Plan, materials: Materials) -> FedData:
+def data_for(plan: Plan, materials: Materials) -> FedData:
     require_feedable(plan.data, materials.spec, materials.work, plan.device)
     if plan.data == SYNTHETIC:
         return drawn_data(materials.spec, materials.work.batch, plan.data_seed, materials.folder)
@@ -100,15 +103,15 @@ def require_each_once(proof: Mapping[str, np.ndarray], samples: int, batch: int)
     """As far as was looked, every sample of an epoch came once, and as the files hold it."""
     numbers, wrong = proof[NUMBERS], int(proof[WRONG_SAMPLES][0])
     if wrong:
-        raise OtherWork(f"its pipeline fed {wrong:,} samples that are not what the files hold")
+        raise OtherWork(f"its pipeline fed {digits.counted(wrong, 'sample')} not as the files hold them")
     in_range = numbers[(numbers >= 0) & (numbers < samples)]
-    if len(in_range) < len(numbers):
-        raise OtherWork(f"its pipeline fed {len(numbers) - len(in_range):,} samples that do not exist")
+    if beyond := len(numbers) - len(in_range):
+        raise OtherWork(f"its pipeline fed {digits.counted(beyond, 'sample')} beyond those in the files")
     if twice := len(numbers) - len(np.unique(numbers)):
         raise OtherWork(f"its pipeline fed {twice:,} of {samples:,} samples more than once in an epoch")
     whole = samples // batch * batch
     if len(numbers) > whole or (len(numbers) < whole and not _looked_far_enough(proof, len(numbers))):
-        raise OtherWork(f"its pipeline fed {len(numbers):,} samples in an epoch, not {whole:,}")
+        raise OtherWork(f"its pipeline fed {digits.counted(len(numbers), 'sample')} in an epoch, not {whole:,}")
 
 
 def _looked_far_enough(proof: Mapping[str, np.ndarray], numbers: int) -> bool:

@@ -8,7 +8,6 @@ from functools import partial
 
 from fairlap import verdict
 from fairlap.engine import digits
-from fairlap.race.fed_figures import fed_line
 from fairlap.race.plan import Plan, Work
 from fairlap.race.results import FAULTS, Contender, Heat, Results
 from fairlap.verdict.mode_causes import REMEDIES
@@ -54,7 +53,7 @@ def _heat_lines(plan: Plan, heat: Heat, beside: Callable[[Contender], Sequence[s
     places = {place.contestant: place.label for place in heat.standing.places} if heat.standing else {}
     for row in heat.rows:
         lines.append(f"  {places.get(row.contestant, '-'):>3} {row.contestant:<{width}}  {_row_text(heat, row)}")
-        lines += [f"      {' ' * width} {told}" for told in (*_remarks(row), *beside(row))]
+        lines += [f"      {' ' * width} {told}" for told in (*beside(row), *_remarks(row))]
     lines += [f"  {sentence}" for sentence in _sentences(heat)]
     if heat.blocks.told:
         lines.append(f"  {heat.blocks.told}")
@@ -106,8 +105,6 @@ def _remarks(row: Contender) -> list[str]:
     if not row.finished:
         return []
     remarks = []
-    if told := fed_line(row.finished):
-        remarks.append(told)
     if row.figure is not None and row.trouble:
         remarks.append(f"! {row.trouble}")
     faults = row.median_of(FAULTS)

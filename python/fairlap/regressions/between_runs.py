@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fairlap import verdict
 from fairlap.machine.kinds import weighed
+from fairlap.pipelines.data import DATA_HASH
 from fairlap.race.laps import Lap
 from fairlap.race.naming import ContestantName, contestant_named
 from fairlap.race.plan import Conditions
@@ -16,6 +17,7 @@ from fairlap.race.saving import SavedRun
 VERSION = "version"
 _THE_QUESTION = frozenset({VERSION})
 """What is changed on purpose: a difference there is what the comparison is about."""
+_MOST_LISTED = 3
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,11 @@ def _without_version(key: _Key) -> tuple[str, str, ContestantName]:
 def _difference(before: SavedRun, after: SavedRun, old: Sequence[Lap], new: Sequence[Lap], margin: float) -> Difference:
     figures = [[lap.headline_ns for lap in laps] for laps in (old, new)]
     machines = weighed(before.machine, after.machine, after.plan.device)
+    settings = _settings(old, new)
     regression = verdict.compare_runs(
         *figures,
-        environment_before=_environment(before, old, machines[0]),
-        environment_after=_environment(after, new, machines[1]),
+        environment_before=_environment(before, old, machines[0], settings[0]),
+        environment_after=_environment(after, new, machines[1], settings[1]),
         subject=_THE_QUESTION,
         margin=margin,
     )
@@ -116,11 +119,30 @@ def _difference(before: SavedRun, after: SavedRun, old: Sequence[Lap], new: Sequ
     )
 
 
-def _environment(run: SavedRun, laps: Sequence[Lap], machine: Mapping[str, str]) -> Mapping[str, str]:
-    """Of the machine, of the plan, and what the framework had in force in all of these processes alike."""
-    settings = {
-        name: value for name, value in laps[0].in_force.items() if all(lap.in_force.get(name) == value for lap in laps)
-    }
+def _settings(old: Sequence[Lap], new: Sequence[Lap]) -> tuple[dict[str, str], dict[str, str]]:
+    """What the framework had in force in the processes of either run. What varies from process to process in both is
+    no difference between the runs, such as a count of what was found in a cache; but what they were fed is."""
+    found = _in_force(old), _in_force(new)
+    names = found[0].keys() | found[1].keys()
+    varying = {name for name in names if all(len(values.get(name, ())) > 1 for values in found)} - {DATA_HASH}
+    before, after = ({name: _listed(each) for name, each in own.items() if name not in varying} for own in found)
+    return before, after
+
+
+def _in_force(laps: Sequence[Lap]) -> dict[str, list[str]]:
+    """Every setting with all its values."""
+    names = sorted({name for lap in laps for name in lap.in_force})
+    return {name: sorted({lap.in_force.get(name, "not recorded") for lap in laps}) for name in names}
+
+
+def _listed(values: Sequence[str]) -> str:
+    return " and ".join(values) if len(values) <= _MOST_LISTED else f"{len(values)} different values"
+
+
+def _environment(
+    run: SavedRun, laps: Sequence[Lap], machine: Mapping[str, str], settings: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Of the machine, of the plan, and of the settings in force."""
     quantity = next(iter(laps[0].figures))
     planned = {
         "threads": str(run.plan.threads),

@@ -64,7 +64,7 @@ _WRONG: list[tuple[Spec, Callable[[Path], Path], str]] = [
     (IMAGES, lambda at: saved(at / "a.npy", np.zeros((), np.float32)), r"of shape \[\]"),
     (IMAGES, lambda at: saved(at / "a.npy", np.zeros((10, 3, 4), ">f4")), "takes float32"),
     (IMAGES, lambda at: saved(at / "a.npy", np.asfortranarray(np.ones((10, 3, 4), np.float32))), "Fortran's order"),
-    (IMAGES, lambda at: saved(at / "a.npy", np.zeros((3, 3, 4), np.float32)), "3 samples, which do not fill one batch"),
+    (IMAGES, lambda at: saved(at / "a.npy", np.zeros((3, 3, 4), np.float32)), "3 samples, too few for one batch"),
     (IMAGES, lambda at: saved(at / "a.npy", np.array([{}])), "no .npy file that can be fed"),
     (WORDS, lambda at: saved(at / "ids.npy", _GOOD), "takes 2 inputs; give a folder with ids.npy, mask.npy"),
     (WORDS, lambda at: words(at, _GOOD, _GOOD[:6]), "they have: ids 7, mask 6"),

@@ -133,8 +133,8 @@ def unknown(arrays: Any, number: int) -> None:
     ("change", "says"),
     [
         (twice, "fed 1 of 22 samples more than once"),
-        (something_else, "fed 1 samples that are not what the files hold"),
-        (swapped, "fed 10 samples that are not what the files hold"),
+        (something_else, "fed 1 sample not as the files hold them"),
+        (swapped, "fed 10 samples not as the files hold them"),
     ],
 )
 def test_a_pipeline_that_feeds_wrong_is_found(tmp_path: Path, change: Change, says: str) -> None:
@@ -152,7 +152,7 @@ def test_a_contestant_that_writes_over_its_batch_is_found(tmp_path: Path) -> Non
         inputs["x"][:] = 0
         return answer
 
-    with pytest.raises(OtherWork, match="8 samples that are not what the files hold"):
+    with pytest.raises(OtherWork, match="8 samples not as the files hold them"):
         require_each_once(calls(tmp_path, fed=Fed(np.from_dlpack, writing)).proof(), SAMPLES, BATCH)
 
 
@@ -161,8 +161,8 @@ def test_a_contestant_that_writes_over_its_batch_is_found(tmp_path: Path) -> Non
     [
         (range(16), "fed 16 samples in an epoch, not 20"),
         (range(22), "fed 22 samples in an epoch, not 20"),
-        ([*range(19), 22], "1 samples that do not exist"),
-        ([*range(19), -1], "1 samples that do not exist"),
+        ([*range(19), 22], "fed 1 sample beyond those in the files"),
+        ([*range(19), -1], "fed 1 sample beyond those in the files"),
         ([*range(19), 0], "more than once"),
     ],
 )

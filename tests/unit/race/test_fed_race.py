@@ -8,15 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 from example_installed import install_example
+from fairlap.cli import cli
 from fairlap.errors import WrongRequest
+from fairlap.ledger.resources_told import resources_told
 from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.machine.facts import machine_facts
 from fairlap.race.laps import Lap
 from fairlap.race.naming import contestants_named
 from fairlap.race.plan import Limits, Measuring, Plan, Work, draw_plan
 from fairlap.race.race import Race
 from fairlap.race.results import results_of
-from fairlap.race.saving import SavedRun
+from fairlap.race.saving import SavedRun, load_run, save_run
 from fairlap.race.telling import text_of
 
 pytestmark = [
@@ -33,11 +37,11 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
 
 
-def planned(contestants: str, data: str = "synthetic") -> Plan:
+def planned(contestants: str, data: str = "synthetic", blocks: int = 1) -> Plan:
     return draw_plan(
         contestants_named(contestants),
         (Work("mlp", 4),),
-        blocks=1,
+        blocks=blocks,
         conditions="as-found",
         threads=1,
         available_cores=(0,),
@@ -103,7 +107,7 @@ def test_a_contestant_that_goes_wrong_only_when_fed_is_not_ranked(variant: str, 
 def test_one_that_writes_over_its_batch_is_disqualified_for_what_its_pipeline_held() -> None:
     [bad] = race("example:fed-writes")
     assert bad.outcome in ("disqualified", "failed")
-    assert "not what the files hold" in bad.message or "read-only" in bad.message
+    assert "not as the files hold them" in bad.message or "read-only" in bad.message
 
 
 def test_a_file_that_is_gone_when_the_race_begins_is_told_before_anything_runs(tmp_path: Path) -> None:
@@ -133,6 +137,79 @@ def test_a_file_that_shrinks_under_a_race_ends_the_process_that_was_fed_and_says
     assert "mine.npy" in second.message
 
 
+def test_a_file_that_changes_under_a_race_does_not_make_one_figure_of_two_sets_of_data(tmp_path: Path) -> None:
+    file = images(tmp_path, 64)
+    running = Race(planned("example,example:slow", str(file)))
+    kept: list[Lap] = []
+
+    def change(lap: Lap, _samples: object) -> None:
+        kept.append(lap)
+        np.save(file, np.load(file) + 1)
+
+    running._keep = change
+    running.run()
+    first, second = kept
+    assert first.outcome == "finished", first.message
+    assert second.outcome == "failed"
+    assert f"{file} changed since the race began" in second.message
+
+
+def test_a_file_that_is_written_anew_with_the_same_samples_is_the_same_data(tmp_path: Path) -> None:
+    file = images(tmp_path, 64)
+    running = Race(planned("example,example:slow", str(file)))
+    running._keep = lambda _lap, _samples: np.save(file, np.load(file))
+    running.run()
+    assert [lap.outcome for lap in running.laps] == ["finished", "finished"]
+
+
+@pytest.fixture
+def resumable(tmp_path: Path) -> tuple[Path, Path]:
+    """The file of a run whose first block is over, and the data that it was fed."""
+    file = images(tmp_path, 64)
+    plan = planned("example", str(file), blocks=2)
+    running = Race(plan)
+    with pytest.raises(KeyboardInterrupt):
+        running.run(after_block=_interrupt)
+    save_run(tmp_path / "run.json", SavedRun(plan, running.laps, machine_facts(), {}))
+    return tmp_path / "run.json", file
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def fairlap(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, [*arguments, "--no-keep", "--quiet"])
+
+
+def test_a_run_is_not_resumed_on_other_data(resumable: tuple[Path, Path]) -> None:
+    run, file = resumable
+    before = run.read_bytes()
+    np.save(file, np.load(file) + 1)
+    refused = fairlap("compare", "--resume", str(run))
+    assert isinstance(refused.exception, WrongRequest)
+    assert f"cannot be resumed on other data {file} " in str(refused.exception)
+    assert run.read_bytes() == before
+
+
+def test_a_run_is_resumed_on_the_data_that_it_was_fed(resumable: tuple[Path, Path]) -> None:
+    run, _ = resumable
+    assert fairlap("compare", "--resume", str(run)).exit_code == 0
+    assert [lap.outcome for lap in load_run(run).laps] == ["finished", "finished"]
+
+
+def test_a_rerun_says_whether_the_data_differ(resumable: tuple[Path, Path]) -> None:
+    run, file = resumable
+    assert (
+        "nothing that is known of the machine, the versions and the data differs" in fairlap("rerun", str(run)).output
+    )
+    [then] = {lap.in_force["data_hash"] for lap in load_run(run).laps}
+    np.save(file, np.load(file) + 1)
+    told = fairlap("rerun", str(run)).output
+    assert f"fairlap: data {file} {then} -> " in told
+    assert "nothing that is known" not in told
+
+
 def test_rows_and_the_answer_tell_of_the_feeding() -> None:
     plan = planned("example")
     running = Race(plan)
@@ -145,7 +222,7 @@ def test_rows_and_the_answer_tell_of_the_feeding() -> None:
     assert 0 <= row.waited_share.value < 1
     assert sum(row.stall_shares.values()) == pytest.approx(1)
     assert set(row.stall_shares) == {"work", "reading", "copying", "no free slot"}
-    told = text_of(plan, results_of(plan, running.laps))
+    told = text_of(plan, results_of(plan, running.laps), resources_told)
     assert "fed synthetic" in told
     assert "fed by fairlap: " in told
     assert "items/s, waited " in told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from fairlap.race.saving import SavedRun
 from fairlap.regressions.between_runs import compare_saved_runs
 from fairlap.regressions.telling import runs_text
 from fairlap.verdict import Change
@@ -93,3 +95,37 @@ def test_runs_without_anything_finished_have_nothing_in_common() -> None:
     for lap in run.laps:
         lap.outcome = "crash"
     assert runs_text(compare_saved_runs(run, run)) == "the two runs have nothing in common"
+
+
+def fed(hashes: list[str]) -> SavedRun:
+    """The processes have these hashes of their data, in turn."""
+    run = saved_run({"torch": 1e6})
+    for number, lap in enumerate(run.laps):
+        lap.in_force["data_hash"] = hashes[number % len(hashes)]
+    return run
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (["aa", "bb"], ["bb"], "data_hash differs: aa and bb before, bb after"),
+        (["aa"], ["bb", "cc"], "data_hash differs: aa before, bb and cc after"),
+        (["aa", "bb"], ["cc", "bb"], "data_hash differs: aa and bb before, bb and cc after"),
+        (["aa"], ["bb"], "data_hash differs: aa before, bb after"),
+        (["aa"], ["a", "b", "c", "d"], "data_hash differs: aa before, 4 different values after"),
+    ],
+)
+def test_a_run_that_was_fed_several_data_sets_names_them_all(before: list[str], after: list[str], words: str) -> None:
+    assert words in runs_text(compare_saved_runs(fed(before), fed(after)))
+
+
+def test_a_setting_that_varied_in_one_run_only_is_told_as_what_it_was() -> None:
+    alike = saved_run({"torch": 1e6})
+    for lap in alike.laps:
+        lap.in_force["cache hits"] = "0"
+    told = runs_text(compare_saved_runs(saved_run({"torch": 1e6}), alike))
+    assert "cache hits differs: 0 and 1 before, 0 after" in told
+
+
+def test_two_runs_that_were_fed_the_same_two_data_sets_do_not_differ_in_them() -> None:
+    assert "data_hash" not in runs_text(compare_saved_runs(fed(["aa", "bb"]), fed(["aa", "bb"])))

@@ -1,0 +1,88 @@
+"""What a row tells of feeding, the terminal tells too, and its shares of the time are those of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from fairlap.ledger.export import csv_file
+from fairlap.ledger.resources_told import resources_told
+from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.ledger.schema import Row
+from fairlap.race.results import results_of
+from fairlap.race.saving import SavedRun
+from runs_for_rows import a_run
+
+CAUSES = {"source_ns": 0.25, "staging_ns": 0.75, "no_slot_ns": 0.0}
+
+
+def fed_run(fed: Sequence[tuple[float, float]], *, causes: bool = True) -> SavedRun:
+    """One contestant, fed so many items a second and waiting so large a share of it in each of its processes."""
+    run = a_run(blocks=len(fed), listed="torch")
+    for lap, (items, share) in zip(run.laps, fed, strict=True):
+        told = {name: part * share * 1e9 for name, part in CAUSES.items()} if causes else {}
+        waits = {"wall_ns": 1e9, "work_ns": (1 - share) * 1e9, "waited_ns": share * 1e9, **told}
+        lap.feeding = {"items": items, **waits}
+        lap.in_force = {**lap.in_force, "feed": "fairlap"}
+    return run
+
+
+def row_of(run: SavedRun) -> Row:
+    [row] = rows_of_run(run, "r")
+    return row
+
+
+def line_of(run: SavedRun) -> str:
+    [heat] = results_of(run.plan, run.laps).heats
+    [line] = resources_told(run.plan.works[0], heat.rows[0])
+    return line
+
+
+TWO_FAR_APART = [(33276.0, 0.052), (670.0, 0.792)]
+
+
+def test_two_processes_far_apart_have_the_same_figures_in_the_terminal_and_in_the_row() -> None:
+    run = fed_run(TWO_FAR_APART)
+    row = row_of(run)
+    assert row.pipeline_throughput_per_s is not None
+    assert f"{row.pipeline_throughput_per_s.value:,.0f}" == "4,722"
+    assert line_of(run) == (
+        "fed by fairlap: 4,722 items/s, waited 79.2% of the time (reading 19.8%, copying 59.4%, no free slot 0.0%)"
+    )
+    assert row.waited_share is not None
+    assert row.waited_share.value == pytest.approx(0.792)
+    assert "0.792" in csv_file.encode([row]).decode()
+
+
+@pytest.mark.parametrize("causes", [True, False])
+@pytest.mark.parametrize(
+    "fed",
+    [
+        TWO_FAR_APART,
+        [(100.0, 0.5), (100.0, 0.0), (300.0, 0.1)],
+        [(100.0, share / 100) for share in (9, 1, 4, 70, 0, 5)],
+    ],
+)
+def test_shares_of_the_time_add_up_with_what_was_waited(fed: list[tuple[float, float]], causes: bool) -> None:
+    row = row_of(fed_run(fed, causes=causes))
+    assert row.waited_share is not None
+    assert row.stall_shares["work"] + row.waited_share.value == pytest.approx(1)
+    assert sum(row.stall_shares.values()) == pytest.approx(1)
+
+
+def test_a_process_that_never_waited_takes_the_interval_from_nobody() -> None:
+    shares = [0.0, 0.03, 0.05, 0.01, 0.02, 0.04, 0.06, 0.07]
+    row = row_of(fed_run([(100.0 + number, share) for number, share in enumerate(shares)]))
+    assert row.waited_share is not None
+    assert row.waited_share.value == 0.04
+    assert (row.waited_share.low, row.waited_share.high) == (0.0, 0.07)
+
+
+def test_few_processes_carry_no_interval_of_the_share_that_was_waited() -> None:
+    row = row_of(fed_run([(100.0, 0.1), (100.0, 0.0), (100.0, 0.2)]))
+    assert row.waited_share is not None
+    assert (row.waited_share.value, row.waited_share.low, row.waited_share.high) == (0.1, None, None)
+
+
+def test_a_slow_pipeline_is_not_told_as_no_items_at_all() -> None:
+    assert "fed by fairlap: 0.25 items/s" in line_of(fed_run([(0.25, 0.9)]))
