@@ -16,6 +16,7 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.race import answers
 from fairlap.race.conditions import environment_of
 from fairlap.race.contestants import Runner
+from fairlap.race.fed_laps import Feeding
 from fairlap.race.laps import Lap, SmallestMemory
 from fairlap.race.materials import Materials
 from fairlap.race.memory_groups import GroupsHere, groups_here, limited_group, started_in
@@ -47,6 +48,7 @@ class Trial:
     request: Prepare
     laps: Sequence[Lap]  # of the same contestant, without a limit
     scratch: Path
+    feeding: Feeding  # of a race with data: a try is fed as the race feeds
 
 
 def smallest_memory(trial: Trial, groups: GroupsHere | None = None) -> SmallestMemory:
@@ -135,8 +137,20 @@ def _run(trial: Trial, limited: _Limited, within_s: float) -> None:
         answers.require_right(
             answers.answer_errors(trial.materials, answer, "inputs", "under a limit"), prepared.in_force
         )
+        tried = _lap_of_try(trial, prepared.in_force)
+        if trial.feeding:
+            trial.feeding.begin(worker, tried, trial.materials, trial.scratch, within_s)
         worker.measure(samples=_SAMPLES, warmup=_WARM_UP_CALLS, calls_per_sample=1, within_s=within_s)
+        if trial.feeding:
+            worker.answer("fed", answer, within_s=within_s)
+            trial.feeding.hold_answer(answer, tried, trial.materials)
         worker.quit()
+
+
+def _lap_of_try(trial: Trial, in_force: dict[str, str]) -> Lap:
+    """Where the checks of what is fed write to. It is no lap of the race and is not kept."""
+    work, contestant = trial.materials.work.label, trial.runner.name.text
+    return Lap(trial.block.number, 0, contestant, work, trial.block.conditions, in_force=in_force)
 
 
 def _environment(trial: Trial, limited: _Limited) -> dict[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +13,19 @@ import pytest
 from example_installed import install_example
 from fairlap.errors import WrongRequest
 from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.race.contestants import runners_for
+from fairlap.race.fed_laps import Feeding
+from fairlap.race.lap_of_process import request_for
 from fairlap.race.laps import Lap
+from fairlap.race.materials import materials_for
+from fairlap.race.memory_groups import GroupsHere
 from fairlap.race.naming import contestants_named
 from fairlap.race.plan import Limits, Measuring, Plan, Work, draw_plan
 from fairlap.race.race import Race
 from fairlap.race.results import results_of
 from fairlap.race.saving import SavedRun
+from fairlap.race.smallest_limit import Found
+from fairlap.race.smallest_memory import Trial, smallest_memory
 from fairlap.race.telling import text_of
 
 pytestmark = [
@@ -159,3 +168,29 @@ def test_rows_of_a_race_without_data_say_why_there_are_no_figures_of_feeding() -
     assert row.pipeline_throughput_per_s is None
     assert row.absent["waited_share"] == "nothing was fed; see --data"
     assert row.stall_shares == {}
+
+
+@pytest.mark.parametrize(("contestant", "says"), [("example", ""), ("example:fed-shifted", "fed batch 0")])
+def test_the_search_for_the_smallest_memory_feeds_its_tries(
+    contestant: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that goes wrong only when it is fed goes wrong in a try, too. There is room enough, and one try."""
+    tried: list[str] = []
+
+    def once(runs: Callable[[int], str], first: int, *_: object) -> Found:
+        tried.append(runs(first))
+        return Found(first, 0, 1)
+
+    monkeypatch.setattr("fairlap.race.smallest_memory.smallest_limit", once)
+    plan = planned(contestant)
+    [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
+    with ExitStack() as stack:
+        [runner] = runners_for(plan, stack, lambda _: None)
+        roomy = {"address_space_peak": 2**33}
+        finished = Lap(0, 0, contestant, materials.work.label, "as-found", memory_bytes=roomy, elapsed_s=9)
+        request, feeding = request_for(plan, materials, runner), Feeding(plan, [materials])
+        trial = Trial(plan, plan.blocks[0], materials, runner, request, [finished], tmp_path, feeding)
+        smallest_memory(trial, GroupsHere(None))
+    [why] = tried
+    assert says in why
+    assert bool(why) == bool(says), why
