@@ -23,6 +23,7 @@ from fairlap.race.memory_groups import GroupsHere, groups_here, limited_group, s
 from fairlap.race.plan import Block, Plan
 from fairlap.race.protocol import Prepare
 from fairlap.race.smallest_limit import smallest_limit
+from fairlap.race.worker_lost import WorkerLost, under_a_limit
 from fairlap.race.worker_process import WorkerProcess
 from fairlap.workloads.safetensors import BadFile
 
@@ -114,6 +115,8 @@ def _why_not(trial: Trial, under: _Under, limit_bytes: int, within_s: float) -> 
     try:
         with contextmanager(under)(trial, limit_bytes) as limited:
             _run(trial, limited, within_s)
+    except WorkerLost as lost:
+        return under_a_limit(lost, limit_bytes).message
     except (FairlapError, answers.OtherWork, BadFile) as error:
         return str(error)
     except OSError as error:

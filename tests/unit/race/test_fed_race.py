@@ -27,6 +27,7 @@ from fairlap.race.saving import SavedRun
 from fairlap.race.smallest_limit import Found
 from fairlap.race.smallest_memory import Trial, smallest_memory
 from fairlap.race.telling import text_of
+from fairlap.race.worker_lost import WorkerLost
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -170,18 +171,20 @@ def test_rows_of_a_race_without_data_say_why_there_are_no_figures_of_feeding() -
     assert row.stall_shares == {}
 
 
-@pytest.mark.parametrize(("contestant", "says"), [("example", ""), ("example:fed-shifted", "fed batch 0")])
-def test_the_search_for_the_smallest_memory_feeds_its_tries(
-    contestant: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that goes wrong only when it is fed goes wrong in a try, too. There is room enough, and one try."""
-    tried: list[str] = []
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Why the only try of a search failed; there is room enough."""
+    why: list[str] = []
 
     def once(runs: Callable[[int], str], first: int, *_: object) -> Found:
-        tried.append(runs(first))
+        why.append(runs(first))
         return Found(first, 0, 1)
 
     monkeypatch.setattr("fairlap.race.smallest_memory.smallest_limit", once)
+    return why
+
+
+def search(contestant: str, scratch: Path) -> None:
     plan = planned(contestant)
     [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
     with ExitStack() as stack:
@@ -189,8 +192,29 @@ def test_the_search_for_the_smallest_memory_feeds_its_tries(
         roomy = {"address_space_peak": 2**33}
         finished = Lap(0, 0, contestant, materials.work.label, "as-found", memory_bytes=roomy, elapsed_s=9)
         request, feeding = request_for(plan, materials, runner), Feeding(plan, [materials])
-        trial = Trial(plan, plan.blocks[0], materials, runner, request, [finished], tmp_path, feeding)
+        trial = Trial(plan, plan.blocks[0], materials, runner, request, [finished], scratch, feeding)
         smallest_memory(trial, GroupsHere(None))
+
+
+@pytest.mark.parametrize(("contestant", "says"), [("example", ""), ("example:fed-shifted", "fed batch 0")])
+def test_the_search_for_the_smallest_memory_feeds_its_tries(
+    contestant: str, says: str, tmp_path: Path, tried: list[str]
+) -> None:
+    """One that goes wrong only when it is fed goes wrong in a try, too."""
+    search(contestant, tmp_path)
     [why] = tried
     assert says in why
     assert bool(why) == bool(says), why
+
+
+def test_a_try_that_lacks_memory_names_its_limit(
+    tmp_path: Path, tried: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lack(*_: object) -> None:
+        raise WorkerLost("failed", "RuntimeError: can't start new thread (in feed)")
+
+    monkeypatch.setattr("fairlap.race.smallest_memory._run", lack)
+    search("example", tmp_path)
+    [why] = tried
+    limit = round(1.1 * 2**33)
+    assert why == f"it needs more than the limit of {limit:,} bytes: RuntimeError: can't start new thread (in feed)"
