@@ -14,6 +14,8 @@ _PEAKS = {
     "peak_memory_while_running_bytes": "peak_while_running",
 }
 _SMALLEST = ("min_memory_bytes", "min_memory_resolution_bytes", "min_memory_limit", "min_memory_tries")
+_NOT_ASKED_FOR = "it was not looked for here; --min-memory does, under the verdict's conditions"
+_NOT_FINISHED = "the search for it was interrupted or not reached; fairlap compare --resume finishes it"
 _NOT_TOLD = "the worker did not tell it"
 
 
@@ -25,10 +27,11 @@ def memory_of(contender: Contender) -> dict[str, Told]:
     }
 
 
-def smallest_memory_of(contender: Contender) -> dict[str, Told]:
+def smallest_memory_of(contender: Contender, *, asked_for: bool) -> dict[str, Told]:
+    """``asked_for`` under the contender's own conditions. A search that has ended left what it found."""
     found = contender.smallest_memory
     if found is None:
-        why = why_not(contender) or "it was not looked for here; --min-memory does, under the verdict's conditions"
+        why = why_not(contender) or (_NOT_FINISHED if asked_for else _NOT_ASKED_FOR)
         return {name: Told(None, why) for name in _SMALLEST}
     resolution = float(found.resolution_bytes) if found.bytes is not None else None
     return {

@@ -45,6 +45,7 @@ class Race:
         self._keep = keep
         self.laps = whole_blocks(plan, resumed)
         self.interrupted = False
+        self.looking_for_memory_of = ""  # whose smallest memory is looked for just now
         self._progress = progress or Silence()
         self._began_s = time.monotonic()
         self._elapsed_s = 0.0
@@ -95,9 +96,11 @@ class Race:
                 if lap is None or any(each.smallest_memory for each in laps):
                     continue
                 self._progress.say(f"{runner.name.text}: looking for the smallest memory in which it runs")
+                self.looking_for_memory_of = runner.name.text
                 request = request_for(self.plan, materials, runner)
                 trial = Trial(self.plan, block, materials, runner, request, laps, bench.scratch, bench.feeding)
                 lap.smallest_memory = smallest_memory(trial)
+                self.looking_for_memory_of = ""
                 self._keep(lap, {})
 
     def _run_block(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> None:
