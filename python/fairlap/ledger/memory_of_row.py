@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from statistics import median_low
 
-from fairlap.ledger.estimates import Told, estimate, medians, told_or, why_not
+from fairlap.ledger.estimates import Told, estimate, told_or, why_not
+from fairlap.ledger.schema import Estimate
 from fairlap.race.laps import Lap
 from fairlap.race.results import Contender
 
@@ -22,7 +24,7 @@ _NOT_TOLD = "the worker did not tell it"
 def memory_of(contender: Contender) -> dict[str, Told]:
     absent, why = memory_absent(contender), why_not(contender)
     return {
-        column: told_or(estimate(contender.finished, _layer(layer)), why or absent.get(layer, _NOT_TOLD))
+        column: told_or(_bytes(contender.finished, layer), why or absent.get(layer, _NOT_TOLD))
         for column, layer in _PEAKS.items()
     }
 
@@ -43,7 +45,9 @@ def smallest_memory_of(contender: Contender, *, asked_for: bool) -> dict[str, To
 
 
 def memory_by_layer(contender: Contender) -> dict[str, float]:
-    return medians([lap.memory_bytes for lap in contender.finished])
+    laps = contender.finished
+    layers = sorted({layer for lap in laps for layer in lap.memory_bytes})
+    return {layer: _middle([lap for lap in laps if layer in lap.memory_bytes], layer) for layer in layers}
 
 
 def memory_absent(contender: Contender) -> dict[str, str]:
@@ -53,6 +57,20 @@ def memory_absent(contender: Contender) -> dict[str, str]:
     for lap in contender.finished:
         found |= {layer: why for layer, why in lap.memory_absent.items() if layer not in told}
     return found
+
+
+def _bytes(laps: Sequence[Lap], layer: str) -> Estimate | None:
+    """Whole bytes, and the same figure as among the layers."""
+    told = estimate(laps, _layer(layer))
+    if told is None:
+        return None
+    low, high = (None if end is None else float(round(end)) for end in (told.low, told.high))
+    return Estimate(_middle(laps, layer), low, high)
+
+
+def _middle(laps: Sequence[Lap], layer: str) -> float:
+    """Of an even number of processes the lower of the two in the middle: so many bytes one of them really had."""
+    return float(median_low(lap.memory_bytes[layer] for lap in laps))
 
 
 def _layer(name: str) -> Callable[[Lap], float | None]:

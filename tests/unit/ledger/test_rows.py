@@ -82,6 +82,20 @@ def test_memory_has_its_two_phases_and_its_layers_say_why_they_are_absent() -> N
     assert silent.absent["peak_memory_while_running_bytes"] == "the worker did not tell it"
 
 
+def test_the_column_of_a_peak_and_its_layer_are_one_figure_in_whole_bytes() -> None:
+    run = a_run()
+    own = [lap for lap in run.laps if lap.contestant == "torch"]
+    for number, lap in enumerate(own):
+        lap.memory_bytes |= {"peak": 85_590_017 + 4_096 * number**2}
+    row = by_name(rows_of_run(run, "r"))["torch"]
+    assert row.peak_memory_bytes is not None
+    assert row.peak_memory_bytes.value == row.memory_bytes["peak"] == own[3].memory_bytes["peak"]
+    assert row.peak_memory_bytes.low is not None
+    assert row.peak_memory_bytes.high is not None
+    for figure in (row.peak_memory_bytes.low, row.peak_memory_bytes.high):
+        assert figure in [lap.memory_bytes["peak"] for lap in own]
+
+
 def test_a_search_for_the_smallest_memory_that_was_asked_for_and_has_no_answer_was_not_finished() -> None:
     run = a_run()
     row = by_name(rows_of_run(run, "r"))["torch"]
