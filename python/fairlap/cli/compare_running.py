@@ -86,7 +86,10 @@ def _run_and_tell(
         with progress:
             race.run(after_block=save)
     except KeyboardInterrupt:
-        click.echo(f"fairlap: interrupted after {len(race.laps)} of {plan.processes()} processes", err=True)
+        where = f"after {len(race.laps)} of {plan.processes()} processes"
+        if race.looking_for_memory_of:
+            where = f"while the smallest memory of {race.looking_for_memory_of} was looked for"
+        click.echo(f"fairlap: interrupted {where}", err=True)
     if race.ended_early:
         progress.say(f"ended after {len(race.laps)} of {plan.processes()} processes: {race.ended_early}")
     results = results_of(plan, race.laps)

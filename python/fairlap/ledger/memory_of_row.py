@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from statistics import median_low
 
-from fairlap.ledger.estimates import Told, estimate, medians, told_or, why_not
+from fairlap.ledger.estimates import Told, estimate, told_or, why_not
+from fairlap.ledger.schema import Estimate
 from fairlap.race.laps import Lap
 from fairlap.race.results import Contender
 
@@ -14,21 +16,24 @@ _PEAKS = {
     "peak_memory_while_running_bytes": "peak_while_running",
 }
 _SMALLEST = ("min_memory_bytes", "min_memory_resolution_bytes", "min_memory_limit", "min_memory_tries")
+_NOT_ASKED_FOR = "it was not looked for here; --min-memory does, under the verdict's conditions"
+_NOT_FINISHED = "the search for it was interrupted or not reached; fairlap compare --resume finishes it"
 _NOT_TOLD = "the worker did not tell it"
 
 
 def memory_of(contender: Contender) -> dict[str, Told]:
     absent, why = memory_absent(contender), why_not(contender)
     return {
-        column: told_or(estimate(contender.finished, _layer(layer)), why or absent.get(layer, _NOT_TOLD))
+        column: told_or(_bytes(contender.finished, layer), why or absent.get(layer, _NOT_TOLD))
         for column, layer in _PEAKS.items()
     }
 
 
-def smallest_memory_of(contender: Contender) -> dict[str, Told]:
+def smallest_memory_of(contender: Contender, *, asked_for: bool) -> dict[str, Told]:
+    """``asked_for`` under the contender's own conditions. A search that has ended left what it found."""
     found = contender.smallest_memory
     if found is None:
-        why = why_not(contender) or "it was not looked for here; --min-memory does, under the verdict's conditions"
+        why = why_not(contender) or (_NOT_FINISHED if asked_for else _NOT_ASKED_FOR)
         return {name: Told(None, why) for name in _SMALLEST}
     resolution = float(found.resolution_bytes) if found.bytes is not None else None
     return {
@@ -40,7 +45,9 @@ def smallest_memory_of(contender: Contender) -> dict[str, Told]:
 
 
 def memory_by_layer(contender: Contender) -> dict[str, float]:
-    return medians([lap.memory_bytes for lap in contender.finished])
+    laps = contender.finished
+    layers = sorted({layer for lap in laps for layer in lap.memory_bytes})
+    return {layer: _middle([lap for lap in laps if layer in lap.memory_bytes], layer) for layer in layers}
 
 
 def memory_absent(contender: Contender) -> dict[str, str]:
@@ -50,6 +57,20 @@ def memory_absent(contender: Contender) -> dict[str, str]:
     for lap in contender.finished:
         found |= {layer: why for layer, why in lap.memory_absent.items() if layer not in told}
     return found
+
+
+def _bytes(laps: Sequence[Lap], layer: str) -> Estimate | None:
+    """Whole bytes, and the same figure as among the layers."""
+    told = estimate(laps, _layer(layer))
+    if told is None:
+        return None
+    low, high = (None if end is None else float(round(end)) for end in (told.low, told.high))
+    return Estimate(_middle(laps, layer), low, high)
+
+
+def _middle(laps: Sequence[Lap], layer: str) -> float:
+    """Of an even number of processes the lower of the two in the middle: so many bytes one of them really had."""
+    return float(median_low(lap.memory_bytes[layer] for lap in laps))
 
 
 def _layer(name: str) -> Callable[[Lap], float | None]:

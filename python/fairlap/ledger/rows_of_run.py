@@ -49,7 +49,7 @@ def _row(
         **feeding_of(contender),
         **_phases(contender, work),
         **memory_of(contender),
-        **smallest_memory_of(contender),
+        **smallest_memory_of(contender, asked_for=run.plan.min_memory and heat.conditions == run.plan.headline),
         **energy_of(contender, work),
         **_cost(latency, work, price),
         **_errors(contender),

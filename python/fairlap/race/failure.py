@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import traceback
 
-from fairlap.errors import CallableRaised, described, shortened
+from fairlap.errors import CallableRaised, FairlapError, described, shortened
 from fairlap.frameworks.contract import Unsupported
 from fairlap.race.failure_words import tells_of_memory
 from fairlap.race.protocol import Failed, FailureKind
@@ -19,14 +19,34 @@ def failure(phase: str, error: BaseException) -> Failed:
     if isinstance(error, CallableRaised) and error.__cause__ is not None:
         error = error.__cause__
     kind = kind_of(error)
-    message = shortened(str(error), _MOST_MESSAGE) if kind == "unsupported" else described(error)
+    message = shortened(str(error), _MOST_MESSAGE) if kind == "unsupported" else _told(error)
     return Failed(phase, kind, message, _traceback(error))
 
 
 def kind_of(error: BaseException) -> FailureKind:
     if isinstance(error, Unsupported):
         return "unsupported"
-    return "out_of_memory" if _is_want_of_memory(error) else "exception"
+    return "out_of_memory" if _is_want_of_memory(error) or _memory_error_behind(error) else "exception"
+
+
+def _told(error: BaseException) -> str:
+    """fairlap's own words advise someone who chose the number of samples or slots, which nobody did in a race."""
+    lack = _memory_error_behind(error)
+    if lack is None:
+        return described(error)
+    return described(lack) if isinstance(error, FairlapError) else f"{described(error)}; it came of {described(lack)}"
+
+
+def _memory_error_behind(error: BaseException) -> BaseException | None:
+    """What it was raised from, or while it was handled, also where that is not shown."""
+    seen = {id(error)}
+    behind = error.__cause__ or error.__context__
+    while behind is not None and id(behind) not in seen:
+        if isinstance(behind, MemoryError):
+            return behind
+        seen.add(id(behind))
+        behind = behind.__cause__ or behind.__context__
+    return None
 
 
 def _is_want_of_memory(error: BaseException) -> bool:

@@ -19,7 +19,7 @@ from fairlap.race.idle_power import Sensed
 from fairlap.race.laps import AnswerError, Figure, Lap
 from fairlap.race.materials import Materials
 from fairlap.race.plan import Block, Plan
-from fairlap.race.worker_lost import WorkerLost
+from fairlap.race.worker_lost import WorkerLost, under_a_limit
 from fairlap.race.worker_process import MeasuredLaps, WorkerProcess
 from fairlap.workloads.safetensors import BadFile
 
@@ -57,7 +57,8 @@ def lap_of_process(lap: Lap, block: Block, plan: Plan, materials: Materials, run
         return {}
     try:
         return _run(lap, block, plan, materials, runner, bench)
-    except WorkerLost as lost:
+    except WorkerLost as found:
+        lost = under_a_limit(found, plan.limits.memory_bytes)
         lap.outcome, lap.message, lap.details = lost.outcome, lost.message, lost.details
     except (answers.OtherWork, BadFile) as wrong:
         lap.outcome, lap.message = "disqualified", str(wrong)

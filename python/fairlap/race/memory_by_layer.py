@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 READY = "until_ready"
 RUNNING = "while_running"
 _KINDS = ("anonymous", "file", "shared")
+_OF_ALLOCATORS = ("live", "live_peak", "reserved", "reserved_peak")
+LAYERS = (
+    *(f"peak_{READY}", f"peak_{RUNNING}", "peak"),
+    *_KINDS,
+    *(f"{kind}_when_ready" for kind in _KINDS),
+    *("proportional", "children_peak", "largest_ended_child_peak", "address_space_peak"),
+    *(f"allocator_{name}" for name in _OF_ALLOCATORS),
+    *(f"allocator_{name}_{READY}" for name in _OF_ALLOCATORS),
+    "driver",
+)
+"""Each has bytes, or says why not, when the worker has told its memory."""
 
 
 class MemoryByLayer:
@@ -55,7 +66,8 @@ class MemoryByLayer:
         if contestant.forget_memory_peak is not None:
             contestant.forget_memory_peak()
         elif contestant.memory_bytes is not None:
-            self.absent[f"allocator_peak_{RUNNING}"] = "its allocator's peak cannot be begun anew: it is of both phases"
+            why = "its allocator's peak cannot be begun anew: the one that is told is of both phases"
+            self._absent_allocator(f"_{READY}", why)
 
     def ran(self, contestant: Contestant) -> None:
         """Timed, and not yet asked for its last answer."""
@@ -63,8 +75,6 @@ class MemoryByLayer:
         if f"peak_{RUNNING}" not in self.absent:
             self._keep_peak(RUNNING)
         self.bytes |= {name: held[name] for name in (*_KINDS, "address_space_peak") if name in held}
-        if not held.keys() & set(_KINDS):
-            self.absent["anonymous"] = "this system does not tell memory by kind"
         self._tell_children()
         self._tell_allocator(contestant)
         self._tell_driver()
@@ -77,6 +87,11 @@ class MemoryByLayer:
         self.bytes |= own_memory.proportional()
         if (largest := own_memory.largest_ended_child_bytes()) > self._ended_children_before:
             self.bytes["largest_ended_child_peak"] = largest
+        else:
+            self.absent["largest_ended_child_peak"] = "no child has ended that was larger than fairlap's own"
+        for layer in LAYERS:
+            if layer not in self.bytes:
+                self.absent.setdefault(layer, "this system does not tell it")
         return self.bytes, self.absent
 
     def _keep_peak(self, phase: str) -> None:
@@ -94,10 +109,17 @@ class MemoryByLayer:
 
     def _tell_allocator(self, contestant: Contestant, phase: str = "") -> None:
         if contestant.memory_bytes is None:
-            self.absent["allocator"] = contestant.no_memory_because or "its adapter tells nothing of its allocator"
+            why = contestant.no_memory_because or "its adapter tells nothing of its allocator"
+            self._absent_allocator("", why)
+            self._absent_allocator(f"_{READY}", why)
             return
         told: Mapping[str, int] = contestant.memory_bytes()
         self.bytes |= {f"allocator_{name}{phase}": size for name, size in told.items()}
+        self._absent_allocator(phase, "its allocator does not tell it")
+
+    def _absent_allocator(self, phase: str, why: str) -> None:
+        layers = (f"allocator_{name}{phase}" for name in _OF_ALLOCATORS)
+        self.absent |= {layer: why for layer in layers if layer not in self.bytes}
 
     def _device_used(self) -> int | str:
         if self._device == "cpu":

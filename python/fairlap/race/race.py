@@ -45,6 +45,7 @@ class Race:
         self._keep = keep
         self.laps = whole_blocks(plan, resumed)
         self.interrupted = False
+        self.looking_for_memory_of = ""  # whose smallest memory is looked for just now
         self._progress = progress or Silence()
         self._began_s = time.monotonic()
         self._elapsed_s = 0.0
@@ -73,7 +74,7 @@ class Race:
                     if self.ended_early:
                         break
                 if self.plan.min_memory:
-                    self._find_smallest_memories(works, runners, scratch)
+                    self._find_smallest_memories(works, runners, bench)
                     after_block()
             except KeyboardInterrupt:
                 self.interrupted = True
@@ -81,7 +82,7 @@ class Race:
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
 
-    def _find_smallest_memories(self, works: list[Materials], runners: list[Runner], scratch: Path) -> None:
+    def _find_smallest_memories(self, works: list[Materials], runners: list[Runner], bench: Bench) -> None:
         """Of every contestant on every work, under the headline's conditions; kept on its last lap that finished."""
         for place, materials in enumerate(works):
             drawn = [each for each in self.plan.blocks if each.work == place]
@@ -95,9 +96,11 @@ class Race:
                 if lap is None or any(each.smallest_memory for each in laps):
                     continue
                 self._progress.say(f"{runner.name.text}: looking for the smallest memory in which it runs")
+                self.looking_for_memory_of = runner.name.text
                 request = request_for(self.plan, materials, runner)
-                trial = Trial(self.plan, block, materials, runner, request, laps, scratch)
+                trial = Trial(self.plan, block, materials, runner, request, laps, bench.scratch, bench.feeding)
                 lap.smallest_memory = smallest_memory(trial)
+                self.looking_for_memory_of = ""
                 self._keep(lap, {})
 
     def _run_block(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> None:

@@ -16,12 +16,14 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.race import answers
 from fairlap.race.conditions import environment_of
 from fairlap.race.contestants import Runner
+from fairlap.race.fed_laps import Feeding
 from fairlap.race.laps import Lap, SmallestMemory
 from fairlap.race.materials import Materials
 from fairlap.race.memory_groups import GroupsHere, groups_here, limited_group, started_in
 from fairlap.race.plan import Block, Plan
 from fairlap.race.protocol import Prepare
 from fairlap.race.smallest_limit import smallest_limit
+from fairlap.race.worker_lost import WorkerLost, under_a_limit
 from fairlap.race.worker_process import WorkerProcess
 from fairlap.workloads.safetensors import BadFile
 
@@ -47,6 +49,7 @@ class Trial:
     request: Prepare
     laps: Sequence[Lap]  # of the same contestant, without a limit
     scratch: Path
+    feeding: Feeding  # of a race with data: a try is fed as the race feeds
 
 
 def smallest_memory(trial: Trial, groups: GroupsHere | None = None) -> SmallestMemory:
@@ -112,6 +115,8 @@ def _why_not(trial: Trial, under: _Under, limit_bytes: int, within_s: float) -> 
     try:
         with contextmanager(under)(trial, limit_bytes) as limited:
             _run(trial, limited, within_s)
+    except WorkerLost as lost:
+        return under_a_limit(lost, limit_bytes).message
     except (FairlapError, answers.OtherWork, BadFile) as error:
         return str(error)
     except OSError as error:
@@ -135,8 +140,20 @@ def _run(trial: Trial, limited: _Limited, within_s: float) -> None:
         answers.require_right(
             answers.answer_errors(trial.materials, answer, "inputs", "under a limit"), prepared.in_force
         )
+        tried = _lap_of_try(trial, prepared.in_force)
+        if trial.feeding:
+            trial.feeding.begin(worker, tried, trial.materials, trial.scratch, within_s)
         worker.measure(samples=_SAMPLES, warmup=_WARM_UP_CALLS, calls_per_sample=1, within_s=within_s)
+        if trial.feeding:
+            worker.answer("fed", answer, within_s=within_s)
+            trial.feeding.hold_answer(answer, tried, trial.materials)
         worker.quit()
+
+
+def _lap_of_try(trial: Trial, in_force: dict[str, str]) -> Lap:
+    """Where the checks of what is fed write to. It is no lap of the race and is not kept."""
+    work, contestant = trial.materials.work.label, trial.runner.name.text
+    return Lap(trial.block.number, 0, contestant, work, trial.block.conditions, in_force=in_force)
 
 
 def _environment(trial: Trial, limited: _Limited) -> dict[str, str]:

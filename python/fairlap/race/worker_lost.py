@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from fairlap.errors import FairlapError, shortened
-from fairlap.race.failure_words import tells_of_memory
+from fairlap.race.failure_words import line_telling_of_memory_under_a_limit, tells_of_memory
 from fairlap.race.protocol import Failed
 
 LossOutcome = Literal["crash", "exit", "timeout", "protocol", "out_of_memory", "failed", "unsupported"]
@@ -81,6 +81,19 @@ def ended(status: int, phase: str, printed: bytes, before: OomKills) -> WorkerLo
     return WorkerLost("exit", f"it exited with status {status} in {phase}{told}", phase=phase, details=text)
 
 
+def under_a_limit(lost: WorkerLost, limit_bytes: int | None) -> WorkerLost:
+    """The same with the limit of memory named, where what it said or printed last tells that it needs more."""
+    if limit_bytes is None or lost.outcome not in _MAY_COME_OF_A_LIMIT:
+        return lost
+    sign = line_telling_of_memory_under_a_limit(f"{lost.details[-_WORDS_BEFORE_THE_END:]}\n{lost.message}")
+    if not sign and lost.outcome != "out_of_memory":
+        return lost
+    before = "" if sign in lost.message else f"; before that: {shortened(sign)}"
+    message = f"it needs more than the limit of {limit_bytes:,} bytes: {lost.message}{before}"
+    return WorkerLost("out_of_memory", message, phase=lost.phase, details=lost.details)
+
+
+_MAY_COME_OF_A_LIMIT = ("failed", "crash", "exit", "out_of_memory")
 _WORDS_BEFORE_THE_END = 4096
 
 

@@ -12,7 +12,7 @@ from fairlap.ledger.columns import columns, flat
 from fairlap.ledger.prices import Price, price_given
 from fairlap.ledger.rows_of_run import rows_of_run
 from fairlap.ledger.schema import Estimate, Row
-from fairlap.race.laps import AnswerError
+from fairlap.race.laps import AnswerError, SmallestMemory
 from fairlap.race.saving import load_run, save_run
 from runs_for_rows import a_run, crashed
 
@@ -80,6 +80,45 @@ def test_memory_has_its_two_phases_and_its_layers_say_why_they_are_absent() -> N
     assert "driver" not in by_name(rows_of_run(run, "r"))["torch"].memory_absent
     silent = by_name(rows_of_run(a_run(), "r"))["torch"]
     assert silent.absent["peak_memory_while_running_bytes"] == "the worker did not tell it"
+
+
+def test_the_column_of_a_peak_and_its_layer_are_one_figure_in_whole_bytes() -> None:
+    run = a_run()
+    own = [lap for lap in run.laps if lap.contestant == "torch"]
+    for number, lap in enumerate(own):
+        lap.memory_bytes |= {"peak": 85_590_017 + 4_096 * number**2}
+    row = by_name(rows_of_run(run, "r"))["torch"]
+    assert row.peak_memory_bytes is not None
+    assert row.peak_memory_bytes.value == row.memory_bytes["peak"] == own[3].memory_bytes["peak"]
+    assert row.peak_memory_bytes.low is not None
+    assert row.peak_memory_bytes.high is not None
+    for figure in (row.peak_memory_bytes.low, row.peak_memory_bytes.high):
+        assert figure in [lap.memory_bytes["peak"] for lap in own]
+
+
+def test_a_search_for_the_smallest_memory_that_was_asked_for_and_has_no_answer_was_not_finished() -> None:
+    run = a_run()
+    row = by_name(rows_of_run(run, "r"))["torch"]
+    assert row.absent["min_memory_bytes"].startswith("it was not looked for here; --min-memory does")
+    run.plan = msgspec.structs.replace(run.plan, min_memory=True)
+    run.laps[-1].smallest_memory = SmallestMemory("address space", 2**28, 2**23, 7)
+    done, broken_off = (by_name(rows_of_run(run, "r"))[name] for name in _one_and_the_other(run.laps[-1].contestant))
+    assert done.min_memory_bytes == 2**28
+    assert broken_off.absent["min_memory_bytes"] == broken_off.absent["min_memory_tries"]
+    assert broken_off.absent["min_memory_bytes"] == (
+        "the search for it was interrupted or not reached; fairlap compare --resume finishes it"
+    )
+    as_found = a_run()
+    as_found.plan = msgspec.structs.replace(as_found.plan, min_memory=True)
+    for lap in as_found.laps[::2]:
+        lap.conditions = "as-found"
+    beside = [row for row in rows_of_run(as_found, "r") if row.conditions != as_found.plan.headline]
+    assert beside
+    assert all(row.absent["min_memory_bytes"].startswith("it was not looked for here") for row in beside)
+
+
+def _one_and_the_other(one: str) -> tuple[str, str]:
+    return one, "torch" if one == "jax:fast" else "jax:fast"
 
 
 def test_one_that_never_finished_has_reasons_in_the_place_of_figures() -> None:

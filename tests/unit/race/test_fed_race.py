@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +17,21 @@ from fairlap.errors import WrongRequest
 from fairlap.ledger.resources_told import resources_told
 from fairlap.ledger.rows_of_run import rows_of_run
 from fairlap.machine.facts import machine_facts
+from fairlap.race.contestants import runners_for
+from fairlap.race.fed_laps import Feeding
+from fairlap.race.lap_of_process import request_for
 from fairlap.race.laps import Lap
+from fairlap.race.materials import materials_for
+from fairlap.race.memory_groups import GroupsHere
 from fairlap.race.naming import contestants_named
 from fairlap.race.plan import Limits, Measuring, Plan, Work, draw_plan
 from fairlap.race.race import Race
 from fairlap.race.results import results_of
 from fairlap.race.saving import SavedRun, load_run, save_run
+from fairlap.race.smallest_limit import Found
+from fairlap.race.smallest_memory import Trial, smallest_memory
 from fairlap.race.telling import text_of
+from fairlap.race.worker_lost import WorkerLost
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -236,3 +246,52 @@ def test_rows_of_a_race_without_data_say_why_there_are_no_figures_of_feeding() -
     assert row.pipeline_throughput_per_s is None
     assert row.absent["waited_share"] == "nothing was fed; see --data"
     assert row.stall_shares == {}
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Why the only try of a search failed; there is room enough."""
+    why: list[str] = []
+
+    def once(runs: Callable[[int], str], first: int, *_: object) -> Found:
+        why.append(runs(first))
+        return Found(first, 0, 1)
+
+    monkeypatch.setattr("fairlap.race.smallest_memory.smallest_limit", once)
+    return why
+
+
+def search(contestant: str, scratch: Path) -> None:
+    plan = planned(contestant)
+    [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
+    with ExitStack() as stack:
+        [runner] = runners_for(plan, stack, lambda _: None)
+        roomy = {"address_space_peak": 2**33}
+        finished = Lap(0, 0, contestant, materials.work.label, "as-found", memory_bytes=roomy, elapsed_s=9)
+        request, feeding = request_for(plan, materials, runner), Feeding(plan, [materials])
+        trial = Trial(plan, plan.blocks[0], materials, runner, request, [finished], scratch, feeding)
+        smallest_memory(trial, GroupsHere(None))
+
+
+@pytest.mark.parametrize(("contestant", "says"), [("example", ""), ("example:fed-shifted", "fed batch 0")])
+def test_the_search_for_the_smallest_memory_feeds_its_tries(
+    contestant: str, says: str, tmp_path: Path, tried: list[str]
+) -> None:
+    """One that goes wrong only when it is fed goes wrong in a try, too."""
+    search(contestant, tmp_path)
+    [why] = tried
+    assert says in why
+    assert bool(why) == bool(says), why
+
+
+def test_a_try_that_lacks_memory_names_its_limit(
+    tmp_path: Path, tried: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lack(*_: object) -> None:
+        raise WorkerLost("failed", "RuntimeError: can't start new thread (in feed)")
+
+    monkeypatch.setattr("fairlap.race.smallest_memory._run", lack)
+    search("example", tmp_path)
+    [why] = tried
+    limit = round(1.1 * 2**33)
+    assert why == f"it needs more than the limit of {limit:,} bytes: RuntimeError: can't start new thread (in feed)"

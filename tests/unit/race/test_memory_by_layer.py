@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from fairlap.frameworks.contract import Contestant
 from fairlap.machine import device_memory, nvml
 from fairlap.race import own_memory
-from fairlap.race.memory_by_layer import MemoryByLayer
+from fairlap.race.memory_by_layer import LAYERS, MemoryByLayer
 from fairlap.race.protocol import Bye
 from fairlap.race.worker_process import WorkerProcess, python_worker
 from workers_of_fake import Files, environment
@@ -66,12 +67,35 @@ def test_children_that_live_are_added_up(tmp_path: Path) -> None:
 def test_a_layer_without_a_figure_says_why(tmp_path: Path) -> None:
     bye = told_by(tmp_path, "")
     assert bye.absent["driver"] == "the work ran on the processor"
-    assert "cannot be begun anew" in bye.absent["allocator_peak_while_running"]
+    assert bye.memory["allocator_live"] == 12
+    assert "cannot be begun anew" in bye.absent["allocator_live_peak_until_ready"]
+    assert bye.absent["allocator_reserved"] == "its allocator does not tell it"
+    assert bye.absent["largest_ended_child_peak"] == "no child has ended that was larger than fairlap's own"
     memory = MemoryByLayer("cpu")
     memory.ran(contestant(no_memory_because="it counts none"))
-    assert memory.told()[1]["allocator"] == "it counts none"
+    assert memory.told()[1]["allocator_live_peak_until_ready"] == "it counts none"
     memory.ran(contestant())
-    assert memory.told()[1]["allocator"] == "its adapter tells nothing of its allocator"
+    assert memory.told()[1]["allocator_live"] == "its adapter tells nothing of its allocator"
+
+
+def test_every_layer_has_either_bytes_or_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bye = told_by(tmp_path, "")
+    assert set(LAYERS) == set(bye.memory) | set(bye.absent)
+    assert not set(bye.memory) & set(bye.absent)
+    monkeypatch.setattr(own_memory, "memory_of", lambda pid="self": {})
+    monkeypatch.setattr(own_memory, "proportional", dict)
+    silent = MemoryByLayer("cpu")
+    silent.ran(contestant())
+    told, absent = silent.told()
+    assert set(LAYERS) == set(told) | set(absent)
+    assert absent["proportional"] == absent["peak"] == absent["file_when_ready"] == "this system does not tell it"
+
+
+def test_the_page_about_memory_lists_every_layer_and_no_other() -> None:
+    page = (Path(__file__).parents[3] / "docs/memory.md").read_text()
+    table = page.partition("| layer in `memory_bytes` |")[2].partition("\n\n")[0]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(LAYERS)
 
 
 def test_a_peak_that_cannot_be_begun_anew_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +125,8 @@ def test_an_allocators_peaks_are_kept_by_phase_where_they_can_be_begun_anew() ->
     memory.ran(allocating)
     told, absent = memory.told()
     assert (told["allocator_live_peak_until_ready"], told["allocator_live_peak"]) == (900, 100)
-    assert "allocator" not in absent
+    assert not {"allocator_live_peak_until_ready", "allocator_live_peak"} & set(absent)
+    assert absent["allocator_reserved"] == absent["allocator_live_until_ready"] == "its allocator does not tell it"
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fairlap.ledger.export import read_rows
 from fairlap.race.ending import blinded_half_width
 from fairlap.race.laps import Figure, Lap
 from fairlap.race.naming import contestants_named
@@ -163,6 +164,34 @@ def test_an_interrupted_race_says_how_to_go_on_and_goes_on(tmp_path: Path, keepi
     assert after.laps[:kept] == before.laps[:kept]
     assert after.began_at == before.began_at
     assert after.wall_s["whole"] > before.wall_s["whole"]
+
+
+def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_the_search_is_finished(
+    tmp_path: Path,
+) -> None:
+    file, rows = tmp_path / "race.json", tmp_path / "rows.csv"
+    limited = {**os.environ, "FAIRLAP_CONTROL_GROUP": "none"}
+    arguments = ["compare", "callable", "--on", "python:call=os.getpid", "--conditions", "as-found", "--blocks", "1"]
+    wanted = ["--seconds", "0.02", "--min-memory", "--no-keep", "--json", str(file), "--csv", str(rows)]
+    command = [sys.executable, "-m", "fairlap", *arguments, *wanted]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=limited)
+    assert running.stderr is not None
+    for line in running.stderr:
+        if "looking for the smallest memory" in line:
+            running.send_signal(signal.SIGINT)
+            break
+    told = running.stderr.read()
+    assert running.wait(timeout=60) == 130
+    assert "interrupted while the smallest memory of python:call=os.getpid was looked for" in told
+    [row] = read_rows(rows)
+    assert "interrupted" in row.absent["min_memory_bytes"]
+    assert "--resume" in row.absent["min_memory_bytes"]
+    again = [sys.executable, "-m", "fairlap", "compare", "--resume", str(file), "--no-keep", "--quiet"]
+    done = subprocess.run(again, capture_output=True, text=True, timeout=240, env=limited)
+    assert done.returncode == 0, done.stderr
+    [lap] = load_run(file).laps
+    assert lap.smallest_memory is not None
+    assert lap.smallest_memory.bytes is not None
 
 
 @pytest.mark.sanitized

@@ -139,7 +139,7 @@ def test_a_hanging_worker_is_stopped_and_its_lap_says_timeout(variant: str, limi
 def test_a_worker_that_wants_more_memory_than_it_may_have_is_out_of_memory() -> None:
     lap = lap_of("memory", limits=Limits(memory_bytes=2_000_000_000))
     assert lap.outcome == "out_of_memory"
-    assert "MemoryError" in lap.message or "memory" in lap.message
+    assert lap.message.startswith("it needs more than the limit of 2,000,000,000 bytes: ")
 
 
 def test_a_variant_or_framework_that_is_not_there_is_refused_before_anything_runs() -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fairlap.errors import NotAvailable
+from fairlap.race.failure import failure
 from fairlap.race.sessions import living_processes
-from fairlap.race.worker_lost import OomKills, WorkerLost, ended, oom_kills
+from fairlap.race.worker_lost import LossOutcome, OomKills, WorkerLost, ended, oom_kills, under_a_limit
 from fairlap.race.worker_process import WorkerProcess, python_worker
 from fairlap.workloads import safetensors
 from workers_of_fake import Files, environment, nothing_left_of, whole_life
@@ -94,6 +96,64 @@ def test_a_limit_that_is_not_reached_hurts_nobody(files: Files) -> None:
 @pytest.mark.parametrize("misdeed", ["raise_memory", "raise_exhausted", "bad_alloc"])
 def test_frameworks_own_ways_to_say_that_memory_ran_out_are_understood(files: Files, misdeed: str) -> None:
     assert lost(files, f"{misdeed}@call").outcome == "out_of_memory"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        ("exit", "it exited with status 1 in import; it said last: libgomp: Thread creation failed: Resource ..."),
+        ("failed", "ImportError: libtorch_cpu.so: failed to map segment from shared object (in import)"),
+        ("failed", "FeedingFailed: of 1 threads only 0 could be started: Resource temporarily unavailable (in feed)"),
+        ("failed", "RuntimeError: can't start new thread (in build)"),
+        ("crash", "it crashed with SIGABRT in build; it said last: what():  std::bad_alloc"),
+        ("failed", "OSError: [Errno 12] Cannot allocate memory (in build)"),
+        ("out_of_memory", "the kernel killed it in build: memory ran out"),
+    ],
+)
+def test_a_lack_of_memory_under_a_limit_is_out_of_memory_and_names_the_limit(
+    outcome: LossOutcome, message: str
+) -> None:
+    how = under_a_limit(WorkerLost(outcome, message, phase="build", details="more"), 700_000_000)
+    assert (how.outcome, how.phase, how.details) == ("out_of_memory", "build", "more")
+    assert how.message == f"it needs more than the limit of 700,000,000 bytes: {message}"
+    without = WorkerLost(outcome, message)
+    assert under_a_limit(without, None) is without
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        ("failed", "RuntimeError: no kernel for this (in build)"),
+        ("failed", "ImportError: libgomp.so.1: cannot allocate memory in static TLS block (in import)"),
+        ("crash", "it crashed with SIGSEGV in build"),
+        ("timeout", "it did not finish build within 4 s"),
+        ("unsupported", "example does not do this"),
+    ],
+)
+def test_what_does_not_tell_of_memory_stays_what_it_is_under_a_limit(outcome: LossOutcome, message: str) -> None:
+    lost = WorkerLost(outcome, message, details="Traceback (most recent call last):")
+    assert under_a_limit(lost, 700_000_000) is lost
+
+
+def test_a_sign_that_only_the_details_hold_is_told_behind_the_message() -> None:
+    details = "OSError: [Errno 12] Cannot allocate memory\n\nThe above exception was the direct cause ...\n"
+    how = under_a_limit(WorkerLost("failed", "ValueError: no model (in build)", details=details), 10**9)
+    assert how.outcome == "out_of_memory"
+    assert how.message.endswith("no model (in build); before that: OSError: [Errno 12] Cannot allocate memory")
+
+
+def test_a_memory_error_behind_another_exception_is_out_of_memory_and_advises_nobody_to_take_fewer_samples() -> None:
+    try:
+        try:
+            raise MemoryError("std::bad_alloc")
+        except MemoryError:
+            raise NotAvailable("there is not enough memory for the samples; ask for fewer") from None
+    except NotAvailable as error:
+        told = failure("first_call", error)
+    assert (told.kind, told.message) == ("out_of_memory", "MemoryError: std::bad_alloc")
+    stranger = ValueError("no model")
+    stranger.__cause__ = MemoryError()
+    assert failure("build", stranger).message == "ValueError: no model; it came of MemoryError"
 
 
 def test_a_sigkill_with_a_rise_of_the_kernels_counter_is_out_of_memory() -> None:
