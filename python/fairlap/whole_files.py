@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -13,7 +14,9 @@ def write_whole(path: Path, content: bytes) -> None:
     if path.exists() and not path.is_file() and not path.is_dir():
         path.write_bytes(content)
         return
-    target = path.resolve() if path.is_symlink() else path
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if target.is_symlink():  # to itself
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         beside.write_bytes(content)

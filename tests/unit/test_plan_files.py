@@ -175,6 +175,9 @@ def test_output_files_are_checked_before_the_race(tmp_path: Path) -> None:
     assert output_files(outputs, refuse) == {"md": Path("a.md")}
     with pytest.raises(WrongRequest, match="it is a folder"):
         output_files(msgspec.structs.replace(outputs, csv=str(tmp_path)), refuse)
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with pytest.raises(WrongRequest, match="it is a link to itself"):
+        output_files(msgspec.structs.replace(outputs, csv=str(tmp_path / "loop.csv")), refuse)
 
 
 def _written(folder: Path, text: str) -> Path:

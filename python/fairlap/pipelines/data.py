@@ -88,6 +88,13 @@ def drawn_data(spec: Spec, batch: int, seed: int, folder: Path) -> FedData:
 
 
 def _files_at(path: Path, spec: Spec) -> dict[str, Path]:
+    try:
+        return _files_found(path, spec)
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise WrongRequest(f"{path}: there is no looking at it: {error.strerror}") from None
+
+
+def _files_found(path: Path, spec: Spec) -> dict[str, Path]:
     names = [tensor.name for tensor in spec.inputs]
     if path.is_dir():
         files = {name: path / f"{name}.npy" for name in names}
@@ -110,12 +117,10 @@ def _input(spec: Spec, name: str) -> Tensor:
 def _samples_in(file: Path, tensor: Tensor, model: str) -> int:
     rows = NpyRows(file)
     wanted = list(tensor.sized(1)[1:])
-    if rows.dtype != np.dtype(tensor.dtype) or not rows.shape or list(rows.shape[1:]) != wanted:
+    if rows.dtype != np.dtype(tensor.dtype) or list(rows.shape[1:]) != wanted:
         shape = ", ".join(["N", *map(str, wanted)])
         has = f"{rows.dtype} of shape {list(rows.shape)}"
         raise WrongRequest(f"{file} has {has}; {model}'s {tensor.name} takes {tensor.dtype} of shape [{shape}]")
-    if len(rows.shape) > 1 and not rows.in_order:
-        raise WrongRequest(f"{file} is in Fortran's order; save numpy.ascontiguousarray of it")
     if isinstance(tensor.fill, Integers):
         _require_within(rows, tensor.name, tensor.fill, model)
     return int(rows.shape[0])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from fairlap.errors import WrongRequest
 from fairlap.pipelines.choosing import OPTION, choice_in
@@ -17,7 +17,10 @@ def require_data(text: str, works: Iterable[Work], device: str) -> str:
     """As the plan holds it: a path from the root on, since a plan may be raced from anywhere."""
     if not text:
         return ""
-    whole = text if text == SYNTHETIC else str(Path(text).resolve())
+    try:
+        whole = text if text == SYNTHETIC else os.path.realpath(text)  # a link to itself stays as it is
+    except ValueError as error:
+        raise WrongRequest(f"{text!r} is no path: {error}") from None
     for work in works:
         require_feedable(whole, find(work.model).spec, work, device)
     return whole

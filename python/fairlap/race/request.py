@@ -120,14 +120,16 @@ def ending_of(asked: RaceRequest, refuse: Refuse) -> tuple[float | None, float |
 def output_files(outputs: Outputs, refuse: Refuse) -> dict[str, Path]:
     """By format. Whether they can be written is asked before the race, not after it."""
     files = {name: Path(text) for name, text in msgspec.structs.asdict(outputs).items() if text}
-    taken: dict[Path, str] = {}
+    taken: dict[str, str] = {}
     for name, file in files.items():
-        if (other := taken.setdefault(file.resolve(), name)) != name and not _is_device(file):
+        if (other := taken.setdefault(os.path.realpath(file), name)) != name and not _is_device(file):
             raise refuse(("outputs", name), f"{file} cannot be written as {name}: it will hold {other}")
         if not file.parent.is_dir():
             raise refuse(("outputs", name), f"{file} cannot be written: {file.parent} is not a folder")
         if file.is_dir():
             raise refuse(("outputs", name), f"{file} cannot be written: it is a folder")
+        if Path(os.path.realpath(file)).is_symlink():
+            raise refuse(("outputs", name), f"{file} cannot be written: it is a link to itself")
     return files
 
 
