@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fairlap.errors import WrongRequest
 from fairlap.pipelines.npy_rows import NpyRows
@@ -123,15 +125,32 @@ def _samples_in(file: Path, tensor: Tensor, model: str) -> int:
         raise WrongRequest(f"{file} has {has}; {model}'s {tensor.name} takes {tensor.dtype} of shape [{shape}]")
     if isinstance(tensor.fill, Integers):
         _require_within(rows, tensor.name, tensor.fill, model)
+    if rows.dtype.kind == "f":
+        _require_finite(rows)
     return int(rows.shape[0])
 
 
 def _require_within(rows: NpyRows, name: str, allowed: Integers, model: str) -> None:
     """A number beyond a table of words is no wrong answer but a crash."""
-    at_once = max(1, _READ_BYTES // (4 * math.prod(rows.shape[1:])))
-    for first in range(0, rows.shape[0], at_once):
-        values = rows.span(first, min(at_once, rows.shape[0] - first))
+    for _, values in _spans(rows, rows.shape[0]):
         low, high = int(values.min()), int(values.max())
         if low < allowed.low or high >= allowed.high:
             takes = f"{allowed.low} to {allowed.high - 1}"
             raise WrongRequest(f"{rows.path} has values from {low} to {high}; {model}'s {name} takes {takes}")
+
+
+def _require_finite(rows: NpyRows) -> None:
+    """No answer to NaN can be checked, and the contestants would be blamed for it."""
+    for first, values in _spans(rows, min(rows.shape[0], max(1, _HASHED_BYTES // rows.bytes_each))):
+        finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+        if not finite.all():
+            sample = int(np.argmin(finite))
+            number = values[sample][~np.isfinite(values[sample])].flat[0]
+            raise WrongRequest(f"{rows.path} has {number} in sample {first + sample} (from 0 on); give finite numbers")
+
+
+def _spans(rows: NpyRows, samples: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """So many samples, a few megabytes at a time, each time with the first one's number."""
+    at_once = max(1, _READ_BYTES // rows.bytes_each)
+    for first in range(0, samples, at_once):
+        yield first, rows.span(first, min(at_once, samples - first))

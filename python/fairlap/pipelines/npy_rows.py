@@ -34,7 +34,7 @@ class NpyRows:
             raise WrongRequest(what if str(path) in what else f"{path}: {what}") from None
         self.dtype, self.shape = header.dtype, header.shape
         self._offset: int = header.offset
-        self._bytes_each = self.dtype.itemsize * math.prod(self.shape[1:])
+        self.bytes_each = self.dtype.itemsize * math.prod(self.shape[1:])
 
     def rows(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         out = np.empty((len(numbers), *self.shape[1:]), self.dtype)
@@ -51,7 +51,7 @@ class NpyRows:
         return out
 
     def _read(self, descriptor: int, to: npt.NDArray[Any], first: int) -> None:
-        room, offset = to.reshape(-1).view(np.uint8).data, self._offset + first * self._bytes_each
+        room, offset = to.reshape(-1).view(np.uint8).data, self._offset + first * self.bytes_each
         while room:
             got = os.preadv(descriptor, [room], offset)
             if not got:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.errors import WrongRequest
+from fairlap.pipelines import data as fed_data
 from fairlap.pipelines.data import drawn_data, require_feedable, users_data
 from fairlap.race.plan import Work
 from fairlap.workloads.spec import Integers, Spec, Tensor
@@ -59,6 +60,13 @@ def with_shape(folder: Path, shape: str) -> Path:
     return file
 
 
+def with_number(folder: Path, sample: int, number: float) -> Path:
+    array = np.ones((10, 3, 4), np.float32)
+    array[sample, 2, 1] = number
+    array[9] = np.nan
+    return saved(folder / "a.npy", array)
+
+
 def linked_to_itself(file: Path) -> Path:
     file.symlink_to(file)
     return file
@@ -79,6 +87,8 @@ _WRONG: list[tuple[Spec, Callable[[Path], Path], str]] = [
     (IMAGES, lambda at: saved(at / "a.npy", np.asfortranarray(np.ones((10, 3, 4), np.float32))), "fortran_order"),
     (IMAGES, lambda at: saved(at / "a.npy", np.zeros((3, 3, 4), np.float32)), "3 samples, which do not fill one batch"),
     (IMAGES, lambda at: saved(at / "a.npy", np.array([{}])), "a.npy: .* type '.O', which .*; save it as another type"),
+    (IMAGES, lambda at: with_number(at, 7, np.nan), r"a.npy has nan in sample 7 \(from 0 on\); give finite numbers"),
+    (IMAGES, lambda at: with_number(at, 0, -np.inf), "a.npy has -inf in sample 0"),
     (IMAGES, lambda at: with_shape(at, "(-1, 3, 4)"), "a.npy: .* a shape that is not a tuple of sizes"),
     (IMAGES, lambda at: with_shape(at, "(9999999999999999999999, 3, 4)"), "a.npy: .* not a tuple of sizes"),
     (IMAGES, lambda at: with_shape(at, "(4611686018427387904, 3, 4)"), "a.npy: the samples are larger than any memory"),
@@ -115,6 +125,14 @@ def test_a_text_and_a_zip_of_arrays_are_told_for_what_they_are(tmp_path: Path, n
     np.savez(tmp_path / "zip.npz", a=np.zeros((10, 3, 4), np.float32))
     with pytest.raises(WrongRequest, match=says):
         users_data(tmp_path / name, IMAGES, 4)
+
+
+def test_the_sample_that_is_not_finite_is_found_behind_others_that_were_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fed_data, "_READ_BYTES", 3 * 48)
+    with pytest.raises(WrongRequest, match="nan in sample 7"):
+        users_data(with_number(tmp_path, 7, np.nan), IMAGES, 4)
 
 
 def test_what_cannot_be_fed_at_all_is_refused() -> None:

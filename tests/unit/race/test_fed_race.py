@@ -11,6 +11,7 @@ import pytest
 from example_installed import install_example
 from fairlap.errors import WrongRequest
 from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.pipelines import data as fed_data
 from fairlap.race.laps import Lap
 from fairlap.race.naming import contestants_named
 from fairlap.race.plan import Limits, Measuring, Plan, Work, draw_plan
@@ -131,6 +132,18 @@ def test_a_file_that_shrinks_under_a_race_ends_the_process_that_was_fed_and_says
     assert first.outcome == "finished", first.message
     assert second.outcome in ("failed", "disqualified")
     assert "mine.npy" in second.message
+
+
+def test_data_that_is_not_finite_where_nobody_looked_is_named_and_no_contestant_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = np.full((30, 784), np.nan, np.float32)
+    array[0] = 1
+    np.save(tmp_path / "mine.npy", array)
+    monkeypatch.setattr(fed_data, "_HASHED_BYTES", array[0].nbytes)
+    [lap] = race("example", str(tmp_path / "mine.npy"))
+    assert lap.outcome == "failed"
+    assert lap.message.endswith("mine.npy has numbers that are not finite; no answer can be checked (fed batch 0)")
 
 
 def test_rows_and_the_answer_tell_of_the_feeding() -> None:
