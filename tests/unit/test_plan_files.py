@@ -93,6 +93,8 @@ def test_the_models_own_batch_is_taken_when_none_is_given() -> None:
         ({"models": ["callable"], "precision": ["fp32", "bf16"]}, "callable has no precision bf16; it has fp32"),
         ({"models": ["mlp", "mlp"]}, "mlp · infer · fp32 · batch 1 is asked for twice"),
         ({"batch": [8, 8]}, "mlp · infer · fp32 · batch 8 is asked for twice"),
+        ({"data": ""}, "there is no data at ''; give synthetic"),
+        ({"data": "a\0b"}, r"'a\\x00b' is no path: embedded null byte"),
         ({"batch": 0}, "batch must lie between 1 and"),
     ],
 )
