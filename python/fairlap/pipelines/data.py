@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.errors import WrongRequest
+from fairlap.errors import FairlapError, WrongRequest
 from fairlap.pipelines.npy_rows import NpyRows
 from fairlap.race.plan import Work
+from fairlap.whole_files import written_beside
 from fairlap.workloads.draw import draw_inputs
 from fairlap.workloads.spec import BATCH, Integers, Spec, Tensor
 
@@ -76,17 +77,31 @@ def users_data(path: Path, spec: Spec, batch: int) -> FedData:
 
 
 def drawn_data(spec: Spec, batch: int, seed: int, folder: Path) -> FedData:
-    """Written once. Enough that an epoch has several batches, and small enough to stay in the page cache."""
+    """Written once, or anew when a file is no longer whole. Enough that an epoch has several batches, and small enough
+    to stay in the page cache."""
     bytes_each = sum(4 * math.prod(tensor.sized(1)) for tensor in spec.inputs)
     fitting = min(_MOST_DRAWN, _MOST_DRAWN_BYTES // bytes_each)
     samples = max(_FEWEST_BATCHES * batch, fitting // batch * batch)
     files = {tensor.name: folder / f"fed-{seed}-{samples}-{tensor.name}.npy" for tensor in spec.inputs}
-    if not all(file.exists() for file in files.values()):
+    if not all(_holds(file, samples, _input(spec, name), spec.name) for name, file in files.items()):
         for name, array in draw_inputs(spec, samples, seed).items():
-            beside = files[name].with_suffix(".part.npy")
-            np.save(beside, np.ascontiguousarray(array))
-            beside.replace(files[name])
+            _save(files[name], array)
     return FedData(files, samples)
+
+
+def _holds(file: Path, samples: int, tensor: Tensor, model: str) -> bool:
+    try:
+        return _samples_in(file, tensor, model) == samples
+    except WrongRequest:  # it is not there, or not whole
+        return False
+
+
+def _save(file: Path, array: npt.NDArray[Any]) -> None:
+    try:
+        with written_beside(file) as beside, beside.open("wb") as opened:
+            np.save(opened, np.ascontiguousarray(array))
+    except OSError as error:
+        raise FairlapError(f"{file} cannot be written: {error.strerror or error}") from None
 
 
 def _files_at(path: Path, spec: Spec) -> dict[str, Path]:

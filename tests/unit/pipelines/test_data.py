@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.errors import WrongRequest
+from fairlap.errors import FairlapError, WrongRequest
 from fairlap.pipelines import data as fed_data
 from fairlap.pipelines.data import drawn_data, require_feedable, users_data
 from fairlap.race.plan import Work
@@ -154,6 +155,30 @@ def test_drawn_data_is_drawn_once_has_whole_batches_and_values_that_the_model_ta
     assert data.samples % 6 == 0
     assert data.samples >= 8 * 6
     assert users_data(tmp_path, _renamed(data.files, tmp_path), 6).samples == data.samples
+
+
+@pytest.mark.parametrize("harm", [lambda file: os.truncate(file, 200), Path.unlink, lambda file: file.write_text("x")])
+def test_drawn_data_that_is_not_whole_is_drawn_anew(tmp_path: Path, harm: Callable[[Path], object]) -> None:
+    data = drawn_data(WORDS, 6, 3, tmp_path)
+    before = {file: file.read_bytes() for file in data.files.values()}
+    harm(data.files["mask"])
+    drawn_data(WORDS, 6, 3, tmp_path)
+    assert {file: file.read_bytes() for file in data.files.values()} == before
+    assert sorted(tmp_path.iterdir()) == sorted(before)
+
+
+def test_drawn_data_that_is_whole_is_not_written_again(tmp_path: Path) -> None:
+    for spec in (WORDS, IMAGES):
+        first = [file.stat() for file in drawn_data(spec, 6, 3, tmp_path).files.values()]
+        again = [file.stat() for file in drawn_data(spec, 6, 3, tmp_path).files.values()]
+        assert [each.st_ino for each in first] == [each.st_ino for each in again]
+        assert [each.st_mtime_ns for each in first] == [each.st_mtime_ns for each in again]
+
+
+def test_drawn_data_that_cannot_be_written_is_told_by_its_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FairlapError, match=r"fed-3-.*\.npy cannot be written: Not a directory"):
+        drawn_data(WORDS, 6, 3, tmp_path / "file")
 
 
 def test_other_values_or_another_length_make_another_hash(tmp_path: Path) -> None:
