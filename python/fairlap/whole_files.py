@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fairlap.errors import FairlapError
@@ -13,11 +17,20 @@ def write_whole(path: Path, content: bytes) -> None:
     if path.exists() and not path.is_file() and not path.is_dir():
         path.write_bytes(content)
         return
-    target = path.resolve() if path.is_symlink() else path
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if target.is_symlink():  # to itself
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    with written_beside(target) as beside:
         beside.write_bytes(content)
-        beside.replace(target)
+
+
+@contextmanager
+def written_beside(path: Path) -> Iterator[Path]:
+    """Where to write what takes the path's place when it is whole. No two threads write to the same."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        yield beside
+        beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
 

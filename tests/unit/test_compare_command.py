@@ -18,6 +18,14 @@ def fairlap(*arguments: str, envs: Path | None = None) -> subprocess.CompletedPr
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=variables)
 
 
+def test_data_that_is_a_link_to_itself_is_refused_in_a_line(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.npy"
+    loop.symlink_to(loop)
+    told = fairlap("compare", "mlp", "--on", "torch", "--data", str(loop))
+    assert told.returncode == 2
+    assert told.stderr == f"fairlap: there is no data at {loop}; give synthetic, a .npy file or a folder of them\n"
+
+
 def test_a_refused_race_leaves_no_plan_behind(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     told = fairlap("compare", "mlp", "--on", "torch", "--baseline", "jax", "--save-plan", str(plan))
@@ -48,6 +56,7 @@ def test_a_refused_race_leaves_no_plan_behind(tmp_path: Path) -> None:
         (["mlp", "softmax", "--on", "torch", "--mode", "infer,grad"], "softmax has no mode grad; it has infer"),
         (["mlp", "--on", "torch", "--batch", "8,8"], "mlp · infer · fp32 · batch 8 is asked for twice"),
         (["mlp", "--on", "torch", "--baseline", "jax"], "the baseline 'jax' did not race; did you mean torch?"),
+        (["mlp", "--on", "torch", "--data", ""], "there is no data at ''; give synthetic"),
         (["mlp", "--on", "torch", "--price", "cheap"], "there is no price 'cheap'"),
         (["mlp", "--on", "torch", "--csv", "rows", "--md", "./rows"], "rows cannot be written as md: it will hold csv"),
         (["--plan", "plan.json", "--blocks", "3"], "a saved plan has drawn everything already; leave --blocks out"),

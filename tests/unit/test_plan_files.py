@@ -93,6 +93,8 @@ def test_the_models_own_batch_is_taken_when_none_is_given() -> None:
         ({"models": ["callable"], "precision": ["fp32", "bf16"]}, "callable has no precision bf16; it has fp32"),
         ({"models": ["mlp", "mlp"]}, "mlp · infer · fp32 · batch 1 is asked for twice"),
         ({"batch": [8, 8]}, "mlp · infer · fp32 · batch 8 is asked for twice"),
+        ({"data": ""}, "there is no data at ''; give synthetic"),
+        ({"data": "a\0b"}, r"'a\\x00b' is no path: embedded null byte"),
         ({"batch": 0}, "batch must lie between 1 and"),
     ],
 )
@@ -175,6 +177,9 @@ def test_output_files_are_checked_before_the_race(tmp_path: Path) -> None:
     assert output_files(outputs, refuse) == {"md": Path("a.md")}
     with pytest.raises(WrongRequest, match="it is a folder"):
         output_files(msgspec.structs.replace(outputs, csv=str(tmp_path)), refuse)
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with pytest.raises(WrongRequest, match="it is a link to itself"):
+        output_files(msgspec.structs.replace(outputs, csv=str(tmp_path / "loop.csv")), refuse)
 
 
 def _written(folder: Path, text: str) -> Path:

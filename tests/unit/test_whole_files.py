@@ -34,6 +34,13 @@ def test_when_writing_fails_the_last_whole_file_stays(tmp_path: Path, monkeypatc
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_a_link_to_itself_cannot_be_written_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(FairlapError, match="loop could not be written: Too many levels of symbolic links"):
+        write_for_user(tmp_path / "loop", b"nowhere")
+    assert (tmp_path / "loop").is_symlink()
+
+
 def test_a_link_stays_a_link_and_a_pipe_is_written_to(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "file")
     write_whole(tmp_path / "link", b"through")

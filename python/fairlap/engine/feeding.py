@@ -165,6 +165,12 @@ class Feeder:
         self.close()
 
 
+def require_readable_npy(path: str | os.PathLike[str]) -> None:
+    """Refuses, with the reason, a ``.npy`` file that no feeder could read. None of its samples is looked at."""
+    with _native_errors_explained():
+        _native.feed_from_npy(path_text("the path", path))
+
+
 @contextmanager
 def _native_errors_explained() -> Iterator[None]:
     try:

@@ -4,13 +4,13 @@ memory and threads are gone when LiteRT runs: ``python -m fairlap.frameworks.lit
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from fairlap.errors import described
+from fairlap.whole_files import write_whole
 from fairlap.workloads import safetensors
 
 CANNOT = 3
@@ -35,12 +35,7 @@ def main(package: str, batch: str, weights_file: str, write_to: str) -> int:
         print(described(error), file=sys.stderr)
         return CANNOT
     # Another process may make the same file at the same time; whoever comes last replaces it by an equal one.
-    temporary = Path(f"{write_to}.{os.getpid()}")
-    try:
-        temporary.write_bytes(converted)
-        temporary.replace(write_to)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(Path(write_to), converted)
     return 0
 
 

@@ -1,4 +1,5 @@
-"""Models converted for LiteRT, kept in the user's cache under a name made of all that determines them."""
+"""Models converted for LiteRT, kept in the user's cache under a name made of all that determines them, and made anew
+when one is no longer whole."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from fairlap.errors import shortened
 from fairlap.frameworks.contract import Unsupported
 from fairlap.frameworks.litert_convert import CANNOT
 from fairlap.user_folders import work_cache
+from fairlap.whole_files import write_whole
 from fairlap.workloads import safetensors
 from fairlap.workloads.hashing import hash_of
 from fairlap.workloads.workload import Workload
@@ -29,14 +31,27 @@ def converted_file(work: Workload) -> tuple[Path, bool]:
     made_of = [work.package, str(work.batch), converter, hash_of(work.weights), _sources(work.package)]
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
     file = work_cache() / "litert" / f"{work.spec.name}-b{work.batch}-{key}.tflite"
-    if file.exists():
+    if _is_whole(file):
         return file, True
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         weights = Path(scratch) / "weights.safetensors"
         safetensors.write(weights, work.weights)
         _convert(work, weights, file)
+    write_whole(_length_of(file), str(file.stat().st_size).encode())
     return file, False
+
+
+def _is_whole(file: Path) -> bool:
+    """The format has no end of its own, so how long it was is kept beside it."""
+    try:
+        return _length_of(file).read_bytes() == str(file.stat().st_size).encode()
+    except OSError:
+        return False
+
+
+def _length_of(file: Path) -> Path:
+    return file.with_suffix(".bytes")
 
 
 def _convert(work: Workload, weights: Path, file: Path) -> None:

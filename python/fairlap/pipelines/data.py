@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fairlap.engine import digits
 from fairlap.errors import FairlapError, WrongRequest
 from fairlap.pipelines.npy_rows import NpyRows
 from fairlap.race.plan import Work
+from fairlap.whole_files import written_beside
 from fairlap.workloads.draw import draw_inputs
 from fairlap.workloads.spec import BATCH, Integers, Spec, Tensor
 
@@ -104,20 +107,41 @@ def users_data(path: Path, spec: Spec, batch: int) -> FedData:
 
 
 def drawn_data(spec: Spec, batch: int, seed: int, folder: Path) -> FedData:
-    """Written once. Enough that an epoch has several batches, and small enough to stay in the page cache."""
+    """Written once, or anew when a file is no longer whole. Enough that an epoch has several batches, and small enough
+    to stay in the page cache."""
     bytes_each = sum(4 * math.prod(tensor.sized(1)) for tensor in spec.inputs)
     fitting = min(_MOST_DRAWN, _MOST_DRAWN_BYTES // bytes_each)
     samples = max(_FEWEST_BATCHES * batch, fitting // batch * batch)
     files = {tensor.name: folder / f"fed-{seed}-{samples}-{tensor.name}.npy" for tensor in spec.inputs}
-    if not all(file.exists() for file in files.values()):
+    if not all(_holds(file, samples, _input(spec, name), spec.name) for name, file in files.items()):
         for name, array in draw_inputs(spec, samples, seed).items():
-            beside = files[name].with_suffix(".part.npy")
-            np.save(beside, np.ascontiguousarray(array))
-            beside.replace(files[name])
+            _save(files[name], array)
     return FedData(files, samples)
 
 
+def _holds(file: Path, samples: int, tensor: Tensor, model: str) -> bool:
+    try:
+        return _samples_in(file, tensor, model) == samples
+    except WrongRequest:  # it is not there, or not whole
+        return False
+
+
+def _save(file: Path, array: npt.NDArray[Any]) -> None:
+    try:
+        with written_beside(file) as beside, beside.open("wb") as opened:
+            np.save(opened, np.ascontiguousarray(array))
+    except OSError as error:
+        raise FairlapError(f"{file} cannot be written: {error.strerror or error}") from None
+
+
 def _files_at(path: Path, spec: Spec) -> dict[str, Path]:
+    try:
+        return _files_found(path, spec)
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise WrongRequest(f"{path}: there is no looking at it: {error.strerror}") from None
+
+
+def _files_found(path: Path, spec: Spec) -> dict[str, Path]:
     names = [tensor.name for tensor in spec.inputs]
     if path.is_dir():
         files = {name: path / f"{name}.npy" for name in names}
@@ -140,23 +164,38 @@ def _input(spec: Spec, name: str) -> Tensor:
 def _samples_in(file: Path, tensor: Tensor, model: str) -> int:
     rows = NpyRows(file)
     wanted = list(tensor.sized(1)[1:])
-    if rows.dtype != np.dtype(tensor.dtype) or not rows.shape or list(rows.shape[1:]) != wanted:
+    if rows.dtype != np.dtype(tensor.dtype) or list(rows.shape[1:]) != wanted:
         shape = ", ".join(["N", *map(str, wanted)])
         has = f"{rows.dtype} of shape {list(rows.shape)}"
         raise WrongRequest(f"{file} has {has}; {model}'s {tensor.name} takes {tensor.dtype} of shape [{shape}]")
-    if len(rows.shape) > 1 and not rows.in_order:
-        raise WrongRequest(f"{file} is in Fortran's order; save numpy.ascontiguousarray of it")
     if isinstance(tensor.fill, Integers):
         _require_within(rows, tensor.name, tensor.fill, model)
+    if rows.dtype.kind == "f":
+        _require_finite(rows)
     return int(rows.shape[0])
 
 
 def _require_within(rows: NpyRows, name: str, allowed: Integers, model: str) -> None:
     """A number beyond a table of words is no wrong answer but a crash."""
-    at_once = max(1, _READ_BYTES // (4 * math.prod(rows.shape[1:])))
-    for first in range(0, rows.shape[0], at_once):
-        values = rows.span(first, min(at_once, rows.shape[0] - first))
+    for _, values in _spans(rows, rows.shape[0]):
         low, high = int(values.min()), int(values.max())
         if low < allowed.low or high >= allowed.high:
             takes = f"{allowed.low} to {allowed.high - 1}"
             raise WrongRequest(f"{rows.path} has values from {low} to {high}; {model}'s {name} takes {takes}")
+
+
+def _require_finite(rows: NpyRows) -> None:
+    """No answer to NaN can be checked, and the contestants would be blamed for it."""
+    for first, values in _spans(rows, min(rows.shape[0], max(1, _HASHED_BYTES // rows.bytes_each))):
+        finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+        if not finite.all():
+            sample = int(np.argmin(finite))
+            number = values[sample][~np.isfinite(values[sample])].flat[0]
+            raise WrongRequest(f"{rows.path} has {number} in sample {first + sample} (from 0 on); give finite numbers")
+
+
+def _spans(rows: NpyRows, samples: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """So many samples, a few megabytes at a time, each time with the first one's number."""
+    at_once = max(1, _READ_BYTES // rows.bytes_each)
+    for first in range(0, samples, at_once):
+        yield first, rows.span(first, min(at_once, samples - first))

@@ -11,24 +11,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.engine.feeding import require_readable_npy
 from fairlap.errors import WrongRequest
+
+_MAGIC = b"\x93NUMPY"
+_ZIP = b"PK"
+_TO_A_FEEDER_ALONE = "; give the file as raw samples if their bytes are right"
 
 
 class NpyRows:
     """``shape`` counts the samples first."""
 
     def __init__(self, path: str | Path) -> None:
+        """The engine judges the header, since it is the engine that feeds: NumPy takes more, and stumbles over some."""
         self.path = path
         try:
+            _require_npy(path)
+            require_readable_npy(path)
             header = np.load(path, mmap_mode="r", allow_pickle=False)  # no page of the samples is touched
-        except (OSError, ValueError, EOFError) as error:
-            raise WrongRequest(f"{path} is no .npy file that can be fed: {error}") from None
-        if not isinstance(header, np.memmap):  # several arrays, zipped
-            raise WrongRequest(f"{path} is no .npy file that can be fed: it holds several arrays")
+        except (OSError, ValueError) as error:
+            what = str(error).partition("\n")[0].replace(_TO_A_FEEDER_ALONE, "; save it as another type")
+            raise WrongRequest(what if str(path) in what else f"{path}: {what}") from None
         self.dtype, self.shape = header.dtype, header.shape
-        self.in_order = bool(header.flags.c_contiguous)
         self._offset: int = header.offset
-        self._bytes_each = self.dtype.itemsize * math.prod(self.shape[1:])
+        self.bytes_each = self.dtype.itemsize * math.prod(self.shape[1:])
 
     def rows(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         out = np.empty((len(numbers), *self.shape[1:]), self.dtype)
@@ -45,9 +51,18 @@ class NpyRows:
         return out
 
     def _read(self, descriptor: int, to: npt.NDArray[Any], first: int) -> None:
-        room, offset = to.reshape(-1).view(np.uint8).data, self._offset + first * self._bytes_each
+        room, offset = to.reshape(-1).view(np.uint8).data, self._offset + first * self.bytes_each
         while room:
             got = os.preadv(descriptor, [room], offset)
             if not got:
                 raise WrongRequest(f"{self.path} became shorter while it was fed from")
             room, offset = room[got:], offset + got
+
+
+def _require_npy(path: str | Path) -> None:
+    with open(path, "rb") as file:  # noqa: PTH123
+        begins = file.read(len(_MAGIC))
+    if begins.startswith(_ZIP):
+        raise WrongRequest(f"{path} is not a .npy file but a zip, as of several arrays; save each with numpy.save")
+    if begins != _MAGIC:
+        raise WrongRequest(f"{path} is not a .npy file; save an array with numpy.save")

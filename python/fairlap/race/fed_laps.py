@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from fairlap.engine import digits
+from fairlap.errors import WrongRequest
 from fairlap.pipelines.data import DATA_HASH, SYNTHETIC, FedData, drawn_data, require_feedable, users_data
 from fairlap.pipelines.pipeline import NUMBERS
 from fairlap.race.answers import OtherWork, require_right
@@ -64,6 +65,8 @@ class Feeding:
         seen = {name.removeprefix(SEEN): each for name, each in found.items() if name.startswith(SEEN)}
         if set(seen) != set(self._data[materials.work].files):
             raise OtherWork(f"what it was fed is not told whole ({when})")
+        if not all(np.isfinite(each).all() for each in seen.values()):
+            raise WrongRequest(f"{self._plan.data} has numbers that are not finite; no answer can be checked ({when})")
         expected = self._reference(materials, seen)
         tolerance = materials.spec.tolerances[materials.work.precision]
         errors = []

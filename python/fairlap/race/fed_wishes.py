@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from fairlap.errors import WrongRequest
 from fairlap.pipelines.choosing import OPTION, choice_in
@@ -13,11 +13,16 @@ from fairlap.race.plan import Work
 from fairlap.workloads.registry import find
 
 
-def require_data(text: str, works: Iterable[Work], device: str) -> str:
-    """As the plan holds it: a path from the root on, since a plan may be raced from anywhere."""
-    if not text:
+def require_data(text: str | None, works: Iterable[Work], device: str) -> str:
+    """As the plan holds it: empty where nothing is fed, else a path from the root on, to be raced from anywhere."""
+    if text is None:
         return ""
-    whole = text if text == SYNTHETIC else str(Path(text).resolve())
+    if not text:
+        raise WrongRequest("there is no data at ''; give synthetic, a .npy file or a folder of them, or leave data out")
+    try:
+        whole = text if text == SYNTHETIC else os.path.realpath(text)  # a link to itself stays as it is
+    except ValueError as error:
+        raise WrongRequest(f"{text!r} is no path: {error}") from None
     for work in works:
         require_feedable(whole, find(work.model).spec, work, device)
     return whole

@@ -1,6 +1,7 @@
 """What every contestant is handed for one piece of work: the same files of weights and inputs, and their hashes.
 
-They lie in the user's cache under a name made of all that determines them, and are written once. The answers of
+They lie in the user's cache under a name made of all that determines them, and are written once, or anew when one is
+no longer whole. The answers of
 the float64 reference lie beside them, since a large model's reference takes longer than its race.
 """
 
@@ -71,7 +72,7 @@ class Materials:
     def reference(self, which: str) -> Arrays:
         """The float64 answer, computed once for ever."""
         file = self.folder / f"reference-{which}-{self.work.mode}-{_hash_of_sources(self.package)}.safetensors"
-        if not file.exists():
+        if not safetensors.is_whole(file):
             work = self.workload(which)
             answers: dict[str, Any] = dict(reference_answers(work))
             if work.mode == "grad":
@@ -101,11 +102,11 @@ def materials_for(work: Work, data_seed: int, tell: Callable[[str], None] = lamb
     key = hashlib.sha256(f"{spec!r} {work.batch} {data_seed}".encode()).hexdigest()[:16]
     materials = Materials(work, spec, found.package, work_cache() / "work" / f"{spec.name}-b{work.batch}-{key}")
     materials.folder.mkdir(parents=True, exist_ok=True)
-    if not materials.weights_file.exists():
+    if not safetensors.is_whole(materials.weights_file):
         tell(f"{work.model}: writing weights and inputs (done once)")
         safetensors.write(materials.weights_file, draw_weights(spec, data_seed))
     for which, seed in (("inputs", data_seed), ("changed", data_seed + _CHANGED)):
-        if not materials.inputs_file(which).exists():
+        if not safetensors.is_whole(materials.inputs_file(which)):
             arrays: dict[str, npt.NDArray[Any]] = dict(draw_inputs(spec, work.batch, seed))
             labels = draw_labels(spec, work.batch, data_seed)  # of the loss, which stays the same
             safetensors.write(materials.inputs_file(which), arrays if labels is None else {**arrays, LABELS: labels})

@@ -59,7 +59,9 @@ class RaceRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mode: Annotated[Mode | _Some[Mode], _about("Inference, or the loss and its gradients.")] = "infer"
     precision: Annotated[Precision | _Some[Precision], _about("What everyone computes in.")] = "fp32"
     device: Annotated[str, msgspec.Meta(description="cpu, cuda or cuda:N.", pattern=r"^(cpu|cuda(:\d{1,2})?)$")] = "cpu"
-    data: Annotated[str, _about('What the calls are fed: "synthetic", or a .npy file or folder.')] = ""
+    data: Annotated[
+        str | None, _about('What the calls are fed: "synthetic", or a .npy file or folder; nothing unless given.')
+    ] = None
     threads: Annotated[_AtLeast1 | None, _about("For every contestant; all cores unless given.")] = None
     blocks: Annotated[
         _AtLeast1 | None,
@@ -85,7 +87,7 @@ def plan_of(asked: RaceRequest, refuse: Refuse) -> Plan:
     with saying("contestants", refuse):
         contestants = contestants_named(",".join(asked.contestants))
         require_known(contestants)
-        require_choices(contestants, fed=bool(asked.data))
+        require_choices(contestants, fed=asked.data is not None)
     device = "cuda:0" if asked.device == "cuda" else asked.device
     with saying("data", refuse):
         data = require_data(asked.data, works, device)
@@ -120,14 +122,16 @@ def ending_of(asked: RaceRequest, refuse: Refuse) -> tuple[float | None, float |
 def output_files(outputs: Outputs, refuse: Refuse) -> dict[str, Path]:
     """By format. Whether they can be written is asked before the race, not after it."""
     files = {name: Path(text) for name, text in msgspec.structs.asdict(outputs).items() if text}
-    taken: dict[Path, str] = {}
+    taken: dict[str, str] = {}
     for name, file in files.items():
-        if (other := taken.setdefault(file.resolve(), name)) != name and not _is_device(file):
+        if (other := taken.setdefault(os.path.realpath(file), name)) != name and not _is_device(file):
             raise refuse(("outputs", name), f"{file} cannot be written as {name}: it will hold {other}")
         if not file.parent.is_dir():
             raise refuse(("outputs", name), f"{file} cannot be written: {file.parent} is not a folder")
         if file.is_dir():
             raise refuse(("outputs", name), f"{file} cannot be written: it is a folder")
+        if Path(os.path.realpath(file)).is_symlink():
+            raise refuse(("outputs", name), f"{file} cannot be written: it is a link to itself")
     return files
 
 

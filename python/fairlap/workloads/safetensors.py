@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import math
 import mmap
-import os
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.errors import FairlapError
+from fairlap.whole_files import written_beside
 
 ALIGNMENT = 64
 _LARGEST_HEADER = 100_000_000
@@ -60,18 +59,22 @@ def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def _write_whole(path: Path, head: bytes, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    with written_beside(path) as beside, beside.open("wb") as file:
+        file.write(head)
+        written = 0
+        for array in arrays.values():
+            file.write(b"\0" * (_aligned(written) - written))
+            file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+            written = _aligned(written) + array.nbytes
+
+
+def is_whole(path: Path) -> bool:
+    """Whether it is there and was not cut short since it was written. None of its arrays is looked at."""
     try:
-        with beside.open("wb") as file:
-            file.write(head)
-            written = 0
-            for array in arrays.values():
-                file.write(b"\0" * (_aligned(written) - written))
-                file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-                written = _aligned(written) + array.nbytes
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+        read(path)
+    except BadFile:
+        return False
+    return True
 
 
 def read(path: Path) -> dict[str, npt.NDArray[Any]]:

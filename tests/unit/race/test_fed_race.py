@@ -17,6 +17,7 @@ from fairlap.errors import WrongRequest
 from fairlap.ledger.resources_told import resources_told
 from fairlap.ledger.rows_of_run import rows_of_run
 from fairlap.machine.facts import machine_facts
+from fairlap.pipelines import data as fed_data
 from fairlap.race.contestants import runners_for
 from fairlap.race.fed_laps import Feeding
 from fairlap.race.lap_of_process import request_for
@@ -218,6 +219,18 @@ def test_a_rerun_says_whether_the_data_differ(resumable: tuple[Path, Path]) -> N
     told = fairlap("rerun", str(run)).output
     assert f"fairlap: data {file} {then} -> " in told
     assert "nothing that is known" not in told
+
+
+def test_data_that_is_not_finite_where_nobody_looked_is_named_and_no_contestant_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = np.full((30, 784), np.nan, np.float32)
+    array[0] = 1
+    np.save(tmp_path / "mine.npy", array)
+    monkeypatch.setattr(fed_data, "_HASHED_BYTES", array[0].nbytes)
+    [lap] = race("example", str(tmp_path / "mine.npy"))
+    assert lap.outcome == "failed"
+    assert lap.message.endswith("mine.npy has numbers that are not finite; no answer can be checked (fed batch 0)")
 
 
 def test_rows_and_the_answer_tell_of_the_feeding() -> None:

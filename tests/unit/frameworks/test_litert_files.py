@@ -1,0 +1,42 @@
+"""A converted file is kept, and made anew when it is no longer whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fairlap.frameworks import litert_files
+from fairlap.frameworks.litert_files import converted_file
+from fairlap.race.materials import materials_for
+from fairlap.race.plan import Work
+from fairlap.workloads.workload import Workload
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda file: os.truncate(file, 3),
+        Path.unlink,
+        lambda file: file.with_suffix(".bytes").unlink(),
+        lambda file: os.truncate(file.with_suffix(".bytes"), 0),
+    ],
+)
+def test_a_file_that_is_not_whole_is_converted_anew_and_a_whole_one_is_kept(
+    harm: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def convert(_work: Workload, _weights: Path, file: Path) -> None:
+        file.write_bytes(b"converted")
+
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
+    monkeypatch.setattr(litert_files, "_convert", convert)
+    monkeypatch.setattr(litert_files, "version", lambda _package: "1")
+    work = materials_for(Work("mlp", 2), 0).workload("inputs")
+    file, kept = converted_file(work)
+    assert not kept
+    assert converted_file(work) == (file, True)
+    harm(file)
+    assert converted_file(work) == (file, False)
+    assert file.read_bytes() == b"converted"
+    assert converted_file(work) == (file, True)
