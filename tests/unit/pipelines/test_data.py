@@ -12,6 +12,7 @@ import pytest
 from fairlap.errors import FairlapError, WrongRequest
 from fairlap.pipelines import data as fed_data
 from fairlap.pipelines.data import drawn_data, require_feedable, users_data
+from fairlap.pipelines.npy_rows import NpyRows
 from fairlap.race.plan import Work
 from fairlap.workloads.spec import Integers, Spec, Tensor
 
@@ -126,6 +127,11 @@ def test_a_text_and_a_zip_of_arrays_are_told_for_what_they_are(tmp_path: Path, n
     np.savez(tmp_path / "zip.npz", a=np.zeros((10, 3, 4), np.float32))
     with pytest.raises(WrongRequest, match=says):
         users_data(tmp_path / name, IMAGES, 4)
+
+
+def test_a_file_that_is_gone_is_told_without_a_number_of_an_error(tmp_path: Path) -> None:
+    with pytest.raises(WrongRequest, match=r"^/.*/a\.npy cannot be read: No such file or directory$"):
+        NpyRows(tmp_path / "a.npy")
 
 
 def test_the_sample_that_is_not_finite_is_found_behind_others_that_were_looked_at(
