@@ -51,7 +51,7 @@ class Earlier:
 
 
 def run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None = None, earlier: Earlier | None = None) -> int:
-    """The exit status: 0 when somebody finished, 1 when nobody did or a file is missing, 130 after Ctrl-C."""
+    """The exit status: 0 when somebody finished, 1 when nobody did, or a file or data is lost, 130 after Ctrl-C."""
     with heard_once() as interrupts:
         return _run_and_tell(plan, wishes, ending, earlier, interrupts)
 
@@ -105,13 +105,13 @@ def _run_and_tell(
                 click.echo(f"fairlap: {line}", err=True)
         if run_id:
             click.echo(f"fairlap: kept as {run_id}; fairlap show {run_id}", err=True)
-        if race.interrupted:
+        if race.interrupted or race.data_lost:
             file = "" if wishes.json_file is None or not_saved else str(wishes.json_file)
             if name := f"{run_id} --json {file}" if run_id and file else run_id or file:
                 click.echo(f"fairlap: go on with: fairlap compare --resume {name}", err=True)
     if race.interrupted:
         return interrupts.status
-    if not_saved or not_written:
+    if not_saved or not_written or race.data_lost:
         return 1
     return 0 if any(lap.finished for lap in race.laps) else 1
 

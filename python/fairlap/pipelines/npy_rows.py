@@ -29,7 +29,9 @@ class NpyRows:
             _require_npy(path)
             require_readable_npy(path)
             header = np.load(path, mmap_mode="r", allow_pickle=False)  # no page of the samples is touched
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise WrongRequest(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
             what = str(error).partition("\n")[0].replace(_TO_A_FEEDER_ALONE, "; save it as another type")
             raise WrongRequest(what if str(path) in what else f"{path}: {what}") from None
         self.dtype, self.shape = header.dtype, header.shape

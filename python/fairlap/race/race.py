@@ -40,7 +40,7 @@ class Race:
         resumed: Sequence[Lap] = (),
     ) -> None:
         self.plan = plan
-        self.ended_early = ""
+        self.ended_early = self.data_lost = ""
         self._ending = ending
         self._keep = keep
         self.laps = whole_blocks(plan, resumed)
@@ -69,7 +69,8 @@ class Race:
                     self._run_block(block, works[block.work], runners, bench)
                     self._progress.block_over(self.laps)
                     after_block()
-                    if self._ending is not None and number < len(self.plan.blocks):
+                    self.ended_early = self.data_lost
+                    if not self.data_lost and self._ending is not None and number < len(self.plan.blocks):
                         self.ended_early = self._ending.reason(self.plan.blocks[:number], self.laps)
                     if self.ended_early:
                         break
@@ -105,6 +106,9 @@ class Race:
 
     def _run_block(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> None:
         for position, place in enumerate(block.order):
+            if lost := bench.feeding.lost():  # every process to come would fail in the same way
+                self.data_lost = lost
+                return
             runner = runners[place]
             began_s = time.monotonic()
             lap = Lap(

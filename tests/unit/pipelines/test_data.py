@@ -12,6 +12,7 @@ import pytest
 from fairlap.errors import FairlapError, WrongRequest
 from fairlap.pipelines import data as fed_data
 from fairlap.pipelines.data import drawn_data, require_feedable, users_data
+from fairlap.pipelines.npy_rows import NpyRows
 from fairlap.race.plan import Work
 from fairlap.workloads.spec import Integers, Spec, Tensor
 
@@ -86,7 +87,7 @@ _WRONG: list[tuple[Spec, Callable[[Path], Path], str]] = [
     (IMAGES, lambda at: saved(at / "a.npy", np.zeros((), np.float32)), r"a.npy: .* shape of \(\)"),
     (IMAGES, lambda at: saved(at / "a.npy", np.zeros((10, 3, 4), ">f4")), ">f4.* save it as another type"),
     (IMAGES, lambda at: saved(at / "a.npy", np.asfortranarray(np.ones((10, 3, 4), np.float32))), "fortran_order"),
-    (IMAGES, lambda at: saved(at / "a.npy", np.zeros((3, 3, 4), np.float32)), "3 samples, which do not fill one batch"),
+    (IMAGES, lambda at: saved(at / "a.npy", np.zeros((3, 3, 4), np.float32)), "3 samples, too few for one batch"),
     (IMAGES, lambda at: saved(at / "a.npy", np.array([{}])), "a.npy: .* type '.O', which .*; save it as another type"),
     (IMAGES, lambda at: with_number(at, 7, np.nan), r"a.npy has nan in sample 7 \(from 0 on\); give finite numbers"),
     (IMAGES, lambda at: with_number(at, 0, -np.inf), "a.npy has -inf in sample 0"),
@@ -126,6 +127,11 @@ def test_a_text_and_a_zip_of_arrays_are_told_for_what_they_are(tmp_path: Path, n
     np.savez(tmp_path / "zip.npz", a=np.zeros((10, 3, 4), np.float32))
     with pytest.raises(WrongRequest, match=says):
         users_data(tmp_path / name, IMAGES, 4)
+
+
+def test_a_file_that_is_gone_is_told_without_a_number_of_an_error(tmp_path: Path) -> None:
+    with pytest.raises(WrongRequest, match=r"^/.*/a\.npy cannot be read: No such file or directory$"):
+        NpyRows(tmp_path / "a.npy")
 
 
 def test_the_sample_that_is_not_finite_is_found_behind_others_that_were_looked_at(

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from example_installed import install_example
-from fairlap.cli import cli
+from fairlap.cli import cli, compare_running
 from fairlap.errors import WrongRequest
 from fairlap.ledger.resources_told import resources_told
 from fairlap.ledger.rows_of_run import rows_of_run
@@ -33,6 +34,7 @@ from fairlap.race.smallest_limit import Found
 from fairlap.race.smallest_memory import Trial, smallest_memory
 from fairlap.race.telling import text_of
 from fairlap.race.worker_lost import WorkerLost
+from fairlap.race.worker_process import MeasuredLaps, WorkerProcess
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -131,21 +133,52 @@ def test_a_file_that_is_gone_when_the_race_begins_is_told_before_anything_runs(t
     assert not running.laps
 
 
-def test_a_file_that_shrinks_under_a_race_ends_the_process_that_was_fed_and_says_so(tmp_path: Path) -> None:
+def test_a_file_that_shrinks_while_it_is_fed_from_ends_that_process_and_no_other_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = images(tmp_path, 64)
     running = Race(planned("example,example:slow", str(file)))
-    kept: list[Lap] = []
+    measure = WorkerProcess.measure
 
-    def cut(lap: Lap, _samples: object) -> None:
-        kept.append(lap)
+    def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> MeasuredLaps:
         os.truncate(file, 4096)
+        return measure(worker, **wanted)
 
-    running._keep = cut
+    monkeypatch.setattr(WorkerProcess, "measure", cut_and_measure)
     running.run()
-    first, second = kept
+    [fed] = running.laps
+    assert fed.outcome == "failed"
+    assert "mine.npy" in fed.message
+    assert running.ended_early == f"{file} became shorter, and nothing more can be fed"
+
+
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [(lambda file: os.truncate(file, 4096), "became shorter"), (Path.unlink, "is no longer there to feed from")],
+)
+def test_a_race_whose_data_is_lost_ends_once_and_keeps_what_was_measured(
+    tmp_path: Path, harm: Callable[[Path], None], says: str
+) -> None:
+    file = images(tmp_path, 64)
+    running = Race(planned("example,example:slow", str(file)), keep=lambda _lap, _samples: harm(file))
+    running.run()
+    [first] = running.laps
     assert first.outcome == "finished", first.message
-    assert second.outcome in ("failed", "disqualified")
-    assert "mine.npy" in second.message
+    assert running.data_lost == running.ended_early
+    assert running.ended_early.startswith(f"{file} {says}")
+
+
+def test_the_command_says_once_that_data_was_lost_how_to_go_on_and_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = images(tmp_path, 64)
+    monkeypatch.setattr(compare_running, "_forget", lambda _lap, _samples: file.unlink(missing_ok=True))
+    wishes = compare_running.Wishes(tmp_path / "run.json", keep=False)
+    assert compare_running.run_and_tell(planned("example,example:slow", str(file)), wishes) == 1
+    told = capsys.readouterr().err
+    assert f"ended after 1 of 2 processes: {file} is no longer there to feed from: No such file" in told
+    assert f"go on with: fairlap compare --resume {tmp_path / 'run.json'}" in told
+    assert told.count("mine.npy") == 1
 
 
 def test_a_file_that_changes_under_a_race_does_not_make_one_figure_of_two_sets_of_data(tmp_path: Path) -> None:
