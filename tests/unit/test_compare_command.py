@@ -56,6 +56,8 @@ def test_a_refused_race_leaves_no_plan_behind(tmp_path: Path) -> None:
         (["mlp", "softmax", "--on", "torch", "--mode", "infer,grad"], "softmax has no mode grad; it has infer"),
         (["mlp", "--on", "torch", "--batch", "8,8"], "mlp · infer · fp32 · batch 8 is asked for twice"),
         (["mlp", "--on", "torch", "--baseline", "jax"], "the baseline 'jax' did not race; did you mean torch?"),
+        (["mlp", "--on", "torch", "--baseline", ""], "--baseline is empty; give a value, or leave the option out"),
+        (["mlp", "--on", "torch", "--price", ""], "--price is empty; give a value, or leave the option out"),
         (["mlp", "--on", "torch", "--data", ""], "there is no data at ''; give synthetic"),
         (["mlp", "--on", "torch", "--price", "cheap"], "there is no price 'cheap'"),
         (["mlp", "--on", "torch", "--csv", "rows", "--md", "./rows"], "rows cannot be written as md: it will hold csv"),

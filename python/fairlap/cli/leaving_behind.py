@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.wishes import not_empty
+
 if TYPE_CHECKING:
     from fairlap.cli.compare_running import Wishes
     from fairlap.race.ending import Ending
@@ -19,8 +21,15 @@ OUTPUTS = ("json", "csv", "md", "html")
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OPTIONS = (
-    click.option("--baseline", metavar="NAME", help="Whom the rows are held against.  [default: the fastest]"),
-    click.option("--price", metavar="1.212/h|NAME", help="What an hour costs, or a name in `fairlap list prices`."),
+    click.option(
+        "--baseline", metavar="NAME", callback=not_empty, help="Whom the rows are held against.  [default: the fastest]"
+    ),
+    click.option(
+        "--price",
+        metavar="1.212/h|NAME",
+        callback=not_empty,
+        help="What an hour costs, or a name in `fairlap list prices`.",
+    ),
     click.option("--json", metavar="FILE", type=_FILE, help="Write everything there."),
     click.option("--csv", metavar="FILE", type=_FILE, help="Write the rows there."),
     click.option("--md", metavar="FILE", type=_FILE, help="Write the rows there, for a pull request's comment."),

@@ -28,6 +28,13 @@ def _read(reader: Callable[[str], float], value: str | None) -> float | None:
         raise click.BadParameter(str(error)) from None
 
 
+def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Nothing is what an unset variable of a shell gives; a wish that is dropped would go unnoticed."""
+    if value == "":
+        raise WrongRequest(f"--{param.name} is empty; give a value, or leave the option out")
+    return value
+
+
 def a_device(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value is not None and not re.fullmatch(r"cpu|cuda(:\d{1,2})?", value):
         raise click.BadParameter(f"{value!r} is no device; give cpu, cuda or cuda:0")

@@ -1,8 +1,8 @@
 """What every contestant is handed for one piece of work: the same files of weights and inputs, and their hashes.
 
 They lie in the user's cache under a name made of all that determines them, and are written once, or anew when one is
-no longer whole. The answers of
-the float64 reference lie beside them, since a large model's reference takes longer than its race.
+no longer whole. The answers of the float64 reference lie beside them, since a large model's reference takes longer than
+its race.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Race:
                         self.ended_early = self._ending.reason(self.plan.blocks[:number], self.laps)
                     if self.ended_early:
                         break
-                if self.plan.min_memory:
+                if self.plan.min_memory and not self.data_lost:
                     self._find_smallest_memories(works, runners, bench)
                     after_block()
             except KeyboardInterrupt:
