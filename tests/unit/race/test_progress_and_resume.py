@@ -166,6 +166,7 @@ def test_an_interrupted_race_says_how_to_go_on_and_goes_on(tmp_path: Path, keepi
     assert after.wall_s["whole"] > before.wall_s["whole"]
 
 
+@pytest.mark.sanitized
 def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_the_search_is_finished(
     tmp_path: Path,
 ) -> None:
