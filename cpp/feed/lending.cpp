@@ -42,7 +42,8 @@ Lending::Lending(std::size_t slots, std::size_t batch, SampleArray delivered, co
     : forks_(forks_behind_us()),
       delivered_(std::move(delivered)),
       bytes_per_sample_(delivered_.bytes_per_sample()),
-      slots_(slots, checked_product(bytes_per_sample_, batch)),
+      slots_(slots, checked_product(bytes_per_sample_, batch),
+             make_link ? Refill::longest_empty : Refill::last_emptied),
       link_(make_link ? make_link(slots_.all_memory()) : nullptr),
       cards_(slots) {
   for (std::size_t slot = 0; slot < slots; ++slot) {

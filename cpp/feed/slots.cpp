@@ -25,10 +25,11 @@ std::size_t whole_pages(std::size_t bytes) {
 
 }  // namespace
 
-Slots::Slots(std::size_t count, std::size_t bytes_each)
+Slots::Slots(std::size_t count, std::size_t bytes_each, Refill refill)
     : bytes_each_(bytes_each),
       stride_(whole_pages(std::max<std::size_t>(bytes_each, 1))),
       slots_(count),
+      refill_(refill),
       empty_ring_(count),
       slot_of_batch_(count),
       empty_count_(count),
@@ -55,9 +56,13 @@ bool Slots::wait_until_one_is_empty() {
 Slots::Begun Slots::begin_filling() {
   const std::scoped_lock lock(mutex_);
   if (empty_count_ == 0) throw std::logic_error("filling began while no slot was empty");
-  const std::size_t index = empty_ring_[empty_first_];
-  empty_first_ = (empty_first_ + 1) % slots_.size();
   --empty_count_;
+  std::size_t place = (empty_first_ + empty_count_) % slots_.size();
+  if (refill_ == Refill::longest_empty) {
+    place = empty_first_;
+    empty_first_ = (empty_first_ + 1) % slots_.size();
+  }
+  const std::size_t index = empty_ring_[place];
   Slot& slot = slots_[index];
   slot.state = SlotState::filling;
   slot.batch = next_to_begin_++;

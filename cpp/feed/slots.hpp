@@ -38,6 +38,10 @@ struct SlotTimes {
   std::uint64_t freed_ns = 0;  // when no work on the device used it any more
 };
 
+// Which empty slot is filled next. What was emptied last is still in a processor's cache; what has been empty
+// longest is the likeliest to be free on a device too.
+enum class Refill { last_emptied, longest_empty };
+
 enum class Arrival { full, ended, closed, all_held, not_yet };
 
 // A fixed number of page-aligned pieces of one mapping. A slot goes round: empty, filling, full,
@@ -45,7 +49,7 @@ enum class Arrival { full, ended, closed, all_held, not_yet };
 // whichever is full first. Filling waits while no slot is empty, and nothing is allocated after construction.
 class Slots {
  public:
-  Slots(std::size_t count, std::size_t bytes_each);
+  Slots(std::size_t count, std::size_t bytes_each, Refill refill = Refill::last_emptied);
   ~Slots();
   Slots(const Slots&) = delete;  // Consumers have addresses in it.
   Slots& operator=(const Slots&) = delete;
@@ -61,7 +65,7 @@ class Slots {
     std::size_t slot = 0;
     std::uint64_t batch = 0;
   };
-  Begun begin_filling();  // the slot that has been empty longest
+  Begun begin_filling();
   // Where there is a link: when it was seen to be done with the slot, which can be filled from now on.
   void freed(std::size_t slot, std::uint64_t copied_ns);
   void publish(std::size_t slot, std::uint64_t source_ns);
@@ -111,6 +115,7 @@ class Slots {
   std::condition_variable emptied_;
   std::condition_variable filled_;
   std::vector<Slot> slots_;
+  Refill refill_;
   std::vector<std::size_t> empty_ring_;     // slots in the order in which they became empty
   std::vector<std::size_t> slot_of_batch_;  // batches begun and not yet handed out are fewer than slots
   std::size_t empty_first_ = 0;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -47,6 +48,20 @@ TEST("a slot goes round: empty, filling, full, handed out, empty") {
   CHECK_EQUAL(slots.count_in(SlotState::handed_out), 1U);
   slots.give_back(arrived.ticket);
   CHECK_EQUAL(slots.count_in(SlotState::empty), 1U);
+}
+
+TEST(
+    "a consumer that keeps up goes round in as few slots as it holds, or in all of them where that is "
+    "wanted") {
+  for (const Refill refill : {Refill::last_emptied, Refill::longest_empty}) {
+    Slots slots(4, 64, refill);
+    std::set<std::size_t> used;
+    for (int batch = 0; batch < 8; ++batch) {
+      used.insert(fill_one(slots));
+      slots.give_back(slots.hand_out(0ns, nullptr).ticket);
+    }
+    CHECK_EQUAL(used.size(), refill == Refill::last_emptied ? 1U : 4U);
+  }
 }
 
 TEST("batches leave in the order in which filling began, whichever is full first") {
