@@ -139,10 +139,6 @@ void Slots::hold(const Ticket& ticket) {
   ++handed_out(ticket).holders;
 }
 
-void Slots::give_back(const Ticket& ticket) {
-  if (let_go(ticket)) put_back(ticket.slot);
-}
-
 bool Slots::let_go(const Ticket& ticket) {
   const std::scoped_lock lock(mutex_);
   Slot& slot = handed_out(ticket);

@@ -84,8 +84,7 @@ class Slots {
   // More than one may hold a handed-out slot; it is empty again when the last gives it back. Both
   // refuse a ticket whose slot has moved on.
   void hold(const Ticket& ticket);
-  void give_back(const Ticket& ticket);
-  // The same in two steps: true for the last, who then puts the slot back when nothing else is to be done.
+  // True for the last, who then puts the slot back when nothing else is to be done.
   [[nodiscard]] bool let_go(const Ticket& ticket);
   void put_back(std::size_t slot);
   [[nodiscard]] bool is_current(const Ticket& ticket) const;

@@ -138,14 +138,19 @@ TEST("what is lent lies on the device, whole and in order, in both generations")
   }
 }
 
-TEST("the ledger adds up to the wall time and finds a slow link") {
-  ScriptedLink::Script script;
-  script.copying = 30ms;
+StallLedger ledger_after_all(ScriptedLink::Script& script) {
   const auto staging = staging_over(script, 1);
   all_of(*staging);
   staging->close();
   const StallLedger ledger = staging->ledger();
   check_ledger_closes(ledger);
+  return ledger;
+}
+
+TEST("the ledger adds up to the wall time and finds a slow link") {
+  ScriptedLink::Script script;
+  script.copying = 30ms;
+  const StallLedger ledger = ledger_after_all(script);
   CHECK(ledger.has_link);
   CHECK(ledger.link_ns > 150'000'000);  // of the 270 ms between ten copies
   CHECK(ledger.link_ns > 5 * ledger.no_slot_ns);
@@ -154,11 +159,7 @@ TEST("the ledger adds up to the wall time and finds a slow link") {
 TEST("the ledger tells work on the device from the link") {
   ScriptedLink::Script script;
   script.working = 30ms;
-  const auto staging = staging_over(script, 1);
-  all_of(*staging);
-  staging->close();
-  const StallLedger ledger = staging->ledger();
-  check_ledger_closes(ledger);
+  const StallLedger ledger = ledger_after_all(script);
   CHECK(ledger.no_slot_ns > 150'000'000);
   CHECK(ledger.no_slot_ns > 5 * ledger.link_ns);
 }

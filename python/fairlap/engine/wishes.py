@@ -78,27 +78,29 @@ def whole_number(name: str, value: object, *, least: int, most: int, or_else: st
 
 def number_of(name: str, value: object) -> float:
     """Infinity too, but no NaN."""
-    number = math.nan
-    if isinstance(value, Real) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:  # a whole number beyond every float
-            raise WrongRequest(f"{name} must be a number that a float can hold, not {shown(value)}") from None
+    try:
+        number = float(_real(name, value))
+    except OverflowError:  # a whole number beyond every float
+        raise WrongRequest(f"{name} must be a number that a float can hold, not {shown(value)}") from None
     if math.isnan(number):
         raise WrongRequest(f"{name} must be a number, not {shown(value)}")
     return number
 
 
 def positive_number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise WrongRequest(f"{name} must be a number, not {shown(value)}")
     try:
-        number = float(value)
+        number = float(_real(name, value))
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) or number <= 0:
         raise WrongRequest(f"{name} must be a finite number above zero, not {shown(value)}")
     return number
+
+
+def _real(name: str, value: object) -> Real:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise WrongRequest(f"{name} must be a number, not {shown(value)}")
+    return value
 
 
 def period_s(name: str, value: object) -> float:

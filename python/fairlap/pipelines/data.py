@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,14 @@ _READ_BYTES = 16 * 2**20
 _HASHED_BYTES = 2**30
 
 
+class _Stamp(NamedTuple):
+    """What a file that is written to cannot keep."""
+
+    modified_ns: int
+    bytes: int
+    inode: int
+
+
 @dataclass(frozen=True)
 class FedData:
     files: Mapping[str, Path]  # by the inputs' names
@@ -46,6 +54,17 @@ class FedData:
         that a race was fed other data."""
         return self._first_seen[1]
 
+    def lost(self) -> str:
+        """Why nothing more can be fed; empty while all files are there, as long as they were."""
+        stamps, _ = self._first_seen
+        for name, file in self.files.items():
+            try:
+                if file.stat().st_size < stamps[name].bytes:
+                    return f"{file} became shorter, and nothing more can be fed"
+            except OSError as error:
+                return f"{file} is no longer there to feed from: {error.strerror}"
+        return ""
+
     def require_unchanged(self) -> None:
         """A race is about one set of data. The files are read again only when their stamps have moved."""
         stamps, digest = self._first_seen
@@ -55,18 +74,18 @@ class FedData:
             raise FairlapError(f"{', '.join(moved)} changed since the race began; leave the data alone while it runs")
 
     @cached_property
-    def _first_seen(self) -> tuple[dict[str, tuple[int, ...]], str]:
+    def _first_seen(self) -> tuple[dict[str, _Stamp], str]:
         """The stamps first: what changes while it is hashed shows the next time."""
         return self._stamps(), self._digest()
 
-    def _stamps(self) -> dict[str, tuple[int, ...]]:
-        stamps: dict[str, tuple[int, ...]] = {}
+    def _stamps(self) -> dict[str, _Stamp]:
+        stamps: dict[str, _Stamp] = {}
         for name, file in self.files.items():
             try:
                 found = file.stat()
             except OSError as error:
                 raise FairlapError(f"{file} cannot be read any more: {error.strerror}") from None
-            stamps[name] = (found.st_mtime_ns, found.st_size, found.st_ino)
+            stamps[name] = _Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
         return stamps
 
     def _digest(self) -> str:

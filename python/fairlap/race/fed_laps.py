@@ -33,23 +33,15 @@ class Feeding:
     def __init__(self, plan: Plan, works: Sequence[Materials]) -> None:
         self._plan = plan
         self._data = {materials.work: data_for(plan, materials) for materials in works if plan.data}
-        files = {file for data in self._data.values() for file in data.files.values()}
-        self._hashes = {work: data.hash for work, data in self._data.items()}
-        self._lengths = {file: file.stat().st_size for file in sorted(files)}
         self._references: dict[str, Arrays] = {}
 
     def __bool__(self) -> bool:
         return bool(self._data)
 
     def lost(self) -> str:
-        """Why nothing more can be fed; empty while all files are there, as long as they were."""
-        for file, length in self._lengths.items():
-            try:
-                if file.stat().st_size < length:
-                    return f"{file} became shorter, and nothing more can be fed"
-            except OSError as error:
-                return f"{file} is no longer there to feed from: {error.strerror}"
-        return ""
+        """Why nothing more can be fed. To be asked before the first process, as what is there then is what is fed."""
+        reasons = [data.lost() for data in self._data.values()]
+        return next((why for why in reasons if why), "")
 
     def begin(self, worker: WorkerProcess, lap: Lap, materials: Materials, scratch: Path, within_s: float) -> None:
         """The pipeline is proven before it is measured."""
@@ -59,7 +51,7 @@ class Feeding:
         proof.unlink(missing_ok=True)
         files = {name: str(file) for name, file in data.files.items()}
         told = worker.feed(files, data.samples, self._plan.data_seed, proof, within_s=within_s)
-        lap.in_force = {**lap.in_force, "feed": told, DATA_HASH: self._hashes[materials.work]}
+        lap.in_force = {**lap.in_force, "feed": told, DATA_HASH: data.hash}
         found = safetensors.read(proof)
         checked = sorted({match[1] for name in found if (match := _CHECKED.match(name))})
         if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):

@@ -124,13 +124,14 @@ def output_files(outputs: Outputs, refuse: Refuse) -> dict[str, Path]:
     files = {name: Path(text) for name, text in msgspec.structs.asdict(outputs).items() if text}
     taken: dict[str, str] = {}
     for name, file in files.items():
-        if (other := taken.setdefault(os.path.realpath(file), name)) != name and not _is_device(file):
+        where = os.path.realpath(file)
+        if (other := taken.setdefault(where, name)) != name and not _is_device(file):
             raise refuse(("outputs", name), f"{file} cannot be written as {name}: it will hold {other}")
         if not file.parent.is_dir():
             raise refuse(("outputs", name), f"{file} cannot be written: {file.parent} is not a folder")
         if file.is_dir():
             raise refuse(("outputs", name), f"{file} cannot be written: it is a folder")
-        if Path(os.path.realpath(file)).is_symlink():
+        if Path(where).is_symlink():
             raise refuse(("outputs", name), f"{file} cannot be written: it is a link to itself")
     return files
 

@@ -350,7 +350,7 @@ def test_a_device_that_is_none_is_refused_with_what_there_is(device: Any) -> Non
 
 def test_a_machine_without_a_driver_is_told_so() -> None:
     if not _native.cuda_absent_because():
-        pytest.skip("this machine has a CUDA driver")
+        pytest.skip("this machine has a CUDA driver; it runs where there is none")
     with pytest.raises(NotAvailable, match=r"cannot deliver to a CUDA device here: .*libcuda"):
         Feeder(np.zeros((10, 3)), batch=2, device="cuda:0")
 

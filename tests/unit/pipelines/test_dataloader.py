@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fairlap.pipelines.pipeline import Job
 
-pytest.importorskip("torch")
+pytest.importorskip("torch", reason="PyTorch is not here; `make test` installs it and runs this")
 
 
 @pytest.mark.parametrize(("workers", "told"), [(0, "0 workers"), (1, "1 worker"), (2, "2 workers")])
