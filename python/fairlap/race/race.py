@@ -96,8 +96,8 @@ class Race:
                 lap = next((lap for lap in reversed(laps) if lap.finished), None)
                 if lap is None or any(each.smallest_memory for each in laps):
                     continue
-                self._progress.say(f"{runner.name.text}: looking for the smallest memory in which it runs")
                 self.looking_for_memory_of = runner.name.text
+                self._progress.say(f"{runner.name.text}: looking for the smallest memory in which it runs")
                 request = request_for(self.plan, materials, runner)
                 trial = Trial(self.plan, block, materials, runner, request, laps, bench.scratch, bench.feeding)
                 lap.smallest_memory = smallest_memory(trial)
