@@ -16,9 +16,11 @@ _scratch = tempfile.TemporaryDirectory(prefix="fairlap-tests-")
 
 
 def pytest_configure() -> None:
-    """Started in the background, a process ignores Ctrl-C, and so would every program that a test starts. Nothing that
-    a test races is kept among the user's own runs."""
+    """Started in the background, a process ignores Ctrl-C, and by nohup the closing of its terminal; so would every
+    program that a test starts. Nothing that a test races is kept among the user's own runs."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
     os.environ["FAIRLAP_STORE"] = str(Path(_scratch.name) / "runs.sqlite")
 
 

@@ -1,5 +1,18 @@
-"""``python -m fairlap``."""
+"""``fairlap``, and ``python -m fairlap``."""
 
-from fairlap.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """The command line; an interrupt is one line also while it is still being imported."""
+    try:
+        from fairlap.cli import main as command_line
+
+        command_line()
+    except KeyboardInterrupt:
+        print("fairlap: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

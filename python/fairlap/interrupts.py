@@ -6,33 +6,43 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Interrupts:
-    """``status`` is the exit status of what was interrupted: it tells of the signal, and is 130 for Ctrl-C."""
+class Interrupted(KeyboardInterrupt):
+    """``status`` is the exit status of what was interrupted: it tells of the signal."""
 
-    def __init__(self) -> None:
-        self.status = 128 + signal.SIGINT
-
-    def end(self, number: int, frame: FrameType | None) -> None:
-        """What comes again while things are put away is not heard: it would lose what it waits for."""
+    def __init__(self, number: int) -> None:
+        super().__init__()
         self.status = 128 + number
-        for each in _HEARD:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
+
+
+def status_of(interrupt: BaseException | None) -> int:
+    """130, as after Ctrl-C, where no other signal is known."""
+    return interrupt.status if isinstance(interrupt, Interrupted) else 128 + signal.SIGINT
+
+
+def hear_no_more() -> None:
+    """What comes while things are put away would lose them. Within ``heard_once``, which puts everything back."""
+    for each in _HEARD:
+        signal.signal(each, signal.SIG_IGN)
 
 
 @contextmanager
-def heard_once() -> Iterator[Interrupts]:
+def heard_once() -> Iterator[None]:
     """Signals that somebody has switched off, as nohup does, stay off."""
-    interrupts = Interrupts()
     before = {each: signal.getsignal(each) for each in _HEARD if signal.getsignal(each) is not signal.SIG_IGN}
     for each in before:
-        signal.signal(each, interrupts.end)
+        signal.signal(each, _end)
     try:
-        yield interrupts
+        yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    hear_no_more()
+    raise Interrupted(number)

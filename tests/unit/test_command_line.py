@@ -98,14 +98,24 @@ def test_an_unknown_option_is_named() -> None:
     assert "--sampels" in told.stderr
 
 
-def test_ctrl_c_prints_what_was_sampled_and_exits_130() -> None:
+def test_ctrl_c_prints_what_was_sampled_and_exits_130(tmp_path: Path) -> None:
+    (tmp_path / "counted.py").write_text(
+        "import itertools, pathlib\n"
+        "calls = itertools.count()\n"
+        "def call():\n"
+        "    if next(calls) == 100000:\n"
+        "        pathlib.Path('sampling').touch()\n"
+    )
     running = subprocess.Popen(
-        [sys.executable, "-m", "fairlap", "time", "os:getpid", "--seconds", "30"],
+        [sys.executable, "-m", "fairlap", "time", "counted:call", "--seconds", "300"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        cwd=tmp_path,
     )
-    time.sleep(1.5)
+    while not (tmp_path / "sampling").exists():
+        assert running.poll() is None
+        time.sleep(0.05)
     os.kill(running.pid, signal.SIGINT)
     told, _ = running.communicate(timeout=60)
     assert running.returncode == 130

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.interrupts import heard_once
+from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.race.saving import load_run
 
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
@@ -19,13 +19,22 @@ RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.get
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_once_and_has_its_own_status(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with heard_once() as interrupts:
-        with pytest.raises(KeyboardInterrupt):
+    with heard_once():
+        with pytest.raises(KeyboardInterrupt) as heard:
             os.kill(os.getpid(), number)
         os.kill(os.getpid(), number)
         os.kill(os.getpid(), signal.SIGTERM)
-    assert interrupts.status == 128 + number
+    assert status_of(heard.value) == 128 + number
     assert signal.getsignal(number) is before
+
+
+def test_what_is_put_away_is_not_interrupted() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with heard_once():
+        hear_no_more()
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_signal_that_was_switched_off_stays_off() -> None:
@@ -62,6 +71,57 @@ def test_a_race_that_is_ended_tells_what_it_found_and_how_to_go_on(
     [run_id] = re.findall(r"kept as (\S+);", told)
     assert f"go on with: fairlap compare --resume {run_id} --json {file}" in told
     assert len(load_run(file).laps) >= 4
+
+
+def ended_inside(step: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    """A race that is told to end just when it takes this step."""
+    program = (
+        "import os, signal, sys\n"
+        "from fairlap.cli import compare_running, main\n"
+        f"took = compare_running.{step}\n"
+        "def step(*arguments, **named):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return took(*arguments, **named)\n"
+        f"compare_running.{step} = step\n"
+        f"sys.argv = ['fairlap', *{arguments!r}]\n"
+        "main()\n"
+    )
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.sanitized
+def test_a_race_that_is_over_is_kept_and_told_whatever_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    rows = tmp_path / "rows.csv"
+    told = ended_inside("results_of", [*RACE, "--blocks", "1", "--seconds", "0.02", "--quiet", "--csv", str(rows)])
+    assert told.returncode == 0, told.stderr
+    assert "python:call=os.getpid" in told.stdout
+    assert "kept as " in told.stderr
+    assert rows.exists()
+
+
+@pytest.mark.sanitized
+def test_a_race_that_is_ended_before_it_began_says_so_by_its_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    told = ended_inside("progress_for", [*RACE, "--blocks", "1", "--seconds", "0.02"])
+    assert (told.returncode, told.stderr) == (128 + signal.SIGTERM, "\nfairlap: interrupted\n")
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
+    program = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'click':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from fairlap.__main__ import main\n"
+        "main()\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stderr) == (130, "fairlap: interrupted\n")
 
 
 @pytest.mark.sanitized

@@ -10,6 +10,7 @@ from importlib import import_module
 import click
 
 from fairlap.errors import FairlapError
+from fairlap.interrupts import status_of
 
 # Each command, where it lives, and the line that --help shows without importing it.
 COMMANDS = {
@@ -110,9 +111,9 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.Abort:
+    except click.Abort as abort:  # from the interrupt itself
         click.echo("fairlap: interrupted", err=True)
-        sys.exit(130)
+        sys.exit(status_of(abort.__cause__))
     except FairlapError as error:
         if debug:
             raise

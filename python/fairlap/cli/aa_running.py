@@ -13,7 +13,7 @@ from fairlap import verdict
 from fairlap.engine.wishes import positive_number, whole_number
 from fairlap.errors import WrongRequest
 from fairlap.frameworks.contract import Unsupported
-from fairlap.interrupts import heard_once
+from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.race.contestants import require_known
 from fairlap.race.materials import require_offered
 from fairlap.race.naming import contestant_named
@@ -66,15 +66,20 @@ def run_self_test(
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     second = f"the same made slower by {slowdown}" if share else "itself"
     click.echo(f"{name.text} on {work.label} against {second}: {runs} runs of {blocks} blocks, seed {seed}", err=True)
+    with heard_once():
+        return _run_and_tell(trial, runs, seed, share, json_file)
+
+
+def _run_and_tell(trial: Trial, runs: int, seed: int, share: float, json_file: Path | None) -> int:
     verdicts: list[verdict.Comparison] = []
     interrupted = 0
     try:
-        with heard_once() as interrupts:
-            for found in verdicts_of(trial, runs, seed):
-                verdicts.append(found)
-                click.echo(f"[{len(verdicts)}/{runs}] {verdict.sentence(found)}", err=True)
-    except KeyboardInterrupt:
-        interrupted = interrupts.status
+        for found in verdicts_of(trial, runs, seed):
+            verdicts.append(found)
+            click.echo(f"[{len(verdicts)}/{runs}] {verdict.sentence(found)}", err=True)
+        hear_no_more()
+    except KeyboardInterrupt as interrupt:
+        interrupted = status_of(interrupt)
         click.echo(f"fairlap: interrupted; {len(verdicts)} of {runs} runs are kept", err=True)
     except NoVerdict as error:
         click.echo(f"fairlap: run {len(verdicts) + 1} gave no verdict: {error}", err=True)

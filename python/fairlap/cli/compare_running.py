@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap.errors import FairlapError
-from fairlap.interrupts import Interrupts, heard_once
+from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.ledger.resources_told import resources_told
 from fairlap.race.ending import Ending
 from fairlap.race.laps import Lap
@@ -52,13 +52,11 @@ class Earlier:
 
 def run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None = None, earlier: Earlier | None = None) -> int:
     """The exit status: 0 when somebody finished, 1 when nobody did, or a file or data is lost, 130 after Ctrl-C."""
-    with heard_once() as interrupts:
-        return _run_and_tell(plan, wishes, ending, earlier, interrupts)
+    with heard_once():
+        return _run_and_tell(plan, wishes, ending, earlier)
 
 
-def _run_and_tell(
-    plan: Plan, wishes: Wishes, ending: Ending | None, earlier: Earlier | None, interrupts: Interrupts
-) -> int:
+def _run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None, earlier: Earlier | None) -> int:
     from fairlap.machine.facts import machine_facts
 
     began_at = earlier.run.began_at if earlier else datetime.now(UTC).isoformat(timespec="seconds")
@@ -82,10 +80,13 @@ def _run_and_tell(
             return f"{wishes.json_file} could not be written: {error.strerror}"
         return ""
 
+    interrupted = 0
     try:
         with progress:
             race.run(after_block=save)
-    except KeyboardInterrupt:
+        hear_no_more()
+    except KeyboardInterrupt as interrupt:
+        interrupted = status_of(interrupt)
         where = f"after {len(race.laps)} of {plan.processes()} processes"
         if race.looking_for_memory_of:
             where = f"while the smallest memory of {race.looking_for_memory_of} was looked for"
@@ -94,7 +95,7 @@ def _run_and_tell(
         progress.say(f"ended after {len(race.laps)} of {plan.processes()} processes: {race.ended_early}")
     results = results_of(plan, race.laps)
     not_saved = save(results)
-    run_id = kept.end(interrupted=race.interrupted, wishes=wishes) if kept else ""
+    run_id = kept.end(interrupted=bool(interrupted), wishes=wishes) if kept else ""
     stem = wishes.json_file.stem if wishes.json_file else ""
     not_written = wishes.more_files(run, results, run_id or stem)
     try:
@@ -105,12 +106,12 @@ def _run_and_tell(
                 click.echo(f"fairlap: {line}", err=True)
         if run_id:
             click.echo(f"fairlap: kept as {run_id}; fairlap show {run_id}", err=True)
-        if race.interrupted or race.data_lost:
+        if interrupted or race.data_lost:
             file = "" if wishes.json_file is None or not_saved else str(wishes.json_file)
             if name := f"{run_id} --json {file}" if run_id and file else run_id or file:
                 click.echo(f"fairlap: go on with: fairlap compare --resume {name}", err=True)
-    if race.interrupted:
-        return interrupts.status
+    if interrupted:
+        return interrupted
     if not_saved or not_written or race.data_lost:
         return 1
     return 0 if any(lap.finished for lap in race.laps) else 1

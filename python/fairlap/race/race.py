@@ -44,7 +44,6 @@ class Race:
         self._ending = ending
         self._keep = keep
         self.laps = whole_blocks(plan, resumed)
-        self.interrupted = False
         self.looking_for_memory_of = ""  # whose smallest memory is looked for just now
         self._progress = progress or Silence()
         self._began_s = time.monotonic()
@@ -77,9 +76,6 @@ class Race:
                 if self.plan.min_memory and not self.data_lost:
                     self._find_smallest_memories(works, runners, bench)
                     after_block()
-            except KeyboardInterrupt:
-                self.interrupted = True
-                raise
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
 

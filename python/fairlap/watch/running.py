@@ -11,7 +11,7 @@ from itertools import count
 
 import click
 
-from fairlap.interrupts import heard_once
+from fairlap.interrupts import heard_once, status_of
 from fairlap.watch.readings_now import ReadingsNow
 
 Ticks = Iterator[None]  # one at the end of each interval
@@ -28,11 +28,11 @@ def watch(interval_s: float, intervals: int | None, root: str, show: Show) -> No
 def ended_in_order() -> Iterator[None]:
     """Ctrl-C is how a watch ends and no mishap: the usual exit status, and no word. So it is for SIGTERM, by which
     services are ended; a terminal is left as it was found."""
-    with heard_once() as interrupts:
+    with heard_once():
         try:
             yield
-        except KeyboardInterrupt:
-            raise SystemExit(interrupts.status) from None
+        except KeyboardInterrupt as interrupt:
+            raise SystemExit(status_of(interrupt)) from None
 
 
 def is_terminal() -> bool:

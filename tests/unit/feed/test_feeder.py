@@ -189,13 +189,17 @@ def test_a_label_that_does_not_fit_is_an_error_with_the_batch_and_the_sample() -
         delivered(feeder)
 
 
+def waited_for_and_interrupted(feeder: Feeder) -> None:
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    feeder.next(patience_s=60)
+
+
 def test_the_interpreter_runs_on_while_a_batch_is_waited_for_and_hears_ctrl_c() -> None:
     feeder = Feeder(np.arange(4), batch=1, slots=1)
     held = feeder.next()
-    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        feeder.next(patience_s=60)
+        waited_for_and_interrupted(feeder)
     assert time.monotonic() - began < 30
     del held
     assert feeder.next() is not None
@@ -209,9 +213,8 @@ def test_who_waits_for_its_turn_hears_ctrl_c_and_is_as_patient_as_it_was_told() 
     other.start()
     with pytest.raises(FeedingFailed, match="all 1 slots are held"):
         feeder.next(patience_s=0.2)
-    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        feeder.next(patience_s=120)
+        waited_for_and_interrupted(feeder)
     assert other.is_alive()
     del held
     other.join()
