@@ -13,9 +13,7 @@ def command(as_json: bool, seconds: float) -> None:
 
     The exit status is 0 when the machine is fit, 1 with warnings, 2 when it is not fit.
     """
-    import json
-    from dataclasses import asdict
-
+    from fairlap.cli.json_output import print_json
     from fairlap.engine.wishes import positive_number
     from fairlap.machine.doctor.examination import examine_this_machine, findings_of
     from fairlap.machine.doctor.finding import exit_status
@@ -24,13 +22,14 @@ def command(as_json: bool, seconds: float) -> None:
     seen = examine_this_machine(positive_number("seconds", seconds))
     findings = findings_of(seen)
     if as_json:
-        told = {
-            "exit_status": exit_status(findings),
-            "findings": [asdict(finding) for finding in findings],
-            "watched": asdict(seen.watched),
-            "facts": dict(seen.facts),
-        }
-        click.echo(json.dumps(told, indent=2))
+        print_json(
+            {
+                "exit_status": exit_status(findings),
+                "findings": findings,
+                "watched": seen.watched,
+                "facts": dict(seen.facts),
+            }
+        )
     else:
         click.echo(findings_text(findings))
     raise SystemExit(exit_status(findings))

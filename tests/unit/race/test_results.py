@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from fairlap.ledger.rows_of_run import rows_of_run
 from fairlap.race.laps import AnswerError, Figure, Lap, Outcome
 from fairlap.race.naming import contestants_named
 from fairlap.race.plan import Conditions, Plan, Work, draw_plan
 from fairlap.race.results import Results, results_of
+from fairlap.race.saving import SavedRun
 from fairlap.race.telling import text_of
 
 WORK = Work("mlp", 1)
@@ -122,6 +124,18 @@ def replace_figure(one: Lap, ns: float) -> Lap:
     [figure] = one.figures.values()
     one.figures = {"wall_ns": Figure(ns, ns, ns, figure.samples, 1, 0, "flat", "tsc", 10.0)}
     return one
+
+
+def test_one_figure_is_told_everywhere_and_it_is_never_between_two_modes() -> None:
+    laps = race(2e6, 1e6)
+    for one in laps:
+        if one.contestant == "jax" and one.block % 2:
+            replace_figure(one, 3e6 * (1 + one.block / 1e4))
+    run = SavedRun(plan(), laps, {}, {}, "2026-01-01T00:00:00+00:00")
+    told = {row.contestant: row.latency_p50_ns for row in rows_of_run(run, "r")}
+    shown = {row.contestant: row.median_ns for row in results(laps).heats[0].rows}
+    assert shown == {name: figure and figure.value for name, figure in told.items()}
+    assert shown["jax"] == max(one.headline_ns for one in laps if one.contestant == "jax" and not one.block % 2)
 
 
 def test_when_the_conditions_change_the_order_the_answer_says_so_first() -> None:
