@@ -71,13 +71,8 @@ class Store:
             run_id = run_ids.id_of(began_at)
             if self._number_of(run_id) is None:
                 break
-        lock = self._hold(run_id)
-        try:
-            with self._writing() as db:
-                insert_run(db, run_id, "running", run)
-        except BaseException:
-            let_go(self.path, run_id, lock)
-            raise
+        with self._writing_alone(run_id) as (db, lock):
+            insert_run(db, run_id, "running", run)
         return Recording(self, run_id, lock)
 
     def go_on(self, run: str) -> Recording:
@@ -85,8 +80,7 @@ class Store:
         from fairlap.ledger.recording import Recording
 
         run = self.id_of(run)
-        lock = self._hold(run)
-        with self._writing() as db:
+        with self._writing_alone(run) as (db, lock):
             db.execute("UPDATE runs SET state = 'running' WHERE id = ?", (run,))
             db.execute("DELETE FROM rows WHERE run = ?", (run,))
         return Recording(self, run, lock)
@@ -119,12 +113,16 @@ class Store:
         for run in running:
             if is_held(self.path, run):
                 continue
-            lock = self._hold(run)
-            with self._writing() as db:
-                db.execute("UPDATE runs SET state = 'killed' WHERE id = ?", (run,))
+            try:
+                with self._writing_alone(run) as (db, lock):
+                    settled = "UPDATE runs SET state = 'killed' WHERE id = ? AND state = 'running'"
+                    killed = db.execute(settled, (run,)).rowcount > 0  # else it has ended since
+            except WrongRequest:
+                continue  # somebody has begun to go on with it
             let_go(self.path, run, lock)
             with contextlib.suppress(FairlapError):  # its laps are there; nobody else's run waits for its rows
-                self.draw_rows(run)
+                if killed:
+                    self.draw_rows(run)
 
     # Reading
 
@@ -251,13 +249,21 @@ class Store:
         with said_plainly(self.path), writing(self._db):
             yield self._db
 
-    def _hold(self, run: str) -> IO[str]:
+    @contextmanager
+    def _writing_alone(self, run: str) -> Iterator[tuple[sqlite3.Connection, IO[str]]]:
+        """The lock stays held, unless what is written fails."""
         try:
-            return hold(self.path, run)
+            lock = hold(self.path, run)
         except BlockingIOError:
             raise WrongRequest(f"the run {run} is still being recorded by another process") from None
         except OSError as error:
             raise StoreError(f"{self.path.parent} cannot be written: {error.strerror}") from None
+        try:
+            with self._writing() as db:
+                yield db, lock
+        except BaseException:
+            let_go(self.path, run, lock)
+            raise
 
     def _number(self, run: str) -> int:
         number = self._number_of(run)

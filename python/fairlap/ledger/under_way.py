@@ -7,21 +7,31 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
+import time
 from pathlib import Path
 from typing import IO
+
+_LOOKS = 50  # who only looks whether it is held, holds it for a moment
+_BETWEEN_LOOKS_S = 0.01
 
 
 def hold(store: Path, run: str) -> IO[str]:
     """Keep what is returned open as long as the run goes on. BlockingIOError when another process holds it."""
-    file = _mark(store, run).open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise
-    except OSError:
-        pass  # some network folders know no locks; then nobody can tell
-    return file
+    for _ in range(_LOOKS):
+        file = _mark(store, run).open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            time.sleep(_BETWEEN_LOOKS_S)
+            continue
+        except OSError:
+            return file  # some network folders know no locks; then nobody can tell
+        if _is_there(store, run, file):
+            return file
+        file.close()  # who held it before has removed it since it was opened
+    raise BlockingIOError
 
 
 def is_held(store: Path, run: str) -> bool:
@@ -41,6 +51,13 @@ def let_go(store: Path, run: str, file: IO[str] | None = None) -> None:
         _mark(store, run).unlink(missing_ok=True)
     if file is not None:
         file.close()
+
+
+def _is_there(store: Path, run: str, file: IO[str]) -> bool:
+    try:
+        return os.path.samestat(_mark(store, run).stat(), os.fstat(file.fileno()))
+    except OSError:
+        return False
 
 
 def _mark(store: Path, run: str) -> Path:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
+from typing import IO
 
 import pytest
-from fairlap.errors import WrongRequest
+from fairlap.errors import FairlapError, WrongRequest
 from fairlap.ledger import opening
+from fairlap.ledger import store as store_module
+from fairlap.ledger.prices import price_given
 from fairlap.ledger.store import open_store
 from fairlap.ledger.store_errors import (
     StoreIsBusy,
     StoreIsFull,
 )
+from fairlap.ledger.under_way import hold, is_held, let_go
 from runs_for_rows import a_run
 from runs_in_store import recording_of, samples_of
 
@@ -213,3 +219,76 @@ def test_a_run_that_is_being_recorded_is_not_gone_on_with_nor_settled_by_another
             again.keep(lap)
         again.end({})
         assert store.load(run_id).laps == a_run().laps
+
+
+def test_who_looks_at_a_run_keeps_nobody_from_going_on_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    with open_store(path) as store:
+        recording_of(store, a_run(), laps=2).end({}, interrupted=True)
+        run_id = store.id_of("last")
+        mark = path.with_name(f"{path.name}.{run_id}.running")
+        with mark.open("w") as looking:
+            fcntl.flock(looking, fcntl.LOCK_SH)
+            done = threading.Timer(0.1, lambda: fcntl.flock(looking, fcntl.LOCK_UN))
+            done.start()
+            again = store.go_on(run_id)
+            done.join()
+        again.end({})
+
+
+def test_a_mark_that_was_removed_while_it_was_opened_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    lock = fcntl.flock
+    removed: list[IO[str]] = []
+
+    def removing(file: IO[str], how: int) -> None:
+        if not removed:
+            removed.append(file)
+            let_go(path, "a")
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", removing)
+    held = hold(path, "a")
+    assert is_held(path, "a")
+    let_go(path, "a", held)
+    assert not is_held(path, "a")
+
+
+def test_a_run_that_ends_while_others_are_settled_stays_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(tmp_path / "runs.sqlite") as store:
+        ending = recording_of(store, a_run(), laps=2)
+
+        def ended(path: Path, run: str) -> bool:
+            ending.end({}, price=price_given("2 EUR/h"))
+            return False
+
+        monkeypatch.setattr(store_module, "is_held", ended)
+        store.settle_killed()
+        assert store.state("last") == "finished"
+        assert all(row.currency == "EUR" for row in store.rows("last"))
+
+
+def test_a_run_that_somebody_goes_on_with_just_now_is_not_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "is_held", lambda *_: False)
+    with open_store(tmp_path / "runs.sqlite") as store:
+        recording = recording_of(store, a_run(), laps=2)
+        store.settle_killed()
+        recording.end({})
+        assert store.state("last") == "finished"
+
+
+def test_who_cannot_write_that_it_goes_on_leaves_no_mark(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    with open_store(path) as store:
+        recording_of(store, a_run(), laps=2).end({}, interrupted=True)
+        store._db.execute("PRAGMA query_only = 1")
+        with pytest.raises(FairlapError):
+            store.go_on("last")
+        assert not list(tmp_path.glob("*.running"))
+        assert store.state("last") == "interrupted"
