@@ -57,7 +57,7 @@ def planned(contestants: str, data: str = "synthetic", blocks: int = 1) -> Plan:
         blocks=blocks,
         conditions="as-found",
         threads=1,
-        available_cores=(0,),
+        available_cores=tuple(sorted(os.sched_getaffinity(0)))[:1],
         seed=1,
         measuring=Measuring(seconds=0.05),
         limits=QUICK,
