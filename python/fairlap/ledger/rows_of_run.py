@@ -51,7 +51,7 @@ def _row(
         **memory_of(contender),
         **smallest_memory_of(contender, asked_for=run.plan.min_memory and heat.conditions == run.plan.headline),
         **energy_of(contender, work),
-        **_cost(latency, work, price),
+        **_cost(estimate(contender.finished, lambda lap: lap.headline_ns), work, price),
         **_errors(contender),
         "accuracy": Told(None, "the model has no dataset"),
         **_against(heat, contender, baseline),

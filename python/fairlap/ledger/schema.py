@@ -75,7 +75,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     host_issue_ns: Annotated[Estimate | None, _about("From the call being entered to its return.", "latency")]
     device_span_ns: Annotated[Estimate | None, _about("From event to event on the device's stream.", "latency")]
     kernel_sum_ns: Annotated[Estimate | None, _about("Time of the kernels, from activity records.", "latency")]
-    throughput_per_s: Annotated[Estimate | None, _about("Items in a second, one call after another.", "latency")]
+    throughput_per_s: Annotated[
+        Estimate | None,
+        _about("Items in a second; in a fed race with all that feeding takes, else call after call.", "latency"),
+    ]
 
     pipeline_throughput_per_s: Annotated[
         Estimate | None, _about("Items in a second with all that feeding takes, over the whole time.", "feeding")

@@ -95,8 +95,8 @@ class FedCalls:
         after = pipeline.waits_ns()
         wall_ns = float(np.nansum(next(iter(measured.quantities.values())).values))
         waits = {name: float(after[name] - before[name]) for name in after}
-        items = self._job.batch * measured.samples
-        self.feeding = {"items": items, "wall_ns": wall_ns, "work_ns": wall_ns - waits[WAITED], **waits}
+        counted = {"items": float(self._job.batch * measured.samples), "calls": float(measured.samples)}
+        self.feeding = {**counted, "wall_ns": wall_ns, "work_ns": wall_ns - waits[WAITED], **waits}
         return replace(measured, warm_up=warm.warm_up)
 
     def close(self) -> None:

@@ -102,7 +102,7 @@ class Lap(msgspec.Struct):
     errors: list[AnswerError] = []
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
     machine: dict[str, float] = {}  # what the machine did while it was measured: steal, run queue, throttling
-    feeding: dict[str, float] = {}  # of fed calls: items, wall_ns, work_ns, waited_ns and what was waited for
+    feeding: dict[str, float] = {}  # of fed calls: items, calls, wall_ns, work_ns, waited_ns and what was waited for
     warnings: list[str] = []
     memory_bytes: dict[str, int] = {}  # by layer
     memory_absent: dict[str, str] = {}  # layers without a figure, and why
@@ -123,6 +123,10 @@ class Lap(msgspec.Struct):
 
     @property
     def headline_ns(self) -> float:
+        """The median of a call. Where it was fed, a batch's share of the whole time: batches may come in bursts, and
+        then the median call is one that did not wait."""
+        if self.feeding.get("calls"):
+            return self.feeding["wall_ns"] / self.feeding["calls"]
         return next(iter(self.figures.values())).p50_ns
 
     def time_to_first_s(self) -> float | None:

@@ -150,7 +150,7 @@ class Laps(Message, frozen=True):
     groups: dict[str, list[int]] = {}  # the same for each group of neighbouring samples, column by column
     warnings: list[Notice] = []
     energy: EnergyOfBlock | None = None  # when it was asked for
-    feeding: dict[str, float] = {}  # of fed calls: items, wall_ns, work_ns, waited_ns and what was waited for
+    feeding: dict[str, float] = {}  # of fed calls: items, calls, wall_ns, work_ns, waited_ns and what was waited for
 
 
 class Bye(Message, frozen=True):

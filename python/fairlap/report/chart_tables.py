@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from fairlap.errors import WrongRequest
+from fairlap.ledger.judged_time import judged_time_ns
 from fairlap.ledger.schema import Estimate
 from fairlap.race.plan import Work
 from fairlap.report.numbers_shown import duration, plain, seconds
@@ -70,7 +71,7 @@ def _processes(shown: ShownRun) -> Iterator[Record]:
             first = next(iter(lap.figures.values()))
             yield _key(heat, contender.contestant) | {
                 "block": lap.block,
-                "p50_ns": first.p50_ns,
+                "time_ns": lap.headline_ns,
                 "counts": "counts" if lap.block in kept else "left out",
                 "samples": first.samples,
                 "course": first.course,
@@ -79,12 +80,13 @@ def _processes(shown: ShownRun) -> Iterator[Record]:
 
 def _figures(shown: ShownRun) -> Iterator[Record]:
     for heat, contender, row in shown.every_row():
-        if row.latency_p50_ns is None:
+        judged = judged_time_ns(row)
+        if judged is None:
             continue
         yield (
             _key(heat, contender.contestant)
             | {"batch": heat.work.batch, "group": group_of(heat.work)}
-            | _estimated("p50_ns", row.latency_p50_ns, single=not row.modes)
+            | _estimated("time_ns", judged, single=not row.modes)
             | _estimated("p99_ns", row.latency_p99_ns)
             | _estimated("throughput", row.throughput_per_s)
             | _estimated("peak_bytes", row.peak_memory_bytes)
@@ -138,8 +140,8 @@ def _phases(shown: ShownRun) -> Iterator[Record]:
 def _first_answers(shown: ShownRun) -> Iterator[Record]:
     for heat, contender, row in shown.every_row():
         first = row.time_to_first_gradient_s or row.time_to_first_inference_s
-        if first is not None and row.latency_p50_ns is not None:
-            steady = f"{len(row.modes)} modes" if row.modes else f"{duration(row.latency_p50_ns.value)} a call"
+        if first is not None and (judged := judged_time_ns(row)) is not None:
+            steady = f"{len(row.modes)} modes" if row.modes else f"{duration(judged.value)} a call"
             yield _key(heat, contender.contestant) | {"told": f"{seconds(first.value)}, then {steady}"}
 
 

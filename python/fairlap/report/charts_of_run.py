@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlap.ledger.judged_time import judged_time_named
 from fairlap.report import other_charts, speed_charts
 from fairlap.report.chart import Chart, left_out
 from fairlap.report.chart_tables import group_of
@@ -15,9 +16,10 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 def charts_of(shown: ShownRun, tables: Tables) -> list[Chart]:
     sampled = bool(tables["samples"])
+    time = judged_time_named(fed=bool(shown.run.plan.data))
     charts = [
-        speed_charts.ranked_intervals(),
-        *_if_both_conditions(shown),
+        speed_charts.ranked_intervals(time),
+        *_if_both_conditions(shown, time),
         speed_charts.percentiles(),
         speed_charts.curves_of_processes(),
         speed_charts.curves_of_all_samples(sampled),
@@ -38,8 +40,8 @@ def _empty(chart: Chart) -> Chart:
     )
 
 
-def _if_both_conditions(shown: ShownRun) -> list[Chart]:
-    return [other_charts.conditions_beside()] if len({heat.conditions for heat in shown.heats}) > 1 else []
+def _if_both_conditions(shown: ShownRun, time: str) -> list[Chart]:
+    return [other_charts.conditions_beside(time)] if len({heat.conditions for heat in shown.heats}) > 1 else []
 
 
 def _sweep(shown: ShownRun) -> list[Chart]:

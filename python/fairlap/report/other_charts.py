@@ -205,10 +205,10 @@ def errors(with_tolerance: bool) -> Chart:
     )
 
 
-def conditions_beside() -> Chart:
+def conditions_beside(time: str) -> Chart:
     alt = altair()
     y = by_contestant()
-    x = alt.X("p50_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", "median time of a call"))
+    x = alt.X("time_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", time))
     base = alt.Chart(named("processes"))
     scale = alt.Scale(domain=["controlled", "as-found"], range=[-9, 9])
     offset = alt.YOffset("conditions:N", scale=scale)
@@ -220,7 +220,7 @@ def conditions_beside() -> Chart:
         ),
     )
     dots = (
-        base.transform_calculate(shown="format(datum.p50_ns / 1e6, '.4~r') + ' ms'")
+        base.transform_calculate(shown="format(datum.time_ns / 1e6, '.4~r') + ' ms'")
         .mark_point(filled=True, shape="circle", size=58, strokeWidth=1.5)
         .encode(
             x=x,
@@ -229,11 +229,11 @@ def conditions_beside() -> Chart:
             color=contestant_only(),
             stroke=contestant_only(),
             fillOpacity=fill,
-            tooltip=["contestant:N", "conditions:N", alt.Tooltip("shown:N", title="median"), "block:Q"],
+            tooltip=["contestant:N", "conditions:N", alt.Tooltip("shown:N", title=time), "block:Q"],
         )
     )
     middles = base.mark_tick(thickness=2, height=14, color=INK, stroke=PAPER, strokeWidth=0.5).encode(
-        x=alt.X("median(p50_ns):Q"), y=y, yOffset=offset, detail="conditions:N"
+        x=alt.X("median(time_ns):Q"), y=y, yOffset=offset, detail="conditions:N"
     )
     return Chart(
         "beside",

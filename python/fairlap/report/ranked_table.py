@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fairlap.ledger.judged_time import judged_time_ns
 from fairlap.ledger.schema import Row
 from fairlap.race.results import Contender
 from fairlap.report import numbers_shown as show
@@ -17,9 +18,10 @@ def ranked_table(shown: ShownRun, told: ShownHeat) -> Markup:
     grad = told.work.mode == "grad"
     first = "first gradient" if grad else "first answer"
     against = f"against {shown.baseline}" if shown.baseline else "against the first"
-    heads = ["place", "contestant", "time of a call", against, "p99", "per second", first, "peak memory", "error"]
+    time = "time of a fed batch" if shown.run.plan.data else "time of a call"
+    heads = ["place", "contestant", time, against, "p99", "per second", first, "peak memory", "error"]
     slowest = max((contender.median_ns for contender, _ in told.rows if contender.finished), default=0.0)
-    rows = [_cells(shown, contender, row, slowest, against, first) for contender, row in told.rows]
+    rows = [_cells(shown, contender, row, slowest, (time, against, first)) for contender, row in told.rows]
     names = [contender.contestant for contender, _ in told.rows]
     if any(row.cost_per_1000_items for _, row in told.rows):
         heads.append("1,000 items")
@@ -30,14 +32,15 @@ def ranked_table(shown: ShownRun, told: ShownHeat) -> Markup:
     return table(f"{told.work.label}, {told.conditions}", heads, rows, "ranked", names)
 
 
-def _cells(shown: ShownRun, contender: Contender, row: Row, slowest: float, against: str, first: str) -> Cells:
+def _cells(shown: ShownRun, contender: Contender, row: Row, slowest: float, heads: tuple[str, str, str]) -> Cells:
+    time, against, first = heads
     to_first = row.time_to_first_gradient_s or row.time_to_first_inference_s
     cost, memory, error = row.cost_per_1000_items, row.peak_memory_bytes, row.error_relative
     energy = row.energy_per_item_j
     return {
         "place": tag("span", row.place or "–", class_="place", title=row.absent.get("place")),
         "contestant": _contestant(shown, contender, row),
-        "time of a call": _time(shown, contender, row, slowest),
+        time: _time(shown, contender, row, slowest),
         against: _ratio(row),
         "p99": _or_dash(row, "latency_p99_ns", row.latency_p99_ns and show.duration(row.latency_p99_ns.value)),
         "per second": _or_dash(row, "throughput_per_s", row.throughput_per_s and _rate(row)),
@@ -90,7 +93,8 @@ def _remarks(contender: Contender) -> list[str]:
 
 
 def _time(shown: ShownRun, contender: Contender, row: Row, slowest: float) -> Markup:
-    if not contender.finished or row.latency_p50_ns is None:
+    judged = judged_time_ns(row)
+    if not contender.finished or judged is None:
         return tag("span", "–", class_="absent", title=row.absent.get("latency_p50_ns"))
     if row.modes:
         modes = (
@@ -103,9 +107,9 @@ def _time(shown: ShownRun, contender: Contender, row: Row, slowest: float) -> Ma
     bar = tag("span", class_="bar", style=f"width: {share:.1f}%; {colour}", aria_hidden="true")
     return tag(
         "span",
-        tag("strong", show.duration(row.latency_p50_ns.value, row.resolution_ns)),
+        tag("strong", show.duration(judged.value, row.resolution_ns)),
         " ",
-        tag("span", show.bounds(row.latency_p50_ns, row.resolution_ns), class_="bounds"),
+        tag("span", show.bounds(judged, row.resolution_ns), class_="bounds"),
         bar,
         class_="time",
     )

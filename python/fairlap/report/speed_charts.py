@@ -19,14 +19,14 @@ from fairlap.report.missing import altair
 _NO_SAMPLES = "The raw samples were not kept with this run, so this chart is left out."
 
 
-def ranked_intervals() -> Chart:
+def ranked_intervals(time: str) -> Chart:
     """Dots above, the interval below them, so that neither hides the other."""
     alt = altair()
     y = by_contestant()
-    x = alt.X("p50_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", "median time of a call"))
+    x = alt.X("time_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", time))
     dots = (
         alt.Chart(named("processes"))
-        .transform_calculate(shown="format(datum.p50_ns / 1e6, '.4~r') + ' ms'")
+        .transform_calculate(shown="format(datum.time_ns / 1e6, '.4~r') + ' ms'")
         .mark_circle(size=56, yOffset=-7)
         .encode(
             x=x,
@@ -35,7 +35,7 @@ def ranked_intervals() -> Chart:
             opacity=alt.when("datum.counts == 'counts'").then(alt.value(0.6)).otherwise(alt.value(0.22)),
             tooltip=[
                 alt.Tooltip("contestant:N"),
-                alt.Tooltip("shown:N", title="median"),
+                alt.Tooltip("shown:N", title=time),
                 alt.Tooltip("block:Q"),
                 alt.Tooltip("counts:N", title="block"),
                 alt.Tooltip("samples:Q"),
@@ -45,9 +45,9 @@ def ranked_intervals() -> Chart:
     )
     figures = alt.Chart(named("figures"))
     bars = figures.mark_bar(height=7, cornerRadius=3, yOffset=9, opacity=0.85).encode(
-        x=alt.X("p50_ns_low:Q"), x2="p50_ns_high:Q", y=y, color=contestant_only()
+        x=alt.X("time_ns_low:Q"), x2="time_ns_high:Q", y=y, color=contestant_only()
     )
-    middles = figures.mark_tick(thickness=2.5, height=15, yOffset=9, color=INK).encode(x="p50_ns:Q", y=y)
+    middles = figures.mark_tick(thickness=2.5, height=15, yOffset=9, color=INK).encode(x="time_ns:Q", y=y)
     return Chart(
         "intervals",
         "Process by process",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 from fairlap.ledger.export import csv_file
+from fairlap.ledger.judged_time import judged_time_ns
+from fairlap.ledger.prices import price_given
 from fairlap.ledger.resources_told import resources_told
 from fairlap.ledger.rows_of_run import rows_of_run
 from fairlap.ledger.schema import Row
 from fairlap.race.results import results_of
 from fairlap.race.saving import SavedRun
+from fairlap.race.telling import text_of
 from runs_for_rows import a_run
 
 CAUSES = {"source_ns": 0.25, "staging_ns": 0.75, "no_slot_ns": 0.0}
@@ -86,3 +91,37 @@ def test_few_processes_carry_no_interval_of_the_share_that_was_waited() -> None:
 
 def test_a_slow_pipeline_is_not_told_as_no_items_at_all() -> None:
     assert "fed by fairlap: 0.25 items/s" in line_of(fed_run([(0.25, 0.9)]))
+
+
+def test_who_feeds_in_bursts_is_judged_by_the_whole_time_and_not_by_calls_that_did_not_wait() -> None:
+    """The first takes 2 ms for a call that does not wait, and 8 ms a batch over the whole time; the second takes 4 ms
+    each time. Every figure of speed and the verdict agree that the second is the faster one."""
+    run = a_run(blocks=8, listed="torch,jax")
+    run.plan = msgspec.structs.replace(run.plan, data="synthetic")
+    whole_ns = {"torch": 8e6, "jax": 4e6}
+    for lap in run.laps:
+        noise = lap.figures["wall_ns"].p50_ns / (2e6 if lap.contestant == "torch" else 1e6)
+        wall_ns = 100 * whole_ns[lap.contestant] * noise
+        lap.feeding = {"items": 400.0, "calls": 100.0, "wall_ns": wall_ns, "work_ns": wall_ns / 4}
+        lap.feeding["waited_ns"] = wall_ns - lap.feeding["work_ns"]
+    [heat] = results_of(run.plan, run.laps).heats
+    assert heat.standing is not None
+    assert heat.standing.winner == "jax"
+    jax, torch = rows_of_run(run, "r", price=price_given("1/h"))
+    for row, whole in ((jax, 4e6), (torch, 8e6)):
+        assert row.throughput_per_s == row.pipeline_throughput_per_s
+        judged, cost = judged_time_ns(row), row.cost_per_1000_items
+        assert judged is not None
+        assert judged.value == pytest.approx(whole, rel=0.01)
+        assert judged.low is not None
+        assert judged.high is not None
+        assert judged.low < judged.value < judged.high
+        assert cost is not None
+        assert cost.value == pytest.approx(1000 / 4 * judged.value / 3.6e12)
+        assert row.latency_p50_ns is not None
+        assert row.latency_p50_ns.value == pytest.approx(whole / 4, rel=0.01)
+    assert torch.ratio is not None
+    assert torch.ratio.value == pytest.approx(2, rel=0.01)
+    told = text_of(run.plan, results_of(run.plan, run.laps), resources_told)
+    assert re.search(r"jax is 2\.00\d* times as fast as torch", told)
+    assert "8.0" in next(line for line in told.splitlines() if line.strip().startswith("2 torch"))

@@ -189,7 +189,7 @@ def test_measured_calls_tell_what_they_waited_for_and_the_parts_are_the_whole(tm
     measured = fed.measure(Measure(samples=200))
     told = fed.feeding
     assert measured.samples == 200
-    assert told["items"] == 200 * BATCH
+    assert (told["items"], told["calls"]) == (200 * BATCH, 200)
     assert told["wall_ns"] == pytest.approx(float(next(iter(measured.quantities.values())).values.sum()))
     assert told["work_ns"] + told[WAITED] == pytest.approx(told["wall_ns"])
     assert told["source_ns"] + told["staging_ns"] + told["no_slot_ns"] == pytest.approx(told[WAITED])

@@ -80,7 +80,8 @@ def images(folder: Path, samples: int) -> Path:
 def test_a_fed_contestant_has_its_waits_and_every_answer_was_checked() -> None:
     [lap] = race("example")
     assert lap.outcome == "finished", lap.message
-    assert lap.feeding["items"] % 4 == 0
+    assert lap.feeding["items"] == 4 * lap.feeding["calls"]
+    assert lap.headline_ns == lap.feeding["wall_ns"] / lap.feeding["calls"]
     assert lap.feeding["work_ns"] + lap.feeding["waited_ns"] == pytest.approx(lap.feeding["wall_ns"])
     checked = {error.when for error in lap.errors}
     assert checked == {"before", "changed inputs", "fed batch 0", "fed batch 1", "fed, after", "after"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from fairlap.ledger.judged_time import judged_time_ns
 from fairlap.ledger.rows_of_run import rows_of_run
 from fairlap.race.laps import AnswerError, Figure, Lap, Outcome
 from fairlap.race.naming import contestants_named
@@ -132,7 +133,7 @@ def test_one_figure_is_told_everywhere_and_it_is_never_between_two_modes() -> No
         if one.contestant == "jax" and one.block % 2:
             replace_figure(one, 3e6 * (1 + one.block / 1e4))
     run = SavedRun(plan(), laps, {}, {}, "2026-01-01T00:00:00+00:00")
-    told = {row.contestant: row.latency_p50_ns for row in rows_of_run(run, "r")}
+    told = {row.contestant: judged_time_ns(row) for row in rows_of_run(run, "r")}
     shown = {row.contestant: row.median_ns for row in results(laps).heats[0].rows}
     assert shown == {name: figure and figure.value for name, figure in told.items()}
     assert shown["jax"] == max(one.headline_ns for one in laps if one.contestant == "jax" and not one.block % 2)

@@ -14,7 +14,7 @@ def fed(contestants: tuple[str, ...]) -> SavedRun:
     run.plan = msgspec.structs.replace(run.plan, data="synthetic")
     for lap in run.laps:
         causes = {"source_ns": 5e7, "staging_ns": 1.5e8, "no_slot_ns": 0.0} if lap.contestant == contestants[0] else {}
-        lap.feeding = {"items": 4000.0, "wall_ns": 1e9, "work_ns": 8e8, "waited_ns": 2e8, **causes}
+        lap.feeding = {"items": 4000.0, "calls": 1000.0, "wall_ns": 1e9, "work_ns": 8e8, "waited_ns": 2e8, **causes}
         lap.in_force = {**lap.in_force, "feed": f"pipeline of {lap.contestant}"}
     return run
 
@@ -25,6 +25,8 @@ def test_a_report_shows_what_the_time_of_fed_calls_went_into() -> None:
     assert "pipeline of torch" in page
     for told in ("4,000", "20.0%", "80.0%", "15.0%", "5.0%", "not told by this pipeline"):
         assert told in page, told
+    assert "time of a fed batch" in page
+    assert '<th scope="col">time of a call' not in page
 
 
 def test_names_in_the_table_of_feeding_cannot_break_out() -> None:

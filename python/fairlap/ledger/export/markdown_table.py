@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fairlap.engine import digits
 from fairlap.ledger.export.markdown_text import as_code, figure_text, ratio_text
+from fairlap.ledger.judged_time import judged_time_ns
 from fairlap.ledger.schema import Estimate, Row
 
 _NS_PER_S = 1e9
@@ -34,7 +35,7 @@ def table_line(cells: Sequence[str]) -> str:
 def _median(row: Row) -> str:
     if row.modes:
         return ", ".join(f"{digits.duration(mode.value_ns)} in {mode.share:.0%}" for mode in row.modes)
-    told = row.latency_p50_ns
+    told = judged_time_ns(row)
     if told is None:
         return row.outcome.replace("_", " ")
     resolution_ns = row.resolution_ns or 0.0
