@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlap.ledger.schema import Row
+from fairlap.race.plan import work_told
 from fairlap.race.results import Contender
 from fairlap.report import numbers_shown as show
 from fairlap.report.markup import Markup, table, tag
@@ -27,7 +28,7 @@ def ranked_table(shown: ShownRun, told: ShownHeat) -> Markup:
         heads.append("runs in")
     if any(row.energy_per_item_j for _, row in told.rows):
         heads.append("energy an item")
-    return table(f"{told.work.label}, {told.conditions}", heads, rows, "ranked", names)
+    return table(f"{work_told(told.work.label, shown.run.plan.data)}, {told.conditions}", heads, rows, "ranked", names)
 
 
 def _cells(shown: ShownRun, contender: Contender, row: Row, slowest: float, against: str, first: str) -> Cells:

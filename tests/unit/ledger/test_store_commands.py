@@ -6,6 +6,7 @@ import json
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from fairlap.cli import cli
@@ -70,6 +71,20 @@ def test_the_list_has_a_line_for_each_run_with_the_places() -> None:
     assert "no such run in" in said("runs", "--since", "2026-01-03")
     assert run_id in said("runs", "--since", "2026-01-02T05:04:05+02:00")
     assert {each["run"] for each in json.loads(said("runs", "--json"))} == {run_id, recording.run}
+
+
+def test_the_list_says_what_a_race_was_fed_also_while_it_runs_and_bears_a_plan_that_cannot_be_read() -> None:
+    run = a_run()
+    run.plan = msgspec.structs.replace(run.plan, data="synthetic")
+    run_id = kept(run)
+    with open_store() as store:
+        recording_of(store, run, laps=3)
+        lines = said("runs").splitlines()
+    assert len(lines) == 2
+    assert all("mlp · infer · fp32 · batch 4 · fed synthetic: " in line for line in lines)
+    with sqlite3.connect(store.path) as db:
+        db.execute("UPDATE runs SET plan = '{' WHERE id = ?", (run_id,))
+    assert f"{run_id}  " in said("runs")
 
 
 def test_a_date_that_is_none_is_refused() -> None:

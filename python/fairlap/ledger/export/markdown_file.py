@@ -107,13 +107,14 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
     """Rows that stand in one table, in the order in which they came."""
     groups: dict[object, list[Row]] = {}
     for row in rows:
-        key = (row.run, row.workload, row.mode, row.precision, row.batch, row.threads, row.device, row.conditions)
-        groups.setdefault(key, []).append(row)
+        key = (row.run, row.workload, row.mode, row.precision, row.batch, row.threads, row.device, row.data)
+        groups.setdefault((*key, row.conditions), []).append(row)
     return list(groups.values())
 
 
 def _work(row: Row) -> str:
-    return f"{as_code(row.workload)} {row.mode} {row.precision} batch {row.batch}"
+    fed = f" fed {as_code(row.data)}" if row.data else ""
+    return f"{as_code(row.workload)} {row.mode} {row.precision} batch {row.batch}{fed}"
 
 
 def _circumstances(row: Row) -> str:
