@@ -121,6 +121,14 @@ def test_warnings_that_differ_in_their_figures_only_are_one() -> None:
     assert told.count("(the like in 8 processes)") == 2
 
 
+def test_once_and_several_times_are_one_warning() -> None:
+    run = a_run()
+    for number, lap in enumerate(run.laps):
+        lap.warnings = [f"the thread moved {'once' if number % 3 else '4 times'}; pin it"]
+    kept(run)
+    assert said("show", "last").count("(the like in 8 processes)") == 2
+
+
 def test_a_run_without_a_lap_is_shown_too() -> None:
     with open_store() as store:
         recording_of(store, a_run(), laps=0)
