@@ -29,6 +29,7 @@ def command(before: str, after: str, margin: float, as_json: bool) -> None:
     from fairlap.machine.differences import differences, differences_text
     from fairlap.regressions.between_runs import compare_saved_runs
     from fairlap.regressions.telling import runs_text
+    from fairlap.verdict import Change
 
     (old, _), (new, _) = run_named(before), run_named(after)
     compared = compare_saved_runs(old, new, margin=margin)
@@ -42,5 +43,5 @@ def command(before: str, after: str, margin: float, as_json: bool) -> None:
     else:
         click.echo(runs_text(compared))
         click.echo(differences_text(old.machine, new.machine))
-    if not compared.differences:
+    if all(each.regression.change is Change.NOT_COMPARABLE for each in compared.differences):
         raise SystemExit(1)  # nothing could be told

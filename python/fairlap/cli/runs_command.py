@@ -102,9 +102,11 @@ def salvage_() -> None:
 
 def _lines(summary: RunSummary) -> list[str]:
     """One line; a run of several works has one more for each."""
+    from fairlap.race.plan import work_told
+
     began = summary.began_at[:16].replace("T", " ") or "at no known time"
     head = f"{summary.run}  {began:<16}  {summary.state:<11}  {summary.laps:>4} of {summary.processes:<4}"
-    works = [f"{work}: {_contestants(summary, work)}" for work in summary.works]
+    works = [f"{work_told(work, summary.data)}: {_contestants(summary, work)}" for work in summary.works]
     return [f"{head}  {works[0]}", *(f"{' ' * len(head)}  {work}" for work in works[1:])]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -73,17 +71,13 @@ def _beneath(saved: SavedRun) -> list[str]:
 
 def _warnings(laps: Sequence[Lap]) -> list[str]:
     """Those that differ only in their figures are one, told as it first came."""
-    first: dict[str, str] = {}
-    processes: Counter[str] = Counter()
-    for lap in laps:
-        alike = {re.sub(r"\d[\d.,]*", "#", text): text for text in lap.warnings}
-        for kind, text in alike.items():
-            first.setdefault(kind, text)
-        processes.update(alike.keys())
-    return [
-        f"{text} (in one process)" if processes[kind] == 1 else f"{text} (the like in {processes[kind]} processes)"
-        for kind, text in first.items()
-    ]
+    from fairlap.ledger.warnings_alike import kinds_of_warnings
+
+    told = []
+    for kind in kinds_of_warnings((lap.contestant, lap.warnings) for lap in laps):
+        processes = kind.said_by.total()
+        told.append(f"{kind.first} ({'in one process' if processes == 1 else f'the like in {processes} processes'})")
+    return told
 
 
 def _errors(saved: SavedRun) -> list[str]:

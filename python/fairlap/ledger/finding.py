@@ -37,6 +37,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     began_at: str
     state: State
     works: tuple[str, ...]
+    data: str  # what the calls were fed; empty where nothing was
     contestants: tuple[str, ...]
     laps: int  # that were kept
     processes: int  # that the plan has
@@ -63,6 +64,7 @@ def summaries(db: sqlite3.Connection, store: Path, wanted: Wanted, limit: int | 
             began_at=run["began_at"],
             state=state_shown(store, run["id"], run["state"]),
             works=tuple(works.get(run["number"], ())),
+            data=run["data"],
             contestants=tuple(names.get(run["number"], ())),
             laps=laps.get(run["number"], 0),
             processes=run["processes"],
@@ -75,6 +77,8 @@ def summaries(db: sqlite3.Connection, store: Path, wanted: Wanted, limit: int | 
 
 
 _OF_LIST = "SELECT value FROM json_each(?)"
+# A plan that cannot be read is no reason to list nothing; one of an older fairlap has no data.
+_DATA = "CASE WHEN json_valid(plan) THEN coalesce(json_extract(plan, '$.data'), '') ELSE '' END"
 
 
 def _runs_found(db: sqlite3.Connection, wanted: Wanted, limit: int | None) -> list[dict[str, Any]]:
@@ -97,11 +101,11 @@ def _runs_found(db: sqlite3.Connection, wanted: Wanted, limit: int | None) -> li
         values.append(time_in_ids(wanted.since))
     fields = ("number", "id", "began_at", "state", "processes", "ended_early", "fairlap")
     found = db.execute(
-        f"SELECT {', '.join(fields)} FROM runs WHERE number IN"
+        f"SELECT {', '.join(fields)}, {_DATA} FROM runs WHERE number IN"
         f" (SELECT number FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?) ORDER BY id DESC",
         (*values, -1 if limit is None else limit),
     )
-    return [dict(zip(fields, each, strict=True)) for each in found]
+    return [dict(zip((*fields, "data"), each, strict=True)) for each in found]
 
 
 def _grouped(db: sqlite3.Connection, query: str, numbers: str) -> dict[int, list[str]]:

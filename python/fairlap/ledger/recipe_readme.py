@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from fairlap.ledger.recipe_container import install_command, variables_left_out
+from fairlap.ledger.recipe_data import data_to_bring, hashes_of_data, mount_option
 from fairlap.ledger.recipe_versions import Versions
 from fairlap.machine.kinds import lasting
+from fairlap.race.plan import work_told
 from fairlap.race.saving import SavedRun
 
 
 def readme(run: SavedRun, versions: Versions) -> str:
-    works = ", ".join(work.label for work in run.plan.works)
+    works = work_told(", ".join(work.label for work in run.plan.works), run.plan.data)
     parts = [
         f"# {_code(works)}, once more",
         f"{_code(', '.join(each.text for each in run.plan.contestants))}; fairlap {_code(run.fairlap)}, "
@@ -37,6 +39,8 @@ def _options(run: SavedRun) -> str:
     options = [f"--cpuset-cpus {','.join(map(str, cores))}"] if cores else []
     if run.plan.device != "cpu":
         options.append("--gpus all")
+    if data := data_to_bring(run):
+        options.append(mount_option(data))
     return " ".join([*options, '--volume "$PWD/out:/out"'])
 
 
@@ -56,6 +60,13 @@ def _remarks(run: SavedRun, versions: Versions) -> list[str]:
     if programs:
         listed = _code(", ".join(programs))
         remarks.append(f"- Programs are not part of the recipe; copy them to where the plan finds them: {listed}.")
+    if data := data_to_bring(run):
+        hashes = hashes_of_data(run)
+        known = f" (hash {' and '.join(map(_code, hashes))})" if hashes else ""
+        remarks.append(
+            f"- The data that was fed is not part of the recipe: bring {_code(data)}{known} to the same path. "
+            "The container reads it there and cannot write it; `fairlap diff` says so when it is other data."
+        )
     apart = [each.text for each in run.plan.contestants if each.version]
     if apart or versions.environments:
         remarks.append("- Some contestants get an environment of their own, made with pip while the race begins.")

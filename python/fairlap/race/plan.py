@@ -33,6 +33,11 @@ class Work(msgspec.Struct, frozen=True):
         return f"{self.model} · {self.mode} · {self.precision} · batch {self.batch}"
 
 
+def work_told(label: str, data: str) -> str:
+    """A work for people: its label, and what its calls were fed where they were fed anything."""
+    return f"{label} · fed {data}" if data else label
+
+
 class Limits(msgspec.Struct, frozen=True):
     """How long each part of a worker's life may take, in seconds, and how much memory it may ask for."""
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from fairlap import verdict
 from fairlap.engine import digits
-from fairlap.race.plan import Plan, Work
+from fairlap.race.plan import Plan, Work, work_told
 from fairlap.race.results import FAULTS, Contender, Heat, Results
 from fairlap.verdict.mode_causes import REMEDIES
 
@@ -47,8 +47,7 @@ def _order_line(results: Results, work: str) -> list[str]:
 def _heat_lines(plan: Plan, heat: Heat, beside: Callable[[Contender], Sequence[str]]) -> list[str]:
     blocks = digits.counted(len(heat.blocks.kept), "complete block")
     threads = digits.counted(plan.threads, "thread")
-    fed = f" · fed {plan.data}" if plan.data else ""
-    lines = [f"{heat.work}{fed} · {plan.device} ({threads}) · {heat.conditions}, {blocks}"]
+    lines = [f"{work_told(heat.work, plan.data)} · {plan.device} ({threads}) · {heat.conditions}, {blocks}"]
     width = max(len(row.contestant) for row in heat.rows)
     places = {place.contestant: place.label for place in heat.standing.places} if heat.standing else {}
     for row in heat.rows:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from fairlap import verdict
 from fairlap.machine.kinds import weighed
-from fairlap.pipelines.data import DATA_HASH
 from fairlap.race.laps import Lap
 from fairlap.race.naming import ContestantName, contestant_named
-from fairlap.race.plan import Conditions
+from fairlap.race.plan import Conditions, work_told
 from fairlap.race.saving import SavedRun
+from fairlap.regressions.fed import OF_FEEDING, what_was_fed
 
 VERSION = "version"
 _THE_QUESTION = frozenset({VERSION})
@@ -25,6 +25,7 @@ class Difference:
     """One contestant on one work under one kind of conditions, before and after."""
 
     work: str
+    data: tuple[str, str]  # what the calls were fed; empty where nothing was
     conditions: Conditions
     before: str  # the contestant as that run named it
     after: str
@@ -49,8 +50,8 @@ def compare_saved_runs(before: SavedRun, after: SavedRun, *, margin: float = 0.0
     for key, other in pairs:
         found.append(_difference(before, after, old[key], new[other], margin))
     matched_old, matched_new = {key for key, _ in pairs}, {other for _, other in pairs}
-    unmatched += [f"only before: {_told(key)}" for key in old if key not in matched_old]
-    unmatched += [f"only after: {_told(key)}" for key in new if key not in matched_new]
+    unmatched += [f"only before: {_told(key, before)}" for key in old if key not in matched_old]
+    unmatched += [f"only after: {_told(key, after)}" for key in new if key not in matched_new]
     return RunsCompared(tuple(found), tuple(unmatched))
 
 
@@ -61,8 +62,8 @@ class _Key:
     contestant: str
 
 
-def _told(key: _Key) -> str:
-    return f"{key.contestant} on {key.work}, {key.conditions}"
+def _told(key: _Key, run: SavedRun) -> str:
+    return f"{key.contestant} on {work_told(key.work, run.plan.data)}, {key.conditions}"
 
 
 def _groups(run: SavedRun) -> dict[_Key, list[Lap]]:
@@ -98,10 +99,11 @@ def _difference(before: SavedRun, after: SavedRun, old: Sequence[Lap], new: Sequ
     figures = [[lap.headline_ns for lap in laps] for laps in (old, new)]
     machines = weighed(before.machine, after.machine, after.plan.device)
     settings = _settings(old, new)
+    fed = what_was_fed(before, old, after, new)
     regression = verdict.compare_runs(
         *figures,
-        environment_before=_environment(before, old, machines[0], settings[0]),
-        environment_after=_environment(after, new, machines[1], settings[1]),
+        environment_before={**_environment(before, old, machines[0], settings[0]), **fed[0]},
+        environment_after={**_environment(after, new, machines[1], settings[1]), **fed[1]},
         subject=_THE_QUESTION,
         margin=margin,
     )
@@ -109,6 +111,7 @@ def _difference(before: SavedRun, after: SavedRun, old: Sequence[Lap], new: Sequ
     medians = [sorted(values)[len(values) // 2] for values in figures]
     return Difference(
         work=old[0].work,
+        data=(before.plan.data, after.plan.data),
         conditions=old[0].conditions,
         before=old[0].contestant,
         after=new[0].contestant,
@@ -121,17 +124,17 @@ def _difference(before: SavedRun, after: SavedRun, old: Sequence[Lap], new: Sequ
 
 def _settings(old: Sequence[Lap], new: Sequence[Lap]) -> tuple[dict[str, str], dict[str, str]]:
     """What the framework had in force in the processes of either run. What varies from process to process in both is
-    no difference between the runs, such as a count of what was found in a cache; but what they were fed is."""
+    no difference between the runs, such as a count of what was found in a cache."""
     found = _in_force(old), _in_force(new)
     names = found[0].keys() | found[1].keys()
-    varying = {name for name in names if all(len(values.get(name, ())) > 1 for values in found)} - {DATA_HASH}
+    varying = {name for name in names if all(len(values.get(name, ())) > 1 for values in found)}
     before, after = ({name: _listed(each) for name, each in own.items() if name not in varying} for own in found)
     return before, after
 
 
 def _in_force(laps: Sequence[Lap]) -> dict[str, list[str]]:
     """Every setting with all its values."""
-    names = sorted({name for lap in laps for name in lap.in_force})
+    names = sorted({name for lap in laps for name in lap.in_force} - OF_FEEDING)
     return {name: sorted({lap.in_force.get(name, "not recorded") for lap in laps}) for name in names}
 
 
@@ -147,7 +150,6 @@ def _environment(
     planned = {
         "threads": str(run.plan.threads),
         "device": run.plan.device,
-        **({"data": run.plan.data} if run.plan.data else {}),
         "data seed": str(run.plan.data_seed),
         "quantity": quantity,
         "fairlap": run.fairlap,

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from fairlap import verdict
 from fairlap.errors import WrongRequest
+from fairlap.race.plan import work_told
 from fairlap.race.results import Heat, results_of
 from fairlap.race.saving import SavedRun
 from fairlap.regressions.between_runs import RunsCompared
@@ -78,22 +79,24 @@ def findings_inside(run: SavedRun, baseline: str, candidates: Sequence[str], *, 
     for work in run.plan.works:
         heats = [heat for heat in results.heats if heat.work == work.label]
         if not heats:
-            found.append(Finding(Status.NOT_COMPARABLE, f"{work.label}: no process of it ended"))
+            told = work_told(work.label, run.plan.data)
+            found.append(Finding(Status.NOT_COMPARABLE, f"{told}: no process of it ended"))
             continue
-        found += [_inside(heats[0], baseline, name) for name in wanted]
+        found += [_inside(heats[0], run.plan.data, baseline, name) for name in wanted]
     return found
 
 
-def _inside(heat: Heat, baseline: str, candidate: str) -> Finding:
+def _inside(heat: Heat, data: str, baseline: str, candidate: str) -> Finding:
+    work = work_told(heat.work, data)
     for row in heat.rows:
         if row.contestant in (baseline, candidate) and not row.ranked:
-            return Finding(Status.NOT_COMPARABLE, f"{heat.work}: {row.contestant} is not ranked: {row.trouble}")
+            return Finding(Status.NOT_COMPARABLE, f"{work}: {row.contestant} is not ranked: {row.trouble}")
     own = [each for each in heat.comparisons if {each.a, each.b} == {baseline, candidate}]
     if not own:
         why = heat.why_no_verdict or f"{baseline} and {candidate} were not compared"
-        return Finding(Status.NOT_COMPARABLE, f"{heat.work}: {why}")
+        return Finding(Status.NOT_COMPARABLE, f"{work}: {why}")
     told = own[0] if own[0].a == candidate else own[0].reversed()
-    text = f"{heat.work}: {verdict.sentence_about_a(told).removeprefix('inconclusive: ')}"
+    text = f"{work}: {verdict.sentence_about_a(told).removeprefix('inconclusive: ')}"
     if told.verdict is Verdict.SLOWER and not told.within_margin:
         return Finding(Status.SLOWER, text)
     return Finding(Status.INCONCLUSIVE if told.verdict is Verdict.INCONCLUSIVE else Status.PASSED, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlap.engine import digits
+from fairlap.race.plan import work_told
 from fairlap.regressions.between_runs import Difference, RunsCompared
 from fairlap.verdict import Change
 
@@ -14,7 +15,9 @@ def difference_text(found: Difference, *, named: bool = True) -> str:
     versions = f" ({old or 'unknown'} -> {new or 'unknown'})" if old != new else f" ({new})" if new else ""
     medians = " -> ".join(digits.duration(median) for median in found.medians_ns)
     told = ", ".join(part for part in (_verdict(found, named), medians) if part)
-    head = f"{found.work} · {found.conditions} · {name}{versions}: {told}"
+    before, after = found.data
+    work = work_told(found.work, after if before == after else "")
+    head = f"{work} · {found.conditions} · {name}{versions}: {told}"
     return "\n".join([head, *(f"    ! {doubt}" for doubt in found.regression.doubts)])
 
 

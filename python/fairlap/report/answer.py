@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlap import verdict
 from fairlap.engine import digits
+from fairlap.race.plan import work_told
 from fairlap.race.results import Heat
 from fairlap.report.markup import Markup, tag
 from fairlap.report.shown_run import ShownHeat, ShownRun
@@ -60,7 +61,7 @@ def _basis(shown: ShownRun, told: ShownHeat) -> str:
     threads = digits.counted(shown.run.plan.threads, "thread")
     where = f"on {shown.run.plan.device} with {threads}"
     blocks = f"{len(told.heat.blocks.kept)} of {digits.counted(len(seen), 'block')} count"
-    return f"{told.work.label}, {where}, {told.conditions}; {blocks}."
+    return f"{work_told(told.work.label, shown.run.plan.data)}, {where}, {told.conditions}; {blocks}."
 
 
 def _sentences(heat: Heat) -> Markup | None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-
 from fairlap.engine import digits
+from fairlap.ledger.warnings_alike import kinds_of_warnings
 from fairlap.race.laps import Lap
 from fairlap.report.markup import Markup, joined, table, tag
 from fairlap.report.shown_run import ShownHeat, ShownRun
 
-_NUMBER = re.compile(r"\d[\d.,]*")
 _MOST_DETAILS = 4000
 _ABSENT_SETTING = "–"
 
@@ -69,23 +66,16 @@ def blocks(told: ShownHeat) -> Markup:
 
 def warnings(told: ShownHeat) -> Markup:
     """Alike but for their numbers, they are one: with how many processes said so, and whose."""
-    alike: dict[str, Counter[str]] = {}
-    first: dict[str, str] = {}
-    for contender, _ in told.rows:
-        for lap in contender.laps:
-            for text in lap.warnings:
-                key = _NUMBER.sub("#", text)
-                first.setdefault(key, text)
-                alike.setdefault(key, Counter())[contender.contestant] += 1
-    if not alike:
+    kinds = kinds_of_warnings((lap.contestant, lap.warnings) for contender, _ in told.rows for lap in contender.laps)
+    if not kinds:
         return tag("p", f"{told.conditions}: none.")
     rows = [
         {
-            "warning": first[key],
-            "processes": f"{counts.total()}",
-            "of": ", ".join(f"{name} ({count})" for name, count in counts.most_common()),
+            "warning": kind.first,
+            "processes": f"{kind.said_by.total()}",
+            "of": ", ".join(f"{name} ({count})" for name, count in kind.said_by.most_common()),
         }
-        for key, counts in sorted(alike.items(), key=lambda item: -item[1].total())
+        for kind in sorted(kinds, key=lambda kind: -kind.said_by.total())
     ]
     return table(f"Warnings, {told.conditions}; the first of each kind", ["warning", "processes", "of"], rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlap.race.fed_figures import NO_CAUSE_TOLD
+from fairlap.race.plan import work_told
 from fairlap.report import numbers_shown as show
 from fairlap.report.markup import Markup, table
 from fairlap.report.shown_run import ShownHeat, ShownRun
@@ -28,7 +29,7 @@ def feeding(shown: ShownRun, told: ShownHeat) -> Markup | None:
     ]
     heads = ["contestant", "fed by", "items a second", "waited", *causes]
     names = [contender.contestant for contender, _ in fed]
-    return table(f"{told.work.label}, fed {shown.run.plan.data}, {told.conditions}", heads, rows, "feeding", names)
+    return table(f"{work_told(told.work.label, shown.run.plan.data)}, {told.conditions}", heads, rows, "feeding", names)
 
 
 def _share(share: float | None) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from fairlap.engine import digits
 from fairlap.ledger.prices import Price
-from fairlap.race.plan import Work
+from fairlap.race.plan import Work, work_told
 from fairlap.race.saving import SavedRun
 from fairlap.report import circumstances, look
 from fairlap.report.answer import answer, headline
@@ -95,7 +95,7 @@ def _colours(shown: ShownRun) -> str:
 
 def _title(shown: ShownRun) -> str:
     works = shown.works()
-    return works[0].label if len(works) == 1 else digits.counted(len(works), "work")
+    return work_told(works[0].label if len(works) == 1 else digits.counted(len(works), "work"), shown.run.plan.data)
 
 
 def _header(shown: ShownRun) -> Markup:

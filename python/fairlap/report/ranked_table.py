@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from fairlap.ledger.judged_time import judged_time_ns
 from fairlap.ledger.schema import Row
+from fairlap.race.plan import work_told
 from fairlap.race.results import Contender
 from fairlap.report import numbers_shown as show
 from fairlap.report.markup import Markup, table, tag
@@ -29,7 +30,7 @@ def ranked_table(shown: ShownRun, told: ShownHeat) -> Markup:
         heads.append("runs in")
     if any(row.energy_per_item_j for _, row in told.rows):
         heads.append("energy an item")
-    return table(f"{told.work.label}, {told.conditions}", heads, rows, "ranked", names)
+    return table(f"{work_told(told.work.label, shown.run.plan.data)}, {told.conditions}", heads, rows, "ranked", names)
 
 
 def _cells(shown: ShownRun, contender: Contender, row: Row, slowest: float, heads: tuple[str, str, str]) -> Cells:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.errors import WrongRequest
+from fairlap.race.plan import work_told
 from fairlap.report.chart import Chart
 from fairlap.report.chart_tables import chart_tables, group_of
 from fairlap.report.charts_of_run import charts_of
@@ -80,7 +81,8 @@ def static_spec(
     else:
         spec.setdefault("height", len(names) * chart.row_height)
         spec |= {"width": _WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}, "datasets": data}
-    title = {"text": chart.title, "subtitle": f"{heat.work.label} · {heat.conditions}", "anchor": "start", "offset": 14}
+    told = f"{work_told(heat.work.label, shown.run.plan.data)} · {heat.conditions}"
+    title = {"text": chart.title, "subtitle": told, "anchor": "start", "offset": 14}
     return spec | {
         "title": title,
         "description": f"{chart.title}. {chart.told}",

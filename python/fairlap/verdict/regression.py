@@ -34,6 +34,8 @@ MUST_AGREE = frozenset(
         "gpu",
         "data seed",
         "quantity",
+        "data",
+        "pipeline",
     }
 )
 # What a difference is worth, as a share: published reports put driver and library versions at 5 to 6 %.
@@ -88,8 +90,9 @@ def compare_runs(
     if min(old.size, new.size) < 2:
         raise OneBlock(f"{old.size} processes before and {new.size} after; a run needs at least two")
     differing = _differing(environment_before, environment_after, subject)
-    doubts: list[Doubt] = [EnvironmentDiffers(*difference) for difference in differing]
-    if any(name in MUST_AGREE for name, _, _ in differing):
+    forbidding = [difference for difference in differing if difference[0] in MUST_AGREE]
+    doubts: list[Doubt] = [EnvironmentDiffers(*difference) for difference in forbidding or differing]
+    if forbidding:
         return Regression(Change.NOT_COMPARABLE, None, None, None, None, 0.0, tuple(doubts))
     allowance = float(np.log1p(least_allowance)) + max(drift_inside(old), drift_inside(new))
     allowance += sum(float(np.log1p(WORTH.get(name, WORTH_OF_ANYTHING_ELSE))) for name, _, _ in differing)

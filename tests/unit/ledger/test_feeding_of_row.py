@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from fairlap.ledger.export import csv_file
+from fairlap.ledger.export import csv_file, markdown_file
 from fairlap.ledger.judged_time import judged_time_ns
 from fairlap.ledger.prices import price_given
 from fairlap.ledger.resources_told import resources_told
@@ -24,10 +24,11 @@ CAUSES = {"source_ns": 0.25, "staging_ns": 0.75, "no_slot_ns": 0.0}
 def fed_run(fed: Sequence[tuple[float, float]], *, causes: bool = True) -> SavedRun:
     """One contestant, fed so many items a second and waiting so large a share of it in each of its processes."""
     run = a_run(blocks=len(fed), listed="torch")
+    run.plan = msgspec.structs.replace(run.plan, data="synthetic")
     for lap, (items, share) in zip(run.laps, fed, strict=True):
         told = {name: part * share * 1e9 for name, part in CAUSES.items()} if causes else {}
         waits = {"wall_ns": 1e9, "work_ns": (1 - share) * 1e9, "waited_ns": share * 1e9, **told}
-        lap.feeding = {"items": items, **waits}
+        lap.feeding = {"items": items, "calls": items / 4, **waits}
         lap.in_force = {**lap.in_force, "feed": "fairlap"}
     return run
 
@@ -43,6 +44,7 @@ def line_of(run: SavedRun) -> str:
     return line
 
 
+AROUND = "`cpu`, 1 thread, controlled, 2 blocks"
 TWO_FAR_APART = [(33276.0, 0.052), (670.0, 0.792)]
 
 
@@ -57,6 +59,27 @@ def test_two_processes_far_apart_have_the_same_figures_in_the_terminal_and_in_th
     assert row.waited_share is not None
     assert row.waited_share.value == pytest.approx(0.792)
     assert "0.792" in csv_file.encode([row]).decode()
+
+
+def test_markdown_says_that_a_race_was_fed_how_fast_and_how_long_it_waited() -> None:
+    fed, unfed = row_of(fed_run(TWO_FAR_APART)), row_of(a_run(blocks=2, listed="torch"))
+    parts = [part.strip() for part in markdown_file.encode([fed, unfed]).decode().split("\n\n")]
+    own, other = (parts.index(f"**`mlp` infer fp32 batch 4{what}**, {AROUND}") for what in (" fed `synthetic`", ""))
+    head, _, figures = parts[own + 1].splitlines()
+    cells = dict(zip(head.split(" | "), figures.split(" | "), strict=True))
+    assert (cells["items/s"], cells["waited"]) == ("4,722", "79.2%")
+    assert "waited" not in parts[other + 1]
+    assert len(parts[other + 1].splitlines()) == 3
+
+
+def test_a_verdict_in_markdown_says_what_was_fed() -> None:
+    run = a_run()
+    run.plan = msgspec.structs.replace(run.plan, data="/data/a|b.npy")
+    told = markdown_file.encode(rows_of_run(run, "r")).decode()
+    assert (
+        "times as long as `jax:fast` on `mlp` infer fp32 batch 4 fed <code>&#47;data&#47;a&#124;b&#46;npy</code>, "
+        in told
+    )
 
 
 @pytest.mark.parametrize("causes", [True, False])

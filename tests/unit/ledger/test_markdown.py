@@ -45,7 +45,7 @@ def test_the_worst_comes_first_and_who_has_no_figure_says_why() -> None:
         if lap.contestant == "jax":
             crashed(lap)
     text = text_of(rows_of_run(run, "r", baseline="onnxruntime"))
-    verdicts = [line.split("**")[1] for line in text.splitlines() if line.startswith("- ")]
+    verdicts = [line.split("**")[1] for line in text.splitlines() if line.startswith("- **")]
     assert verdicts == ["slower", "failed", "faster"]
     assert "- **failed**: `jax` on `mlp` infer fp32 batch 4, controlled: `crash: ended by SIGSEGV`" in text
     assert text.startswith("### fairlap: 1 slower, 1 failed, 1 faster, against `onnxruntime`\n")
@@ -65,6 +65,57 @@ def test_what_a_framework_does_not_offer_is_no_failure_and_comes_last() -> None:
 def test_few_blocks_are_no_verdict_and_no_rows_are_said() -> None:
     assert "### fairlap: 1 inconclusive" in text_of(rows_of_run(a_run(blocks=3), "r"))
     assert text_of([]) == "### fairlap: nothing was compared\n\n"
+
+
+def warned(*said: list[str]) -> list[Row]:
+    """Contestants who say this in turn, each in one of its processes."""
+    names = [f"torch:{number}" for number in range(len(said))]
+    run = a_run(blocks=max(map(len, said)), listed=",".join(names))
+    for lap in run.laps:
+        own = said[names.index(lap.contestant)]
+        lap.warnings = own[lap.block : lap.block + 1]
+    return rows_of_run(run, "r-1")
+
+
+def warnings_in(rows: list[Row]) -> list[str]:
+    _, _, below = text_of(rows).partition("*Warnings*, each kind as it was first said:\n\n")
+    return below.splitlines()
+
+
+def test_warnings_that_differ_in_their_figures_are_one_and_those_of_all_come_first() -> None:
+    away = [f"the kernel took the core away {times} times; something else runs" for times in ("17", "2,837")]
+    moved = [f"the thread moved to another core {times}; pin it" for times in ("once", "4 times")]
+    rows = warned([moved[0], away[0], moved[1]], [away[1], away[0]], [away[1], "the disk was waited for"])
+    assert warnings_in(rows) == [
+        f"- `{away[1]}` (all)",
+        f"- `{moved[0]}` (`torch:0`)",
+        "- `the disk was waited for` (`torch:2`)",
+    ]
+
+
+def test_a_comment_has_five_kinds_of_warnings_and_says_how_many_more_there_are() -> None:
+    kinds = [f"trouble {letter}" for letter in "abcdefg"]
+    assert warnings_in(warned(kinds)) == [
+        *(f"- `{kind}`" for kind in kinds[:5]),
+        "- 2 further kinds; `fairlap show r-1` has them all",
+    ]
+    assert (
+        warnings_in(warned(kinds[:1], kinds[:1], kinds[:1], kinds[:1], ["other"]))[0]
+        == "- `trouble a` (4 of 5 contestants)"
+    )
+
+
+def test_without_warnings_there_is_no_word_of_them() -> None:
+    assert "Warning" not in text_of([row for row in warned([], ["x"]) if not row.warnings])
+
+
+@pytest.mark.parametrize("name", ["<img src=x>", "# heading", "line\n- item", "@everyone", "`tick`"])
+def test_a_warning_is_text_and_nothing_else(name: str) -> None:
+    rows = [a_slower_row(warnings=[name]), a_slower_row(contestant=name, warnings=[])]
+    page = rendered(text_of(rows)).rpartition("<ul>")[2]
+    assert page.count("<li>") == 1
+    assert "<img" not in page
+    assert "<h1" not in page
 
 
 def test_modes_are_shown_in_the_place_of_the_median() -> None:

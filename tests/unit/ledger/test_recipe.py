@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from fairlap.errors import WrongRequest
 from fairlap.ledger.recipe import write_recipe
@@ -82,6 +85,51 @@ def test_the_page_has_the_one_command_and_says_what_is_missing(tmp_path: Path) -
     assert "docker build --tag fairlap-again . && docker run --rm --cpuset-cpus 0,1" in page
     for told in ("torch 2.13.0+cpu", "my-worker", "LD_PRELOAD", "fairlap diff recorded.json out/run.json"):
         assert told in page
+
+
+def fed_run(data: str, *hashes: str) -> SavedRun:
+    run = run_of("torch")
+    run.plan = msgspec.structs.replace(run.plan, data=data)
+    for number, lap in enumerate(run.laps):
+        if hashes:
+            lap.in_force["data_hash"] = hashes[number % len(hashes)]
+    return run
+
+
+def docker_run(page: str) -> list[str]:
+    [line] = [line for line in page.splitlines() if "docker run" in line]
+    return shlex.split(line.partition(" && ")[2])
+
+
+@pytest.mark.parametrize("data", ["/data/race.npy", "/my data/$HOME/it's; rm x", '/a,b/c:d/"e"', "/`x`/```"])
+def test_a_users_data_is_mounted_for_reading_at_its_path_and_named_with_its_hash(tmp_path: Path, data: str) -> None:
+    page = recipe(tmp_path, fed_run(data, "0123456789ab"))["README.md"]
+    words = docker_run(page)
+    [fields] = csv.reader([words[words.index("--mount") + 1]])
+    assert fields == ["type=bind", f"source={data}", f"target={data}", "readonly"]
+    assert words[-1] == "fairlap-again"
+    [told] = [line for line in page.partition("## What it does not bring")[2].splitlines() if "data" in line]
+    assert f"bring `{' '.join(data.replace('`', ' ').split())}` (hash `0123456789ab`) to the same path" in told
+    assert load_plan(tmp_path / "plan.json").data == data
+
+
+def test_data_of_which_no_process_kept_a_hash_is_named_without(tmp_path: Path) -> None:
+    assert "bring `/data/race.npy` to the same path" in recipe(tmp_path, fed_run("/data/race.npy"))["README.md"]
+
+
+@pytest.mark.parametrize("data", ["", "synthetic"])
+def test_nothing_is_brought_for_a_race_that_was_fed_nothing_or_what_is_drawn_again(tmp_path: Path, data: str) -> None:
+    page = recipe(tmp_path, fed_run(data, "0123456789ab"))["README.md"]
+    assert "--mount" not in docker_run(page)
+    assert page.startswith(f"# `mlp · infer · fp32 · batch 4{' · fed synthetic' if data else ''}`, once more")
+    assert "data that was fed" not in page
+
+
+@pytest.mark.parametrize("data", ["race.npy", "/a\n```\nrm x", "/\x1b[2J"])
+def test_data_that_is_no_path_from_the_root_on_gets_no_recipe(tmp_path: Path, data: str) -> None:
+    with pytest.raises(WrongRequest, match="which is no path"):
+        write_recipe(fed_run(data), tmp_path / "again")
+    assert not (tmp_path / "again").exists()
 
 
 def test_no_package_index_is_named_anywhere(tmp_path: Path) -> None:

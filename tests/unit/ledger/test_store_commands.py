@@ -6,6 +6,7 @@ import json
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from fairlap.cli import cli
@@ -72,6 +73,20 @@ def test_the_list_has_a_line_for_each_run_with_the_places() -> None:
     assert {each["run"] for each in json.loads(said("runs", "--json"))} == {run_id, recording.run}
 
 
+def test_the_list_says_what_a_race_was_fed_also_while_it_runs_and_bears_a_plan_that_cannot_be_read() -> None:
+    run = a_run()
+    run.plan = msgspec.structs.replace(run.plan, data="synthetic")
+    run_id = kept(run)
+    with open_store() as store:
+        recording_of(store, run, laps=3)
+        lines = said("runs").splitlines()
+    assert len(lines) == 2
+    assert all("mlp · infer · fp32 · batch 4 · fed synthetic: " in line for line in lines)
+    with sqlite3.connect(store.path) as db:
+        db.execute("UPDATE runs SET plan = '{' WHERE id = ?", (run_id,))
+    assert f"{run_id}  " in said("runs")
+
+
 def test_a_date_that_is_none_is_refused() -> None:
     result = fairlap("runs", "--since", "yesterday")
     assert result.exit_code == 2
@@ -104,6 +119,14 @@ def test_warnings_that_differ_in_their_figures_only_are_one() -> None:
     told = said("show", "last")
     assert told.count("the core was taken away") == 2
     assert told.count("(the like in 8 processes)") == 2
+
+
+def test_once_and_several_times_are_one_warning() -> None:
+    run = a_run()
+    for number, lap in enumerate(run.laps):
+        lap.warnings = [f"the thread moved {'once' if number % 3 else '4 times'}; pin it"]
+    kept(run)
+    assert said("show", "last").count("(the like in 8 processes)") == 2
 
 
 def test_a_run_without_a_lap_is_shown_too() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from fairlap.race.laps import Figure, Lap
 from fairlap.race.naming import contestants_named
@@ -22,8 +23,11 @@ def saved_run(
     machine: dict[str, str] = MACHINE,
     threads: int = 1,
     spread: float = 0.003,
+    data: str = "",
+    hashes: Sequence[str] = ("0123456789ab",),
+    pipeline: str = "fairlap",
 ) -> SavedRun:
-    """Every contestant around its median, in blocks."""
+    """Every contestant around its median, in blocks. Where it was fed, its processes have these hashes in turn."""
     plan = draw_plan(
         contestants_named(",".join(medians_ns)),
         (WORK,),
@@ -32,14 +36,18 @@ def saved_run(
         threads=threads,
         available_cores=(0, 1),
         seed=seed,
+        data=data,
     )
     rng = random.Random(seed)
-    laps = []
+    laps: list[Lap] = []
     for block in range(blocks):
         for name, middle in medians_ns.items():
             ns = middle * rng.lognormvariate(0, spread)
             lap = Lap(block, 0, name, WORK.label, "as-found", version=(versions or {}).get(name, "1.0"))
             lap.figures = {"wall_ns": Figure(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
             lap.in_force = {"threads": str(threads), "precision": "fp32", "cache hits": str(block % 2)}
+            if data:
+                hashed = {"data_hash": hashes[len(laps) % len(hashes)]} if hashes else {}
+                lap.in_force = {**lap.in_force, "feed": pipeline, **hashed}
             laps.append(lap)
     return SavedRun(plan, laps, dict(machine), {"whole": 1.0})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from fairlap.race.saving import SavedRun
 from fairlap.regressions.between_runs import compare_saved_runs
@@ -97,26 +99,64 @@ def test_runs_without_anything_finished_have_nothing_in_common() -> None:
     assert runs_text(compare_saved_runs(run, run)) == "the two runs have nothing in common"
 
 
-def fed(hashes: list[str]) -> SavedRun:
-    """The processes have these hashes of their data, in turn."""
-    run = saved_run({"torch": 1e6})
-    for number, lap in enumerate(run.laps):
-        lap.in_force["data_hash"] = hashes[number % len(hashes)]
-    return run
+def fed(data: str = "synthetic", hashes: Sequence[str] = ("aa",), pipeline: str = "fairlap") -> SavedRun:
+    return saved_run({"torch": 1.5e6}, data=data, hashes=hashes, pipeline=pipeline)
+
+
+UNFED = saved_run({"torch": 1e6})
 
 
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (["aa", "bb"], ["bb"], "data_hash differs: aa and bb before, bb after"),
-        (["aa"], ["bb", "cc"], "data_hash differs: aa before, bb and cc after"),
-        (["aa", "bb"], ["cc", "bb"], "data_hash differs: aa and bb before, bb and cc after"),
-        (["aa"], ["bb"], "data_hash differs: aa before, bb after"),
-        (["aa"], ["a", "b", "c", "d"], "data_hash differs: aa before, 4 different values after"),
+        (UNFED, fed(), "data differs: nothing was fed before, synthetic after"),
+        (fed(), UNFED, "data differs: synthetic before, nothing was fed after"),
+        (fed(), fed("x.npy", ["bb"]), "data differs: synthetic (hash aa) before, x.npy (hash bb) after"),
+        (fed("x.npy", []), fed("y.npy"), "data differs: x.npy before, y.npy after"),
+        (
+            fed(hashes=["aa", "bb"]),
+            fed(hashes=["bb"]),
+            "data differs: synthetic (hash aa and bb) before, synthetic (hash bb) after",
+        ),
+        (
+            fed(hashes=["a", "b", "c", "d"]),
+            fed(hashes=["a", "b", "c", "e"]),
+            "data differs: synthetic (hash a and b and c and d) before, synthetic (hash a and b and c and e) after",
+        ),
+        (
+            fed(pipeline="DataLoader with 0 workers"),
+            fed(),
+            "pipeline differs: DataLoader with 0 workers before, fairlap after",
+        ),
     ],
 )
-def test_a_run_that_was_fed_several_data_sets_names_them_all(before: list[str], after: list[str], words: str) -> None:
-    assert words in runs_text(compare_saved_runs(fed(before), fed(after)))
+def test_fed_and_unfed_and_other_data_and_other_pipelines_are_other_work_told_in_one_line(
+    before: SavedRun, after: SavedRun, words: str
+) -> None:
+    compared = compare_saved_runs(before, after)
+    [found] = compared.differences
+    assert found.regression.change is Change.NOT_COMPARABLE
+    assert [str(doubt) for doubt in found.regression.doubts] == [words]
+    assert "not recorded" not in runs_text(compared)
+
+
+def test_runs_that_were_fed_the_same_by_the_same_are_compared_and_say_that_they_were_fed() -> None:
+    told = runs_text(compare_saved_runs(fed(hashes=["aa", "bb"]), fed(hashes=["aa", "bb"])))
+    assert told.startswith("mlp · infer · fp32 · batch 1 · fed synthetic · as-found · torch (1.0): equivalent: ")
+    assert "differs" not in told
+
+
+def test_the_same_samples_are_the_same_data_wherever_they_lie() -> None:
+    [found] = compare_saved_runs(fed("x.npy"), fed("y.npy")).differences
+    assert found.regression.change is Change.EQUIVALENT
+
+
+def test_contestants_whose_names_ask_for_other_pipelines_are_not_matched() -> None:
+    dataloader = saved_run({"torch:feed=dataloader": 1e6}, data="synthetic", pipeline="DataLoader with 0 workers")
+    assert runs_text(compare_saved_runs(fed(), dataloader)) == (
+        "only before: torch on mlp · infer · fp32 · batch 1 · fed synthetic, as-found; not compared\n"
+        "only after: torch:feed=dataloader on mlp · infer · fp32 · batch 1 · fed synthetic, as-found; not compared"
+    )
 
 
 def test_a_setting_that_varied_in_one_run_only_is_told_as_what_it_was() -> None:
@@ -125,7 +165,3 @@ def test_a_setting_that_varied_in_one_run_only_is_told_as_what_it_was() -> None:
         lap.in_force["cache hits"] = "0"
     told = runs_text(compare_saved_runs(saved_run({"torch": 1e6}), alike))
     assert "cache hits differs: 0 and 1 before, 0 after" in told
-
-
-def test_two_runs_that_were_fed_the_same_two_data_sets_do_not_differ_in_them() -> None:
-    assert "data_hash" not in runs_text(compare_saved_runs(fed(["aa", "bb"]), fed(["aa", "bb"])))

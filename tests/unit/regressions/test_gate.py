@@ -41,6 +41,7 @@ BEFORE = saved_run({"torch": 1e6})
         (saved_run({"torch": 1.02e6}, seed=1, spread=0.05), ("--strict",), INCONCLUSIVE),
         (saved_run({"torch": 1e6}, machine={**MACHINE, "cpu model": "two"}), (), NOT_COMPARABLE),
         (saved_run({"jax": 1e6}), (), NOT_COMPARABLE),
+        (saved_run({"torch": 1.5e6}, data="synthetic"), (), NOT_COMPARABLE),
     ],
 )
 def test_two_runs(tmp_path: Path, after: SavedRun, options: tuple[str, ...], status: int) -> None:
@@ -158,5 +159,18 @@ def test_machines_can_read_what_the_gate_and_diff_found(tmp_path: Path) -> None:
 def test_a_diff_of_runs_with_nothing_in_common_is_no_success(tmp_path: Path) -> None:
     one, other = tmp_path / "a.json", tmp_path / "b.json"
     save_run(one, BEFORE)
-    save_run(other, saved_run({"jax": 1e6}))
-    assert CliRunner().invoke(diff, [str(one), str(other)]).exit_code == 1
+    for after in (saved_run({"jax": 1e6}), saved_run({"torch": 1.5e6}, data="synthetic")):
+        save_run(other, after)
+        assert CliRunner().invoke(diff, [str(one), str(other)]).exit_code == 1
+
+
+def test_a_gate_says_what_the_race_was_fed(tmp_path: Path) -> None:
+    fed = "mlp · infer · fp32 · batch 1 · fed synthetic"
+    run = saved_run({"torch": 1e6, "torch:feed=dataloader": 2e6}, data="synthetic")
+    status, told = run_gate(tmp_path, run, options=("--baseline", "torch"))
+    assert (status, told.startswith(f"slower: {fed}: torch:feed=dataloader is")) == (SLOWER, True)
+    status, told = run_gate(tmp_path, run, saved_run({"torch": 1e6, "torch:feed=dataloader": 3e6}, data="synthetic"))
+    assert (status, told.count(f": {fed} · as-found · ")) == (SLOWER, 2)
+    status, told = run_gate(tmp_path, BEFORE, saved_run({"torch": 1.5e6}, data="synthetic"))
+    assert "! data differs: nothing was fed before, synthetic after" in told
+    assert len(told.splitlines()) == 2

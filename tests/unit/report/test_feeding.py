@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import msgspec
 from fairlap.race.saving import SavedRun
+from fairlap.report.chart_tables import chart_tables
+from fairlap.report.charts_of_run import charts_of
 from fairlap.report.page import html_report
+from fairlap.report.shown_run import shown_run
+from fairlap.report.static_charts import static_spec
 from runs_to_show import HOSTILE, PLAIN, SCRIPT, run_of
 
 
@@ -28,6 +32,23 @@ def test_a_report_shows_what_the_time_of_fed_calls_went_into() -> None:
     assert ">time of a fed batch</th>" in page
     assert ">time of a call</th>" not in page
     assert ">time of a call</th>" in html_report(run_of(), "r")
+
+
+def test_the_headline_and_the_answer_say_what_was_fed() -> None:
+    page = html_report(fed(PLAIN), "r")
+    told = "mlp · infer · fp32 · batch 4 · fed synthetic"
+    assert f"<h1>{told}</h1>" in page
+    assert f"<title>{told} – fairlap</title>" in page
+    assert f'<p class="basis">{told}, on cpu with 1 thread, controlled; ' in page
+    assert "fed synthetic" not in html_report(run_of(), "r")
+
+
+def test_a_picture_of_a_fed_race_says_what_was_fed() -> None:
+    shown = shown_run(fed(PLAIN), "r")
+    tables = chart_tables(shown)
+    specs = [static_spec(chart, shown, shown.heats[0], tables) for chart in charts_of(shown, tables)]
+    subtitles = {spec["title"]["subtitle"] for spec in specs if spec is not None}
+    assert subtitles == {"mlp · infer · fp32 · batch 4 · fed synthetic · controlled"}
 
 
 def test_names_in_the_table_of_feeding_cannot_break_out() -> None:

@@ -13,12 +13,15 @@ from fairlap.ledger.export.markdown_table import columns_shown, table_line
 from fairlap.ledger.export.markdown_text import as_code, percent_text, ratio_text
 from fairlap.ledger.rows_of_run import IS_THE_BASELINE
 from fairlap.ledger.schema import Row
+from fairlap.ledger.warnings_alike import KindOfWarning, kinds_of_warnings
 from fairlap.verdict import Verdict
 from fairlap.verdict.sentence import sensitivity
 
 MOST_CHARACTERS = 65_000
 _MOST_FOR_VERDICTS = 30_000
 _ROOM_FOR_COUNTS = 500
+_MOST_WARNINGS = 5
+_MOST_NAMED = 3
 _WORST_FIRST = ("slower", "disqualified", "failed", "inconclusive", "faster", "equivalent", "no verdict", "unsupported")
 
 
@@ -33,16 +36,32 @@ def encode(rows: Sequence[Row]) -> bytes:
         head = f"\n**{_work(group[0])}**, {_circumstances(group[0])}\n\n{table_line([column.head for column in shown])}"
         head += f"\n{table_line(['---'] * len(shown))}\n"
         for number, row in enumerate(group):
-            below = _warnings_of_all(group) if number == len(group) - 1 else ""
+            below = _warnings(group) if number == len(group) - 1 else ""
             lines.append((row, ("" if number else head) + table_line([column.cell(row) for column in shown]) + below))
     parts += _as_many_as_fit(lines, room)
     return ("\n".join(parts) + "\n").encode()
 
 
-def _warnings_of_all(rows: Sequence[Row]) -> str:
-    """What every row of a table warns of is said once, below it."""
-    shared = [text for text in rows[0].warnings if all(text in row.warnings for row in rows)]
-    return "".join(f"\n\n*Warning*: {as_code(text, most=300)}" for text in shared)
+def _warnings(rows: Sequence[Row]) -> str:
+    """Said below a table, what most contestants were warned of first; of that, what was said with the most different
+    figures, as every process tells its own."""
+    kinds = kinds_of_warnings((row.contestant, [text]) for row in rows for text in row.warnings)
+    kinds.sort(key=lambda kind: (-len(kind.said_by), -kind.said_by.total()))
+    lines = [f"- {as_code(kind.first, most=300)}{_whose(kind, rows)}" for kind in kinds[:_MOST_WARNINGS]]
+    if len(kinds) > _MOST_WARNINGS:
+        further = digits.counted(len(kinds) - _MOST_WARNINGS, "further kind")
+        lines.append(f"- {further}; {as_code(f'fairlap show {rows[0].run}')} has them all")
+    return "\n".join(["\n\n*Warnings*, each kind as it was first said:\n", *lines]) if lines else ""
+
+
+def _whose(kind: KindOfWarning, rows: Sequence[Row]) -> str:
+    if len(rows) == 1:
+        return ""
+    if len(kind.said_by) == len(rows):
+        return " (all)"
+    if len(kind.said_by) > _MOST_NAMED:
+        return f" ({len(kind.said_by)} of {digits.counted(len(rows), 'contestant')})"
+    return f" ({', '.join(map(as_code, kind.said_by))})"
 
 
 def _as_many_as_fit(lines: Sequence[tuple[Row, str]], most: int) -> list[str]:
@@ -107,13 +126,14 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
     """Rows that stand in one table, in the order in which they came."""
     groups: dict[object, list[Row]] = {}
     for row in rows:
-        key = (row.run, row.workload, row.mode, row.precision, row.batch, row.threads, row.device, row.conditions)
-        groups.setdefault(key, []).append(row)
+        key = (row.run, row.workload, row.mode, row.precision, row.batch, row.threads, row.device, row.data)
+        groups.setdefault((*key, row.conditions), []).append(row)
     return list(groups.values())
 
 
 def _work(row: Row) -> str:
-    return f"{as_code(row.workload)} {row.mode} {row.precision} batch {row.batch}"
+    fed = f" fed {as_code(row.data)}" if row.data else ""
+    return f"{as_code(row.workload)} {row.mode} {row.precision} batch {row.batch}{fed}"
 
 
 def _circumstances(row: Row) -> str:

@@ -70,6 +70,7 @@ _COLUMNS = (
     ShownColumn("times the baseline", lambda row: ratio_text(row.ratio) if row.ratio is not None else ""),
     ShownColumn("p99", lambda row: digits.duration(row.latency_p99_ns.value) if row.latency_p99_ns is not None else ""),
     ShownColumn("items/s", lambda row: _figure(row.throughput_per_s)),
+    ShownColumn("waited", lambda row: f"{row.waited_share.value:.1%}" if row.waited_share is not None else ""),
     ShownColumn("compile", lambda row: _seconds(row.compile_s)),
     ShownColumn("to first answer", lambda row: _seconds(row.time_to_first_inference_s)),
     ShownColumn("to first gradient", lambda row: _seconds(row.time_to_first_gradient_s)),
