@@ -87,7 +87,9 @@ def warnings(told: ShownHeat) -> Markup:
         }
         for key, counts in sorted(alike.items(), key=lambda item: -item[1].total())
     ]
-    return table(f"Warnings, {told.conditions}; the first of each kind", ["warning", "processes", "of"], rows)
+    return table(
+        f"Warnings, {told.conditions}; the first of each kind", ["warning", "processes", "of"], rows, "warnings cards"
+    )
 
 
 def machine(shown: ShownRun) -> Markup:

@@ -28,7 +28,9 @@ def feeding(shown: ShownRun, told: ShownHeat) -> Markup | None:
     ]
     heads = ["contestant", "fed by", "items a second", "waited", *causes]
     names = [contender.contestant for contender, _ in fed]
-    return table(f"{told.work.label}, fed {shown.run.plan.data}, {told.conditions}", heads, rows, "feeding", names)
+    return table(
+        f"{told.work.label}, fed {shown.run.plan.data}, {told.conditions}", heads, rows, "feeding cards", names
+    )
 
 
 def _share(share: float | None) -> str:

@@ -27,7 +27,7 @@ def ranked_table(shown: ShownRun, told: ShownHeat) -> Markup:
         heads.append("runs in")
     if any(row.energy_per_item_j for _, row in told.rows):
         heads.append("energy an item")
-    return table(f"{told.work.label}, {told.conditions}", heads, rows, "ranked", names)
+    return table(f"{told.work.label}, {told.conditions}", heads, rows, "ranked cards", names)
 
 
 def _cells(shown: ShownRun, contender: Contender, row: Row, slowest: float, against: str, first: str) -> Cells:
