@@ -22,6 +22,8 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 _MOST_BYTES = 1_000_000
+_NO_SUCH_NAME = re.compile(r"Invalid enum value (.*)", re.DOTALL)
+_WRONG_FORM = re.compile(r"Expected `str` matching regex ")
 _LACKING = re.compile(r"object missing required field `(.+)`")
 _QUOTED_TYPES = re.compile(r"`((?:\w+ \| )*\w+)`")
 _TYPES = {
@@ -44,7 +46,7 @@ class TomlFile:
         try:
             if path.stat().st_size > _MOST_BYTES:
                 raise WrongRequest(f"{path} is too large for {what}")
-            self.text = path.read_text(encoding="utf-8")
+            self.text = path.read_text(encoding="utf-8-sig")  # some editors of Windows begin with a mark
         except OSError as error:
             raise WrongRequest(f"{what}, {path}, cannot be read: {error.strerror}") from None
         except UnicodeDecodeError as error:
@@ -71,12 +73,35 @@ class TomlFile:
         why = message[: place.start()] if place else message
         unknown = _UNKNOWN.fullmatch(why)
         if unknown is None:
-            return self.wrong(key, _in_words_of_toml(why[:1].lower() + why[1:]))
+            return self.wrong(key, _what_may_stand(why, _type_at(inspect.type_info(kind), key)))
         name = unknown["name"]
         known = _fields_at(inspect.type_info(kind), key)
         near = difflib.get_close_matches(name, known, n=1)
         told = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         return self.wrong((*key, name), f"there is no such key; {told}")
+
+
+def _what_may_stand(why: str, kind: inspect.Type) -> str:
+    """Of a name that is not among those allowed, all that are; of a text without the right form, the form in words."""
+    if wrong := _NO_SUCH_NAME.fullmatch(why):
+        return f"there is no {wrong[1]}; there are {', '.join(_names_in(kind))}"
+    form = _described(kind).rstrip(".")
+    if form and _WRONG_FORM.match(why):
+        return f"expected {form[:1].lower()}{form[1:]}"
+    return _in_words_of_toml(why[:1].lower() + why[1:])
+
+
+def _described(kind: inspect.Type) -> str:
+    schema = kind.extra_json_schema if isinstance(kind, inspect.Metadata) else None
+    return str((schema or {}).get("description", ""))
+
+
+def _names_in(kind: inspect.Type) -> list[str]:
+    if isinstance(kind, inspect.Metadata):
+        return _names_in(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return [name for each in kind.types for name in _names_in(each)]
+    return [str(value) for value in kind.values] if isinstance(kind, inspect.LiteralType) else []
 
 
 def _in_words_of_toml(why: str) -> str:
@@ -157,11 +182,23 @@ def _line_in(message: str) -> str:
 
 def _fields_at(kind: inspect.Type, key: Key) -> list[str]:
     """What may stand where the key leads."""
+    found = _type_at(kind, key)
+    while isinstance(found, inspect.Metadata):
+        found = found.type
+    return [field.encode_name for field in found.fields] if isinstance(found, inspect.StructType) else []
+
+
+def _type_at(kind: inspect.Type, key: Key) -> inspect.Type:
     for step in key:
-        if isinstance(kind, inspect.StructType):
-            kind = next(field.type for field in kind.fields if field.encode_name == step)
-        elif isinstance(kind, inspect.CollectionType):
-            kind = kind.item_type
-        while isinstance(kind, inspect.Metadata):
-            kind = kind.type
-    return [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
+        kind = _type_in(kind, step)
+    return kind
+
+
+def _type_in(kind: inspect.Type, step: str | int) -> inspect.Type:
+    if isinstance(kind, inspect.Metadata):
+        return _type_in(kind.type, step)
+    if isinstance(kind, inspect.UnionType):  # of a list and something else
+        return next((_type_in(each, step) for each in kind.types if isinstance(each, inspect.CollectionType)), kind)
+    if isinstance(kind, inspect.StructType):
+        return next(field.type for field in kind.fields if field.encode_name == step)
+    return kind.item_type if isinstance(kind, inspect.CollectionType) else kind

@@ -11,10 +11,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
 
+import msgspec
 from chromium import PROGRAM, Page, chromium
 from fairlap.ledger.prices import price_given
+from fairlap.race.energy_read import EnergyOfBlock, EnergyRead
 from fairlap.report.page import html_report
-from runs_to_show import HOSTILE, SCRIPT, run_of, samples
+from runs_to_show import HOSTILE, SCRIPT, fed, run_of, samples
 
 pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium here; Debian has it in the package chromium"),
@@ -24,11 +26,38 @@ pytestmark = [
 CHARTS = 12
 _BARS = "[...document.querySelectorAll('[data-chart=intervals] .mark-symbol path')].length"
 
+# A word on two lines has two rectangles.
+_BROKEN_WORDS = """selector => [...document.querySelectorAll(selector)].flatMap(cell => {
+  const found = [], texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    for (const word of texts.currentNode.data.matchAll(/[^\\s-]+/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, word.index);
+      range.setEnd(texts.currentNode, word.index + word[0].length);
+      if (range.getClientRects().length > 1) found.push(word[0]);
+    }
+  }
+  return found;
+})"""
+
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "race.html"
     path.write_text(html_report(run_of(HOSTILE), "r", samples=samples, price=price_given("1/h")))
+    return path
+
+
+@pytest.fixture(scope="module")
+def fed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fed") / "race.html"
+    run = fed(("torch", "onnxruntime", "openvino:latency"))
+    for lap in run.laps:
+        lap.feeding["items"] = 30_069.0
+        lap.in_force["feed"] = "fairlap"
+        lap.energy = EnergyOfBlock(2.0, 100, [EnergyRead("board", 300.0, 270.0, 360.0)])
+    run.plan = msgspec.structs.replace(run.plan, data="/data/of/somebody/samples_of_the_whole_last_year.npy")
+    path.write_text(html_report(run, "r", samples=samples, price=price_given("1/h")))
     return path
 
 
@@ -49,6 +78,47 @@ def test_it_is_drawn_without_a_complaint_and_fits(page: Page, report: Path, widt
     paper = page.run("getComputedStyle(document.body).backgroundColor")
     assert paper == ("rgb(20, 23, 28)" if dark else "rgb(255, 255, 255)")
     assert {url for url in page.requests if not url.startswith(("about:", "data:"))} == {report.as_uri()}
+
+
+@pytest.mark.parametrize("width", [360, 500, 900, 1200])
+def test_no_figure_and_no_name_in_a_table_is_broken_in_two(page: Page, fed_report: Path, width: int) -> None:
+    page.open(fed_report, width=width)
+    assert page.run(f"({_BROKEN_WORDS})('#ranked td, #feeding td, #blocks td')") == []
+
+
+@pytest.mark.parametrize("width", [360, 500])
+def test_on_a_narrow_screen_the_tables_of_a_race_are_cards_that_fit(page: Page, fed_report: Path, width: int) -> None:
+    page.open(fed_report, width=width)
+    fit = "[...document.querySelectorAll('#ranked .scroll, #feeding .scroll, #blocks .scroll')]"
+    assert page.run(f"{fit}.filter(e => e.checkVisibility()).length") == 3
+    assert page.run(f"{fit}.every(e => e.scrollWidth <= e.clientWidth)")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_table_that_is_cut_off_has_a_shade_on_the_side_where_it_goes_on(
+    page: Page, fed_report: Path, dark: bool
+) -> None:
+    page.open(fed_report, width=900, dark=dark)
+    table = "document.querySelector('#ranked .scroll')"
+    page.run(f"{table}.scrollIntoView()")
+    assert page.run(f"{table}.scrollWidth > {table}.clientWidth")
+    assert _edges(page, table) == {"left": False, "right": True}
+    page.run(f"{table}.scrollLeft = 9999")
+    assert _edges(page, table) == {"left": True, "right": False}
+
+
+def _edges(page: Page, element: str) -> dict[str, bool]:
+    """At which edge the element is not of the colour of the paper, a pixel inside of it."""
+    place = page.run(f"(r => [r.left, r.right, r.bottom])({element}.getBoundingClientRect())")
+    left, right, bottom = (round(each) for each in place)
+    paper = _pixel(page, 2, bottom - 5)
+    return {"left": _pixel(page, left, bottom - 5) != paper, "right": _pixel(page, right - 1, bottom - 5) != paper}
+
+
+def _pixel(page: Page, x: int, y: int) -> str:
+    clip = {"x": x + page.run("scrollX"), "y": y + page.run("scrollY"), "width": 1, "height": 1, "scale": 1}
+    picture: str = page.send("Page.captureScreenshot", format="png", clip=clip)["data"]
+    return picture
 
 
 def test_every_chart_has_a_name_that_is_read_out(page: Page, report: Path) -> None:

@@ -125,17 +125,20 @@ GOOD = 'models = ["mlp"]\ncontestants = ["python"]\n'
         ('models = ["mlp"]\ncontestants = ["torhc"]\n', "line 2: contestants: there is no framework 'torhc'"),
         (GOOD + "blokcs = 3\n", "line 3: blokcs: there is no such key; did you mean blocks?"),
         (GOOD + "\nblocks = 0\n", "line 4: blocks: expected a whole number >= 1"),
+        (GOOD + "blocks = 100_000_000\n", "line 3: blocks: expected a whole number <= 10000"),
         (GOOD + "threads = 100000\n", "line 3: threads: threads must lie between 1 and"),
         (GOOD + "batch = [1,\n 0]\n", "line 3: batch: batch must lie between 1"),
         (GOOD + "batch = []\n", "line 3: batch: expected a list of length >= 1"),
         (GOOD + "mode = []\n", "line 3: mode: expected a list of length >= 1"),
         (GOOD + "batch = '8'\n", "line 3: batch: expected a whole number or a list, got text"),
-        (GOOD + "mode = ['infer', 'train']\n", "line 3: mode[1]: invalid enum value 'train'"),
+        (GOOD + "mode = ['infer', 'train']\n", "line 3: mode[1]: there is no 'train'; there are grad, infer"),
+        (GOOD + "mode = 'train'\n", "line 3: mode: there is no 'train'; there are grad, infer"),
+        (GOOD + "conditions = 'quiet'\n", "line 3: conditions: there is no 'quiet'; there are as-found, controlled"),
         (GOOD + "target = '200%'\n", "line 3: target: '200%' is no share such as 1% or 0.01"),
         (GOOD + "budget = 'soon'\n", "line 3: budget: 'soon' is no duration such as 90s"),
         (GOOD + "seconds = 0\n", "line 3: seconds: expected a number > 0"),
         (GOOD + "seconds = nan\n", "line 3: seconds: "),
-        (GOOD + "device = 'gpu'\n", "line 3: device: expected text matching regex"),
+        (GOOD + "device = 'gpu'\n", "line 3: device: expected cpu, cuda or cuda:N"),
         (GOOD + "baseline = 'jax'\n", "line 3: baseline: the baseline 'jax' did not race; did you mean python?"),
         (GOOD + "price = 'cheap'\n", "line 3: price: there is no price 'cheap'"),
         (GOOD + "[outputs]\ncsv = '/nowhere/a.csv'\n", "line 4: outputs.csv: /nowhere/a.csv cannot be written"),
@@ -165,7 +168,7 @@ def test_what_stands_on_the_command_line_wins_and_is_refused_by_its_own_name(tmp
     assert told.stdout.startswith("seed 5,"), told.stderr
     assert told.stdout.count("mlp · infer") == told.stdout.count("mlp · grad") == 4
     wrong = fairlap("compare", "plan.toml", "--blocks", "0", folder=tmp_path)
-    assert wrong.stderr == "fairlap: blocks must be at least 1, not 0\n"
+    assert wrong.stderr == "fairlap: blocks must lie between 1 and 10,000, not 0\n"
     two = fairlap("compare", "mlp", "plan.toml", folder=tmp_path)
     assert two.stderr == "fairlap: a plan file names its own models; give it alone\n"
     none = fairlap("compare", "none.toml", folder=tmp_path)

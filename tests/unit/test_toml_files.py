@@ -14,6 +14,7 @@ from fairlap.toml_files import TomlFile, line_of
 class Inner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     csv: str = ""
     count: int = 0
+    currency: Annotated[str, msgspec.Meta(pattern="^[A-Z]{3}$", description="Three capital letters.")] = "EUR"
 
 
 class Outer(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,9 +46,13 @@ def refusal(folder: Path, text: str) -> str:
         ("outputs = { csv = 1 }\n", "line 1: outputs.csv: expected text"),
         ("outputs.csv = 'x'\noutputs.count = 1.5\n", "line 2: outputs.count: expected a whole number"),
         ("[[entry]]\ncount = 1\n[[entry]]\ncount = 'y'\n", "line 4: entry[1].count: expected a whole number"),
-        ("[[entry]]\n[[entry]]\nblocks = 2\n", "line 3: entry[1].blocks: there is no such key; there are csv, count"),
+        (
+            "[[entry]]\n[[entry]]\nblocks = 2\n",
+            "line 3: entry[1].blocks: there is no such key; there are csv, count, currency",
+        ),
         ("entry = [{count = 1},\n {count = 'y'}]\n", "line 1: entry[1].count: expected a whole number"),
-        ("mode = 'train'\n", "line 1: mode: invalid enum value 'train'"),
+        ("mode = 'train'\n", "line 1: mode: there is no 'train'; there are grad, infer"),
+        ("[[entry]]\ncurrency = 'euro'\n", "line 2: entry[0].currency: expected three capital letters"),
         ('a = """\nblocks = 0\n"""\nblocks = 0\n', "line 1: a: there is no such key"),
         ('blocks = 1\n"odd key" = 2\n', "line 2: odd key: there is no such key"),
         ("blocks = \n", "a.toml, line 1: this is not TOML: Invalid value"),
@@ -69,6 +74,14 @@ def test_a_key_inside_a_text_is_not_taken_for_the_key() -> None:
 def test_a_good_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("blocks = 3\n[outputs]\ncsv = 'x'\n")
     assert TomlFile(tmp_path / "a.toml", "a plan").read(Outer) == Outer(blocks=3, outputs=Inner(csv="x"))
+
+
+def test_a_byte_order_mark_at_the_head_is_no_fault_and_moves_no_line(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfblocks = 3\r\n")
+    assert TomlFile(tmp_path / "a.toml", "a plan").read(Outer) == Outer(blocks=3)
+    (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfblocks = 0\r\n")
+    with pytest.raises(WrongRequest, match=r"a\.toml, line 1: blocks: expected a whole number"):
+        TomlFile(tmp_path / "a.toml", "a plan").read(Outer)
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fairlap.engine import _native
 from fairlap.engine.field_calibration import known_or_none
-from fairlap.engine.telemetry import Energy, Sampler, check_readings
+from fairlap.engine.telemetry import Energy, Sampler, check_readings, require_in_order
 from fairlap.engine.wishes import number_of, positive_number, whole_number
 from fairlap.errors import NotAvailable, WrongRequest
 
@@ -75,6 +75,8 @@ def repeated_energy(
     if not found.counter:
         raise WrongRequest(f"{counter} of {source} is no counter of energy")
     check_readings(readings)
+    for trial in trials:
+        require_in_order(trial.begin_ns, trial.end_ns)
     told = _native.repeated_energy(
         readings,
         source_number,
@@ -133,14 +135,18 @@ def run_trials(
 
 def idle_power(energy: Energy, begin_ns: int, end_ns: int) -> IdlePower:
     """Of a stretch in which nothing ran, whose energy is known. Given apart: it is never taken off unasked."""
+    require_in_order(begin_ns, end_ns)
     seconds = (end_ns - begin_ns) / 1e9
     if energy.joules is None or energy.low_j is None or energy.high_j is None:
         raise NotAvailable(f"idle power is unknown: {energy.unresolved_because}")
+    if not seconds:
+        raise WrongRequest("idle power needs a region that has a length; begin_ns and end_ns are the same")
     return IdlePower(energy.joules / seconds, energy.low_j / seconds, energy.high_j / seconds)
 
 
 def above_idle(energy: Energy, begin_ns: int, end_ns: int, idle: IdlePower) -> Energy:
     """The part of a region's energy that the machine at rest would not have drawn."""
+    require_in_order(begin_ns, end_ns)
     told = _native.energy_above_idle(
         _native_energy(energy), begin_ns, end_ns, watts=idle.watts, low_w=idle.low_w, high_w=idle.high_w
     )
@@ -170,6 +176,7 @@ class EnergyCheck:
 
 def counter_against_integral(counter: Energy, integral: Energy, begin_ns: int, end_ns: int) -> EnergyCheck:
     """Allowed are 1 % from ten seconds on, 2 % from five, 5 % from one; shorter regions are not judged."""
+    require_in_order(begin_ns, end_ns)
     difference, allowed, reason = _native.energy_difference(
         _native_energy(counter), _native_energy(integral), begin_ns, end_ns
     )

@@ -168,7 +168,7 @@ class Feeder:
 def require_readable_npy(path: str | os.PathLike[str]) -> None:
     """Refuses, with the reason, a ``.npy`` file that no feeder could read. None of its samples is looked at."""
     with _native_errors_explained():
-        _native.feed_from_npy(path_text("the path", path))
+        _of_npy(path_text("the path", path))
 
 
 @contextmanager
@@ -204,8 +204,16 @@ def _source_of(source: object) -> _native.FeedSource:
     if isinstance(source, RawFile):
         return _of_raw_file(source)
     if isinstance(source, str | os.PathLike):
-        return _native.feed_from_npy(path_text("the samples' path", source))
+        return _of_npy(path_text("the samples' path", source))
     return _of_array(source)
+
+
+def _of_npy(path: str) -> _native.FeedSource:
+    """What is wrong with a header is told with the file's name, too."""
+    try:
+        return _native.feed_from_npy(path)
+    except _native.BadFeed as error:
+        raise WrongRequest(str(error) if path in str(error) else f"{path}: {error}") from None
 
 
 def _of_raw_file(raw: RawFile) -> _native.FeedSource:

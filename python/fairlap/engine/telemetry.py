@@ -200,6 +200,7 @@ class Sampler:
                 ("window_ns", window_ns),
             )
         )
+        require_in_order(begin_ns, end_ns)
         gain_share = number_of("gain_share", gain_share)
         if found.counter:
             told = _native.energy_of_counter(
@@ -247,6 +248,13 @@ class Sampler:
             if each.absent_because and source.startswith(f"{each.name}:"):  # a device of what is absent as a whole
                 raise NotAvailable(f"{source} is absent: {each.absent_because}")
         raise WrongRequest(f"there is no source {source}; there are {', '.join(each.name for each in self.sources)}")
+
+
+def require_in_order(begin_ns: int, end_ns: int) -> None:
+    if end_ns < begin_ns:
+        raise WrongRequest(
+            f"the region ends before it begins: end_ns, {end_ns}, is earlier than begin_ns, {begin_ns}; swap them"
+        )
 
 
 def check_readings(readings: object) -> None:

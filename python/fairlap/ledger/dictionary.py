@@ -43,6 +43,9 @@ definition by `python -m fairlap.ledger.dictionary`; [the JSON schema](row.schem
   here is a structure.
 - A value that is absent is empty in CSV and null elsewhere, never 0. The column `absent` says why, by the field's name.
 - An interval takes at least six processes; with fewer its two ends are empty and the value stands alone.
+- The ends of energy and power hold what the sensors leave open, too, so that they are there with any number of
+  processes: with fewer than six the lowest and the highest end of any process, from six on the low end of the interval
+  of the processes' low ends, and the high end of that of their high ends.
 """
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairlap.ledger.estimates import Told, estimate, medians, why_not
+from fairlap.ledger.estimates import Told, estimate, why_not
 from fairlap.ledger.schema import Estimate
+from fairlap.race.energy_read import EnergyRead, IdlePower
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Work
 from fairlap.race.results import Contender
@@ -40,17 +41,13 @@ def energy_of(contender: Contender, work: Work) -> dict[str, Told]:
 
 
 def energy_by_sensor(contender: Contender, work: Work) -> dict[str, float]:
-    return medians(
-        [
-            {
-                each.sensor: each.joules / (lap.energy.calls * work.batch)
-                for each in lap.energy.read
-                if each.joules is not None
-            }
-            for lap in contender.finished
-            if lap.energy is not None
-        ]
-    )
+    """By the rule of the sum: a sensor that one process did not resolve has no figure."""
+    laps = contender.finished
+    sensors = dict.fromkeys(each.sensor for lap in laps if lap.energy is not None for each in lap.energy.read)
+    found = {
+        name: _over(contender, [_per_item(lap, work, _energy(lap, name)) for lap in laps], "J") for name in sensors
+    }
+    return {name: told.value.value for name, told in sorted(found.items()) if told.value is not None}
 
 
 def _over(contender: Contender, spans: Sequence[Span], unit: str) -> Told:
@@ -85,16 +82,27 @@ def _between(unresolved: Sequence[Span], unit: str) -> str:
     return f"; it lies between {min(lows):.3g} and {max(highs):.3g} {unit}"
 
 
-def _energy(lap: Lap) -> Span:
+def _energy(lap: Lap, sensor: str = "") -> Span:
+    """By one sensor, or by all together."""
     if lap.energy is None:
         return Span(None, None, None, lap.energy_absent or _NOT_READ)
-    return _sum([(each.joules, each.low_j, each.high_j, f"unresolved: {each.why}") for each in lap.energy.read])
+    read = [each for each in lap.energy.read if sensor in ("", each.sensor)]
+    return _sum([(each.joules, each.low_j, each.high_j, _unresolved(each, alone=len(read) == 1)) for each in read])
 
 
 def _idle(lap: Lap) -> Span:
     if not lap.idle_power:
         return Span(None, None, None, lap.energy_absent or _NOT_READ)
-    return _sum([(each.watts, each.low_w, each.high_w, f"unresolved: {each.why}") for each in lap.idle_power])
+    return _sum(
+        [
+            (each.watts, each.low_w, each.high_w, _unresolved(each, alone=len(lap.idle_power) == 1))
+            for each in lap.idle_power
+        ]
+    )
+
+
+def _unresolved(read: EnergyRead | IdlePower, *, alone: bool) -> str:
+    return f"unresolved: {read.why}" if alone else f"unresolved by {read.sensor}: {read.why}"
 
 
 def _idle_energy(lap: Lap) -> Span:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 from typing import Any
@@ -43,11 +43,6 @@ def estimate(laps: Sequence[Lap], read: Callable[[Lap], float | None]) -> Estima
 def bounded(value: float, low: float, high: float) -> Estimate:
     """Few processes leave everything possible; from zero to infinity is no interval."""
     return Estimate(value, low, high) if low > 0 and np.isfinite(high) else Estimate(value)
-
-
-def medians(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    names = sorted({name for each in found for name in each})
-    return {name: float(np.median([each[name] for each in found if name in each])) for name in names}
 
 
 def why_not(contender: Contender) -> str:

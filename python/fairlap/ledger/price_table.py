@@ -28,7 +28,7 @@ class PriceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
     per_hour: Annotated[float, msgspec.Meta(gt=0)]
-    currency: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}$")]
+    currency: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}$", description='Three capital letters, such as "EUR".')]
     dated: datetime.date
 
     def price(self) -> Price:

@@ -142,7 +142,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     mean_power_w: Annotated[Estimate | None, _about("Mean power while it was measured.", "energy")]
     idle_power_w: Annotated[Estimate | None, _about("Power of the idle machine, before the first block.", "energy")]
     energy_by_sensor_j: Annotated[
-        dict[str, float], _about("Energy for one item by sensor; median of processes.", "energy")
+        dict[str, float],
+        _about("Energy for one item by each sensor that every process resolved, by the rule of the sum.", "energy"),
     ]
 
     cost_per_1000_items: Annotated[Estimate | None, _about("Money for a thousand items at the given price.", "cost")]

@@ -21,7 +21,7 @@ from fairlap.race.plan import Plan
 from fairlap.race.worker_process import WorkerProcess
 from fairlap.workloads import safetensors
 from fairlap.workloads.check import output_errors
-from fairlap.workloads.reference import reference_answers
+from fairlap.workloads.reference import answers_in_float32, reference_answers
 from fairlap.workloads.workload import Arrays, Workload
 
 _CHECKED = re.compile(rf"(\d+)/{SEEN}")
@@ -82,6 +82,8 @@ class Feeding:
             errors.append(
                 AnswerError(name, when, told.cosine, told.worst_absolute, told.relative_error, told.right, told.why)
             )
+        if not all(error.right for error in errors):
+            self._require_answerable(self._work(materials, seen), expected, when)
         lap.errors += errors
         require_right(errors, lap.in_force)
 
@@ -92,12 +94,24 @@ class Feeding:
             digest.update(name.encode() + array.tobytes())
         key = digest.hexdigest()
         if key not in self._references:
-            items = len(next(iter(inputs.values())))
-            work = Workload(
-                materials.spec, materials.package, items, "infer", materials.work.precision, materials.weights, inputs
-            )
-            self._references[key] = reference_answers(work)
+            self._references[key] = reference_answers(self._work(materials, inputs))
         return self._references[key]
+
+    def _work(self, materials: Materials, inputs: Arrays) -> Workload:
+        items = len(next(iter(inputs.values())))
+        return Workload(
+            materials.spec, materials.package, items, "infer", materials.work.precision, materials.weights, inputs
+        )
+
+    def _require_answerable(self, work: Workload, expected: Arrays, when: str) -> None:
+        """Where the reference itself goes wrong in float32, numbers of the data are to blame and no contestant."""
+        tolerance = work.spec.tolerances[work.precision]
+        for name, found in answers_in_float32(work).items():
+            if why := output_errors(name, found, expected[name], tolerance).why:
+                raise WrongRequest(
+                    f"{self._plan.data} has numbers for which the model has no answer in float32: of the reference's "
+                    f"own, {why}; no answer can be checked, so scale the data ({when})"
+                )
 
 
 def data_for(plan: Plan, materials: Materials) -> FedData:

@@ -16,6 +16,7 @@ Conditions = Literal["controlled", "as-found"]
 
 PLAN_FORMAT = 1
 MOST_AS_FOUND_BLOCKS = 6
+MOST_BLOCKS = 10_000  # of each kind of conditions and each work
 _MOST_PADDING_BYTES = 4096
 _MOST_HASH_SEED = 4294967295
 
@@ -109,8 +110,7 @@ def draw_plan(
     as_found_beside: bool = True,
 ) -> Plan:
     """Draw the order of every block. Controlled blocks have as-found ones between them, at most six."""
-    if blocks < 1:
-        raise WrongRequest(f"blocks must be at least 1, not {blocks}")
+    require_blocks(blocks)
     if not 1 <= threads <= len(available_cores):
         raise WrongRequest(f"threads must lie between 1 and the {len(available_cores)} cores here, not {threads}")
     rng = random.Random(seed)
@@ -136,6 +136,12 @@ def draw_plan(
         min_memory,
         data,
     )
+
+
+def require_blocks(blocks: int) -> None:
+    """Before they are drawn, which takes long for numbers that nobody can mean."""
+    if not 1 <= blocks <= MOST_BLOCKS:
+        raise WrongRequest(f"blocks must lie between 1 and {MOST_BLOCKS:,}, not {blocks:,}")
 
 
 def _draw_block(

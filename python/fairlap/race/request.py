@@ -17,14 +17,14 @@ from fairlap.race.contestants import require_known
 from fairlap.race.fed_wishes import require_choices, require_data
 from fairlap.race.materials import require_offered
 from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Conditions, Limits, Measuring, Plan, Work, draw_plan
+from fairlap.race.plan import MOST_BLOCKS, Conditions, Limits, Measuring, Plan, Work, draw_plan, require_blocks
 from fairlap.shares_and_durations import duration_s_in, share_in
 from fairlap.toml_files import Key
 from fairlap.workloads.registry import find
 from fairlap.workloads.spec import Mode, Precision
 
 _BLOCKS = 12
-_MOST_BLOCKS = 60  # when something else ends the race
+_BLOCKS_AT_MOST = 60  # when something else ends the race
 _MOST_BATCH = 2**20
 _MOST_SEED = 2**31
 
@@ -64,7 +64,7 @@ class RaceRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = None
     threads: Annotated[_AtLeast1 | None, _about("For every contestant; all cores unless given.")] = None
     blocks: Annotated[
-        _AtLeast1 | None,
+        Annotated[int, msgspec.Meta(ge=1, le=MOST_BLOCKS)] | None,
         _about("Fresh processes for every contestant; 12 unless given, 60 with a target or a budget."),
     ] = None
     target: Annotated[float | str | None, _about('End when every interval is as narrow: 0.01 or "1%".')] = None
@@ -93,7 +93,9 @@ def plan_of(asked: RaceRequest, refuse: Refuse) -> Plan:
         data = require_data(asked.data, works, device)
     with saying("seconds", refuse):
         measuring = Measuring(seconds=positive_number("seconds", asked.seconds))
-    with saying("blocks" if asked.blocks is not None and asked.blocks < 1 else "threads", refuse):
+    with saying("blocks", refuse):
+        require_blocks(_blocks(asked))
+    with saying("threads", refuse):
         return draw_plan(
             contestants,
             works,
@@ -153,7 +155,7 @@ def saying(key: str, refuse: Refuse) -> Iterator[None]:
 def _blocks(asked: RaceRequest) -> int:
     if asked.blocks is not None:
         return asked.blocks
-    return _BLOCKS if asked.target is None and asked.budget is None else _MOST_BLOCKS
+    return _BLOCKS if asked.target is None and asked.budget is None else _BLOCKS_AT_MOST
 
 
 def _works(asked: RaceRequest, refuse: Refuse) -> tuple[Work, ...]:

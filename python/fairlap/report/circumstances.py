@@ -77,7 +77,9 @@ def warnings(told: ShownHeat) -> Markup:
         }
         for kind in sorted(kinds, key=lambda kind: -kind.said_by.total())
     ]
-    return table(f"Warnings, {told.conditions}; the first of each kind", ["warning", "processes", "of"], rows)
+    return table(
+        f"Warnings, {told.conditions}; the first of each kind", ["warning", "processes", "of"], rows, "warnings cards"
+    )
 
 
 def machine(shown: ShownRun) -> Markup:

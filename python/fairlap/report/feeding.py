@@ -29,7 +29,8 @@ def feeding(shown: ShownRun, told: ShownHeat) -> Markup | None:
     ]
     heads = ["contestant", "fed by", "items a second", "waited", *causes]
     names = [contender.contestant for contender, _ in fed]
-    return table(f"{work_told(told.work.label, shown.run.plan.data)}, {told.conditions}", heads, rows, "feeding", names)
+    caption = f"{work_told(told.work.label, shown.run.plan.data)}, {told.conditions}"
+    return table(caption, heads, rows, "feeding cards", names)
 
 
 def _share(share: float | None) -> str:

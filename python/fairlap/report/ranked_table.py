@@ -30,7 +30,8 @@ def ranked_table(shown: ShownRun, told: ShownHeat) -> Markup:
         heads.append("runs in")
     if any(row.energy_per_item_j for _, row in told.rows):
         heads.append("energy an item")
-    return table(f"{work_told(told.work.label, shown.run.plan.data)}, {told.conditions}", heads, rows, "ranked", names)
+    caption = f"{work_told(told.work.label, shown.run.plan.data)}, {told.conditions}"
+    return table(caption, heads, rows, "ranked cards", names)
 
 
 def _cells(shown: ShownRun, contender: Contender, row: Row, slowest: float, heads: tuple[str, str, str]) -> Cells:

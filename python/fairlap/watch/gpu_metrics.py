@@ -82,7 +82,15 @@ GPU_METRICS = (
         whole="gpu_memory_size_bytes",
         essential=True,
     ),
-    _gpu("memory_total_bytes", "gpu_memory_size_bytes", "Memory that the device has.", BYTES),
+    Metric(
+        EVERY_GPU,
+        "memory_total_bytes",
+        "gpu_memory_size_bytes",
+        "Memory that the device has.",
+        BYTES,
+        "GPU",
+        latest=True,
+    ),
     _gpu("temperature_c", "gpu_temperature_celsius", "Temperature of the chip.", CELSIUS, "temperature"),
     _gpu(
         "memory_temperature_c", "gpu_memory_temperature_celsius", "Temperature of the memory.", CELSIUS, "memory temp."

@@ -69,7 +69,7 @@ MACHINE_METRICS = (
         whole="memory_size_bytes",
         essential=True,
     ),
-    Metric("memory", "size_bytes", "memory_size_bytes", "Memory that the machine has.", BYTES, "Memory"),
+    Metric("memory", "size_bytes", "memory_size_bytes", "Memory that the machine has.", BYTES, "Memory", latest=True),
     *(
         Metric(
             "pressure",
@@ -107,6 +107,7 @@ MACHINE_METRICS = (
         "Most memory that the control group ever had.",
         BYTES,
         "cgroup",
+        latest=True,
     ),
     Metric(
         "control_group",

@@ -20,6 +20,7 @@ class Metric:
     group: str
     row: str = ""  # of the terminal; empty: not shown there
     counter: bool = False
+    latest: bool = False  # of a peak or a size: what was read last tells the interval, and no mean does
     scale: float = 1.0  # from the field's unit to the base unit
     labels: dict[str, str] = dataclasses.field(default_factory=dict)  # beside device and source
     bit: int = 0  # of a field made of bits; the value is 1 while it is set

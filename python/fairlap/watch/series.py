@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fairlap.watch.figures import BYTES
 from fairlap.watch.metric import Metric
 
 HISTORY_S = 60.0
@@ -21,7 +22,7 @@ class Series:
     group: str
     wraps_at: float = 0.0  # of a counter, in the field's unit; 0: it never wraps
     absent: str = "nothing was read yet"
-    value: float | None = None  # in base units: mean over the interval, or a counter's total
+    value: float | None = None  # in base units: mean over the interval, the latest, or a counter's total
     per_second: float | None = None  # of a counter
     history: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_MOST_POINTS))
     _last_raw: float | None = None
@@ -40,7 +41,8 @@ class Series:
         elif self.metric.bit:
             self.value = float(any(int(bits) & self.metric.bit for bits in raw))
         else:
-            self.value = self.metric.scale * sum(raw) / len(raw)
+            told = self.metric.scale * (raw[-1] if self.metric.latest else sum(raw) / len(raw))
+            self.value = float(round(told)) if self.metric.unit is BYTES else told
         if self.shown is not None:
             self.history.append((now_s, self.shown))
         while self.history and self.history[0][0] < now_s - HISTORY_S:

@@ -121,6 +121,24 @@ def test_rest_is_measured_and_given_apart() -> None:
     assert "too few readings" in check.unknown_because
 
 
+def test_a_region_that_ends_before_it_begins_is_refused_wherever_one_is_given(board: ctypes.CDLL) -> None:
+    known, rest = Energy(30.0, 28.0, 33.0, "", 9), IdlePower(15.0, 14.0, 16.0)
+    sampler = Sampler(nvml_library=_PATH)
+    readings, swapped = sampler.collect(), (7, 5)
+    for asked in (
+        lambda: sampler.energy(readings, "nvml:0", "energy_j", *swapped),
+        lambda: sampler.energy(readings, "nvml:0", "power_instant_w", *swapped),
+        lambda: repeated_energy(sampler, readings, "nvml:0", "energy_j", [Trial(*swapped, 1)]),
+        lambda: idle_power(known, *swapped),
+        lambda: above_idle(known, *swapped, rest),
+        lambda: counter_against_integral(known, known, *swapped),
+    ):
+        with pytest.raises(WrongRequest, match="ends before it begins: end_ns, 5, is earlier than begin_ns, 7"):
+            asked()
+    with pytest.raises(WrongRequest, match="a region that has a length"):
+        idle_power(known, 5, 5)
+
+
 def test_a_sampler_tells_what_each_field_costs_and_adapts_to_how_often_it_is_new(board: ctypes.CDLL) -> None:
     board.fake_nvml_power_point.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_double, ctypes.c_int]
     board.fake_nvml_power_point(0, 1000 * 1000 * _MS, 90_000_000.0, 1)

@@ -7,12 +7,14 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from fairlap.engine import BatchReleased, Feeder, FeedingFailed, RawFile, _native
+from fairlap.engine.feeding import require_readable_npy
 from fairlap.errors import NotAvailable, WrongRequest
 
 
@@ -332,6 +334,28 @@ def test_what_cannot_be_fed_is_refused_with_the_reason(source: Any, settings: di
     with pytest.raises(WrongRequest, match=says) as refused:
         Feeder(source, **settings)
     assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (np.asfortranarray(np.zeros((4, 3))), "fortran_order"),
+        (np.zeros((4, 3), ">f4"), "'>f4'"),
+        (np.float32(1), "a shape of ()"),
+        (np.array([{}, 1], object), "'|O'"),
+        (np.zeros((4, 0)), "every extent of a sample's shape"),
+        (np.zeros((0, 3)), "no samples"),
+    ],
+)
+@pytest.mark.parametrize("read", [lambda path: Feeder(path, batch=2), require_readable_npy])
+def test_a_file_that_cannot_be_fed_is_named_once_with_the_reason(
+    tmp_path: Path, array: Any, says: str, read: Callable[[Path], object]
+) -> None:
+    np.save(tmp_path / "samples.npy", array)
+    with pytest.raises(WrongRequest) as refused:
+        read(tmp_path / "samples.npy")
+    assert says in str(refused.value)
+    assert str(refused.value).count(str(tmp_path / "samples.npy")) == 1
 
 
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:

@@ -47,7 +47,9 @@ def test_sensors_are_added_up_and_idle_power_stands_apart() -> None:
 def test_one_sensor_unresolved_leaves_the_whole_absent_and_its_bounds_in_words() -> None:
     row = row_with([UNRESOLVED, read("processor", 100.0)])
     assert row.energy_per_item_j is None
-    words = "unresolved: the counter made no step; it lies between 0.228 and 0.323 J"  # 91 and 129 J for 400 items
+    words = (
+        "unresolved by board: the counter made no step; it lies between 0.228 and 0.323 J"  # 91 and 129 J for 400 items
+    )
     assert row.absent["energy_per_item_j"] == words
     assert row.absent["mean_power_w"].endswith("between 45.5 and 64.5 W")
     assert row.energy_by_sensor_j == pytest.approx({"processor": 100 / ITEMS})
@@ -58,6 +60,26 @@ def test_one_process_unresolved_among_several_is_told() -> None:
     row = row_with([read("board", 300.0)], [UNRESOLVED], blocks=2)
     assert row.energy_per_item_j is None
     assert row.absent["energy_per_item_j"].startswith("in 1 of 2 processes unresolved: ")
+    assert row.energy_by_sensor_j == {}
+
+
+def test_of_two_sensors_the_one_that_every_process_resolved_has_a_figure() -> None:
+    row = row_with([read("board", 300.0), read("memory", 8.0)], [UNRESOLVED, read("memory", 8.0)], blocks=2)
+    assert row.energy_per_item_j is None
+    assert row.absent["energy_per_item_j"].startswith("in 1 of 2 processes unresolved by board: ")
+    assert row.energy_by_sensor_j == pytest.approx({"memory": 8.0 / ITEMS})
+
+
+def test_a_sensor_that_some_process_did_not_read_has_no_figure() -> None:
+    row = row_with([read("board", 300.0), read("memory", 8.0)], [read("board", 300.0)], blocks=2)
+    assert row.energy_by_sensor_j == pytest.approx({"board": 300.0 / ITEMS})
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 7, 8])
+def test_the_energy_of_a_single_sensor_is_the_energy(blocks: int) -> None:
+    row = row_with(*([read("board", 300.0 * 1.37**number)] for number in range(blocks)), blocks=blocks)
+    assert row.energy_per_item_j is not None
+    assert row.energy_by_sensor_j == {"board": row.energy_per_item_j.value}
 
 
 def test_the_interval_spans_all_processes() -> None:

@@ -60,7 +60,7 @@ def test_a_name_that_is_not_there_is_told_with_a_near_one_or_the_place(settings:
         ("3.6", "inf", r"line 3: price\[0\].per_hour: it must be finite"),
         ("3.6", "nan", r"line 3: price\[0\].per_hour"),
         ("3.6", "'3.6'", r"line 3: price\[0\].per_hour: expected a number, got text"),
-        ('"EUR"', '"euro"', r"line 4: price\[0\].currency: expected text matching"),
+        ('"EUR"', '"euro"', r"line 4: price\[0\].currency: expected three capital letters, such as"),
         ('"2025-12-01"', '"last year"', r"line 11: price\[1\].dated: invalid RFC3339"),
         ("dated = 2026-01-31\n", "", r"line 1: price\[0\]: dated is missing"),
         ("NVIDIA H100", "small.instance", r"line 8: price\[1\].name: small.instance has a price already"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from fairlap.race.laps import AnswerError, Figure, Lap
@@ -34,6 +35,17 @@ def run_of(contestants: tuple[str, ...] = PLAIN, *, batches: tuple[int, ...] = (
     ]
     machine = {"cpu model": "Imaginary 9000", "kernel": contestants[0]}
     return SavedRun(plan, laps, machine, {"whole": 10.0}, began_at="2026-01-02T03:04:05+00:00")
+
+
+def fed(contestants: tuple[str, ...]) -> SavedRun:
+    """The first is fed by a pipeline that tells what it waited for, the others by one that does not."""
+    run = run_of(contestants, batches=(4,), blocks=6)
+    run.plan = msgspec.structs.replace(run.plan, data="synthetic")
+    for lap in run.laps:
+        causes = {"source_ns": 5e7, "staging_ns": 1.5e8, "no_slot_ns": 0.0} if lap.contestant == contestants[0] else {}
+        lap.feeding = {"items": 4000.0, "calls": 1000.0, "wall_ns": 1e9, "work_ns": 8e8, "waited_ns": 2e8, **causes}
+        lap.in_force = {**lap.in_force, "feed": f"pipeline of {lap.contestant}"}
+    return run
 
 
 def _lap(block: Block, name: str, work: Work, ns: float) -> Lap:

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-from fairlap.race.saving import SavedRun
 from fairlap.report.chart_tables import chart_tables
 from fairlap.report.charts_of_run import charts_of
 from fairlap.report.page import html_report
 from fairlap.report.shown_run import shown_run
 from fairlap.report.static_charts import static_spec
-from runs_to_show import HOSTILE, PLAIN, SCRIPT, run_of
-
-
-def fed(contestants: tuple[str, ...]) -> SavedRun:
-    """The first is fed by a pipeline that tells what it waited for, the others by one that does not."""
-    run = run_of(contestants, batches=(4,), blocks=6)
-    run.plan = msgspec.structs.replace(run.plan, data="synthetic")
-    for lap in run.laps:
-        causes = {"source_ns": 5e7, "staging_ns": 1.5e8, "no_slot_ns": 0.0} if lap.contestant == contestants[0] else {}
-        lap.feeding = {"items": 4000.0, "calls": 1000.0, "wall_ns": 1e9, "work_ns": 8e8, "waited_ns": 2e8, **causes}
-        lap.in_force = {**lap.in_force, "feed": f"pipeline of {lap.contestant}"}
-    return run
+from runs_to_show import HOSTILE, PLAIN, SCRIPT, fed, run_of
 
 
 def test_a_report_shows_what_the_time_of_fed_calls_went_into() -> None:

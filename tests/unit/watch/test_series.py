@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from fairlap.watch.figures import SHARE, WATTS
 from fairlap.watch.metric import Metric
+from fairlap.watch.metric_table import METRICS
 from fairlap.watch.series import Series
 
 POWER = Metric("nvml", "power_instant_w", "gpu_power_watts", "Power.", WATTS, "GPU", "power")
 ENERGY = Metric("powercap", "package-0 energy_j", "cpu_energy_joules", "Energy.", WATTS, "Processor", counter=True)
 HELD = Metric("nvml", "throttle_reasons_bits", "gpu_clock_held", "Held.", SHARE, "GPU", bit=0x4, reason="power cap")
+
+
+def metric_named(name: str) -> Metric:
+    [found] = [metric for metric in METRICS if metric.name == name]
+    return found
 
 
 def series(metric: Metric, wraps_at: float = 0.0) -> Series:
@@ -19,6 +26,25 @@ def test_a_gauge_is_the_mean_of_the_interval() -> None:
     power = series(POWER)
     power.take(1.0, [1, 2, 3], [100.0, 200.0, 300.0])
     assert (power.value, power.shown, power.absent) == (200.0, 200.0, "")
+
+
+def test_a_peak_is_what_was_read_last_and_no_mean() -> None:
+    peak = series(metric_named("control_group_memory_peak_bytes"))
+    peak.take(1.0, [1, 2, 3], [4_000_000_000.0, 4_400_000_000.0, 4_500_000_001.0])
+    assert peak.value == 4_500_000_001.0
+
+
+@pytest.mark.parametrize("name", ["memory_size_bytes", "gpu_memory_size_bytes"])
+def test_a_size_that_changes_within_the_interval_is_one_that_it_had(name: str) -> None:
+    size = series(metric_named(name))
+    size.take(1.0, [1, 2], [1000.0, 2000.0])
+    assert size.value == 2000.0
+
+
+def test_bytes_are_whole() -> None:
+    used = series(metric_named("control_group_memory_bytes"))
+    used.take(1.0, [1, 2, 3], [1.0, 2.0, 2.0])
+    assert used.value == 2.0
 
 
 def test_a_counter_has_its_total_and_what_it_gained_in_a_second() -> None:
