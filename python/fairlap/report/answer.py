@@ -6,7 +6,7 @@ from fairlap import verdict
 from fairlap.engine import digits
 from fairlap.race.plan import work_told
 from fairlap.race.results import Heat
-from fairlap.report.markup import Markup, tag
+from fairlap.report.markup import Markup, breaking, tag
 from fairlap.report.shown_run import ShownHeat, ShownRun
 from fairlap.verdict.doubts import TooFewBlocks
 
@@ -40,7 +40,7 @@ def answer(shown: ShownRun, told: ShownHeat) -> Markup:
     heat = told.heat
     return tag(
         "div",
-        tag("p", headline(heat), class_="headline"),
+        tag("p", breaking(headline(heat)), class_="headline"),
         tag("p", _basis(shown, told), class_="basis"),
         tag("p", f"Why there is no verdict: {heat.why_no_verdict}.", class_="note") if heat.why_no_verdict else None,
         _order_differs(shown, told),

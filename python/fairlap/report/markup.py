@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-_EMPTY = frozenset({"br", "col", "input", "meta"})
+_EMPTY = frozenset({"br", "col", "input", "meta", "wbr"})
+_PART_OF_A_NAME = re.compile(r"(?<=[:=,])(?=\S)")
 _IN_SCRIPTS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -31,6 +33,12 @@ def tag(element: str, /, *children: Child, **attributes: str | bool | None) -> M
 def joined(*children: Child) -> Markup:
     """Elements and texts, one after the other."""
     return Markup("".join(_inside(child) for child in children))
+
+
+def breaking(text: str) -> Markup:
+    """A long name of a contestant may go on in the next line after each of its parts, and nowhere else if it can."""
+    first, *others = _PART_OF_A_NAME.split(text)
+    return joined(first, ([tag("wbr"), part] for part in others))
 
 
 def trusted(text: str) -> Markup:

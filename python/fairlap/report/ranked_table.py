@@ -9,7 +9,7 @@ from fairlap.ledger.schema import Row
 from fairlap.race.plan import work_told
 from fairlap.race.results import Contender
 from fairlap.report import numbers_shown as show
-from fairlap.report.markup import Markup, table, tag
+from fairlap.report.markup import Markup, breaking, table, tag
 from fairlap.report.shown_run import ShownHeat, ShownRun
 
 Cells = Mapping[str, Markup | str]
@@ -78,7 +78,7 @@ def _contestant(shown: ShownRun, contender: Contender, row: Row) -> Markup:
     return tag(
         "span",
         tag("span", class_="dot", style=f"--colour: var(--contestant-{place})"),
-        tag("strong", contender.contestant),
+        tag("strong", breaking(contender.contestant)),
         " ",
         tag("span", row.version or "", class_="version"),
         remarks,

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from fairlap.report.markup import Markup, as_json, json_island, tag, trusted
+from fairlap.report.markup import Markup, as_json, breaking, json_island, tag, trusted
 
 
 def test_a_text_is_escaped_and_an_element_is_not() -> None:
@@ -43,3 +43,7 @@ def test_half_a_character_does_not_stop_the_page() -> None:
 def test_a_style_sheet_that_ends_its_element_is_refused() -> None:
     with pytest.raises(ValueError, match="ends its own element"):
         trusted("body {} </STYLE><script>")
+
+
+def test_a_name_may_be_broken_after_its_parts_and_is_escaped() -> None:
+    assert breaking("torch:feed=<b>, jax:a") == "torch:<wbr>feed=<wbr>&lt;b&gt;, jax:<wbr>a"
