@@ -15,6 +15,7 @@ from fairlap.errors import FairlapError
 from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.ledger.resources_told import resources_told
 from fairlap.race.ending import Ending
+from fairlap.race.kept_before import whole_blocks
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
 from fairlap.race.progress import Progress, progress_for
@@ -136,13 +137,14 @@ class _Kept:
         self._say = progress.say
         self._trouble = ""
         self._recording: Recording | None = None
+        before = whole_blocks(run.plan, earlier.run.laps) if earlier else []
         with self._telling("this run is not kept"):
             store = open_store()
             if earlier and earlier.run_id:
-                self._recording = store.go_on(earlier.run_id)
+                self._recording = store.go_on(earlier.run_id, before)
                 return
             self._recording = store.begin(run.plan, run.machine, run.began_at)
-            for lap in earlier.run.laps if earlier else ():
+            for lap in before:
                 self._recording.keep(lap)
 
     def keep(self, lap: Lap, samples_ns: Mapping[str, np.ndarray]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ from fairlap.race.contestants import Runner, runners_for
 from fairlap.race.ending import Ending
 from fairlap.race.fed_laps import Feeding
 from fairlap.race.idle_power import idle_power
+from fairlap.race.kept_before import whole_blocks
 from fairlap.race.lap_of_process import Bench, Samples, lap_of_process, request_for
 from fairlap.race.laps import Lap
 from fairlap.race.materials import Materials, materials_for
@@ -130,10 +130,3 @@ class Race:
         """Where the wall time went: into the frameworks (import, build, warm-up, measured calls), and into fairlap."""
         whole_s = self._elapsed_s or time.monotonic() - self._began_s
         return {"whole": whole_s, "frameworks": self._in_frameworks_s, "fairlap": whole_s - self._in_frameworks_s}
-
-
-def whole_blocks(plan: Plan, laps: Sequence[Lap]) -> list[Lap]:
-    """A block that was broken off is run again: all of its contestants have to take turns at one time."""
-    ran = Counter(lap.block for lap in laps)
-    whole = {block.number for block in plan.blocks if ran[block.number] == len(block.order)}
-    return [lap for lap in laps if lap.block in whole]

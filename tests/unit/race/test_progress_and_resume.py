@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from fairlap.ledger.export import read_rows
 from fairlap.race.ending import blinded_half_width
+from fairlap.race.kept_before import whole_blocks
 from fairlap.race.laps import Figure, Lap
 from fairlap.race.naming import contestants_named
 from fairlap.race.plan import Plan, Work, draw_plan
 from fairlap.race.progress import Lines, Silence, TimeLeft, duration_left, progress_for
-from fairlap.race.race import whole_blocks
 from fairlap.race.saving import load_run, save_run
 
 WORK = Work("mlp", 4)

@@ -1,0 +1,133 @@
+"""A run that is in a file and in the store goes on from what is known last; nothing that was measured is replaced."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from fairlap.errors import WrongRequest
+from fairlap.ledger.store import open_store
+from fairlap.race.laps import Lap
+from fairlap.race.saving import SavedRun, load_run, save_run
+
+pytestmark = [
+    pytest.mark.sanitized,
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
+]
+
+RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
+
+
+def fairlap(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fairlap", *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "runs.sqlite"
+    monkeypatch.setenv("FAIRLAP_STORE", str(path))
+    return path
+
+
+@pytest.fixture
+def raced(store: Path, tmp_path: Path) -> Path:
+    """The file of a race of three blocks that is over, in the store too."""
+    file = tmp_path / "race.json"
+    done = fairlap(*RACE, "--blocks", "3", "--seconds", "0.02", "--json", str(file), "--quiet")
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+def first_laps(file: Path, laps: int) -> Path:
+    """As the file was when so many processes had ended."""
+    run = load_run(file)
+    run.laps = run.laps[:laps]
+    earlier = file.with_name("earlier.json")
+    save_run(earlier, run)
+    return earlier
+
+
+def kept(store: Path) -> tuple[SavedRun, list[dict[str, bytes]]]:
+    with open_store(store, reading=True) as opened:
+        run = opened.load("last")
+        samples = [opened.samples("last", lap.block, lap.contestant) for lap in run.laps]
+        return run, [{name: raw.tobytes() for name, raw in each.items()} for each in samples]
+
+
+def forget(store: Path, laps: list[Lap]) -> None:
+    """As if the store could not be written when they had ended."""
+    with sqlite3.connect(store) as db:
+        db.execute("PRAGMA foreign_keys = ON")
+        db.executemany(
+            "DELETE FROM laps WHERE block = ? AND contestant = ?", [(one.block, one.contestant) for one in laps]
+        )
+
+
+def test_an_older_file_of_a_run_does_not_replace_what_the_store_knows(store: Path, raced: Path) -> None:
+    before = kept(store)
+    file = first_laps(raced, 3)
+    again = fairlap("compare", "--resume", str(file), "--quiet")
+    assert again.returncode == 0, again.stderr
+    assert "6 of 6 processes are kept from before" in again.stderr
+    after = kept(store)
+    assert (after[0].laps, after[1]) == (before[0].laps, before[1])
+    assert load_run(file).laps == before[0].laps
+
+
+def test_a_file_that_knows_more_than_the_store_brings_its_laps_along(store: Path, raced: Path) -> None:
+    whole, samples = kept(store)
+    forget(store, whole.laps[4:])
+    assert kept(store)[0].laps == whole.laps[:4]
+    again = fairlap("compare", "--resume", str(raced), "--quiet")
+    assert again.returncode == 0, again.stderr
+    after = kept(store)
+    assert after[0].laps == whole.laps
+    assert after[1] == [*samples[:4], {}, {}]
+
+
+def test_a_file_and_a_store_that_went_on_apart_are_told_and_neither_is_touched(store: Path, raced: Path) -> None:
+    forget(store, load_run(raced).laps[4:])
+    with open_store(store, reading=True) as opened:
+        run_id = opened.id_of("last")
+    apart = raced.with_name("apart.json")
+    shutil.copy(raced, apart)
+    assert fairlap("compare", "--resume", run_id, "--quiet").returncode == 0
+    before, text = kept(store), apart.read_bytes()
+    refused = fairlap("compare", "--resume", str(apart), "--quiet")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        f"fairlap: {apart} and the run {run_id} in the store went on apart, each with laps that the other lacks;"
+        f" go on with --resume {run_id}, or with --resume {apart} --no-keep\n"
+    )
+    assert msgspec.json.encode(kept(store)[0]) == msgspec.json.encode(before[0])
+    assert apart.read_bytes() == text
+    assert fairlap("compare", "--resume", str(apart), "--no-keep", "--quiet").returncode == 0
+
+
+def test_of_a_block_that_was_broken_off_no_samples_stay_beside_the_lap_that_takes_its_place(
+    store: Path, raced: Path
+) -> None:
+    whole, samples = kept(store)
+    assert samples[4]
+    forget(store, whole.laps[5:])
+    with open_store(store) as opened:
+        again = opened.go_on("last", whole.laps[:4])
+        again.keep(whole.laps[4])  # one that crashed has no samples
+        again.end({}, interrupted=True)
+    assert kept(store)[1] == [*samples[:4], {}]
+
+
+def test_who_resumes_what_somebody_else_has_gone_on_with_is_told(store: Path, raced: Path) -> None:
+    with open_store(store) as opened:
+        laps = opened.load("last").laps
+        with pytest.raises(WrongRequest, match="has got more laps in the meantime; resume it once more"):
+            opened.go_on("last", laps[:4])
+        assert opened.state("last") == "finished"
+        assert opened.load("last").laps == laps
