@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from fairlap.cli.compare_running import Earlier, Wishes, run_and_tell
 from fairlap.errors import WrongRequest
 from fairlap.ledger.store import open_store
 from fairlap.race.laps import Lap
@@ -131,3 +132,31 @@ def test_who_resumes_what_somebody_else_has_gone_on_with_is_told(store: Path, ra
             opened.go_on("last", laps[:4])
         assert opened.state("last") == "finished"
         assert opened.load("last").laps == laps
+
+
+@pytest.mark.parametrize("keeping", ["--keep", "--no-keep"])
+@pytest.mark.parametrize("named", ["last", "race.json"])
+def test_a_run_that_is_still_being_recorded_is_not_raced_beside(
+    store: Path, raced: Path, named: str, keeping: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(raced.parent)
+    with open_store(store) as opened:
+        run_id, laps = opened.id_of("last"), load_run(raced).laps
+        recording = opened.go_on("last", laps)
+        refused = fairlap("compare", "--resume", named, keeping)
+        assert refused.returncode == 2
+        told = f"the run {run_id} is still being recorded by another process; end it first, or wait for it"
+        assert refused.stderr == f"fairlap: {told}\n"
+        assert refused.stdout == ""
+        assert opened.state(run_id) == "running"
+        recording.end({})
+
+
+def test_a_run_that_somebody_goes_on_with_just_now_is_not_raced_beside(store: Path, raced: Path) -> None:
+    run, _ = kept(store)
+    with open_store(store) as opened:
+        run_id = opened.id_of("last")
+        recording = opened.go_on("last", run.laps)
+        with pytest.raises(WrongRequest, match="still being recorded"):
+            run_and_tell(run.plan, Wishes(quiet=True), earlier=Earlier(run, run_id))
+        recording.end({})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.errors import FairlapError
+from fairlap.errors import FairlapError, WrongRequest
 from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.ledger.resources_told import resources_told
 from fairlap.race.ending import Ending
@@ -128,7 +128,8 @@ def _forget(_lap: Lap, _samples_ns: Mapping[str, np.ndarray]) -> None:
 
 
 class _Kept:
-    """The run on its way into the store. A store that cannot be written is said once, and ends no race."""
+    """The run on its way into the store. A store that cannot be written is said once, and ends no race; one that
+    refuses to go on with a run lets none begin."""
 
     def __init__(self, run: SavedRun, earlier: Earlier | None, progress: Progress) -> None:
         from fairlap.ledger.store import open_store
@@ -138,7 +139,7 @@ class _Kept:
         self._trouble = ""
         self._recording: Recording | None = None
         before = whole_blocks(run.plan, earlier.run.laps) if earlier else []
-        with self._telling("this run is not kept"):
+        with self._telling("this run is not kept", going_on=bool(earlier and earlier.run_id)):
             store = open_store()
             if earlier and earlier.run_id:
                 self._recording = store.go_on(earlier.run_id, before)
@@ -166,10 +167,12 @@ class _Kept:
         return "" if lost or self._trouble else self._recording.run
 
     @contextlib.contextmanager
-    def _telling(self, what: str) -> Iterator[None]:
+    def _telling(self, what: str, *, going_on: bool = False) -> Iterator[None]:
         try:
             yield
         except FairlapError as error:
+            if going_on and isinstance(error, WrongRequest):
+                raise
             if not self._trouble:
                 self._say(f"{what}: {error}")
             self._trouble = str(error)

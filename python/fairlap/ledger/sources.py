@@ -36,17 +36,22 @@ def run_to_go_on_with(text: str, *, keep: bool) -> tuple[SavedRun, str]:
 
     The id is empty when the store has no such run.
     """
-    run, run_id = run_named(text)
-    if not Path(text).exists():
-        return run, run_id
     from fairlap.ledger.opening import store_path
     from fairlap.ledger.store import open_store
 
-    if not keep or not store_path().exists():
+    run, run_id = run_named(text)
+    from_file = Path(text).exists()
+    if from_file and not store_path().exists():
         return run, ""
     with open_store(reading=True) as store:
-        run_id = store.same_as(run)
+        run_id = store.same_as(run) if from_file else run_id
+        if run_id:
+            store.require_ended(run_id)
         stored = store.load(run_id) if run_id else run
+    if not from_file:
+        return stored, run_id
+    if not keep:
+        return run, ""
     in_store, in_file = known(run.plan, stored.laps), known(run.plan, run.laps)
     if in_store <= in_file:
         return run, run_id

@@ -91,6 +91,15 @@ class Store:
             keep_only(db, self._number(run), before)
         return Recording(self, run, lock)
 
+    def require_ended(self, run: str) -> None:
+        """Where locks are not known, or cannot be made, nobody can tell."""
+        try:
+            let_go(self.path, run, hold(self.path, run))
+        except BlockingIOError:
+            raise _still_recorded(run) from None
+        except OSError:
+            return
+
     def keep(self, run: str, lap: LapToKeep) -> None:
         with self._writing() as db:
             keep_lap(db, self._number(run), lap)
@@ -261,7 +270,7 @@ class Store:
         try:
             lock = hold(self.path, run)
         except BlockingIOError:
-            raise WrongRequest(f"the run {run} is still being recorded by another process") from None
+            raise _still_recorded(run) from None
         except OSError as error:
             raise StoreError(f"{self.path.parent} cannot be written: {error.strerror}") from None
         try:
@@ -281,3 +290,7 @@ class Store:
         with self._reading() as db:
             found = db.execute("SELECT number FROM runs WHERE id = ?", (run,)).fetchone()
         return None if found is None else int(found[0])
+
+
+def _still_recorded(run: str) -> WrongRequest:
+    return WrongRequest(f"the run {run} is still being recorded by another process; end it first, or wait for it")
