@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +15,7 @@ import msgspec
 import pytest
 from fairlap.cli.compare_running import Earlier, Wishes, run_and_tell
 from fairlap.errors import WrongRequest
+from fairlap.ledger.export import read_rows
 from fairlap.ledger.store import open_store
 from fairlap.race.laps import Lap
 from fairlap.race.saving import SavedRun, load_run, save_run
@@ -160,3 +164,47 @@ def test_a_run_that_somebody_goes_on_with_just_now_is_not_raced_beside(store: Pa
         with pytest.raises(WrongRequest, match="still being recorded"):
             run_and_tell(run.plan, Wishes(quiet=True), earlier=Earlier(run, run_id))
         recording.end({})
+
+
+def interrupted(*arguments: str, after: int) -> str:
+    """The line that it says to go on with, when it was interrupted after so many processes."""
+    running = subprocess.Popen([sys.executable, "-m", "fairlap", *arguments], stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    for line in running.stderr:
+        if line.startswith(f"[{after}/"):
+            running.send_signal(signal.SIGINT)
+            break
+    told = running.stderr.read()
+    assert running.wait(timeout=120) == 130, told
+    [line] = re.findall(r"go on with: fairlap (.*)", told)
+    return str(line)
+
+
+def test_the_line_to_go_on_with_ends_the_run_as_it_would_have_ended(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = ["--json", "b.json", "--csv", "the rows.csv", "--md", "b.md", "--html", "b.html"]
+    beside = ["--price", "1.10 EUR/h", "--baseline", "python:call=os.getppid", "--target", "1%", "--budget", "10m"]
+    line = interrupted(*RACE, "--blocks", "6", "--seconds", "0.02", *files, *beside, after=3)
+    budget = re.search(r" --budget (\S+)s$", line)
+    assert budget, line
+    assert 0 < float(budget[1]) < 600
+    written = {file: Path(file).read_bytes() for file in files[1::2]}
+    again = fairlap(*shlex.split(line))
+    assert again.returncode == 0, again.stderr
+    assert all(Path(file).read_bytes() != content for file, content in written.items())
+    with open_store(store, reading=True) as opened:
+        for rows in (read_rows(Path("the rows.csv")), opened.rows("last")):
+            assert {row.processes for row in rows} == {6}
+            assert {row.currency for row in rows} == {"EUR"}
+            assert {row.baseline for row in rows} == {None, "python:call=os.getppid"}  # none of its own
+            assert all(row.cost_per_1000_items for row in rows)
+
+
+def test_a_second_interruption_says_the_same_again(store: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    asked = ["--price", "2/h", "--csv", str(rows), "--no-keep", "--json", str(tmp_path / "race.json")]
+    line = interrupted(*RACE, "--blocks", "20", "--seconds", "0.05", *asked, after=3)
+    assert line == f"compare --resume {tmp_path / 'race.json'} --csv {rows} --price 2/h --no-keep"
+    assert interrupted(*shlex.split(line), after=7) == line

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap.cli.going_on import line_to_go_on
 from fairlap.errors import FairlapError, WrongRequest
 from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.ledger.resources_told import resources_told
@@ -41,6 +42,7 @@ class Wishes:
     baseline: str = ""
     price: Price | None = None
     quiet: bool = False
+    asked_again: tuple[str, ...] = ()  # options that are in no run, for the line that goes on with it
 
 
 @dataclass(frozen=True)
@@ -108,9 +110,9 @@ def _run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None, earlier: Ea
         if run_id:
             click.echo(f"fairlap: kept as {run_id}; fairlap show {run_id}", err=True)
         if interrupted or race.data_lost:
-            file = "" if wishes.json_file is None or not_saved else str(wishes.json_file)
-            if name := f"{run_id} --json {file}" if run_id and file else run_id or file:
-                click.echo(f"fairlap: go on with: fairlap compare --resume {name}", err=True)
+            left_s = ending.budget_left_s() if ending else None
+            if line := line_to_go_on(run_id, wishes.json_file, wishes.asked_again, left_s, saved=not not_saved):
+                click.echo(f"fairlap: go on with: {line}", err=True)
     if interrupted:
         return interrupted
     if not_saved or not_written or race.data_lost:

@@ -70,7 +70,9 @@ class Race:
                     after_block()
                     self.ended_early = self.data_lost
                     if not self.data_lost and self._ending is not None and number < len(self.plan.blocks):
-                        self.ended_early = self._ending.reason(self.plan.blocks[:number], self.laps)
+                        behind = self.plan.blocks[:number]
+                        kept = sum(each.number in ran for each in behind)
+                        self.ended_early = self._ending.reason(behind, self.laps, kept)
                     if self.ended_early:
                         break
                 if self.plan.min_memory and not self.data_lost:
