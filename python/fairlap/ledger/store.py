@@ -236,7 +236,7 @@ class Store:
 
     def import_from(self, file: Path) -> str:
         """All of it or nothing. The id, which is the one that it had elsewhere."""
-        from fairlap.ledger.carrying import laps_with_samples, read_carried
+        from fairlap.ledger.carrying import laps_with_samples, read_carried, state_of
 
         given = read_carried(file)
         laps = laps_with_samples(given, file)
@@ -244,7 +244,7 @@ class Store:
             there = given.id if self._number_of(given.id) is not None else self.same_as(given)
             if there:
                 raise WrongRequest(f"the run {there} is in {self.path} already; nothing was changed")
-            number = insert_run(db, given.id, given.state, given)
+            number = insert_run(db, given.id, state_of(given), given)
             for lap in laps:
                 keep_lap(db, number, lap)
             keep_rows(db, given.rows)

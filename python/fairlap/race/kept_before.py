@@ -18,6 +18,18 @@ def whole_blocks(plan: Plan, laps: Sequence[Lap]) -> list[Lap]:
     return [lap for lap in laps if lap.block in whole]
 
 
+def all_blocks_ran(plan: Plan, laps: Sequence[Lap]) -> bool:
+    return {lap.block for lap in whole_blocks(plan, laps)} == {block.number for block in plan.blocks}
+
+
+def search_is_over(plan: Plan, laps: Sequence[Lap]) -> bool:
+    """For the smallest memory of everyone who finished, where it was asked for."""
+    if not plan.min_memory:
+        return True
+    finished = {(lap.contestant, lap.work) for lap in laps if lap.finished and lap.conditions == plan.headline}
+    return finished <= {(lap.contestant, lap.work) for lap in laps if lap.smallest_memory}
+
+
 def known(plan: Plan, laps: Sequence[Lap]) -> set[bytes]:
     """What two records of one run are compared by."""
     whole = whole_blocks(plan, laps)
