@@ -98,14 +98,19 @@ class Race:
                 self._progress.say(f"{runner.name.text}: looking for the smallest memory in which it runs")
                 request = request_for(self.plan, materials, runner)
                 trial = Trial(self.plan, block, materials, runner, request, laps, bench.scratch, bench.feeding)
-                lap.smallest_memory = smallest_memory(trial)
+                found = smallest_memory(trial)
                 self.looking_for_memory_of = ""
+                self.data_lost = bench.feeding.lost()
+                if self.data_lost:  # tries failed for lack of data, not of memory
+                    self.ended_early = self.data_lost
+                    return
+                lap.smallest_memory = found
                 self._keep(lap, {})
 
     def _run_block(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> None:
         for position, place in enumerate(block.order):
-            if lost := bench.feeding.lost():  # every process to come would fail in the same way
-                self.data_lost = lost
+            self.data_lost = bench.feeding.lost()
+            if self.data_lost:  # every process to come would fail in the same way
                 return
             runner = runners[place]
             began_s = time.monotonic()
@@ -122,6 +127,9 @@ class Race:
             )
             self._progress.began(len(self.laps), self.plan.processes(), lap)
             samples = lap_of_process(lap, block, self.plan, materials, runner, bench)
+            self.data_lost = "" if lap.finished else bench.feeding.lost()
+            if self.data_lost:  # it says nothing about this contestant: the block is broken off here
+                return
             lap.elapsed_s = time.monotonic() - began_s
             self._in_frameworks_s += lap.in_framework_s
             self.laps.append(lap)
