@@ -88,7 +88,7 @@ def command(
     if resume is not None or plan_file is not None:
         _beside_a_plan(models, wishes)
     if resume is not None:
-        earlier = _resumable(resume)
+        earlier = _resumable(resume, keep=keep)
         if Path(resume).exists():
             wishes["json"] = wishes["json"] or Path(resume)
         plan = earlier.run.plan
@@ -108,15 +108,15 @@ def command(
     raise SystemExit(run_and_tell(plan, leaving_behind, ending, earlier))
 
 
-def _resumable(text: str) -> Earlier:
+def _resumable(text: str, *, keep: bool) -> Earlier:
     """Blocks of two machines, or fed from two sets of data, are no longer blocks of one race."""
     from fairlap.cli.compare_running import Earlier
-    from fairlap.ledger.sources import kept_as, run_named
+    from fairlap.ledger.sources import run_to_go_on_with
     from fairlap.machine.facts import machine_facts
     from fairlap.race.fed_before import changed_data
-    from fairlap.race.race import whole_blocks
+    from fairlap.race.kept_before import whole_blocks
 
-    run, run_id = run_named(text)
+    run, run_id = run_to_go_on_with(text, keep=keep)
     here = machine_facts()
     differ = [
         f"{name} {run.machine.get(name)} there, {here.get(name)} here"
@@ -131,7 +131,7 @@ def _resumable(text: str) -> Earlier:
         raise WrongRequest(
             f"{text} cannot be resumed on other {data} (their hashes); put back what it was fed, or race anew"
         )
-    return Earlier(run, kept_as(run) if Path(text).exists() else run_id)
+    return Earlier(run, run_id)
 
 
 def _asked(models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[RaceRequest, Refuse]:
@@ -142,7 +142,7 @@ def _asked(models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[RaceRequest
     from fairlap.toml_files import Key, TomlFile
 
     outputs, others = given(wishes)
-    if not any(model.endswith(".toml") for model in models):
+    if not any(model.lower().endswith(".toml") for model in models):
         if not models or not any(others.get("contestants", ())):
             raise WrongRequest("give a model and contestants, such as: fairlap compare mlp --on torch,jax")
         return RaceRequest(models=list(models), **others, outputs=Outputs(**outputs)), _refuse

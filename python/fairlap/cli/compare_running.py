@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.errors import FairlapError
+from fairlap.cli.going_on import line_to_go_on
+from fairlap.errors import FairlapError, WrongRequest
 from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.ledger.resources_told import resources_told
 from fairlap.race.ending import Ending
+from fairlap.race.kept_before import whole_blocks
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
 from fairlap.race.progress import Progress, progress_for
@@ -40,6 +42,7 @@ class Wishes:
     baseline: str = ""
     price: Price | None = None
     quiet: bool = False
+    asked_again: tuple[str, ...] = ()  # options that are in no run, for the line that goes on with it
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,9 @@ def _run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None, earlier: Ea
         if run_id:
             click.echo(f"fairlap: kept as {run_id}; fairlap show {run_id}", err=True)
         if interrupted or race.data_lost:
-            file = "" if wishes.json_file is None or not_saved else str(wishes.json_file)
-            if name := f"{run_id} --json {file}" if run_id and file else run_id or file:
-                click.echo(f"fairlap: go on with: fairlap compare --resume {name}", err=True)
+            left_s = ending.budget_left_s() if ending else None
+            if line := line_to_go_on(run_id, wishes.json_file, wishes.asked_again, left_s, saved=not not_saved):
+                click.echo(f"fairlap: go on with: {line}", err=True)
     if interrupted:
         return interrupted
     if not_saved or not_written or race.data_lost:
@@ -127,7 +130,8 @@ def _forget(_lap: Lap, _samples_ns: Mapping[str, np.ndarray]) -> None:
 
 
 class _Kept:
-    """The run on its way into the store. A store that cannot be written is said once, and ends no race."""
+    """The run on its way into the store. A store that cannot be written is said once, and ends no race; one that
+    refuses to go on with a run lets none begin."""
 
     def __init__(self, run: SavedRun, earlier: Earlier | None, progress: Progress) -> None:
         from fairlap.ledger.store import open_store
@@ -136,13 +140,14 @@ class _Kept:
         self._say = progress.say
         self._trouble = ""
         self._recording: Recording | None = None
-        with self._telling("this run is not kept"):
+        before = whole_blocks(run.plan, earlier.run.laps) if earlier else []
+        with self._telling("this run is not kept", going_on=bool(earlier and earlier.run_id)):
             store = open_store()
             if earlier and earlier.run_id:
-                self._recording = store.go_on(earlier.run_id)
+                self._recording = store.go_on(earlier.run_id, before)
                 return
             self._recording = store.begin(run.plan, run.machine, run.began_at)
-            for lap in earlier.run.laps if earlier else ():
+            for lap in before:
                 self._recording.keep(lap)
 
     def keep(self, lap: Lap, samples_ns: Mapping[str, np.ndarray]) -> None:
@@ -164,10 +169,12 @@ class _Kept:
         return "" if lost or self._trouble else self._recording.run
 
     @contextlib.contextmanager
-    def _telling(self, what: str) -> Iterator[None]:
+    def _telling(self, what: str, *, going_on: bool = False) -> Iterator[None]:
         try:
             yield
         except FairlapError as error:
+            if going_on and isinstance(error, WrongRequest):
+                raise
             if not self._trouble:
                 self._say(f"{what}: {error}")
             self._trouble = str(error)

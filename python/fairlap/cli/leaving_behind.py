@@ -73,6 +73,7 @@ def replayed(plan: Plan, wishes: dict[str, Any]) -> RaceRequest:
 def agreed(plan: Plan, asked: RaceRequest, refuse: Refuse, *, keep: bool, quiet: bool) -> tuple[Wishes, Ending]:
     """All that can be wrong is said here, before the first process starts."""
     from fairlap.cli.compare_running import Wishes
+    from fairlap.cli.going_on import asked_again
     from fairlap.ledger.outputs import write_outputs
     from fairlap.ledger.price_table import price_named
     from fairlap.ledger.sources import require_contestant
@@ -97,5 +98,6 @@ def agreed(plan: Plan, asked: RaceRequest, refuse: Refuse, *, keep: bool, quiet:
         asked.baseline,
         price,
         quiet,
+        asked_again(asked, target=target, keep=keep, quiet=quiet),
     )
     return wishes, Ending(plan, target=target, budget_s=budget_s)

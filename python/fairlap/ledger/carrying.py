@@ -16,6 +16,7 @@ from fairlap.ledger.finding import State
 from fairlap.ledger.kept_laps import BYTES_OF_A_SAMPLE, LapToKeep, lap_to_keep
 from fairlap.ledger.run_ids import id_of, is_an_id
 from fairlap.ledger.schema import Row
+from fairlap.race.kept_before import all_blocks_ran, search_is_over
 from fairlap.race.saving import RESULTS_FORMAT, SavedRun
 from fairlap.whole_files import write_for_user
 
@@ -31,7 +32,7 @@ class CarriedSamples(msgspec.Struct):
 
 class CarriedRun(SavedRun):
     id: str = ""
-    state: State = "finished"
+    state: State | None = None  # a file of ``fairlap compare --json`` does not say
     rows: list[Row] = msgspec.field(default_factory=list)
     samples: list[CarriedSamples] = msgspec.field(default_factory=list)
 
@@ -65,6 +66,14 @@ def read_carried(file: Path) -> CarriedRun:
     if any(row.run != run.id for row in run.rows):
         raise WrongRequest(f"{file} is not a run: it has rows of another one")
     return run
+
+
+def state_of(run: CarriedRun) -> State:
+    """What was not said follows from the laps: a race that ends by itself before its last block says why."""
+    if run.state is not None:
+        return run.state
+    over = (run.ended_early or all_blocks_ran(run.plan, run.laps)) and search_is_over(run.plan, run.laps)
+    return "finished" if over else "interrupted"
 
 
 def laps_with_samples(run: CarriedRun, file: Path) -> list[LapToKeep]:

@@ -6,13 +6,14 @@ Not compressed: zlib takes a tenth off the samples of real races, seldom a third
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
 
 from fairlap.ledger.store_errors import CHANGED
+from fairlap.race.kept_before import measured
 from fairlap.race.laps import Lap
 
 if TYPE_CHECKING:
@@ -55,6 +56,18 @@ def keep_lap(db: sqlite3.Connection, run: int, kept: LapToKeep) -> None:
         " DO UPDATE SET count = excluded.count, crc32 = excluded.crc32, ns = excluded.ns",
         ((number, name, len(raw) // BYTES_OF_A_SAMPLE, crc32(raw), raw) for name, raw in kept.samples.items()),
     )
+
+
+def keep_only(db: sqlite3.Connection, run: int, laps: Sequence[Lap]) -> None:
+    """Others go with their samples, which would else stay with a lap that takes their place. New ones have none."""
+    wanted = {measured(lap) for lap in laps}
+    found = db.execute("SELECT number, lap FROM laps WHERE run = ?", (run,)).fetchall()
+    stored = {number: msgspec.json.decode(text, type=Lap) for number, text in found}
+    gone = [(number,) for number, lap in stored.items() if measured(lap) not in wanted]
+    db.executemany("DELETE FROM laps WHERE number = ?", gone)
+    for lap in laps:
+        if lap not in stored.values():
+            keep_lap(db, run, lap_to_keep(lap))
 
 
 def kept_laps(db: sqlite3.Connection, run: int) -> list[Lap]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlap.errors import WrongRequest
+from fairlap.race.kept_before import known
 from fairlap.race.plan import Plan
 from fairlap.race.saving import SavedRun, load_run
 
@@ -30,15 +31,36 @@ def run_named(text: str) -> tuple[SavedRun, str]:
         return store.load(run_id), run_id
 
 
-def kept_as(run: SavedRun) -> str:
-    """The id of a run that came from a file, when the store has it too."""
+def run_to_go_on_with(text: str, *, keep: bool) -> tuple[SavedRun, str]:
+    """A file's run may be in the store as well, and each may know laps that the other lacks: the newer one counts.
+
+    The id is empty when the store has no such run.
+    """
     from fairlap.ledger.opening import store_path
     from fairlap.ledger.store import open_store
 
-    if not store_path().exists():
-        return ""
+    run, run_id = run_named(text)
+    from_file = Path(text).exists()
+    if from_file and not store_path().exists():
+        return run, ""
     with open_store(reading=True) as store:
-        return store.same_as(run)
+        run_id = store.same_as(run) if from_file else run_id
+        if run_id:
+            store.require_ended(run_id)
+        stored = store.load(run_id) if run_id else run
+    if not from_file:
+        return stored, run_id
+    if not keep:
+        return run, ""
+    in_store, in_file = known(run.plan, stored.laps), known(run.plan, run.laps)
+    if in_store <= in_file:
+        return run, run_id
+    if in_file <= in_store:
+        return stored, run_id
+    raise WrongRequest(
+        f"{text} and the run {run_id} in the store went on apart, each with laps that the other lacks;"
+        f" go on with --resume {run_id}, or with --resume {text} --no-keep"
+    )
 
 
 def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | None:

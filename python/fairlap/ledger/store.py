@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -14,12 +14,14 @@ import msgspec
 from fairlap.errors import FairlapError, WrongRequest
 from fairlap.ledger import run_ids
 from fairlap.ledger.finding import RunSummary, State, Wanted, state_shown, summaries
-from fairlap.ledger.kept_laps import LapToKeep, keep_lap, kept_laps, kept_samples, whole
+from fairlap.ledger.kept_laps import LapToKeep, keep_lap, keep_only, kept_laps, kept_samples, whole
 from fairlap.ledger.kept_rows import keep_rows, kept_rows
 from fairlap.ledger.kept_runs import insert_run
 from fairlap.ledger.opening import open_for_reading, open_for_writing, store_path, writing
 from fairlap.ledger.store_errors import NoSuchRun, StoreError, said_plainly
 from fairlap.ledger.under_way import hold, is_held, let_go
+from fairlap.race.kept_before import known
+from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
 from fairlap.race.saving import RESULTS_FORMAT, SavedRun
 
@@ -75,15 +77,28 @@ class Store:
             insert_run(db, run_id, "running", run)
         return Recording(self, run_id, lock)
 
-    def go_on(self, run: str) -> Recording:
-        """Record more laps of a run that has ended before its plan has."""
+    def go_on(self, run: str, before: Sequence[Lap]) -> Recording:
+        """Record more laps of a run that has ended before its plan has, after these, which are all that is kept."""
         from fairlap.ledger.recording import Recording
 
         run = self.id_of(run)
         with self._writing_alone(run) as (db, lock):
+            stored = self.load(run)
+            if not known(stored.plan, stored.laps) <= known(stored.plan, before):
+                raise WrongRequest(f"the run {run} has got more laps in the meantime; resume it once more")
             db.execute("UPDATE runs SET state = 'running' WHERE id = ?", (run,))
             db.execute("DELETE FROM rows WHERE run = ?", (run,))
+            keep_only(db, self._number(run), before)
         return Recording(self, run, lock)
+
+    def require_ended(self, run: str) -> None:
+        """Where locks are not known, or cannot be made, nobody can tell."""
+        try:
+            let_go(self.path, run, hold(self.path, run))
+        except BlockingIOError:
+            raise _still_recorded(run) from None
+        except OSError:
+            return
 
     def keep(self, run: str, lap: LapToKeep) -> None:
         with self._writing() as db:
@@ -221,7 +236,7 @@ class Store:
 
     def import_from(self, file: Path) -> str:
         """All of it or nothing. The id, which is the one that it had elsewhere."""
-        from fairlap.ledger.carrying import laps_with_samples, read_carried
+        from fairlap.ledger.carrying import laps_with_samples, read_carried, state_of
 
         given = read_carried(file)
         laps = laps_with_samples(given, file)
@@ -229,7 +244,7 @@ class Store:
             there = given.id if self._number_of(given.id) is not None else self.same_as(given)
             if there:
                 raise WrongRequest(f"the run {there} is in {self.path} already; nothing was changed")
-            number = insert_run(db, given.id, given.state, given)
+            number = insert_run(db, given.id, state_of(given), given)
             for lap in laps:
                 keep_lap(db, number, lap)
             keep_rows(db, given.rows)
@@ -255,7 +270,7 @@ class Store:
         try:
             lock = hold(self.path, run)
         except BlockingIOError:
-            raise WrongRequest(f"the run {run} is still being recorded by another process") from None
+            raise _still_recorded(run) from None
         except OSError as error:
             raise StoreError(f"{self.path.parent} cannot be written: {error.strerror}") from None
         try:
@@ -275,3 +290,7 @@ class Store:
         with self._reading() as db:
             found = db.execute("SELECT number FROM runs WHERE id = ?", (run,)).fetchone()
         return None if found is None else int(found[0])
+
+
+def _still_recorded(run: str) -> WrongRequest:
+    return WrongRequest(f"the run {run} is still being recorded by another process; end it first, or wait for it")

@@ -30,13 +30,20 @@ class Ending:
         self._budget_s = budget_s
         self._began_s = time.monotonic()
 
-    def reason(self, ran: Sequence[Block], laps: Sequence[Lap]) -> str:
-        """Why to end here; empty to go on."""
+    def budget_left_s(self) -> float | None:
+        return None if self._budget_s is None else self._budget_s - self._elapsed_s()
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    def reason(self, ran: Sequence[Block], laps: Sequence[Lap], kept: int = 0) -> str:
+        """Why to end here; empty to go on. Blocks that were kept from an earlier run have taken none of this time."""
         rounds = _rounds(self._plan, ran)
         if rounds == 0:
             return ""
-        elapsed_s = time.monotonic() - self._began_s
-        if self._budget_s is not None and elapsed_s * (rounds + 1) / rounds > self._budget_s:
+        elapsed_s = self._elapsed_s()
+        next_round_s = elapsed_s / (len(ran) - kept) * len(ran) / rounds
+        if self._budget_s is not None and elapsed_s + next_round_s > self._budget_s:
             return f"another block would not have fitted into {self._budget_s:g} s"
         if self._rule is None or rounds < MINIMUM_BLOCKS:
             return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ from fairlap.race.contestants import Runner, runners_for
 from fairlap.race.ending import Ending
 from fairlap.race.fed_laps import Feeding
 from fairlap.race.idle_power import idle_power
+from fairlap.race.kept_before import whole_blocks
 from fairlap.race.lap_of_process import Bench, Samples, lap_of_process, request_for
 from fairlap.race.laps import Lap
 from fairlap.race.materials import Materials, materials_for
@@ -70,7 +70,9 @@ class Race:
                     after_block()
                     self.ended_early = self.data_lost
                     if not self.data_lost and self._ending is not None and number < len(self.plan.blocks):
-                        self.ended_early = self._ending.reason(self.plan.blocks[:number], self.laps)
+                        behind = self.plan.blocks[:number]
+                        kept = sum(each.number in ran for each in behind)
+                        self.ended_early = self._ending.reason(behind, self.laps, kept)
                     if self.ended_early:
                         break
                 if self.plan.min_memory and not self.data_lost:
@@ -96,14 +98,19 @@ class Race:
                 self._progress.say(f"{runner.name.text}: looking for the smallest memory in which it runs")
                 request = request_for(self.plan, materials, runner)
                 trial = Trial(self.plan, block, materials, runner, request, laps, bench.scratch, bench.feeding)
-                lap.smallest_memory = smallest_memory(trial)
+                found = smallest_memory(trial)
                 self.looking_for_memory_of = ""
+                self.data_lost = bench.feeding.lost()
+                if self.data_lost:  # tries failed for lack of data, not of memory
+                    self.ended_early = self.data_lost
+                    return
+                lap.smallest_memory = found
                 self._keep(lap, {})
 
     def _run_block(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> None:
         for position, place in enumerate(block.order):
-            if lost := bench.feeding.lost():  # every process to come would fail in the same way
-                self.data_lost = lost
+            self.data_lost = bench.feeding.lost()
+            if self.data_lost:  # every process to come would fail in the same way
                 return
             runner = runners[place]
             began_s = time.monotonic()
@@ -120,6 +127,9 @@ class Race:
             )
             self._progress.began(len(self.laps), self.plan.processes(), lap)
             samples = lap_of_process(lap, block, self.plan, materials, runner, bench)
+            self.data_lost = "" if lap.finished else bench.feeding.lost()
+            if self.data_lost:  # it says nothing about this contestant: the block is broken off here
+                return
             lap.elapsed_s = time.monotonic() - began_s
             self._in_frameworks_s += lap.in_framework_s
             self.laps.append(lap)
@@ -130,10 +140,3 @@ class Race:
         """Where the wall time went: into the frameworks (import, build, warm-up, measured calls), and into fairlap."""
         whole_s = self._elapsed_s or time.monotonic() - self._began_s
         return {"whole": whole_s, "frameworks": self._in_frameworks_s, "fairlap": whole_s - self._in_frameworks_s}
-
-
-def whole_blocks(plan: Plan, laps: Sequence[Lap]) -> list[Lap]:
-    """A block that was broken off is run again: all of its contestants have to take turns at one time."""
-    ran = Counter(lap.block for lap in laps)
-    whole = {block.number for block in plan.blocks if ran[block.number] == len(block.order)}
-    return [lap for lap in laps if lap.block in whole]

@@ -38,7 +38,7 @@ def joined(*children: Child) -> Markup:
 def breaking(text: str) -> Markup:
     """A long name of a contestant may go on in the next line after each of its parts, and nowhere else if it can."""
     first, *others = _PART_OF_A_NAME.split(text)
-    return joined(first, ([tag("wbr"), part] for part in others))
+    return joined(first, [each for part in others for each in (tag("wbr"), part)])
 
 
 def trusted(text: str) -> Markup:

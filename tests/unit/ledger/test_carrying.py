@@ -11,6 +11,7 @@ import pytest
 from fairlap.errors import WrongRequest
 from fairlap.ledger.carrying import CarriedRun, read_carried
 from fairlap.ledger.store import Store, open_store
+from fairlap.race.laps import SmallestMemory
 from fairlap.race.saving import load_run, save_run
 from runs_for_rows import a_run
 from runs_in_store import a_run_with_everything, keep_whole
@@ -65,6 +66,40 @@ def test_a_saved_run_is_taken_in_without_samples_and_only_once(store: Store, tmp
     assert len(store.runs()[0].placed) == 3
     with pytest.raises(WrongRequest, match="already"):
         store.import_from(tmp_path / "race.json")
+
+
+@pytest.mark.parametrize(
+    ("laps", "ended_early", "state"),
+    [
+        (16, "", "finished"),
+        (14, "", "interrupted"),
+        (15, "", "interrupted"),
+        (14, "another block would not have fitted into 12 s", "finished"),
+    ],
+)
+def test_a_saved_run_is_finished_only_when_its_race_ended_by_itself(
+    store: Store, tmp_path: Path, laps: int, ended_early: str, state: str
+) -> None:
+    run = a_run()
+    run.laps, run.ended_early = run.laps[:laps], ended_early
+    save_run(tmp_path / "race.json", run)
+    assert store.state(store.import_from(tmp_path / "race.json")) == state
+
+
+def test_a_saved_run_whose_search_for_the_smallest_memory_was_broken_off_is_not_finished(
+    store: Store, tmp_path: Path
+) -> None:
+    run = a_run()
+    run.plan = msgspec.structs.replace(run.plan, min_memory=True)
+    found = SmallestMemory("address space", 2**30, 2**25, 9)
+    run.laps[-1].smallest_memory = found
+    save_run(tmp_path / "race.json", run)
+    run_id = store.import_from(tmp_path / "race.json")
+    assert store.state(run_id) == "interrupted"
+    store.remove(run_id)
+    run.laps[-2].smallest_memory = found
+    save_run(tmp_path / "race.json", run)
+    assert store.state(store.import_from(tmp_path / "race.json")) == "finished"
 
 
 def changed(given: CarriedRun, kind: str) -> CarriedRun:

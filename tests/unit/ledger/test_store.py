@@ -133,7 +133,7 @@ def test_an_interrupted_run_goes_on_where_it_ended(store: Store) -> None:
     first = recording_of(store, run, laps=6)
     first.end({"whole": 1.0}, interrupted=True)
     assert store.state("last") == "interrupted"
-    second = store.go_on("last")
+    second = store.go_on("last", run.laps[:6])
     for lap in run.laps[6:]:
         second.keep(lap, samples_of(lap))
     second.end(run.wall_s, "the target is reached")

@@ -110,6 +110,18 @@ def test_a_budget_ends_the_race_before_the_block_that_would_not_fit(monkeypatch:
     assert reason == "another block would not have fitted into 75 s"
 
 
+def test_blocks_from_before_take_nothing_of_the_budget_of_a_race_that_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan(conditions="as-found", blocks=30)
+    now_s = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
+    ending = Ending(planned, budget_s=35.0)
+    now_s = 10.0
+    assert ending.reason(planned.blocks[:21], [], kept=20) == ""
+    assert ending.budget_left_s() == 25.0
+    now_s = 30.0  # three blocks in these thirty seconds: a fourth would end at forty
+    assert ending.reason(planned.blocks[:23], [], kept=20) == "another block would not have fitted into 35 s"
+
+
 PARAMETER = click.Option(["--wish"])
 CONTEXT = click.Context(click.Command("any"))
 

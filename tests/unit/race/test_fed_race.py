@@ -6,9 +6,11 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -22,7 +24,7 @@ from fairlap.pipelines import data as fed_data
 from fairlap.race.contestants import runners_for
 from fairlap.race.fed_laps import Feeding
 from fairlap.race.lap_of_process import request_for
-from fairlap.race.laps import Lap
+from fairlap.race.laps import Lap, SmallestMemory
 from fairlap.race.materials import materials_for
 from fairlap.race.memory_groups import GroupsHere
 from fairlap.race.naming import contestants_named
@@ -134,7 +136,7 @@ def test_a_file_that_is_gone_when_the_race_begins_is_told_before_anything_runs(t
     assert not running.laps
 
 
-def test_a_file_that_shrinks_while_it_is_fed_from_ends_that_process_and_no_other_begins(
+def test_a_file_that_shrinks_while_it_is_fed_from_ends_the_race_and_blames_no_contestant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = images(tmp_path, 64)
@@ -147,10 +149,29 @@ def test_a_file_that_shrinks_while_it_is_fed_from_ends_that_process_and_no_other
 
     monkeypatch.setattr(WorkerProcess, "measure", cut_and_measure)
     running.run()
-    [fed] = running.laps
-    assert fed.outcome == "failed"
-    assert "mine.npy" in fed.message
+    assert running.laps == []
     assert running.ended_early == f"{file} became shorter, and nothing more can be fed"
+
+
+def test_what_the_loss_of_its_data_broke_is_run_again_when_they_are_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = images(tmp_path, 64)
+    whole, saved = file.read_bytes(), tmp_path / "run.json"
+    plan = planned("example", str(file), blocks=3)
+    measure, begun = WorkerProcess.measure, count(1)
+
+    def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> MeasuredLaps:
+        if next(begun) == 2:
+            os.truncate(file, 4096)
+        return measure(worker, **wanted)
+
+    monkeypatch.setattr(WorkerProcess, "measure", cut_and_measure)
+    assert compare_running.run_and_tell(plan, compare_running.Wishes(saved, keep=False, quiet=True)) == 1
+    assert [(lap.block, lap.outcome) for lap in load_run(saved).laps] == [(0, "finished")]
+    file.write_bytes(whole)
+    assert fairlap("compare", "--resume", str(saved)).exit_code == 0
+    assert [(lap.block, lap.outcome) for lap in load_run(saved).laps] == [(n, "finished") for n in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -337,6 +358,24 @@ def test_the_search_for_the_smallest_memory_feeds_its_tries(
     [why] = tried
     assert says in why
     assert bool(why) == bool(says), why
+
+
+def test_a_search_for_the_smallest_memory_that_lost_its_data_has_found_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = images(tmp_path, 64)
+
+    def cut_and_search(_trial: Trial) -> SmallestMemory:
+        os.truncate(file, 4096)
+        return SmallestMemory("address space", None, 2**25, 1, "it fails without a limit")
+
+    monkeypatch.setattr("fairlap.race.race.smallest_memory", cut_and_search)
+    running = Race(msgspec.structs.replace(planned("example", str(file)), min_memory=True))
+    running.run()
+    [lap] = running.laps
+    assert lap.finished
+    assert lap.smallest_memory is None
+    assert running.ended_early == f"{file} became shorter, and nothing more can be fed"
 
 
 def test_a_try_that_lacks_memory_names_its_limit(
