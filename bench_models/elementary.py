@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def gelu(inputs: Array) -> Array:
     """The exact one, by the error function."""
     from scipy.special import erf  # type: ignore[import-untyped,unused-ignore]
 
-    result: Array = 0.5 * inputs * (1.0 + erf(inputs / np.sqrt(2.0)))
+    result: Array = 0.5 * inputs * (1.0 + erf(inputs / math.sqrt(2.0)))
     return result
 
 

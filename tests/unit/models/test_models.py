@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from fairlap.errors import WrongRequest
 from fairlap.workloads.draw import draw_inputs, draw_weights
+from fairlap.workloads.reference import answers_in_float32
 from fairlap.workloads.registry import find, workload_names
 from fairlap.workloads.workload import Workload
+
+from bench_models.elementary import gelu
+from bench_models.transformer_numpy import attention
 
 MODELS = workload_names()
 QUICK_PARAMETERS = 30_000_000  # a reference this large answers within seconds
@@ -67,6 +71,17 @@ def test_items_of_a_batch_do_not_see_each_other(model: str) -> None:
     alone = replace(pair, batch=1, inputs={name: array[:1] for name, array in pair.inputs.items()})
     for name, value in answers(pair).items():
         np.testing.assert_allclose(value[:1], answers(alone)[name], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [each for each in MODELS if find(each).spec.parameters < QUICK_PARAMETERS])
+def test_the_reference_stays_in_the_precision_that_it_is_given(model: str) -> None:
+    assert {told.dtype for told in answers_in_float32(workload(model)).values()} == {np.dtype(np.float32)}
+
+
+def test_attention_and_gelu_stay_in_the_precision_that_they_are_given() -> None:
+    tokens = np.ones((1, 2, 4), np.float32)
+    assert attention(tokens, tokens, tokens, 2, np.ones((2, 2), bool)).dtype == np.float32
+    assert gelu(tokens).dtype == np.float32
 
 
 def test_an_unknown_model_is_refused_with_near_ones() -> None:

@@ -288,8 +288,9 @@ def test_data_that_is_not_finite_where_nobody_looked_is_named_and_no_contestant_
     assert lap.message.endswith("mine.npy has numbers that are not finite; no answer can be checked (fed batch 0)")
 
 
-def test_finite_data_that_overflow_in_the_model_are_to_blame_and_no_contestant(tmp_path: Path) -> None:
-    np.save(tmp_path / "mine.npy", np.full((30, 784), 3e38, np.float32))
+@pytest.mark.parametrize("number", [3e38, 3e25], ids=["in the first layer", "in a square"])
+def test_finite_data_that_overflow_in_the_model_are_to_blame_and_no_contestant(tmp_path: Path, number: float) -> None:
+    np.save(tmp_path / "mine.npy", np.full((30, 784), number, np.float32))
     [lap] = race("example", str(tmp_path / "mine.npy"))
     assert lap.outcome == "failed"
     assert f"{tmp_path / 'mine.npy'} has numbers for which the model has no answer in float32: " in lap.message
