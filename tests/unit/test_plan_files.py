@@ -185,6 +185,12 @@ def test_output_files_are_checked_before_the_race(tmp_path: Path) -> None:
         output_files(msgspec.structs.replace(outputs, csv=str(tmp_path / "loop.csv")), refuse)
 
 
+def test_a_plan_is_known_by_its_ending_in_any_letters(tmp_path: Path) -> None:
+    (tmp_path / "PLAN.TOML").write_text(GOOD)
+    told = fairlap("compare", "PLAN.TOML", "--dry-run", folder=tmp_path)
+    assert told.returncode == 0, told.stderr
+
+
 def _written(folder: Path, text: str) -> Path:
     (folder / "plan.toml").write_text(GOOD + text)
     return folder / "plan.toml"
