@@ -20,10 +20,7 @@ from fairlap.ledger.store import open_store
 from fairlap.race.laps import Lap
 from fairlap.race.saving import SavedRun, load_run, save_run
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = pytest.mark.sanitized
 
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
 

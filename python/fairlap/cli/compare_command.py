@@ -126,8 +126,8 @@ def _resumable(text: str, *, keep: bool) -> Earlier:
     if differ:
         raise WrongRequest(f"{text} cannot be resumed on another machine: {'; '.join(differ)}")
     # Of a block that was broken off nothing is kept.
-    kept = whole_blocks(run.plan, run.laps)
-    for data in changed_data(run.plan, kept, lambda line: click.echo(f"fairlap: {line}", err=True)):
+    run.laps = whole_blocks(run.plan, run.laps)
+    for data in changed_data(run.plan, run.laps, lambda line: click.echo(f"fairlap: {line}", err=True)):
         raise WrongRequest(
             f"{text} cannot be resumed on other {data} (their hashes); put back what it was fed, or race anew"
         )

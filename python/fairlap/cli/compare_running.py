@@ -16,7 +16,6 @@ from fairlap.errors import FairlapError, WrongRequest
 from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.ledger.resources_told import resources_told
 from fairlap.race.ending import Ending
-from fairlap.race.kept_before import whole_blocks
 from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
 from fairlap.race.progress import Progress, progress_for
@@ -47,7 +46,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Earlier:
-    """An interrupted run that this one goes on with; it has an id when it is in the store."""
+    """An interrupted run, of whole blocks, that this one goes on with; it has an id when it is in the store."""
 
     run: SavedRun
     run_id: str = ""
@@ -140,7 +139,7 @@ class _Kept:
         self._say = progress.say
         self._trouble = ""
         self._recording: Recording | None = None
-        before = whole_blocks(run.plan, earlier.run.laps) if earlier else []
+        before = earlier.run.laps if earlier else []
         with self._telling("this run is not kept", going_on=bool(earlier and earlier.run_id)):
             store = open_store()
             if earlier and earlier.run_id:

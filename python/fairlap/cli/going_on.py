@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _LEAST_BUDGET_S = 0.1
 
 
-def asked_again(asked: RaceRequest, *, target: float | None, keep: bool, quiet: bool) -> tuple[str, ...]:
+def asked_again(asked: RaceRequest, *, keep: bool, quiet: bool) -> tuple[str, ...]:
     """All but the JSON file and the budget, of which a part is used up by then."""
     outputs = asked.outputs
     values = {
@@ -22,7 +22,7 @@ def asked_again(asked: RaceRequest, *, target: float | None, keep: bool, quiet: 
         "html": outputs.html,
         "price": asked.price,
         "baseline": asked.baseline,
-        "target": "" if target is None else repr(target),
+        "target": "" if asked.target is None else str(asked.target),
     }
     options = [part for name, value in values.items() if value for part in (f"--{name}", value)]
     return (*options, *([] if keep else ["--no-keep"]), *(["--quiet"] if quiet else []))

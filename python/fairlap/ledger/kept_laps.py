@@ -65,8 +65,9 @@ def keep_only(db: sqlite3.Connection, run: int, laps: Sequence[Lap]) -> None:
     stored = {number: msgspec.json.decode(text, type=Lap) for number, text in found}
     gone = [(number,) for number, lap in stored.items() if measured(lap) not in wanted]
     db.executemany("DELETE FROM laps WHERE number = ?", gone)
+    same = {msgspec.json.encode(lap) for lap in stored.values()}
     for lap in laps:
-        if lap not in stored.values():
+        if msgspec.json.encode(lap) not in same:
             keep_lap(db, run, lap_to_keep(lap))
 
 

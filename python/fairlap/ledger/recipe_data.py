@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairlap.errors import WrongRequest
 from fairlap.pipelines.data import DATA_HASH, SYNTHETIC
+from fairlap.race.laps import values_in_force
 from fairlap.race.saving import SavedRun
 
 
@@ -24,7 +25,7 @@ def data_to_bring(run: SavedRun) -> str:
 
 def hashes_of_data(run: SavedRun) -> list[str]:
     """As the processes that were fed kept them; several where works name their inputs differently."""
-    return sorted({lap.in_force[DATA_HASH] for lap in run.laps if DATA_HASH in lap.in_force})
+    return values_in_force(run.laps, DATA_HASH)
 
 
 def mount_option(data: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fairlap.machine.differences import FactDiffers
 from fairlap.pipelines.data import DATA_HASH
 from fairlap.race.fed_laps import data_for
-from fairlap.race.laps import Lap
+from fairlap.race.laps import Lap, values_in_force
 from fairlap.race.materials import materials_for
 from fairlap.race.plan import Plan
 
@@ -18,7 +18,7 @@ def changed_data(plan: Plan, laps: Sequence[Lap], tell: Callable[[str], None] = 
     found = []
     for work in plan.works if plan.data else ():
         label = work.label
-        then = sorted({lap.in_force[DATA_HASH] for lap in laps if lap.work == label and DATA_HASH in lap.in_force})
+        then = values_in_force((lap for lap in laps if lap.work == label), DATA_HASH)
         if not then:
             continue
         now = data_for(plan, materials_for(work, plan.data_seed, tell)).hash

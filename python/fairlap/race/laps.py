@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -145,3 +146,8 @@ class Lap(msgspec.Struct):
     def in_framework_s(self) -> float:
         """Import (NumPy's too, which all of them load), build, warm-up and calls."""
         return sum(seconds for phase, seconds in self.phases_s.items() if phase not in ("interpreter", "fairlap"))
+
+
+def values_in_force(laps: Iterable[Lap], setting: str) -> list[str]:
+    """What the processes that kept this setting had it at, each value once."""
+    return sorted({lap.in_force[setting] for lap in laps if setting in lap.in_force})

@@ -13,7 +13,6 @@ from fairlap.race.contestants import Runner, runners_for
 from fairlap.race.ending import Ending
 from fairlap.race.fed_laps import Feeding
 from fairlap.race.idle_power import idle_power
-from fairlap.race.kept_before import whole_blocks
 from fairlap.race.lap_of_process import Bench, Samples, lap_of_process, request_for
 from fairlap.race.laps import Lap
 from fairlap.race.materials import Materials, materials_for
@@ -28,7 +27,7 @@ Keep = Callable[[Lap, Samples], None]
 class Race:
     """One run of a plan. ``laps`` grows while it runs and holds whatever ended when it was interrupted.
 
-    ``resumed`` are the laps of an earlier, interrupted run of the same plan: its whole blocks are not run again.
+    ``resumed`` are the whole blocks of an earlier, interrupted run of the same plan. They are not run again.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Race:
         self.ended_early = self.data_lost = ""
         self._ending = ending
         self._keep = keep
-        self.laps = whole_blocks(plan, resumed)
+        self.laps = list(resumed)
         self.looking_for_memory_of = ""  # whose smallest memory is looked for just now
         self._progress = progress or Silence()
         self._began_s = time.monotonic()

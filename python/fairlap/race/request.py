@@ -24,7 +24,7 @@ from fairlap.workloads.registry import find
 from fairlap.workloads.spec import Mode, Precision
 
 _BLOCKS = 12
-_BLOCKS_AT_MOST = 60  # when something else ends the race
+_BLOCKS_UNLESS_ENDED = 60  # when something else ends the race
 _MOST_BATCH = 2**20
 _MOST_SEED = 2**31
 
@@ -155,7 +155,7 @@ def saying(key: str, refuse: Refuse) -> Iterator[None]:
 def _blocks(asked: RaceRequest) -> int:
     if asked.blocks is not None:
         return asked.blocks
-    return _BLOCKS if asked.target is None and asked.budget is None else _BLOCKS_AT_MOST
+    return _BLOCKS if asked.target is None and asked.budget is None else _BLOCKS_UNLESS_ENDED
 
 
 def _works(asked: RaceRequest, refuse: Refuse) -> tuple[Work, ...]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlap.pipelines.data import DATA_HASH
-from fairlap.race.laps import Lap
+from fairlap.race.laps import Lap, values_in_force
 from fairlap.race.saving import SavedRun
 
 DATA, PIPELINE, FEED = "data", "pipeline", "feed"
@@ -35,4 +35,4 @@ def what_was_fed(
 
 
 def _all(laps: Sequence[Lap], setting: str) -> str:
-    return " and ".join(sorted({lap.in_force[setting] for lap in laps if setting in lap.in_force}))
+    return " and ".join(values_in_force(laps, setting))
