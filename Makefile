@@ -69,7 +69,7 @@ bench-report: $(VENV)/.dev  ## How long a report of a thousand rows takes, and h
 docs-images: $(VENV)/.dev $(VENV)/.frameworks  ## The picture of a report in the documentation, from a real race. Needs Chromium.
 	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 12 --json build/race.json
 	$(BIN)/fairlap report build/race.json --html build/race.html
-	$(BIN)/python tests/integration/chromium.py build/race.html docs/images/report.png 1100 1470
+	$(BIN)/python tests/support/chromium.py build/race.html docs/images/report.png 1100 1470
 
 bench-store: $(VENV)/.installed  ## Listing and showing runs out of a million rows and 100 million samples; takes 6 GB for a while.
 	$(BIN)/python tests/bench/store.py --rows 1000000 --samples 100000000

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.convolution_units import EPSILON, Unit
+from fairlap.models.workload import Arrays
 from jax import lax
-
-from bench_models.convolution_units import EPSILON, Unit
 
 
 def apply_unit(params: dict[str, Any], unit: Unit, image: Any) -> Any:

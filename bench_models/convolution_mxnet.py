@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlap.bench_models.convolution_units import EPSILON
 from mxnet.gluon import nn
-
-from bench_models.convolution_units import EPSILON
 
 
 def convolution(inward: int, outward: int, kernel: int, stride: int = 1, groups: int = 1) -> Any:

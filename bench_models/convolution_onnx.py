@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.spec import Spec
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.convolution_units import EPSILON, STATISTICS, Unit
+from fairlap.models.spec import Spec
+from fairlap.models.workload import Arrays
 from onnx import TensorProto, helper, numpy_helper
-
-from bench_models.convolution_units import EPSILON, STATISTICS, Unit
 
 OPSET = 20
 IR_VERSION = 10

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from fairlap.workloads.workload import Arrays
-
-from bench_models.convolution_units import EPSILON, STATISTICS, Unit
+from fairlap.bench_models.convolution_units import EPSILON, STATISTICS, Unit
+from fairlap.models.workload import Arrays
 
 
 def variables(weights: Arrays, dtype: Any) -> dict[str, Any]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.convolution_units import EPSILON
+from fairlap.models.workload import Arrays
 from tinygrad import Tensor, nn
-
-from bench_models.convolution_units import EPSILON
 
 
 def convolution(inward: int, outward: int, kernel: int, stride: int = 1, groups: int = 1) -> Any:

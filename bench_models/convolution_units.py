@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.workloads.spec import Fill, Normal, Uniform, Weight
+from fairlap.models.spec import Fill, Normal, Uniform, Weight
 
 EPSILON = 1e-5  # what every implementation adds to a running variance
 STATISTICS = ("running_mean", "running_var")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.workloads.workload import Arrays
+from fairlap.models.workload import Arrays
 
 Array = npt.NDArray[Any]
 

@@ -8,9 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from fairlap.workloads.workload import Arrays
-
-from bench_models.gpt2_weights import EPSILON, Size
+from fairlap.bench_models.gpt2_weights import EPSILON, Size
+from fairlap.models.workload import Arrays
 
 
 def to_jax_layout(weights: Arrays) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.workloads.workload import Arrays
-
-from bench_models.elementary import layer_norm, linear, softmax
-from bench_models.gpt2_weights import EPSILON, Size, cache_names
+from fairlap.bench_models.elementary import layer_norm, linear, softmax
+from fairlap.bench_models.gpt2_weights import EPSILON, Size, cache_names
+from fairlap.models.workload import Arrays
 
 Array = npt.NDArray[Any]
 Cache = tuple[Array, Array]

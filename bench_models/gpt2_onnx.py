@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.workloads.spec import Spec
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.gpt2_weights import EPSILON, Size, cache_names
+from fairlap.bench_models.operation_onnx import model_of
+from fairlap.models.spec import Spec
+from fairlap.models.workload import Arrays
 from onnx import helper
-
-from bench_models.gpt2_weights import EPSILON, Size, cache_names
-from bench_models.operation_onnx import model_of
 
 
 def build_model(

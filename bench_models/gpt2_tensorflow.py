@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from fairlap.workloads.workload import Arrays
-
-from bench_models.gpt2_weights import EPSILON, Size
+from fairlap.bench_models.gpt2_weights import EPSILON, Size
+from fairlap.models.workload import Arrays
 
 
 class GPT2(tf.Module):

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.gpt2_weights import EPSILON, Size
+from fairlap.models.workload import Arrays
 from torch import nn
 from torch.nn import functional
-
-from bench_models.gpt2_weights import EPSILON, Size
 
 
 class Attention(nn.Module):

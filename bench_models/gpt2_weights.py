@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.workloads.spec import TOLERANCES, Fill, Normal, Tensor, Tolerance, Uniform, Weight
+from fairlap.models.spec import TOLERANCES, Fill, Normal, Tensor, Tolerance, Uniform, Weight
 
 EPSILON = 1e-5
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from bench_models.elementary import softmax
+from fairlap.bench_models.elementary import softmax
 
 Array = npt.NDArray[Any]
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from fairlap.workloads.workload import Arrays
-
-from bench_models.attention.spec import SCALE
+from fairlap.bench_models.attention.spec import SCALE
+from fairlap.models.workload import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import paddle
-from fairlap.workloads.workload import Arrays
-
-from bench_models.attention.spec import HEADS, KEYS, SCALE, SIZE
-from bench_models.weights_paddle import with_weights
+from fairlap.bench_models.attention.spec import HEADS, KEYS, SCALE, SIZE
+from fairlap.bench_models.weights_paddle import with_weights
+from fairlap.models.workload import Arrays
 
 
 class Attention(paddle.nn.Layer):

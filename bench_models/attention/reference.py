@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.workloads.workload import Arrays
-
-from bench_models.attention.spec import SCALE
-from bench_models.elementary import softmax
+from fairlap.bench_models.attention.spec import SCALE
+from fairlap.bench_models.elementary import softmax
+from fairlap.models.workload import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

@@ -5,7 +5,7 @@ There are more keys than queries, so that mixing up the two shows.
 
 from __future__ import annotations
 
-from fairlap.workloads.spec import Constant, Normal, Spec, Tensor, Weight
+from fairlap.models.spec import Constant, Normal, Spec, Tensor, Weight
 
 HEADS, QUERIES, KEYS, SIZE = 12, 128, 256, 64
 SCALE = SIZE**-0.5

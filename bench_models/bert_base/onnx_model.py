@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.bert_base.spec import EPSILON, HEADS, HIDDEN, LAYER_NAMES, LENGTH, SPEC
+from fairlap.bench_models.operation_onnx import model_of
+from fairlap.bench_models.transformer_onnx import TransformerGraph
+from fairlap.models.workload import Arrays
 from onnx import TensorProto
-
-from bench_models.bert_base.spec import EPSILON, HEADS, HIDDEN, LAYER_NAMES, LENGTH, SPEC
-from bench_models.operation_onnx import model_of
-from bench_models.transformer_onnx import TransformerGraph
 
 
 def build(weights: Arrays, batch: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.workloads.spec import TOLERANCES, Constant, Integers, Normal, Spec, Tensor, Tolerance, Uniform, Weight
+from fairlap.models.spec import TOLERANCES, Constant, Integers, Normal, Spec, Tensor, Tolerance, Uniform, Weight
 
 LAYERS, HEADS, HIDDEN, INTERMEDIATE = 12, 12, 768, 3072
 VOCABULARY, POSITIONS, TYPES = 30_522, 512, 2

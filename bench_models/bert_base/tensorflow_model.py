@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from fairlap.workloads.workload import Arrays
-
-from bench_models.bert_base.spec import EPSILON, HEADS, LAYER_NAMES, TABLE_NAMES
-from bench_models.transformer_tensorflow import attention, layer_norm, linear, variables
+from fairlap.bench_models.bert_base.spec import EPSILON, HEADS, LAYER_NAMES, TABLE_NAMES
+from fairlap.bench_models.transformer_tensorflow import attention, layer_norm, linear, variables
+from fairlap.models.workload import Arrays
 
 
 class BertBase(tf.Module):

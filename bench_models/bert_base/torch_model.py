@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.bert_base.spec import (
+    EPSILON,
+    HEADS,
+    HIDDEN,
+    INTERMEDIATE,
+    LAYERS,
+    POSITIONS,
+    TYPES,
+    VOCABULARY,
+)
+from fairlap.models.workload import Arrays
 from torch import nn
 from torch.nn import functional
-
-from bench_models.bert_base.spec import EPSILON, HEADS, HIDDEN, INTERMEDIATE, LAYERS, POSITIONS, TYPES, VOCABULARY
 
 
 class Embeddings(nn.Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.workloads.spec import Spec, Tensor
+from fairlap.models.spec import Spec, Tensor
 
 SPEC = Spec(
     name="callable",

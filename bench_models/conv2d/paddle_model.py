@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.conv2d.spec import INWARD, KERNEL, OUTWARD, PADDING
+from fairlap.bench_models.weights_paddle import with_weights
+from fairlap.models.workload import Arrays
 from paddle import nn
-
-from bench_models.conv2d.spec import INWARD, KERNEL, OUTWARD, PADDING
-from bench_models.weights_paddle import with_weights
 
 
 class Convolution(nn.Layer):

@@ -6,7 +6,7 @@ is part of its time, as it is for a user whose images lie like that.
 
 from __future__ import annotations
 
-from fairlap.workloads.spec import Constant, Normal, Spec, Tensor, Weight
+from fairlap.models.spec import Constant, Normal, Spec, Tensor, Weight
 
 INWARD, OUTWARD, IMAGE, KERNEL, PADDING = 64, 64, 56, 3, 1
 

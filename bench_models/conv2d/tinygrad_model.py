@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.conv2d.spec import PADDING
+from fairlap.models.workload import Arrays
 from tinygrad import Tensor
-
-from bench_models.conv2d.spec import PADDING
 
 
 class Convolution:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.conv2d.spec import PADDING
+from fairlap.models.workload import Arrays
 from torch import nn
-
-from bench_models.conv2d.spec import PADDING
 
 
 class Convolution(nn.Module):

@@ -7,9 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from fairlap.workloads.workload import Arrays
-
-from bench_models.convnet.spec import STRIDES
+from fairlap.bench_models.convnet.spec import STRIDES
+from fairlap.models.workload import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.convnet.spec import CHANNELS, CLASSES, IMAGE, STRIDES
+from fairlap.models.workload import Arrays
 from onnx import TensorProto, helper, numpy_helper
-
-from bench_models.convnet.spec import CHANNELS, CLASSES, IMAGE, STRIDES
 
 
 def build(weights: Arrays, batch: int) -> Any:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.workloads.workload import Arrays
-
-from bench_models.convnet.spec import STRIDES
+from fairlap.bench_models.convnet.spec import STRIDES
+from fairlap.models.workload import Arrays
 
 Array = npt.NDArray[Any]
 

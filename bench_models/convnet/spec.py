@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from fairlap.workloads.spec import Constant, Fill, Normal, Spec, Tensor, Uniform, Weight
+from fairlap.models.spec import Constant, Fill, Normal, Spec, Tensor, Uniform, Weight
 
 IMAGE = 64
 CHANNELS = (3, 32, 64, 64)

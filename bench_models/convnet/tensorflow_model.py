@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from fairlap.workloads.workload import Arrays
-
-from bench_models.convnet.spec import STRIDES
+from fairlap.bench_models.convnet.spec import STRIDES
+from fairlap.models.workload import Arrays
 
 _PADDING = [[0, 0], [1, 1], [1, 1], [0, 0]]  # TensorFlow's own "SAME" pads a stride of two on one side only
 

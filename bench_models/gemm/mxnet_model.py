@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.gemm.spec import COLUMNS, INNER
+from fairlap.bench_models.weights_mxnet import with_weights
+from fairlap.models.workload import Arrays
 from mxnet.gluon import HybridBlock
-
-from bench_models.gemm.spec import COLUMNS, INNER
-from bench_models.weights_mxnet import with_weights
 
 
 class Product(HybridBlock):

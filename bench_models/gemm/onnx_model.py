@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.gemm.spec import SPEC
+from fairlap.bench_models.operation_onnx import model_of
+from fairlap.models.workload import Arrays
 from onnx import helper
-
-from bench_models.gemm.spec import SPEC
-from bench_models.operation_onnx import model_of
 
 
 def build(weights: Arrays, batch: int) -> Any:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import paddle
-from fairlap.workloads.workload import Arrays
-
-from bench_models.gemm.spec import COLUMNS, INNER
-from bench_models.weights_paddle import with_weights
+from fairlap.bench_models.gemm.spec import COLUMNS, INNER
+from fairlap.bench_models.weights_paddle import with_weights
+from fairlap.models.workload import Arrays
 
 
 class Product(paddle.nn.Layer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.workloads.spec import Constant, Normal, Spec, Tensor, Weight
+from fairlap.models.spec import Constant, Normal, Spec, Tensor, Weight
 
 ROWS = INNER = COLUMNS = 512
 

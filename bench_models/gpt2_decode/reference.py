@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy.typing as npt
-from fairlap.workloads.workload import Arrays
-
-from bench_models.gpt2_decode.spec import PAST_NAMES
-from bench_models.gpt2_numpy import extend
-from bench_models.gpt2_weights import SMALL
+from fairlap.bench_models.gpt2_decode.spec import PAST_NAMES
+from fairlap.bench_models.gpt2_numpy import extend
+from fairlap.bench_models.gpt2_weights import SMALL
+from fairlap.models.workload import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

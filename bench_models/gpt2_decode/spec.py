@@ -6,9 +6,8 @@ of exported graphs alike, and only who owns the memory of the cache can write in
 
 from __future__ import annotations
 
-from fairlap.workloads.spec import Constant, Integers, Normal, Spec, Tensor
-
-from bench_models.gpt2_weights import GPT2_TOLERANCES, SMALL, cache_names, caches, weights_of
+from fairlap.bench_models.gpt2_weights import GPT2_TOLERANCES, SMALL, cache_names, caches, weights_of
+from fairlap.models.spec import Constant, Integers, Normal, Spec, Tensor
 
 PAST = 128
 PAST_NAMES = cache_names(SMALL, "past_")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
-
-from bench_models.gpt2_decode.spec import PAST_NAMES
-from bench_models.gpt2_torch import GPT2, with_weights
-from bench_models.gpt2_weights import SMALL
+from fairlap.bench_models.gpt2_decode.spec import PAST_NAMES
+from fairlap.bench_models.gpt2_torch import GPT2, with_weights
+from fairlap.bench_models.gpt2_weights import SMALL
+from fairlap.models.workload import Arrays
 
 
 class Decode(GPT2):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
-
-from bench_models.gpt2_onnx import build_model
-from bench_models.gpt2_prefill.spec import SPEC, TOKENS
-from bench_models.gpt2_weights import SMALL
+from fairlap.bench_models.gpt2_onnx import build_model
+from fairlap.bench_models.gpt2_prefill.spec import SPEC, TOKENS
+from fairlap.bench_models.gpt2_weights import SMALL
+from fairlap.models.workload import Arrays
 
 
 def build(weights: Arrays, batch: int) -> Any:

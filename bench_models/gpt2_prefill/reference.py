@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy.typing as npt
-from fairlap.workloads.workload import Arrays
-
-from bench_models.gpt2_numpy import extend, nothing_read
-from bench_models.gpt2_weights import SMALL
+from fairlap.bench_models.gpt2_numpy import extend, nothing_read
+from fairlap.bench_models.gpt2_weights import SMALL
+from fairlap.models.workload import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

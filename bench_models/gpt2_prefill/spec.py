@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fairlap.workloads.spec import Constant, Integers, Spec, Tensor
-
-from bench_models.gpt2_weights import GPT2_TOLERANCES, SMALL, caches, weights_of
+from fairlap.bench_models.gpt2_weights import GPT2_TOLERANCES, SMALL, caches, weights_of
+from fairlap.models.spec import Constant, Integers, Spec, Tensor
 
 TOKENS = 128
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
-
-from bench_models.gpt2_tensorflow import GPT2, to_other_layout
-from bench_models.gpt2_weights import SMALL
+from fairlap.bench_models.gpt2_tensorflow import GPT2, to_other_layout
+from fairlap.bench_models.gpt2_weights import SMALL
+from fairlap.models.workload import Arrays
 
 
 class Prefill(GPT2):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy.typing as npt
-from fairlap.workloads.workload import Arrays
-
-from bench_models.elementary import layer_norm
-from bench_models.layernorm.spec import EPSILON
+from fairlap.bench_models.elementary import layer_norm
+from fairlap.bench_models.layernorm.spec import EPSILON
+from fairlap.models.workload import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.workloads.spec import Constant, Normal, Spec, Tensor, Uniform, Weight
+from fairlap.models.spec import Constant, Normal, Spec, Tensor, Uniform, Weight
 
 ROWS, FEATURES = 128, 768
 EPSILON = 1e-5

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from fairlap.workloads.workload import Arrays
-
-from bench_models.layernorm.spec import EPSILON
+from fairlap.bench_models.layernorm.spec import EPSILON
+from fairlap.models.workload import Arrays
 
 
 class LayerNorm(tf.Module):

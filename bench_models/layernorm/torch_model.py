@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.layernorm.spec import EPSILON, FEATURES
+from fairlap.models.workload import Arrays
 from torch import nn
-
-from bench_models.layernorm.spec import EPSILON, FEATURES
 
 
 class LayerNorm(nn.Module):

@@ -6,9 +6,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from fairlap.workloads.workload import Arrays
-
-from bench_models.mlp.spec import EPSILON
+from fairlap.bench_models.mlp.spec import EPSILON
+from fairlap.models.workload import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.workloads.workload import Arrays
-
-from bench_models.elementary import gelu, layer_norm, linear
-from bench_models.mlp.spec import EPSILON
+from fairlap.bench_models.elementary import gelu, layer_norm, linear
+from fairlap.bench_models.mlp.spec import EPSILON
+from fairlap.models.workload import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from fairlap.workloads.workload import Arrays
-
-from bench_models.mlp.spec import EPSILON
+from fairlap.bench_models.mlp.spec import EPSILON
+from fairlap.models.workload import Arrays
 
 
 class Perceptron(tf.Module):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.mlp.spec import CLASSES, EPSILON, HIDDEN, INPUTS
+from fairlap.models.workload import Arrays
 from tinygrad import Tensor, nn
-
-from bench_models.mlp.spec import CLASSES, EPSILON, HIDDEN, INPUTS
 
 
 class Perceptron:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.convolution_mxnet import convolution, normalisation, sequence
+from fairlap.bench_models.mobilenet_v2.spec import CLASSES, FEATURES, STAGES
+from fairlap.bench_models.weights_mxnet import with_weights
+from fairlap.models.workload import Arrays
 from mxnet.gluon import HybridBlock, nn
-
-from bench_models.convolution_mxnet import convolution, normalisation, sequence
-from bench_models.mobilenet_v2.spec import CLASSES, FEATURES, STAGES
-from bench_models.weights_mxnet import with_weights
 
 
 class ReLU6(HybridBlock):

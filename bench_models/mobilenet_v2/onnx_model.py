@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
-
-from bench_models.convolution_onnx import ImageGraph
-from bench_models.convolution_units import Unit
-from bench_models.mobilenet_v2.spec import BLOCKS, LAST, SPEC, STEM
+from fairlap.bench_models.convolution_onnx import ImageGraph
+from fairlap.bench_models.convolution_units import Unit
+from fairlap.bench_models.mobilenet_v2.spec import BLOCKS, LAST, SPEC, STEM
+from fairlap.models.workload import Arrays
 
 
 def build(weights: Arrays, batch: int) -> Any:

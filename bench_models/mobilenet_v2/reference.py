@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.workloads.workload import Arrays
-
-from bench_models.convolution_numpy import apply_unit
-from bench_models.mobilenet_v2.spec import BLOCKS, LAST, STEM, Block
+from fairlap.bench_models.convolution_numpy import apply_unit
+from fairlap.bench_models.mobilenet_v2.spec import BLOCKS, LAST, STEM, Block
+from fairlap.models.workload import Arrays
 
 Array = npt.NDArray[Any]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.convolution_tinygrad import convolution, normalisation, with_weights
+from fairlap.bench_models.mobilenet_v2.spec import CLASSES, FEATURES, STAGES
+from fairlap.models.workload import Arrays
 from tinygrad import Tensor, nn
-
-from bench_models.convolution_tinygrad import convolution, normalisation, with_weights
-from bench_models.mobilenet_v2.spec import CLASSES, FEATURES, STAGES
 
 
 def convolution_with_relu6(inward: int, outward: int, kernel: int, stride: int = 1, groups: int = 1) -> list[Any]:

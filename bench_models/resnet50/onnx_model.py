@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
-
-from bench_models.convolution_onnx import ImageGraph
-from bench_models.resnet50.spec import BLOCKS, SPEC, STEM, Block
+from fairlap.bench_models.convolution_onnx import ImageGraph
+from fairlap.bench_models.resnet50.spec import BLOCKS, SPEC, STEM, Block
+from fairlap.models.workload import Arrays
 
 
 def build(weights: Arrays, batch: int) -> Any:

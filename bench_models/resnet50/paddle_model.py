@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
+from fairlap.bench_models.weights_paddle import turned, with_weights
+from fairlap.models.workload import Arrays
 from paddle import nn
 from paddle.nn import functional
-
-from bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
-from bench_models.weights_paddle import turned, with_weights
 
 
 class Bottleneck(nn.Layer):

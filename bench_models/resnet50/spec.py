@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.workloads.spec import TOLERANCES, Constant, Spec, Tensor, Tolerance, Uniform, Weight
-
-from bench_models.convolution_units import Unit, classifier
+from fairlap.bench_models.convolution_units import Unit, classifier
+from fairlap.models.spec import TOLERANCES, Constant, Spec, Tensor, Tolerance, Uniform, Weight
 
 IMAGE = 224
 CLASSES = 1000

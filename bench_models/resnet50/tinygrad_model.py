@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.convolution_tinygrad import convolution, normalisation, with_weights
+from fairlap.bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
+from fairlap.models.workload import Arrays
 from tinygrad import nn
-
-from bench_models.convolution_tinygrad import convolution, normalisation, with_weights
-from bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
 
 
 class Bottleneck:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.convolution_torch import with_weights
+from fairlap.bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
+from fairlap.models.workload import Arrays
 from torch import nn
 from torch.nn import functional
-
-from bench_models.convolution_torch import with_weights
-from bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
 
 MEMORY_FORMAT = "channels_last"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-from fairlap.workloads.workload import Arrays
+from fairlap.models.workload import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

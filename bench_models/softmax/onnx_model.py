@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.operation_onnx import model_of
+from fairlap.bench_models.softmax.spec import SPEC
+from fairlap.models.workload import Arrays
 from onnx import helper
-
-from bench_models.operation_onnx import model_of
-from bench_models.softmax.spec import SPEC
 
 
 def build(weights: Arrays, batch: int) -> Any:

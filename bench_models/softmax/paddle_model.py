@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.workloads.workload import Arrays
+from fairlap.bench_models.weights_paddle import with_weights
+from fairlap.models.workload import Arrays
 from paddle import nn
-
-from bench_models.weights_paddle import with_weights
 
 
 class Softmax(nn.Layer):

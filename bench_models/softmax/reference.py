@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy.typing as npt
-from fairlap.workloads.workload import Arrays
-
-from bench_models.elementary import softmax
+from fairlap.bench_models.elementary import softmax
+from fairlap.models.workload import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

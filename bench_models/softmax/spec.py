@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.workloads.spec import Constant, Normal, Spec, Tensor, Tolerance
+from fairlap.models.spec import Constant, Normal, Spec, Tensor, Tolerance
 
 ROWS, COLUMNS = 512, 512
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from fairlap.workloads.workload import Arrays
+from fairlap.models.workload import Arrays
 
 
 class Softmax(tf.Module):

@@ -22,10 +22,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fairlap.machine.doctor.watching import watch
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.machine.doctor.observation import watch
+from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Work
 
 SPIN = "while True: pass"
 
@@ -78,10 +79,10 @@ def milliseconds(model: str, contestant: str, cores: tuple[int, ...], threads: i
     )
     race = Race(plan)
     race.run()
-    lap = race.laps[0]
-    if not lap.finished:
-        raise SystemExit(f"{contestant} did not finish: {lap.outcome}: {lap.message}")
-    return lap.headline_ns / 1e6
+    process = race.processes[0]
+    if not process.finished:
+        raise SystemExit(f"{contestant} did not finish: {process.outcome}: {process.message}")
+    return process.headline_ns / 1e6
 
 
 @contextmanager

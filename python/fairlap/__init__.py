@@ -9,30 +9,21 @@ from fairlap.lazily import lookup
 
 TYPE_CHECKING = False  # Type checkers know the name; importing typing would take most of the import's time.
 if TYPE_CHECKING:
-    from fairlap.engine import (
-        DeviceFailed,
-        Measurement,
-        MeasurementInProgress,
-        NativeFunction,
-        Rotate,
-        floor,
-        measure,
-    )
-    from fairlap.errors import CallableRaised, FairlapError, NotAvailable, WrongRequest
-    from fairlap.in_process.compare import compare
-    from fairlap.in_process.comparison import InProcessComparison
+    from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
+    from fairlap.errors import CallableRaised, FairlapError, InvalidRequest, NotAvailable
+    from fairlap.scenarios.in_process import InProcessComparison, compare
 
 __all__ = [
     "CallableRaised",
     "DeviceFailed",
     "FairlapError",
     "InProcessComparison",
+    "InvalidRequest",
     "Measurement",
     "MeasurementInProgress",
     "NativeFunction",
     "NotAvailable",
     "Rotate",
-    "WrongRequest",
     "__version__",
     "compare",
     "floor",
@@ -43,9 +34,9 @@ _HOME = {
     "CallableRaised": "fairlap.errors",
     "FairlapError": "fairlap.errors",
     "NotAvailable": "fairlap.errors",
-    "WrongRequest": "fairlap.errors",
-    "InProcessComparison": "fairlap.in_process.comparison",
-    "compare": "fairlap.in_process.compare",
+    "InvalidRequest": "fairlap.errors",
+    "InProcessComparison": "fairlap.scenarios.in_process",
+    "compare": "fairlap.scenarios.in_process",
     "DeviceFailed": "fairlap.engine",
     "Measurement": "fairlap.engine",
     "MeasurementInProgress": "fairlap.engine",

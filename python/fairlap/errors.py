@@ -1,4 +1,8 @@
-"""What can go wrong, by name. Every message says what happened and what to do, in a line or two."""
+"""Errors that fairlap raises on purpose, each with a stable code.
+
+A message says what is wrong and what to do, in one or two lines. ``fairlap explain CODE`` prints what codes.md says of a
+code; the command line and the JSON documents carry the code beside the message.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +16,27 @@ NOT_ENOUGH_MEMORY = "there is not enough memory for the samples, eight bytes eac
 
 
 class FairlapError(Exception):
-    """The root of all errors fairlap raises on purpose."""
+    """Base class of the errors that fairlap raises on purpose. A subclass has its own ``code``."""
+
+    code = "E_FAIRLAP"
 
 
-class WrongRequest(FairlapError, ValueError):
-    """An argument has a value or a type that cannot be measured with."""
+class InvalidRequest(FairlapError, ValueError):
+    """An argument, option or file has a value or type that fairlap does not accept."""
+
+    code = "E_REQUEST"
 
 
 class NotAvailable(FairlapError, RuntimeError):
-    """A method or source was asked for that this machine does not have; the message says why."""
+    """This machine lacks a method or source that was asked for; the message gives the reason."""
+
+    code = "E_NOT_AVAILABLE"
 
 
 class CallableRaised(FairlapError):
-    """The timed callable raised. Its exception is the cause; the samples so far are in ``result``."""
+    """The timed callable raised. Its exception is the cause; ``result`` holds the samples taken before."""
+
+    code = "E_CALLABLE_RAISED"
 
     def __init__(self, message: str, result: Measurement) -> None:
         super().__init__(message)

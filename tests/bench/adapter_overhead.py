@@ -18,11 +18,11 @@ import fairlap
 import numpy as np
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.models.draw import draw_inputs, draw_weights
+from fairlap.models.registry import find
+from fairlap.models.spec import Spec
+from fairlap.models.workload import Workload
 from fairlap.race.conditions import CONTROLLED_MEMORY
-from fairlap.workloads.draw import draw_inputs, draw_weights
-from fairlap.workloads.registry import find
-from fairlap.workloads.spec import Spec
-from fairlap.workloads.workload import Workload
 
 FRAMEWORKS = ("torch", "jax", "tensorflow:graph", "onnxruntime", "openvino")
 MODELS = ("softmax", "mlp", "gemm")
@@ -93,7 +93,7 @@ def by_hand(name: str, work: Workload) -> tuple[Callable[[], Any], Callable[[Any
 
 def tiny_softmax() -> Spec:
     """The model's own code on 64 numbers; its ONNX graph has the sizes of its module's spec."""
-    from bench_models.softmax import onnx_model
+    from fairlap.bench_models.softmax import onnx_model
 
     large = find("softmax").spec
     shape = ("batch", 8, 8)

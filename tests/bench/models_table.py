@@ -11,20 +11,20 @@ from __future__ import annotations
 import argparse
 import os
 
+from fairlap.models.registry import find, workload_names
 from fairlap.race.answers import BESIDE
-from fairlap.race.laps import Lap
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Lines
 from fairlap.race.race import Race
-from fairlap.workloads.registry import find, workload_names
-from fairlap.workloads.spec import Mode
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Mode, Work
 
 CONTESTANTS = "torch,torch:compile,jax,tensorflow,tensorflow:graph,tensorflow:xla,onnxruntime,openvino,litert"
 NO_FRAMEWORK = {"callable"}  # a model of whatever is handed in
 
 
-def laps_of(model: str, mode: Mode, contestants: str) -> dict[str, Lap]:
+def measured_message(model: str, mode: Mode, contestants: str) -> dict[str, ProcessResult]:
     cores = tuple(sorted(os.sched_getaffinity(0)))
     spec = find(model).spec
     plan = draw_plan(
@@ -39,13 +39,13 @@ def laps_of(model: str, mode: Mode, contestants: str) -> dict[str, Lap]:
     )
     race = Race(plan, Lines())
     race.run()
-    return {lap.contestant: lap for lap in race.laps}
+    return {process.contestant: process for process in race.processes}
 
 
-def cell(lap: Lap) -> str:
-    if lap.outcome == "finished":
-        return f"{max(error.relative for error in lap.errors if not error.what.startswith(BESIDE)):.0e}"
-    return "–" if lap.outcome == "unsupported" else f"**{lap.outcome}**"
+def cell(process: ProcessResult) -> str:
+    if process.outcome == "finished":
+        return f"{max(error.relative for error in process.errors if not error.what.startswith(BESIDE)):.0e}"
+    return "–" if process.outcome == "unsupported" else f"**{process.outcome}**"
 
 
 def main() -> None:
@@ -59,8 +59,8 @@ def main() -> None:
     for model in options.models.split(","):
         spec = find(model).spec
         for mode in spec.modes:
-            laps = laps_of(model, mode, options.on)
-            cells = " | ".join(cell(laps[name]) for name in names)
+            processes = measured_message(model, mode, options.on)
+            cells = " | ".join(cell(processes[name]) for name in names)
             print(f"| {model} | {spec.parameters:,} | {mode} | {cells} |", flush=True)
 
 

@@ -7,16 +7,17 @@ import sys
 import time
 from pathlib import Path
 
-from fairlap.race.laps import AnswerError, Figure, Lap
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Block, Work, draw_plan
-from fairlap.race.saving import SavedRun
+from fairlap.race.plan import Block, draw_plan
+from fairlap.race.process_result import AnswerError, Figure, ProcessResult
+from fairlap.race.run import Run
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Work
 
 CONTESTANTS, MODELS, BATCHES, BLOCKS = 10, 10, (1, 2, 4, 8, 16), 6
 MOST_SECONDS, MOST_BYTES = 5.0, 8e6
 
 
-def invented_run() -> SavedRun:
+def invented_run() -> Run:
     """Ten contestants on fifty works under both conditions: a thousand rows from six thousand processes."""
     names = contestants_named(",".join(f"framework{number}" for number in range(CONTESTANTS)))
     works = tuple(Work(f"model{number}", batch) for number in range(MODELS) for batch in BATCHES)
@@ -24,17 +25,17 @@ def invented_run() -> SavedRun:
         names, works, blocks=BLOCKS, conditions="controlled", threads=2, available_cores=(0, 1), seed=1
     )  # fmt: skip
     rng = random.Random(2)
-    laps = [
-        _lap(block, position, names[place].text, works[block.work], (1 + place / 10) * rng.lognormvariate(0, 0.02))
+    processes = [
+        _process(block, position, names[place].text, works[block.work], (1 + place / 10) * rng.lognormvariate(0, 0.02))
         for block in plan.blocks
         for position, place in enumerate(block.order)
     ]
-    return SavedRun(plan, laps, {"cpu model": "Imaginary 9000"}, {}, began_at="2026-01-02T03:04:05+00:00")
+    return Run(plan, processes, {"cpu model": "Imaginary 9000"}, {}, began_at="2026-01-02T03:04:05+00:00")
 
 
-def _lap(block: Block, position: int, contestant: str, work: Work, slowness: float) -> Lap:
+def _process(block: Block, position: int, contestant: str, work: Work, slowness: float) -> ProcessResult:
     value = 1e6 * slowness * work.batch**0.8
-    return Lap(
+    return ProcessResult(
         block=block.number,
         position=position,
         contestant=contestant,
@@ -60,17 +61,17 @@ def _lap(block: Block, position: int, contestant: str, work: Work, slowness: flo
 def main() -> None:
     run = invented_run()
     began, began_cpu = time.perf_counter(), time.process_time()
-    from fairlap.report.page import page_of
-    from fairlap.report.shown_run import shown_run
+    from fairlap.render.report.page import page_of
+    from fairlap.render.report.shown_run import shown_run
 
     shown = shown_run(run, "bench")
     judged_s = time.perf_counter() - began
     page = page_of(shown)
     whole_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
-    rows, size = sum(len(heat.rows) for heat in shown.heats), len(page.encode())
+    rows, size = sum(len(work_result.rows) for work_result in shown.work_results), len(page.encode())
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(page)
-    print(f"{rows:,} rows from {len(run.laps):,} processes")
+    print(f"{rows:,} rows from {len(run.processes):,} processes")
     wanted = f"wanted: at most {MOST_SECONDS:g} s"
     print(f"  time  {whole_s:.2f} s ({cpu_s:.2f} s of processor time); {wanted}")
     print(f"        of which verdicts and rows {judged_s:.2f} s")

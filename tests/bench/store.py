@@ -2,7 +2,7 @@
 
     python tests/bench/store.py --rows 1000000 --samples 100000000
 
-Every run has eight rows, of four contestants on one model under two kinds of conditions, and a lap for each row. The
+Every run has eight rows, of four contestants on one model under two kinds of conditions, and a process for each. The
 run that is shown is a large one: eight contestants in 24 blocks. Takes about eight bytes a sample and 5 kB a row, in a
 temporary folder that is removed at the end.
 """
@@ -22,18 +22,17 @@ from statistics import median
 
 import msgspec
 import numpy as np
-from fairlap.ledger.finding import Wanted
-from fairlap.ledger.kept_laps import LapToKeep, keep_lap, lap_to_keep
-from fairlap.ledger.kept_rows import keep_rows
-from fairlap.ledger.kept_runs import insert_run
-from fairlap.ledger.opening import writing
-from fairlap.ledger.rows_of_run import rows_of_run
-from fairlap.ledger.run_ids import id_of
-from fairlap.ledger.store import Store, open_store
-from fairlap.race.laps import AnswerError, Figure, Lap
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Conditions, Plan, Work, draw_plan
-from fairlap.race.saving import SavedRun
+from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.process_result import AnswerError, Figure, ProcessResult
+from fairlap.race.run import Run
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Conditions, Work
+from fairlap.results.rows import rows_of_run
+from fairlap.store.opening import writing
+from fairlap.store.run_ids import id_of
+from fairlap.store.search import Wanted
+from fairlap.store.store import Store, open_store
+from fairlap.store.tables import StoredProcess, insert_run, keep_rows, store_process, stored_process
 
 _MODELS = [f"model_{number}" for number in range(50)]
 _FRAMEWORKS = ("torch", "jax", "tensorflow:graph", "onnxruntime", "openvino", "litert", "torch:compile", "paddle")
@@ -51,11 +50,13 @@ def a_plan(model: str, contestants: tuple[str, ...], blocks: int) -> Plan:
     )  # fmt: skip
 
 
-def a_lap(block: int, position: int, name: str, work: Work, conditions: Conditions, rng: np.random.Generator) -> Lap:
+def a_process(
+    block: int, position: int, name: str, work: Work, conditions: Conditions, rng: np.random.Generator
+) -> ProcessResult:
     """About as long, as JSON, as those of real races: 2 kB."""
     value = float(rng.normal(2e6, 2e4)) * (1 + len(name) / 10)
     settings = {f"setting {number}": "a value that a framework might tell" for number in range(8)}
-    return Lap(
+    return ProcessResult(
         block=block,
         position=position,
         contestant=name,
@@ -75,9 +76,9 @@ def a_lap(block: int, position: int, name: str, work: Work, conditions: Conditio
     )
 
 
-def laps_of(plan: Plan, rng: np.random.Generator) -> list[Lap]:
+def measured_message(plan: Plan, rng: np.random.Generator) -> list[ProcessResult]:
     return [
-        a_lap(block.number, position, plan.contestants[place].text, plan.works[block.work], block.conditions, rng)
+        a_process(block.number, position, plan.contestants[place].text, plan.works[block.work], block.conditions, rng)
         for block in plan.blocks
         for position, place in enumerate(block.order)
     ]
@@ -92,35 +93,35 @@ def fill(store: Store, rows: int, samples: int, rng: np.random.Generator) -> str
     while done < runs:
         with writing(store._db) as _:
             for number in range(done, min(runs, done + _RUNS_AT_ONCE)):
-                run, laps, flat_rows = patterns[number * 7919 % len(patterns)]
+                run, processes, flat_rows = patterns[number * 7919 % len(patterns)]
                 run.began_at = (_FIRST + timedelta(minutes=10 * number)).isoformat()
                 run_id = id_of(run.began_at)
                 place = insert_run(store._db, run_id, "finished", run)
-                for lap in laps:
+                for process in processes:
                     start = int(rng.integers(10_000))
                     raw = {"wall_ns": drawn[start : start + each].tobytes()}
-                    keep_lap(store._db, place, msgspec.structs.replace(lap, samples=raw))
+                    store_process(store._db, place, msgspec.structs.replace(process, samples=raw))
                 keep_rows(store._db, [msgspec.structs.replace(row, run=run_id) for row in flat_rows])
         done += _RUNS_AT_ONCE
     return keep_large(store, (_FIRST + timedelta(minutes=5 * runs)).isoformat(), rng)
 
 
-def pattern_of(model: str, rng: np.random.Generator) -> tuple[SavedRun, list[LapToKeep], list]:  # type: ignore[type-arg]
+def pattern_of(model: str, rng: np.random.Generator) -> tuple[Run, list[StoredProcess], list]:  # type: ignore[type-arg]
     """What many runs of one model share; made once, since filling the store is not what is measured."""
     at = int(rng.integers(len(_FRAMEWORKS)))
     four = tuple(_FRAMEWORKS[(at + step) % len(_FRAMEWORKS)] for step in range(4))
-    run = SavedRun(a_plan(model, four, blocks=1), [], {"cpu model": "Imaginary 9000", "cores": "2"}, {"whole": 10.0})
-    run.laps = laps_of(run.plan, rng)
+    run = Run(a_plan(model, four, blocks=1), [], {"cpu model": "Imaginary 9000", "cores": "2"}, {"whole": 10.0})
+    run.processes = measured_message(run.plan, rng)
     rows = rows_of_run(run, "pattern")
     assert len(rows) == _ROWS_OF_A_RUN
-    return run, [lap_to_keep(lap) for lap in run.laps], rows
+    return run, [stored_process(process) for process in run.processes], rows
 
 
 def keep_large(store: Store, began_at: str, rng: np.random.Generator) -> str:
     plan = a_plan("large", _FRAMEWORKS, blocks=18)
     recording = store.begin(plan, {"cpu model": "Imaginary 9000"}, began_at)
-    for lap in laps_of(plan, rng):
-        recording.keep(lap, {"wall_ns": rng.normal(2e6, 1e4, _BIG_RUN_SAMPLES)})
+    for process in measured_message(plan, rng):
+        recording.keep(process, {"wall_ns": rng.normal(2e6, 1e4, _BIG_RUN_SAMPLES)})
     recording.end({"whole": 100.0})
     return recording.run
 
@@ -152,7 +153,7 @@ def asked(path: Path, large: str) -> Iterator[tuple[str, Callable[[], object]]]:
         return opened_and_asked
 
     middle = "2021-01-01"
-    lap = laps_of(a_plan("large", _FRAMEWORKS, blocks=18), np.random.default_rng(0))[0]
+    process = measured_message(a_plan("large", _FRAMEWORKS, blocks=18), np.random.default_rng(0))[0]
     by_work = "SELECT count(*), avg(latency_p50_ns) FROM results WHERE workload = 'model_7' AND contestant = 'jax'"
     by_verdict = "SELECT count(*) FROM results WHERE verdict = 'slower'"
     yield "list the newest 20", opened(lambda store: store.runs(limit=20))
@@ -164,10 +165,10 @@ def asked(path: Path, large: str) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "of a model that never ran", opened(lambda store: store.runs(Wanted(model="no such"), 20))
     yield "SQL: one contestant on one model", opened(lambda store: store._db.execute(by_work).fetchall())
     yield "SQL: by a column without an index", opened(lambda store: store._db.execute(by_verdict).fetchall())
-    yield "samples of one lap", opened(lambda store: store.samples(large, lap.block, lap.contestant))
+    yield "samples of one process", opened(lambda store: store.samples(large, process.block, process.contestant))
     yield "fairlap runs", command(path, "runs")
     yield "fairlap runs --model --on", command(path, "runs", "--model", "model_7", "--on", "jax")
-    yield "fairlap show, 192 laps", command(path, "show", large)
+    yield "fairlap show, 192 processes", command(path, "show", large)
 
 
 def main() -> None:

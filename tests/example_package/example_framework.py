@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported
-from fairlap.workloads.rounding import rounded_to_bfloat16
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.models.draw import rounded_to_bfloat16
+from fairlap.models.workload import Arrays, Workload
 
 VARIANTS = (
     *("slow", "loud", "daemon"),  # these do the work all the same

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.engine.cuda_request import Rotate
-from fairlap.engine.on_stream import time_on_stream
+from fairlap.engine.stream_calls import time_on_stream
 from fairlap.errors import CallableRaised, NotAvailable
 
 

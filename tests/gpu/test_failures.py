@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fairlap.engine.on_stream import time_on_stream
-from fairlap.errors import WrongRequest
+from fairlap.engine.stream_calls import time_on_stream
+from fairlap.errors import InvalidRequest
 
 from .apart import run_apart
 
@@ -15,7 +15,7 @@ def test_a_dead_stream_never_gives_a_figure(torch: Any) -> None:
     pytest.importorskip("cupy")
     run = run_apart(
         "import cupy\n"
-        "from fairlap.engine.on_stream import time_on_stream\n"
+        "from fairlap.engine.stream_calls import time_on_stream\n"
         "from fairlap.errors import FairlapError\n"
         "stream = cupy.cuda.Stream(non_blocking=True)\n"
         "stream.synchronize()\n"
@@ -34,15 +34,15 @@ def test_a_dead_stream_never_gives_a_figure(torch: Any) -> None:
 
 @pytest.mark.parametrize("address", [3, 0x1000, 0x1234567890, 2**63])
 def test_an_address_that_is_no_stream_is_refused(torch: Any, address: int) -> None:
-    with pytest.raises(WrongRequest, match="not a CUDA stream"):
+    with pytest.raises(InvalidRequest, match="not a CUDA stream"):
         time_on_stream(lambda: None, stream=address, samples=5)
 
 
 def test_a_kernel_that_breaks_the_context_ends_the_run_with_its_reason_and_the_samples_before() -> None:
     run = run_apart(
         "import torch\n"
-        "from fairlap.engine.cuda_errors import DeviceFailed\n"
-        "from fairlap.engine.on_stream import time_on_stream\n"
+        "from fairlap.engine.cuda_libraries import DeviceFailed\n"
+        "from fairlap.engine.stream_calls import time_on_stream\n"
         "from fairlap.errors import CallableRaised\n"
         "stream = torch.cuda.Stream()\n"
         "table = torch.zeros(10, device='cuda')\n"
@@ -65,11 +65,11 @@ def test_a_kernel_that_breaks_the_context_ends_the_run_with_its_reason_and_the_s
 
 def test_a_device_that_nobody_uses_is_not_started() -> None:
     run = run_apart(
-        "from fairlap.engine.on_stream import time_on_stream\n"
-        "from fairlap.errors import WrongRequest\n"
+        "from fairlap.engine.stream_calls import time_on_stream\n"
+        "from fairlap.errors import InvalidRequest\n"
         "try:\n"
         "    time_on_stream(lambda: None, stream=0)\n"
-        "except WrongRequest as error:\n"
+        "except InvalidRequest as error:\n"
         "    assert 'nothing has used CUDA device 0' in str(error), error\n"
         "    print('refused')\n"
     )
@@ -79,7 +79,7 @@ def test_a_device_that_nobody_uses_is_not_started() -> None:
 def test_a_forked_child_is_refused(torch: Any) -> None:
     run = run_apart(
         "import os, torch\n"
-        "from fairlap.engine.on_stream import time_on_stream\n"
+        "from fairlap.engine.stream_calls import time_on_stream\n"
         "from fairlap.errors import NotAvailable\n"
         "tensor = torch.zeros(1, device='cuda')\n"
         "time_on_stream(lambda: tensor.add_(1), stream=tensor, samples=5)\n"

@@ -85,10 +85,10 @@ def test_a_device_that_nobody_has_used_is_not_started(torch: Any) -> None:
     code = (
         "import numpy as np\n"
         "from fairlap.engine import Feeder\n"
-        "from fairlap.errors import WrongRequest\n"
+        "from fairlap.errors import InvalidRequest\n"
         "try:\n"
         "    Feeder(np.zeros((8, 8)), batch=4, device='cuda:0')\n"
-        "except WrongRequest as error:\n"
+        "except InvalidRequest as error:\n"
         "    print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,10 +11,11 @@ import pytest
 pytest.importorskip("msgspec", reason="races need msgspec")
 pytest.importorskip("scipy", reason="verdicts need SciPy")
 
-from fairlap.race.laps import Lap
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Work
 
 METHODS = {
     "torch": "device_span",
@@ -25,7 +26,9 @@ METHODS = {
 }
 
 
-def lap_of(name: str, model: str, mode: Literal["infer", "grad"] = "infer", *, min_memory: bool = False) -> Lap:
+def process_of(
+    name: str, model: str, mode: Literal["infer", "grad"] = "infer", *, min_memory: bool = False
+) -> ProcessResult:
     if importlib.util.find_spec(name.partition(":")[0]) is None:
         pytest.skip(f"{name} is not here")
     plan = draw_plan(
@@ -42,31 +45,31 @@ def lap_of(name: str, model: str, mode: Literal["infer", "grad"] = "infer", *, m
     )
     race = Race(plan)
     race.run()
-    (lap,) = race.laps
-    return lap
+    (process,) = race.processes
+    return process
 
 
-def finished_lap_of(
+def finished_process_of(
     name: str, model: str, mode: Literal["infer", "grad"] = "infer", *, min_memory: bool = False
-) -> Lap:
-    lap = lap_of(name, model, mode, min_memory=min_memory)
-    if lap.outcome == "unsupported":
-        pytest.skip(lap.message)  # a build without CUDA
-    assert lap.outcome == "finished", lap.message
-    return lap
+) -> ProcessResult:
+    process = process_of(name, model, mode, min_memory=min_memory)
+    if process.outcome == "unsupported":
+        pytest.skip(process.message)  # a build without CUDA
+    assert process.outcome == "finished", process.message
+    return process
 
 
 @pytest.mark.parametrize("model", ["mlp", "convnet"])
 @pytest.mark.parametrize("name", METHODS)
 def test_a_model_runs_right_on_the_device_and_is_timed_there(name: str, model: str) -> None:
-    lap = finished_lap_of(name, model)
-    assert max(error.relative for error in lap.errors) < 1e-4  # TF32 would leave 1e-3
-    assert METHODS[name] in {figure.method for figure in lap.figures.values()}
+    process = finished_process_of(name, model)
+    assert max(error.relative for error in process.errors) < 1e-4  # TF32 would leave 1e-3
+    assert METHODS[name] in {figure.method for figure in process.figures.values()}
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "onnxruntime"])
 def test_gradients_are_right_on_the_device(name: str) -> None:
-    finished_lap_of(name, "mlp", "grad")
+    finished_process_of(name, "mlp", "grad")
 
 
 LIVE = {"torch", "jax", "tensorflow:graph"}  # those whose allocator tells
@@ -74,21 +77,21 @@ LIVE = {"torch", "jax", "tensorflow:graph"}  # those whose allocator tells
 
 @pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime"])
 def test_memory_of_the_device_has_its_layers_or_says_why_not(name: str) -> None:
-    lap = finished_lap_of(name, "convnet")
-    assert lap.memory_bytes["driver"] > 2**20
+    process = finished_process_of(name, "convnet")
+    assert process.memory_bytes["driver"] > 2**20
     if name in LIVE:
-        assert lap.memory_bytes["driver"] >= lap.memory_bytes["allocator_live_peak"] > 0
+        assert process.memory_bytes["driver"] >= process.memory_bytes["allocator_live_peak"] > 0
     else:
-        assert lap.memory_absent["allocator_live_peak"]
+        assert process.memory_absent["allocator_live_peak"]
     if name == "torch":
-        assert lap.memory_bytes["allocator_reserved_peak"] >= lap.memory_bytes["allocator_live_peak"]
-        assert lap.memory_bytes["allocator_live_peak_until_ready"] > 0
+        assert process.memory_bytes["allocator_reserved_peak"] >= process.memory_bytes["allocator_live_peak"]
+        assert process.memory_bytes["allocator_live_peak_until_ready"] > 0
 
 
 @pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime"])
 def test_the_smallest_memory_of_the_device_is_found_by_the_frameworks_own_limit(name: str) -> None:
-    lap = finished_lap_of(name, "resnet50", min_memory=True)
-    found = lap.smallest_memory
+    process = finished_process_of(name, "resnet50", min_memory=True)
+    found = process.smallest_memory
     assert found is not None
     assert found.bytes is not None, found.why
     weights_bytes = 4 * 25_500_000
@@ -98,8 +101,8 @@ def test_the_smallest_memory_of_the_device_is_found_by_the_frameworks_own_limit(
 
 @pytest.mark.parametrize("name", ["torch"])
 def test_the_energy_of_the_board_is_read_beside_the_work(name: str) -> None:
-    lap = finished_lap_of(name, "resnet50")
-    assert lap.energy is not None, lap.energy_absent
-    board = next(each for each in lap.energy.read if each.sensor.startswith("nvml:"))
+    process = finished_process_of(name, "resnet50")
+    assert process.energy is not None, process.energy_absent
+    board = next(each for each in process.energy.read if each.sensor.startswith("nvml:"))
     assert board.joules is not None, board.why
-    assert 10 < board.joules / lap.energy.seconds < 2000  # watts
+    assert 10 < board.joules / process.energy.seconds < 2000  # watts

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.engine import measure
-from fairlap.engine.on_stream import time_on_stream
+from fairlap.engine.stream_calls import time_on_stream
 from fairlap.engine.streams import stream_of
-from fairlap.errors import WrongRequest
+from fairlap.errors import InvalidRequest
 
 SPIN_NS = 200_000
 
@@ -41,7 +41,7 @@ def test_a_cuda_tensor_stands_for_the_current_stream(torch: Any, stream: Any) ->
 
 
 def test_a_cpu_tensor_is_refused(torch: Any) -> None:
-    with pytest.raises(WrongRequest, match="no CUDA stream"):
+    with pytest.raises(InvalidRequest, match="no CUDA stream"):
         stream_of(torch.zeros(1))
 
 
@@ -90,7 +90,7 @@ def test_a_session_of_onnx_runtime_without_a_stream_of_its_own_is_refused() -> N
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [value], [out])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    with pytest.raises(WrongRequest, match="user_compute_stream"):
+    with pytest.raises(InvalidRequest, match="user_compute_stream"):
         stream_of(session)
 
 
@@ -113,5 +113,5 @@ def test_two_devices_are_timed_each_on_its_own(torch: Any) -> None:
                 result = time_on_stream(lambda a=a: a @ a, stream=side, device=index, samples=20)
         assert result.device == index
         assert not np.isnan(result.device_span_ns).any(), str(result)
-    with pytest.raises(WrongRequest, match="on CUDA device 1, not on device 0"):
+    with pytest.raises(InvalidRequest, match="on CUDA device 1, not on device 0"):
         time_on_stream(lambda: None, stream=torch.cuda.Stream(device=1), device=0)

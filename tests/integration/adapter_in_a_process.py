@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.frameworks.registry import framework_named
-from fairlap.workloads import safetensors
-from fairlap.workloads.check import output_errors
-from fairlap.workloads.draw import draw_inputs, draw_labels, draw_weights
-from fairlap.workloads.gradient_check import gradient_disagreements, slopes
-from fairlap.workloads.reference import reference_answers
-from fairlap.workloads.registry import find
-from fairlap.workloads.rounding import rounded_to_bfloat16
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.models import safetensors
+from fairlap.models.answer_check import output_errors
+from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_to_bfloat16
+from fairlap.models.gradient_check import gradient_disagreements, slopes
+from fairlap.models.reference import reference_answers
+from fairlap.models.registry import find
+from fairlap.models.workload import Arrays, Workload
 
 BATCH = 2
 

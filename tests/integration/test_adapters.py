@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.workloads.registry import find
+from fairlap.models.registry import find
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(300)]
 

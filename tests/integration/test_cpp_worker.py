@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from fairlap.race.protocol import Prepare, Which
-from fairlap.race.sessions import living_processes
-from fairlap.race.worker_lost import WorkerLost
-from fairlap.race.worker_process import WorkerProcess
-from fairlap.workloads import safetensors
-from fairlap.workloads.hashing import hash_of
+from fairlap.launch.worker_lost import WorkerLost
+from fairlap.launch.worker_process import WorkerProcess
+from fairlap.models import safetensors
+from fairlap.models.workload import hash_of
+from fairlap.worker.guardian import living_processes
+from fairlap.worker.protocol import Prepare, Which
 
 SOURCE = Path(__file__).parent / "cpp_worker" / "worker.cpp"
 COMPILER = shutil.which(os.environ.get("CXX", "c++"))
@@ -65,15 +65,15 @@ def test_a_program_in_another_language_does_the_same_work(
             seconds[which] = worker.answer(which, answer, within_s=20)
             x = safetensors.read(Path(getattr(request_for, which)))["rows"].astype(np.float64)
             np.testing.assert_allclose(safetensors.read(answer)["product"], x @ weight.T, rtol=1e-4, atol=1e-4)
-        laps = worker.measure(seconds=0.1, within_s=20)
+        processes = worker.measure(seconds=0.1, within_s=20)
         few = worker.measure(samples=7, calls_per_sample=2, warmup=1, within_s=20)
         bye = worker.quit()
     assert prepared.weights_hash == hash_of({"linear.weight": weight})
     assert prepared.in_force == {"threads": "1", "precision": "fp32"}
     assert list(worker.phases_s) == ["interpreter", "build", "first_call"]
     assert worker.phases_s["first_call"] == seconds["inputs"]
-    assert laps.told.quantities[0].count == len(laps.samples_ns["wall_ns"]) > 10
-    assert (laps.samples_ns["wall_ns"] > 0).all()
+    assert processes.told.quantities[0].count == len(processes.samples_ns["wall_ns"]) > 10
+    assert (processes.samples_ns["wall_ns"] > 0).all()
     assert (few.told.calls_per_sample, len(few.samples_ns["wall_ns"])) == (2, 7)
     assert bye.memory["peak"] > 0
     if sys.platform == "linux":

@@ -6,9 +6,10 @@ import os
 import sys
 
 import pytest
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Work
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -38,7 +39,7 @@ def test_no_framework_falls_back_to_the_cpu() -> None:
     )
     race = Race(plan)
     race.run()
-    for lap in race.laps:
-        assert lap.outcome == "unsupported", lap.details or lap.outcome
-        assert REFUSALS[lap.contestant] in lap.message
-        assert lap.figures == {}
+    for process in race.processes:
+        assert process.outcome == "unsupported", process.details or process.outcome
+        assert REFUSALS[process.contestant] in process.message
+        assert process.figures == {}

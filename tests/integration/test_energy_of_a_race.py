@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 from example_installed import install_example
-from fairlap.ledger.energy_of_row import energy_of
-from fairlap.ledger.export import read_rows
-from fairlap.ledger.resources_told import resources_told
-from fairlap.race.laps import Lap
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Measuring, Plan, Work, draw_plan
+from fairlap.race.plan import Measuring, Plan, draw_plan
+from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
-from fairlap.race.results import results_of
-from fairlap.race.saving import load_run
+from fairlap.render.export import read_rows
+from fairlap.render.terminal import resources_told
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Work
+from fairlap.results.energy import energy_of
+from fairlap.results.results import results_of
+from fairlap.store.run_file import load_run
 
 METERED = Path(__file__).parent / "metered"
 FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[2] / "build/release/cpp/fakes"))
@@ -55,8 +56,8 @@ def test_the_energy_of_a_race_is_in_row_table_file_and_page(metered: dict[str, s
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=metered)
     assert ran.returncode == 0, ran.stderr
     assert "the power of the idle machine is measured for 1 s" in ran.stderr
-    for lap in load_run(tmp_path / "run.json").laps:
-        _require_exact_joules(lap, float((tmp_path / "machine/late_s").read_text()))
+    for process in load_run(tmp_path / "run.json").processes:
+        _require_exact_joules(process, float((tmp_path / "machine/late_s").read_text()))
     [row] = read_rows(tmp_path / "rows.csv")
     power, idle, energy = row.mean_power_w, row.idle_power_w, row.energy_per_item_j
     assert power is not None
@@ -80,22 +81,22 @@ def test_the_energy_of_a_race_is_in_row_table_file_and_page(metered: dict[str, s
     assert "energy an item" in page
 
 
-def _require_exact_joules(lap: Lap, late_s: float) -> None:
+def _require_exact_joules(process: ProcessResult, late_s: float) -> None:
     """What was really drawn while it was timed lies in the interval that is told, but for what the meter told late."""
-    assert lap.outcome == "finished", lap.message
-    assert lap.energy is not None
-    timed = next(iter(lap.figures.values()))
-    assert lap.energy.calls == timed.samples * timed.calls_per_sample
-    told = {each.sensor: each for each in lap.energy.read}
+    assert process.outcome == "finished", process.message
+    assert process.energy is not None
+    timed = next(iter(process.figures.values()))
+    assert process.energy.calls == timed.samples * timed.calls_per_sample
+    told = {each.sensor: each for each in process.energy.read}
     assert set(told) == {PACKAGE, MEMORY}
     for sensor, watts in ((PACKAGE, 100.0), (MEMORY, 8.0)):
-        read, joules = told[sensor], watts * lap.energy.seconds
+        read, joules = told[sensor], watts * process.energy.seconds
         assert read.joules is not None, read.why
         assert read.low_j is not None
         assert read.high_j is not None
         assert read.low_j - watts * late_s <= joules <= read.high_j + watts * late_s
         assert read.low_j <= read.joules <= read.high_j
-    [package, _] = sorted(lap.idle_power, key=lambda each: each.sensor)
+    [package, _] = sorted(process.idle_power, key=lambda each: each.sensor)
     assert package.watts == pytest.approx(40.0, rel=0.2)
 
 
@@ -125,39 +126,39 @@ def plan_on(device: str, seconds: float = 0.05) -> Plan:
     )
 
 
-def raced(plan: Plan) -> Lap:
+def raced(plan: Plan) -> ProcessResult:
     race = Race(plan)
     race.run()
-    [lap] = race.laps
-    assert lap.outcome == "finished", lap.message
-    return lap
+    [process] = race.processes
+    assert process.outcome == "finished", process.message
+    return process
 
 
 @pytest.mark.usefixtures("board")
 def test_a_board_of_constant_power_gives_exactly_its_joules() -> None:
     plan = plan_on("cuda:0")
-    lap = raced(plan)
-    assert lap.energy is not None
-    [read] = lap.energy.read
-    exact_j = 100.0 * lap.energy.seconds
+    process = raced(plan)
+    assert process.energy is not None
+    [read] = process.energy.read
+    exact_j = 100.0 * process.energy.seconds
     assert read.joules == pytest.approx(exact_j, rel=1e-6)
     assert read.low_j == pytest.approx(0.95 * exact_j)
     assert read.high_j == pytest.approx(1.05 * exact_j)
-    [contender] = results_of(plan, [lap]).heats[0].rows
-    told = energy_of(contender, plan.works[0])
+    [result] = results_of(plan, [process]).work_results[0].rows
+    told = energy_of(result, plan.works[0])
     assert told["mean_power_w"].value.value == pytest.approx(100.0, rel=1e-6)
     assert told["idle_power_w"].value.value == pytest.approx(100.0, rel=1e-6)
-    assert told["energy_per_item_j"].value.value == pytest.approx(exact_j / (4 * lap.energy.calls), rel=1e-6)
-    assert told["idle_energy_per_item_j"].value.value == pytest.approx(exact_j / (4 * lap.energy.calls), rel=1e-6)
-    [line] = resources_told(plan.works[0], contender)
+    assert told["energy_per_item_j"].value.value == pytest.approx(exact_j / (4 * process.energy.calls), rel=1e-6)
+    assert told["idle_energy_per_item_j"].value.value == pytest.approx(exact_j / (4 * process.energy.calls), rel=1e-6)
+    [line] = resources_told(plan.works[0], result)
     assert line.endswith("100 W [95, 105] while timed (idle 100 W [95, 105])")
 
 
 @pytest.mark.usefixtures("board")
 def test_work_on_a_processor_is_not_charged_with_the_board(tmp_path: Path) -> None:
-    lap = raced(plan_on("cpu"))
-    assert lap.energy is None
-    assert "no zone with an energy counter" in lap.energy_absent
+    process = raced(plan_on("cpu"))
+    assert process.energy is None
+    assert "no zone with an energy counter" in process.energy_absent
 
 
 def test_without_a_sensor_no_thread_runs_and_the_row_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,15 +166,15 @@ def test_without_a_sensor_no_thread_runs_and_the_row_says_why(tmp_path: Path, mo
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     install_example(tmp_path / "installed", monkeypatch)
     plan = plan_on("cpu")
-    lap = raced(plan)
-    assert (lap.energy, lap.idle_power) == (None, ())
+    process = raced(plan)
+    assert (process.energy, process.idle_power) == (None, ())
     assert "fairlap-sampler" not in {thread.read_text().strip() for thread in Path("/proc/self/task").glob("*/comm")}
-    [contender] = results_of(plan, [lap]).heats[0].rows
-    told = energy_of(contender, plan.works[0])
+    [result] = results_of(plan, [process]).work_results[0].rows
+    told = energy_of(result, plan.works[0])
     assert {each.value for each in told.values()} == {None}
-    assert {each.why for each in told.values()} == {lap.energy_absent}
-    assert f"{tmp_path}/sys/class/powercap" in lap.energy_absent
-    assert resources_told(plan.works[0], contender) == []
+    assert {each.why for each in told.values()} == {process.energy_absent}
+    assert f"{tmp_path}/sys/class/powercap" in process.energy_absent
+    assert resources_told(plan.works[0], result) == []
 
 
 def test_a_region_that_no_counter_bounds_is_unresolved_and_never_nothing(
@@ -188,10 +189,10 @@ def test_a_region_that_no_counter_bounds_is_unresolved_and_never_nothing(
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     install_example(tmp_path / "installed", monkeypatch)
     plan = plan_on("cpu")
-    lap = raced(plan)
-    [contender] = results_of(plan, [lap]).heats[0].rows
-    told = energy_of(contender, plan.works[0])["energy_per_item_j"]
+    process = raced(plan)
+    [result] = results_of(plan, [process]).work_results[0].rows
+    told = energy_of(result, plan.works[0])["energy_per_item_j"]
     assert told.value is None
     assert told.why.startswith("unresolved: the counter made no step")
-    [line] = resources_told(plan.works[0], contender)
+    [line] = resources_told(plan.works[0], result)
     assert line.startswith("energy unresolved: the counter made no step")

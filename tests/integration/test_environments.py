@@ -8,8 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from fairlap.errors import WrongRequest
-from fairlap.race import environments as envs
+from fairlap.errors import InvalidRequest
+from fairlap.launch import environments as envs
 
 pytestmark = pytest.mark.sanitized
 
@@ -42,7 +42,7 @@ def test_an_environment_holds_what_was_asked_for_and_fairlap_and_nothing_of_ours
         assert said_by(made.python, "import tiny_framework; print(tiny_framework.VERSION)") == "1.5"
         assert said_by(made.python, "import fairlap, bench_models, numpy, msgspec; print('all there')") == "all there"
         assert "No module named 'pytest'" in said_by(made.python, "import pytest")
-        with pytest.raises(WrongRequest, match="is in use"):
+        with pytest.raises(InvalidRequest, match="is in use"):
             envs.remove_environment(made.key)
     assert len(told) == 1
     assert [each.key for each in envs.environments()] == [made.key]
@@ -64,7 +64,7 @@ def test_an_environment_holds_what_was_asked_for_and_fairlap_and_nothing_of_ours
 def test_two_races_that_want_the_same_environment_make_it_once(tmp_path: Path) -> None:
     requirement = str(wheel(tmp_path, "tiny_framework", "2.0"))
     code = (
-        "from fairlap.race.environments import environment_with\n"
+        "from fairlap.launch.environments import environment_with\n"
         f"with environment_with(({requirement!r},), print) as made: print(made.key)"
     )
     racers = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -92,5 +92,5 @@ def test_the_key_tells_versions_apart() -> None:
 
 @pytest.mark.parametrize("key", ["nothing-there", "../elsewhere", ""])
 def test_only_environments_can_be_removed(key: str) -> None:
-    with pytest.raises(WrongRequest, match="there is no environment"):
+    with pytest.raises(InvalidRequest, match="there is no environment"):
         envs.remove_environment(key)

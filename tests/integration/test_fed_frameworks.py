@@ -6,10 +6,11 @@ import functools
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.laps import Lap
-from fairlap.race.naming import contestant_named, contestants_named
-from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
+from fairlap.request.names import contestant_named, contestants_named
+from fairlap.request.work import Work
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
 
@@ -26,7 +27,7 @@ def here(name: str) -> bool:
 
 
 @functools.cache
-def race(model: str, contestants: tuple[str, ...]) -> dict[str, Lap]:
+def race(model: str, contestants: tuple[str, ...]) -> dict[str, ProcessResult]:
     plan = draw_plan(
         contestants_named(",".join(name for name in contestants if here(name))),
         (Work(model, 4),),
@@ -40,25 +41,25 @@ def race(model: str, contestants: tuple[str, ...]) -> dict[str, Lap]:
     )
     running = Race(plan)
     running.run()
-    return {lap.contestant: lap for lap in running.laps}
+    return {process.contestant: process for process in running.processes}
 
 
 @pytest.mark.parametrize("name", [*NATIVE, *PEERS])
 def test_a_fed_framework_answers_right_for_what_it_was_fed(name: str) -> None:
     if not here(name):
         pytest.skip(f"{name} is not installed here")
-    lap = race("mlp", (*NATIVE, *PEERS, *CANNOT))[name]
-    assert lap.outcome == "finished", lap.message
-    assert {"fed batch 0", "fed batch 1", "fed, after"} <= {error.when for error in lap.errors}
-    assert all(error.right for error in lap.errors)
-    assert lap.feeding["items"] > 0
-    assert ("staging_ns" in lap.feeding) == (name in NATIVE)
+    process = race("mlp", (*NATIVE, *PEERS, *CANNOT))[name]
+    assert process.outcome == "finished", process.message
+    assert {"fed batch 0", "fed batch 1", "fed, after"} <= {error.when for error in process.errors}
+    assert all(error.right for error in process.errors)
+    assert process.feeding["items"] > 0
+    assert ("staging_ns" in process.feeding) == (name in NATIVE)
 
 
 @pytest.mark.parametrize("name", CANNOT)
 def test_what_cannot_be_fed_says_so(name: str) -> None:
     if not here(name):
         pytest.skip(f"{name} is not installed here")
-    lap = race("mlp", (*NATIVE, *PEERS, *CANNOT))[name]
-    assert lap.outcome == "unsupported"
-    assert "cannot be fed" in lap.message
+    process = race("mlp", (*NATIVE, *PEERS, *CANNOT))[name]
+    assert process.outcome == "unsupported"
+    assert "cannot be fed" in process.message

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from example_installed import install_example
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.laps import Lap
-from fairlap.race.naming import contestant_named, contestants_named
-from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
-from fairlap.race.sessions import TOKEN
-from fairlap.workloads.spec import Mode
+from fairlap.request.names import contestant_named, contestants_named
+from fairlap.request.work import Mode, Work
+from fairlap.worker.guardian import TOKEN
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
 
@@ -43,7 +43,7 @@ def needs(name: str) -> None:
 
 
 @functools.cache
-def race(model: str, mode: Mode, contestants: tuple[str, ...]) -> dict[str, Lap]:
+def race(model: str, mode: Mode, contestants: tuple[str, ...]) -> dict[str, ProcessResult]:
     plan = draw_plan(
         contestants_named(",".join(name for name in contestants if here(name))),
         (Work(model, 2, mode),),
@@ -56,34 +56,34 @@ def race(model: str, mode: Mode, contestants: tuple[str, ...]) -> dict[str, Lap]
     )
     running = Race(plan)
     running.run()
-    return {lap.contestant: lap for lap in running.laps}
+    return {process.contestant: process for process in running.processes}
 
 
 @pytest.mark.parametrize("model", ["mlp", "convnet"])
 @pytest.mark.parametrize("name", ALL)
 def test_every_framework_gives_the_reference_s_answer_from_the_given_weights(name: str, model: str) -> None:
     needs(name)
-    lap = race(model, "infer", ALL)[name]
-    assert lap.outcome == "finished", lap.message + lap.details
-    assert len(lap.errors) == 3
-    assert all(error.relative < 1e-5 for error in lap.errors)
+    process = race(model, "infer", ALL)[name]
+    assert process.outcome == "finished", process.message + process.details
+    assert len(process.errors) == 3
+    assert all(error.relative < 1e-5 for error in process.errors)
     package = framework_named(contestant_named(name).framework).packages[0].partition("==")[0]
-    assert lap.version.startswith(version(package).partition("+")[0])
+    assert process.version.startswith(version(package).partition("+")[0])
 
 
 @pytest.mark.parametrize("name", DIFFERENTIATE)
 def test_every_framework_that_differentiates_gives_the_slopes_of_the_reference(name: str) -> None:
     needs(name)
-    lap = race("mlp", "grad", ALL)[name]
-    assert lap.outcome == "finished", lap.message + lap.details
-    slopes = [error for error in lap.errors if error.what.startswith("gradient")]
+    process = race("mlp", "grad", ALL)[name]
+    assert process.outcome == "finished", process.message + process.details
+    slopes = [error for error in process.errors if error.what.startswith("gradient")]
     along = [error for error in slopes if "along" in error.what]
     beside = [error for error in slopes if "beside" in error.what]
     assert len(along) == 9
     assert all(error.relative < 1e-4 for error in slopes)
     assert len(beside) <= 1
     everyone = race("mlp", "grad", ALL).values()
-    held = [lap.contestant for lap in everyone if any("beside" in error.what for error in lap.errors)]
+    held = [process.contestant for process in everyone if any("beside" in error.what for error in process.errors)]
     assert len(held) == len(DIFFERENTIATE) - 1  # all but the first
 
 
@@ -113,8 +113,8 @@ def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
     assert "no verdict" not in told.stdout
     assert "inconclusive: 2 blocks cannot reach 5 %" in told.stdout
     document = json.loads(out.read_text())
-    assert [lap["outcome"] for lap in document["laps"]] == ["finished"] * 8
-    assert {heat["conditions"] for heat in document["heats"]} == {"controlled", "as-found"}
+    assert [process["outcome"] for process in document["processes"]] == ["finished"] * 8
+    assert {work_result["conditions"] for work_result in document["work_results"]} == {"controlled", "as-found"}
     assert document["plan"]["works"] == [{"model": "mlp", "batch": 1, "mode": "infer", "precision": "fp32"}]
 
 
@@ -129,7 +129,7 @@ def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.M
     assert fairlap("compare", "--plan", plan, "--json", str(out)).returncode == 0
     saved, replayed = json.loads(Path(plan).read_text()), json.loads(out.read_text())
     assert replayed["plan"] == saved
-    ran = [(lap["block"], lap["contestant"], lap["hash_seed"]) for lap in replayed["laps"]]
+    ran = [(process["block"], process["contestant"], process["hash_seed"]) for process in replayed["processes"]]
     assert ran == [
         (block["number"], saved["contestants"][place]["text"], block["hash_seed"])
         for block in saved["blocks"]
@@ -165,7 +165,7 @@ def test_ctrl_c_keeps_what_ended_and_leaves_no_process(tmp_path: Path, monkeypat
     assert "fairlap: interrupted after " in stderr
     assert "Traceback" not in stderr
     assert workers_of(process.pid) == []
-    assert all(lap["outcome"] == "finished" for lap in json.loads(out.read_text())["laps"])
+    assert all(process["outcome"] == "finished" for process in json.loads(out.read_text())["processes"])
 
 
 def test_a_killed_race_leaves_no_worker_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

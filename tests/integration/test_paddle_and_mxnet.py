@@ -6,11 +6,11 @@ import functools
 import os
 
 import pytest
-from fairlap.race.laps import Lap
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
-from fairlap.workloads.spec import Mode
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Mode, Work
 
 pytestmark = [pytest.mark.heavy_environments, pytest.mark.sanitized, pytest.mark.timeout(1800)]
 
@@ -19,7 +19,7 @@ MODES: tuple[Mode, ...] = ("infer", "grad")
 
 
 @functools.cache
-def race(mode: Mode, threads: int) -> dict[str, Lap]:
+def race(mode: Mode, threads: int) -> dict[str, ProcessResult]:
     plan = draw_plan(
         contestants_named(",".join(CONTESTANTS)),
         (Work("mlp", 2, mode),),
@@ -32,19 +32,19 @@ def race(mode: Mode, threads: int) -> dict[str, Lap]:
     )
     running = Race(plan)
     running.run()
-    return {lap.contestant: lap for lap in running.laps}
+    return {process.contestant: process for process in running.processes}
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", CONTESTANTS)
 def test_it_answers_as_the_reference_does_with_the_settings_asked_for(name: str, mode: Mode) -> None:
-    lap = race(mode, 2)[name]
-    assert lap.outcome == "finished", lap.message
-    assert all(error.right and error.relative < 1e-4 for error in lap.errors)
-    assert lap.in_force["threads"] == "2"
-    assert lap.in_force["precision"] == "fp32"
-    assert {"import", "build"} <= lap.phases_s.keys()
-    assert ("compile" in lap.phases_s) == (":" in name)
+    process = race(mode, 2)[name]
+    assert process.outcome == "finished", process.message
+    assert all(error.right and error.relative < 1e-4 for error in process.errors)
+    assert process.in_force["threads"] == "2"
+    assert process.in_force["precision"] == "fp32"
+    assert {"import", "build"} <= process.phases_s.keys()
+    assert ("compile" in process.phases_s) == (":" in name)
 
 
 @pytest.mark.parametrize("name", CONTESTANTS)

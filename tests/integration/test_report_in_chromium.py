@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
-
 import msgspec
+import pytest
 from chromium import PROGRAM, Page, chromium
-from fairlap.ledger.prices import price_given
-from fairlap.race.energy_read import EnergyOfBlock, EnergyRead
-from fairlap.report.page import html_report
+from fairlap.meters.energy_readings import EnergyOfBlock, EnergyRead
+from fairlap.render.report.page import html_report
+from fairlap.results.prices import price_given
 from runs_to_show import HOSTILE, SCRIPT, fed, run_of, samples
 
 pytestmark = [
@@ -52,10 +48,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fed") / "race.html"
     run = fed(("torch", "onnxruntime", "openvino:latency"))
-    for lap in run.laps:
-        lap.feeding["items"] = 30_069.0
-        lap.in_force["feed"] = "fairlap"
-        lap.energy = EnergyOfBlock(2.0, 100, [EnergyRead("board", 300.0, 270.0, 360.0)])
+    for process in run.processes:
+        process.feeding["items"] = 30_069.0
+        process.in_force["feed"] = "fairlap"
+        process.energy = EnergyOfBlock(2.0, 100, [EnergyRead("board", 300.0, 270.0, 360.0)])
     run.plan = msgspec.structs.replace(run.plan, data="/data/of/somebody/samples_of_the_whole_last_year.npy")
     path.write_text(html_report(run, "r", samples=samples, price=price_given("1/h")))
     return path

@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.ledger.export import read_rows
-from fairlap.ledger.schema import Row
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Limits, Measuring, Work, draw_plan
+from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.race import Race
-from fairlap.race.results import results_of
-from fairlap.race.saving import SavedRun, load_run
+from fairlap.race.run import Run
+from fairlap.render.export import read_rows
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Work
+from fairlap.results.results import results_of
+from fairlap.results.row import Row
+from fairlap.store.run_file import load_run
 
 METERED = Path(__file__).parent / "metered"
 MIB = 2**20
@@ -54,7 +56,10 @@ def test_what_a_contestant_holds_is_what_its_smallest_memory_is_larger_by(tmp_pa
     assert "MB, address space" in (tmp_path / "page.html").read_text()
     saved = load_run(tmp_path / "run.json")
     assert saved.plan.min_memory
-    assert sorted(lap.smallest_memory.bytes or 0 for lap in saved.laps if lap.smallest_memory) == [little, much]
+    assert sorted(process.smallest_memory.bytes or 0 for process in saved.processes if process.smallest_memory) == [
+        little,
+        much,
+    ]
     _require_that_it_runs_in(round(much), "held_memory.much")
 
 
@@ -66,11 +71,11 @@ def _bytes_of(row: Row) -> float:
 def _require_that_it_runs_in(limit_bytes: int, call: str) -> None:
     """Two thirds of what it needs do not do; a little more than what was found does."""
     for limit, outcomes in ((1.1, {"finished"}), (0.67, {"failed", "out_of_memory", "crash", "exit"})):
-        [lap] = _raced(call, Limits(memory_bytes=round(limit * limit_bytes))).laps
-        assert lap.outcome in outcomes, lap.message
+        [process] = _raced(call, Limits(memory_bytes=round(limit * limit_bytes))).processes
+        assert process.outcome in outcomes, process.message
 
 
-def _raced(call: str, limits: Limits | None = None, *, min_memory: bool = False) -> SavedRun:
+def _raced(call: str, limits: Limits | None = None, *, min_memory: bool = False) -> Run:
     plan = draw_plan(
         contestants_named(f"python:call={call}"),
         (Work("callable", 1),),
@@ -85,7 +90,7 @@ def _raced(call: str, limits: Limits | None = None, *, min_memory: bool = False)
     )
     race = Race(plan)
     race.run()
-    return SavedRun(plan, race.laps, {}, race.shares())
+    return Run(plan, race.processes, {}, race.shares())
 
 
 @pytest.mark.usefixtures("environment")
@@ -111,13 +116,13 @@ def test_where_groups_can_be_made_they_are_what_is_limited(tmp_path: Path, monke
     monkeypatch.setattr(os, "mkdir", make)
     monkeypatch.setattr(os, "rmdir", remove)
     monkeypatch.setenv("FAIRLAP_CONTROL_GROUP", str(groups))
-    [lap] = _raced("held_memory.little", min_memory=True).laps
-    found = lap.smallest_memory
+    [process] = _raced("held_memory.little", min_memory=True).processes
+    found = process.smallest_memory
     assert found is not None
     assert (found.limit, found.tries) == ("control group", 7)
     assert found.bytes == found.resolution_bytes
     tried = [int(text) for text in limits[1:]]  # the first was a look whether it can be done
-    assert tried[0] == round(1.1 * lap.memory_bytes["peak"])
+    assert tried[0] == round(1.1 * process.memory_bytes["peak"])
     assert tried == [*sorted(tried, reverse=True)]
     assert tried[-2:] == [found.bytes] * 2
     assert list(groups.iterdir()) == []
@@ -125,19 +130,19 @@ def test_where_groups_can_be_made_they_are_what_is_limited(tmp_path: Path, monke
 
 @pytest.mark.usefixtures("environment")
 def test_who_never_finished_has_no_smallest_memory_and_its_row_says_why() -> None:
-    from fairlap.ledger.rows_of_run import rows_of_run
+    from fairlap.results.rows import rows_of_run
 
     run = _raced("held_memory.much", Limits(memory_bytes=200 * MIB), min_memory=True)
-    [row] = rows_of_run(run, "r", results=results_of(run.plan, run.laps))
+    [row] = rows_of_run(run, "r", results=results_of(run.plan, run.processes))
     assert row.min_memory_bytes is None
     assert row.absent["min_memory_bytes"] == row.message
 
 
 @pytest.mark.usefixtures("environment")
 def test_nobody_is_tried_unless_it_was_asked_for() -> None:
-    from fairlap.ledger.rows_of_run import rows_of_run
+    from fairlap.results.rows import rows_of_run
 
     run = _raced("held_memory.little")
-    [row] = rows_of_run(run, "r", results=results_of(run.plan, run.laps))
+    [row] = rows_of_run(run, "r", results=results_of(run.plan, run.processes))
     assert "--min-memory" in row.absent["min_memory_bytes"]
     assert row.peak_memory_while_running_bytes is not None

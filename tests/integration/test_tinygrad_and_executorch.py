@@ -6,11 +6,11 @@ import functools
 import os
 
 import pytest
-from fairlap.race.laps import Lap
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Measuring, Work, draw_plan
+from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
-from fairlap.workloads.spec import Mode, Precision
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Mode, Precision, Work
 
 pytestmark = [pytest.mark.heavy_environments, pytest.mark.sanitized, pytest.mark.timeout(1800)]
 
@@ -20,7 +20,7 @@ CONTESTANTS = TINYGRAD + EXECUTORCH
 
 
 @functools.cache
-def race(model: str, mode: Mode, precision: Precision, threads: int) -> dict[str, Lap]:
+def race(model: str, mode: Mode, precision: Precision, threads: int) -> dict[str, ProcessResult]:
     plan = draw_plan(
         contestants_named(",".join(CONTESTANTS)),
         (Work(model, 2, mode, precision),),
@@ -33,13 +33,13 @@ def race(model: str, mode: Mode, precision: Precision, threads: int) -> dict[str
     )
     running = Race(plan)
     running.run()
-    return {lap.contestant: lap for lap in running.laps}
+    return {process.contestant: process for process in running.processes}
 
 
-def assert_right(lap: Lap) -> None:
-    assert lap.outcome == "finished", lap.message
-    assert all(error.right and error.relative < 1e-4 for error in lap.errors)
-    assert lap.in_force["precision"] == "fp32"
+def assert_right(process: ProcessResult) -> None:
+    assert process.outcome == "finished", process.message
+    assert all(error.right and error.relative < 1e-4 for error in process.errors)
+    assert process.in_force["precision"] == "fp32"
 
 
 @pytest.mark.parametrize("model", ["mlp", "convnet"])
@@ -59,22 +59,22 @@ def test_one_thread_is_one_thread(name: str) -> None:
 
 
 def test_on_two_threads_executorch_takes_them_and_tinygrad_says_that_it_does_not() -> None:
-    laps = race("mlp", "infer", "fp32", 2)
+    processes = race("mlp", "infer", "fp32", 2)
     for name in EXECUTORCH:
-        assert laps[name].in_force["threads"] == "2"
+        assert processes[name].in_force["threads"] == "2"
     for name in TINYGRAD:
-        assert laps[name].in_force["threads"].startswith("1 of 2")
+        assert processes[name].in_force["threads"].startswith("1 of 2")
 
 
 def test_xnnpack_takes_the_model_over_or_nothing_does() -> None:
-    laps = race("mlp", "infer", "fp32", 1)
-    assert laps["executorch"].in_force["delegates"] == "XnnpackBackend"
-    assert laps["executorch:portable"].in_force["delegates"] == "none"
+    processes = race("mlp", "infer", "fp32", 1)
+    assert processes["executorch"].in_force["delegates"] == "XnnpackBackend"
+    assert processes["executorch:portable"].in_force["delegates"] == "none"
 
 
 def test_what_they_cannot_do_is_refused_with_the_reason() -> None:
-    for name, lap in race("mlp", "infer", "bf16", 1).items():
-        assert lap.outcome == "unsupported"
-        assert f"{name.partition(':')[0]} has no bf16 on the CPU: " in lap.message
+    for name, process in race("mlp", "infer", "bf16", 1).items():
+        assert process.outcome == "unsupported"
+        assert f"{name.partition(':')[0]} has no bf16 on the CPU: " in process.message
     for name in EXECUTORCH:
         assert "executorch runs models only" in race("mlp", "grad", "fp32", 1)[name].message

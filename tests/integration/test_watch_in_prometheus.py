@@ -20,8 +20,6 @@ from typing import Any
 
 import pytest
 from fairlap.watch.dashboard import dashboard
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "watch"))
 from watched_machine import WatchedMachine, fake_nvml_path
 
 PROMETHEUS = shutil.which("prometheus")

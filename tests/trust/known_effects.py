@@ -1,9 +1,8 @@
 """Experiments 5, 6 and 7: a known effect, its interval, and equivalence."""
 
 import numpy as np
-from fairlap.verdict.detectable import detectable_log_effect
-from fairlap.verdict.equivalence import p_equivalent
-from fairlap.verdict.holm import holm
+from fairlap.verdict.block_planning import detectable_log_effect
+from fairlap.verdict.judge import holm, p_equivalent
 from fairlap.verdict.signed_rank import centre, interval, p_two_sided, walsh_averages
 
 from .figure import Figure, needed_share, seeded

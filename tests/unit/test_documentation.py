@@ -67,12 +67,12 @@ def test_every_command_in_the_documentation_is_understood(line: str) -> None:
 
 @pytest.mark.sanitized
 def test_the_reference_has_all_of_feeding_that_explains_itself() -> None:
-    from fairlap.engine import feeding
+    from fairlap.engine import feeder
 
-    explained = {name for name in feeding.__all__ if getattr(feeding, name).__doc__}
+    explained = {name for name in feeder.__all__ if getattr(feeder, name).__doc__}
     page = (TOP / "docs/reference/python.md").read_text()
     assert {"Batch", "Feeder", "RawFile", "StallLedger"} <= explained
-    assert explained <= set(re.findall(r"^::: fairlap\.engine\.feeding\.(\w+)$", page, re.MULTILINE))
+    assert explained <= set(re.findall(r"^::: fairlap\.engine\.feeder\.(\w+)$", page, re.MULTILINE))
 
 
 @pytest.mark.sanitized

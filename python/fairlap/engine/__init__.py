@@ -11,16 +11,15 @@ from fairlap.lazily import lookup
 
 if TYPE_CHECKING:
     from fairlap.engine._native import Clock, Interval, MeasurementInProgress, __version__
-    from fairlap.engine.clocks import clock_named
-    from fairlap.engine.cuda_errors import DeviceFailed
+    from fairlap.engine.clocks import clock_named, floor
+    from fairlap.engine.cuda_libraries import DeviceFailed
     from fairlap.engine.cuda_measurement import StreamMeasurement
     from fairlap.engine.cuda_request import Rotate
-    from fairlap.engine.feeding import Batch, BatchReleased, Feeder, FeedingFailed, LinkFailed, RawFile, StallLedger
-    from fairlap.engine.floors import floor
+    from fairlap.engine.feeder import Batch, BatchReleased, Feeder, FeedingFailed, LinkFailed, RawFile, StallLedger
+    from fairlap.engine.measure import measure
     from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
-    from fairlap.engine.measuring import measure
     from fairlap.engine.native_functions import NativeFunction
-    from fairlap.engine.on_stream import time_on_stream
+    from fairlap.engine.stream_calls import time_on_stream
     from fairlap.engine.streams import stream_of
     from fairlap.engine.timed_calls import time_calls
 
@@ -53,31 +52,31 @@ __all__ = [
 ]
 
 _HOME = {
-    "Batch": "fairlap.engine.feeding",
-    "BatchReleased": "fairlap.engine.feeding",
+    "Batch": "fairlap.engine.feeder",
+    "BatchReleased": "fairlap.engine.feeder",
     "Clock": "fairlap.engine._native",
-    "DeviceFailed": "fairlap.engine.cuda_errors",
-    "Feeder": "fairlap.engine.feeding",
-    "FeedingFailed": "fairlap.engine.feeding",
+    "DeviceFailed": "fairlap.engine.cuda_libraries",
+    "Feeder": "fairlap.engine.feeder",
+    "FeedingFailed": "fairlap.engine.feeder",
     "Interval": "fairlap.engine._native",
-    "LinkFailed": "fairlap.engine.feeding",
+    "LinkFailed": "fairlap.engine.feeder",
     "Measurement": "fairlap.engine.measurement",
     "MeasurementInProgress": "fairlap.engine._native",
     "NativeFunction": "fairlap.engine.native_functions",
     "Notice": "fairlap.engine.measurement",
     "Quantity": "fairlap.engine.measurement",
-    "RawFile": "fairlap.engine.feeding",
+    "RawFile": "fairlap.engine.feeder",
     "Rotate": "fairlap.engine.cuda_request",
-    "StallLedger": "fairlap.engine.feeding",
+    "StallLedger": "fairlap.engine.feeder",
     "StreamMeasurement": "fairlap.engine.cuda_measurement",
     "WarmUp": "fairlap.engine.measurement",
     "__version__": "fairlap.engine._native",
     "clock_named": "fairlap.engine.clocks",
-    "floor": "fairlap.engine.floors",
-    "measure": "fairlap.engine.measuring",
+    "floor": "fairlap.engine.clocks",
+    "measure": "fairlap.engine.measure",
     "stream_of": "fairlap.engine.streams",
     "time_calls": "fairlap.engine.timed_calls",
-    "time_on_stream": "fairlap.engine.on_stream",
+    "time_on_stream": "fairlap.engine.stream_calls",
 }
 
 __getattr__ = lookup(__name__, _HOME)

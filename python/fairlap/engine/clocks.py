@@ -1,21 +1,24 @@
-"""The CPU clocks of this machine and their floors."""
+"""The CPU clocks of this machine and their floors.
+
+The floor of every method on this machine: what it cannot see below.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fairlap.engine import _native
-from fairlap.errors import NotAvailable, WrongRequest
+from fairlap.errors import InvalidRequest, NotAvailable
 
 
 def clock_named(source: str = "auto") -> _native.Clock:
     """The best trusted clock, or the one named: "tsc" (x86), "cntvct" (Arm) or "monotonic_raw"."""
     if not isinstance(source, str) or not (source.isascii() and source.isprintable()):
-        raise WrongRequest(f"clock must be the name of a source, not {source!r}")
+        raise InvalidRequest(f"clock must be the name of a source, not {source!r}")
     try:
         return _native.clock(source)
     except ValueError as error:
-        raise WrongRequest(str(error)) from None
+        raise InvalidRequest(str(error)) from None
     except _native.ClockSourceUnavailable as error:
         raise NotAvailable(str(error)) from None
 
@@ -40,3 +43,14 @@ def cpu_floor(source: str = "auto") -> dict[str, Any]:
     if clock.counter_distrust:
         floor["counter_distrust"] = clock.counter_distrust
     return floor
+
+
+def floor(clock: str = "auto") -> dict[str, Any]:
+    """The measured floors: ``cpu``, and ``cuda`` as a list of devices, or None with ``cuda_absent`` saying why."""
+    from fairlap.engine.cuda_floor import cuda_floors
+
+    devices, absent = cuda_floors()
+    floors: dict[str, Any] = {"cpu": cpu_floor(clock), "cuda": devices}
+    if devices is None:
+        floors["cuda_absent"] = absent
+    return floors

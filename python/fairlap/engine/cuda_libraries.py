@@ -1,4 +1,7 @@
-"""Where NVIDIA's profiling library may lie: it comes with a toolkit or a package, not with the driver."""
+"""Where NVIDIA's profiling library may lie: it comes with a toolkit or a package, not with the driver.
+
+Failures of a device, and the native errors said in the words of the rest.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,41 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlap.engine import _native
+from fairlap.errors import NOT_ENOUGH_MEMORY, FairlapError, InvalidRequest, NotAvailable
+
+if TYPE_CHECKING:
+    from fairlap.engine.measurement import Measurement
+
+
+class DeviceFailed(FairlapError, RuntimeError):
+    """CUDA failed, or the device did not answer. The samples so far are in ``result``; None before the first."""
+
+    def __init__(self, message: str, result: Measurement | None = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[type[DeviceFailed], tuple[str, Measurement | None]]:
+        return type(self), (str(self), self.result)
+
+
+@contextmanager
+def native_errors_explained() -> Iterator[None]:
+    try:
+        yield
+    except _native.BadStream as error:
+        raise InvalidRequest(str(error)) from None
+    except (_native.CudaUnavailable, _native.CaptureFailed) as error:
+        raise NotAvailable(str(error)) from None
+    except MemoryError:
+        raise NotAvailable(NOT_ENOUGH_MEMORY) from None
+    except _native.CudaError as error:
+        raise DeviceFailed(str(error)) from None
+
 
 _IN_PACKAGES = ("nvidia/cu*/lib/libcupti.so.*", "nvidia/cuda_cupti/lib/libcupti.so.*")
 _IN_TOOLKITS = ("extras/CUPTI/lib64/libcupti.so.*", "lib64/libcupti.so.*", "targets/*/lib/libcupti.so.*")

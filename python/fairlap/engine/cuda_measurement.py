@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fairlap.engine import _native
+from fairlap.engine.arguments import StopRule, WarmUpWish
 from fairlap.engine.cuda_notices import notices_of_stream
 from fairlap.engine.cuda_request import Rotate, StreamRequest
 from fairlap.engine.measurement import Measurement, Quantity, WarmUp
-from fairlap.engine.wishes import StopRule, WarmUpWish
 
 _ABSENT = {
     "wall_ns": "on a stream host and device are timed apart; leave stream= out for one wall clock around the call",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.engine import _native, digits, ending_notices
+from fairlap.engine import _native, digits
+from fairlap.engine import notices as ending_notices
+from fairlap.engine.arguments import StopRule, WarmUpWish
 from fairlap.engine.cuda_request import Rotate, StreamRequest
 from fairlap.engine.measurement import Notice
-from fairlap.engine.wishes import StopRule, WarmUpWish
 
 FLOORS_TO_STAND_CLEAR = 2.0
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairlap.engine import _native
+from fairlap.engine.arguments import truth
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.streams import StreamHandle
-from fairlap.engine.wishes import truth
-from fairlap.engine.works import native_work, python_work
-from fairlap.errors import WrongRequest
+from fairlap.engine.timed_calls import native_work, python_work
+from fairlap.errors import InvalidRequest
 
 Method = Literal["device_span", "context_span", "kernel_sum", "host_issue"]
 Gate = Literal["auto", "stream-wait", "spin", "none"]
@@ -33,10 +33,10 @@ class Rotate:
 
     def __post_init__(self) -> None:
         if isinstance(self.sets, str) or not isinstance(self.sets, Sequence) or len(self.sets) < 2:
-            raise WrongRequest("Rotate takes two or more sets of arguments, each a tuple")
+            raise InvalidRequest("Rotate takes two or more sets of arguments, each a tuple")
         for arguments in self.sets:
             if not isinstance(arguments, tuple):
-                raise WrongRequest(f"each set of arguments must be a tuple, not {type(arguments).__name__}")
+                raise InvalidRequest(f"each set of arguments must be a tuple, not {type(arguments).__name__}")
 
     def bytes_known(self) -> int:
         """The size of the arguments that tell their size."""
@@ -80,24 +80,24 @@ def checked_request(
         cache = _one_of("cache", cache, CACHES, "or Rotate([...])")
     graph, guard = truth("graph", graph), truth("guard", guard)
     if stream.address is None and method == "device_span":
-        raise WrongRequest(
+        raise InvalidRequest(
             "device_span needs the stream that the work runs on; pass stream=, or use method='kernel_sum' or "
             "method='context_span' for a framework that hides its streams"
         )
     if stream.address is None and graph:
-        raise WrongRequest("a graph is captured on a stream; pass stream=")
+        raise InvalidRequest("a graph is captured on a stream; pass stream=")
     if gate not in ("auto", "none") and method != "device_span":
-        raise WrongRequest(f"a gate holds one stream and goes with method='device_span', not with {method!r}")
+        raise InvalidRequest(f"a gate holds one stream and goes with method='device_span', not with {method!r}")
     if cache == "flush" and method == "host_issue":
-        raise WrongRequest("host_issue does not look at the device, so there is no cache to flush")
+        raise InvalidRequest("host_issue does not look at the device, so there is no cache to flush")
     if cache == "flush" and calls > 1:
-        raise WrongRequest(
+        raise InvalidRequest(
             "cache='flush' with several calls per sample would find the cache warm from the second call on"
         )
     if isinstance(cache, Rotate) and args:
-        raise WrongRequest("with cache=Rotate([...]) the arguments come from its sets; leave args= out")
+        raise InvalidRequest("with cache=Rotate([...]) the arguments come from its sets; leave args= out")
     if graph and done is not None:
-        raise WrongRequest(
+        raise InvalidRequest(
             "a captured graph is replayed without the callable, so done= has nothing to wait for; leave it out"
         )
     return StreamRequest(method, gate, cache, graph, guard)  # type: ignore[arg-type]
@@ -121,5 +121,5 @@ def works_for(
 def _one_of(name: str, value: object, choices: tuple[str, ...], further: str = "") -> str:
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise WrongRequest(f"{name} must be one of {listed} {further}".rstrip() + f", not {value!r}")
+        raise InvalidRequest(f"{name} must be one of {listed} {further}".rstrip() + f", not {value!r}")
     return value

@@ -50,8 +50,9 @@ def duration(duration_ns: float, resolution_ns: float = 0.0) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """``1 sample``, ``2,000 samples``."""
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+    """``1 sample``, ``2,000 samples``, ``3 processes``."""
+    plural = f"{what}es" if what.endswith("s") else f"{what}s"
+    return f"{count:,} {what if count == 1 else plural}"
 
 
 def interval(middle_ns: float, low_ns: float, high_ns: float, resolution_ns: float = 0.0) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fairlap.engine import _native
 from fairlap.engine.clocks import clock_named
-from fairlap.engine.cuda_errors import native_errors_explained
+from fairlap.engine.cuda_libraries import native_errors_explained
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlap.engine import _native
-from fairlap.errors import WrongRequest
+from fairlap.errors import InvalidRequest
 
 _NEEDS_INTERPRETER_LOCK = 4  # FUNCFLAG_PYTHONAPI, set on functions of ctypes.PyDLL and PYFUNCTYPE
 
@@ -27,9 +27,9 @@ class NativeFunction:
     def __post_init__(self) -> None:
         for field, value in (("address", self.address), ("context", self.context)):
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
-                raise WrongRequest(f"the {field} of a native function must be an unsigned integer, not {value!r}")
+                raise InvalidRequest(f"the {field} of a native function must be an unsigned integer, not {value!r}")
         if self.address == 0:
-            raise WrongRequest("the address of a native function must not be zero")
+            raise InvalidRequest("the address of a native function must not be zero")
 
 
 def native_function_of(call: object) -> NativeFunction | None:
@@ -48,7 +48,7 @@ def _of_capsule(capsule: Any) -> NativeFunction:
     try:
         address, context, name = _native.capsule_function(capsule)
     except ValueError as error:
-        raise WrongRequest(str(error)) from None
+        raise InvalidRequest(str(error)) from None
     return NativeFunction(address, context, name, owner=capsule)
 
 
@@ -57,20 +57,20 @@ def _of_ctypes(function: object) -> NativeFunction:
 
     name = getattr(function, "__name__", "ctypes function")
     if getattr(type(function), "_flags_", 0) & _NEEDS_INTERPRETER_LOCK:
-        raise WrongRequest(
+        raise InvalidRequest(
             f"{name} needs the interpreter lock (it comes from PyDLL or PYFUNCTYPE) and would crash without it; "
             "wrap it in a lambda to time it as a Python call"
         )
     arguments: tuple[Any, ...] = tuple(getattr(function, "argtypes", None) or ())
     if len(arguments) > 1:
-        raise WrongRequest(
+        raise InvalidRequest(
             f"{name} takes {len(arguments)} arguments; a function timed natively takes one pointer or nothing. "
             "Wrap it in a lambda to time it through ctypes"
         )
     structures = (ctypes.Structure, ctypes.Union)
     by_value = (ctypes.c_float, ctypes.c_double, ctypes.c_longdouble, ctypes.py_object, *structures)
     if any(isinstance(kind, type) and issubclass(kind, by_value) for kind in arguments):
-        raise WrongRequest(
+        raise InvalidRequest(
             f"{name} takes a {arguments[0].__name__} by value; a function timed natively takes one pointer or "
             "nothing. Wrap it in a lambda to time it through ctypes"
         )
@@ -78,7 +78,7 @@ def _of_ctypes(function: object) -> NativeFunction:
     returned: Any = getattr(function, "restype", None)
     not_droppable = (ctypes.c_longdouble, ctypes.py_object, *structures)
     if isinstance(returned, type) and issubclass(returned, not_droppable):
-        raise WrongRequest(
+        raise InvalidRequest(
             f"{name} returns a {returned.__name__}, which a function timed natively cannot; "
             "wrap it in a lambda to time it through ctypes"
         )
@@ -92,7 +92,7 @@ def address_of_argument(argument: object) -> int:
 
     if isinstance(argument, int) and not isinstance(argument, bool):
         if not 0 <= argument < 2**64:
-            raise WrongRequest(f"the address handed to a native function must be unsigned, not {argument}")
+            raise InvalidRequest(f"the address handed to a native function must be unsigned, not {argument}")
         return argument
     if isinstance(argument, ctypes.c_void_p):
         return argument.value or 0
@@ -101,7 +101,7 @@ def address_of_argument(argument: object) -> int:
             return ctypes.cast(argument, ctypes.c_void_p).value or 0
         return ctypes.addressof(argument)  # type: ignore[arg-type]
     except TypeError:
-        raise WrongRequest(
+        raise InvalidRequest(
             "a native function takes one pointer: an integer address, a ctypes pointer or a ctypes object, "
             f"not {argument!r}"
         ) from None

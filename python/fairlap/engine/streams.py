@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlap.errors import WrongRequest
+from fairlap.errors import InvalidRequest
 
 HIDDEN = "hidden"
 """Stands for the streams of a framework that does not show them: all of a context's."""
@@ -37,7 +37,7 @@ def stream_of(stream: object, device: int | None = None) -> StreamHandle:
     wanted = _device_number(device)
     found = _find(stream)
     if found.device is not None and wanted is not None and found.device != wanted:
-        raise WrongRequest(
+        raise InvalidRequest(
             f"the stream is on CUDA device {found.device}, not on device {wanted}; "
             "leave device= out or hand over its stream"
         )
@@ -48,22 +48,22 @@ def _find(stream: object) -> StreamHandle:
     if stream is None or (isinstance(stream, str) and stream == HIDDEN):
         return StreamHandle(None, None, "hidden")
     if isinstance(stream, bool):
-        raise WrongRequest(f"a stream is an object or an address, not {stream!r}")
+        raise InvalidRequest(f"a stream is an object or an address, not {stream!r}")
     if isinstance(stream, int):
         return StreamHandle(_address(stream), None, "address")
     for find in (_of_torch, _of_onnxruntime, _of_cupy, _of_protocol):
         found = find(stream)
         if found is not None:
             return found
-    raise WrongRequest(_refusal(stream))
+    raise InvalidRequest(_refusal(stream))
 
 
 def _address(value: object) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise WrongRequest(f"the address of a stream must be a whole number, not {value!r}")
+        raise InvalidRequest(f"the address of a stream must be a whole number, not {value!r}")
     address: int = value.__index__()
     if not 0 <= address <= _LARGEST_ADDRESS:
-        raise WrongRequest(f"the address of a stream must lie between 0 and {_LARGEST_ADDRESS:#x}, not {address}")
+        raise InvalidRequest(f"the address of a stream must lie between 0 and {_LARGEST_ADDRESS:#x}, not {address}")
     return address
 
 
@@ -71,7 +71,7 @@ def _device_number(device: object) -> int | None:
     if device is None:
         return None
     if isinstance(device, bool) or not isinstance(device, int) or device < 0:
-        raise WrongRequest(f"device must be the number of a CUDA device, not {device!r}")
+        raise InvalidRequest(f"device must be the number of a CUDA device, not {device!r}")
     return device
 
 
@@ -92,7 +92,7 @@ def _of_torch(stream: object) -> StreamHandle | None:
 
 def _current_of_torch(torch: Any, device: Any, what: str) -> StreamHandle:
     if device.type != "cuda":
-        raise WrongRequest(
+        raise InvalidRequest(
             f"{what} is on {device}, which has no CUDA stream; leave stream= out to time on the CPU's clock"
         )
     current = torch.cuda.current_stream(device)
@@ -116,10 +116,10 @@ def _of_protocol(stream: object) -> StreamHandle | None:
     if callable(told):
         told = told()
     if not (isinstance(told, tuple) and len(told) == 2):
-        raise WrongRequest(f"__cuda_stream__ of {_kind(stream)} gave {told!r}, not a version and an address")
+        raise InvalidRequest(f"__cuda_stream__ of {_kind(stream)} gave {told!r}, not a version and an address")
     version, address = told
     if version != 0:
-        raise WrongRequest(f"__cuda_stream__ of {_kind(stream)} speaks version {version!r}; only version 0 is known")
+        raise InvalidRequest(f"__cuda_stream__ of {_kind(stream)} speaks version {version!r}; only version 0 is known")
     return StreamHandle(_address(address), None, "__cuda_stream__", stream)
 
 
@@ -135,7 +135,7 @@ def _of_onnxruntime(stream: object) -> StreamHandle | None:
         try:
             address = int(given)
         except (TypeError, ValueError):
-            raise WrongRequest(f"user_compute_stream must be an address, not {given!r}") from None
+            raise InvalidRequest(f"user_compute_stream must be an address, not {given!r}") from None
         on_device = str(options.get("device_id", ""))
         return StreamHandle(
             _address(address),
@@ -144,7 +144,7 @@ def _of_onnxruntime(stream: object) -> StreamHandle | None:
             stream,
         )
     what = "the ONNX Runtime session was made" if is_session else "these are options"
-    raise WrongRequest(
+    raise InvalidRequest(
         f"{what} without a user_compute_stream, so its stream is not known; make a stream, give its address to the "
         "CUDA provider as user_compute_stream, or time with method='kernel_sum' and stream='hidden'"
     )

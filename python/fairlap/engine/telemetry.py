@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from fairlap.engine import _native
+from fairlap.engine.arguments import number_of, path_text, period_s, whole_number
 from fairlap.engine.clocks import clock_named
 from fairlap.engine.field_calibration import FieldCalibration, field_calibration, known_or_none
-from fairlap.engine.wishes import number_of, path_text, period_s, whole_number
-from fairlap.errors import NotAvailable, WrongRequest, shown
+from fairlap.errors import InvalidRequest, NotAvailable, shown
 
 _FAST_PERIOD_S = 0.05  # half of what sensors of devices mostly publish at: each value is seen
 _LONGEST_GAP_NS = 1_000_000_000
@@ -60,11 +60,11 @@ class Sampler:
         fast_s = min(_FAST_PERIOD_S, slow_s) if fast_period_s is None else period_s("fast_period_s", fast_period_s)
         rare_s = max(1.0, slow_s) if rare_period_s is None else period_s("rare_period_s", rare_period_s)
         if fast_s > slow_s:
-            raise WrongRequest(f"fast_period_s ({fast_s:g}) must be no longer than slow_period_s ({slow_s:g})")
+            raise InvalidRequest(f"fast_period_s ({fast_s:g}) must be no longer than slow_period_s ({slow_s:g})")
         if slow_s > rare_s:
-            raise WrongRequest(f"slow_period_s ({slow_s:g}) must be no longer than rare_period_s ({rare_s:g})")
+            raise InvalidRequest(f"slow_period_s ({slow_s:g}) must be no longer than rare_period_s ({rare_s:g})")
         if not 0.0 < number_of("call_share", call_share) <= 1.0:
-            raise WrongRequest(f"call_share must be above 0 and at most 1, which is all the time, not {call_share!r}")
+            raise InvalidRequest(f"call_share must be above 0 and at most 1, which is all the time, not {call_share!r}")
         readings = whole_number("readings", readings, least=1, most=_MOST_ROOM)
         try:
             self._native = _native.Sampler(
@@ -81,7 +81,7 @@ class Sampler:
                 nvml_library=path_text("nvml_library", nvml_library),
             )
         except ValueError as error:
-            raise WrongRequest(str(error)) from None
+            raise InvalidRequest(str(error)) from None
         except MemoryError:
             raise NotAvailable(f"there is not enough memory for {readings} readings of 48 bytes each") from None
         self._adapts = fast_period_s is None
@@ -110,7 +110,7 @@ class Sampler:
         try:
             return self._mark(label)
         except TypeError:
-            raise WrongRequest(f"label must be a whole number from 0 to 2**64 - 1, not {shown(label)}") from None
+            raise InvalidRequest(f"label must be a whole number from 0 to 2**64 - 1, not {shown(label)}") from None
 
     @property
     def running(self) -> bool:
@@ -143,7 +143,7 @@ class Sampler:
         try:
             found = self._native.calibrate(length_s, self._adapts)
         except ValueError as error:
-            raise WrongRequest(str(error)) from None
+            raise InvalidRequest(str(error)) from None
         except (_native.ForkedSampler, _native.SamplerRuns) as error:
             raise NotAvailable(str(error)) from None
         sources = self.sources
@@ -166,7 +166,7 @@ class Sampler:
     def text_of(self, source: int, code: int) -> str:
         """What the code of a failed reading means."""
         if not 0 <= whole_number("source", source, least=-(2**63), most=2**63 - 1) < len(self.sources):
-            raise WrongRequest(f"there is no source number {source}")
+            raise InvalidRequest(f"there is no source number {source}")
         return self._native.text_of(source, whole_number("code", code, least=-(2**31), most=2**31 - 1))
 
     def energy(
@@ -237,26 +237,26 @@ class Sampler:
                 if candidate.name != field:
                     continue
                 if not field.endswith(("_w", "_j")):
-                    raise WrongRequest(f"{field} of {source} is neither power nor energy")
+                    raise InvalidRequest(f"{field} of {source} is neither power nor energy")
                 if candidate.absent_because:
                     raise NotAvailable(f"{field} of {source} is absent: {candidate.absent_because}")
                 return source_number, field_number, candidate
             if each.absent_because:
                 raise NotAvailable(f"{source} is absent: {each.absent_because}")
-            raise WrongRequest(f"{source} has no field {field}; it has {', '.join(f.name for f in each.fields)}")
+            raise InvalidRequest(f"{source} has no field {field}; it has {', '.join(f.name for f in each.fields)}")
         for each in self.sources:
             if each.absent_because and source.startswith(f"{each.name}:"):  # a device of what is absent as a whole
                 raise NotAvailable(f"{source} is absent: {each.absent_because}")
-        raise WrongRequest(f"there is no source {source}; there are {', '.join(each.name for each in self.sources)}")
+        raise InvalidRequest(f"there is no source {source}; there are {', '.join(each.name for each in self.sources)}")
 
 
 def require_in_order(begin_ns: int, end_ns: int) -> None:
     if end_ns < begin_ns:
-        raise WrongRequest(
+        raise InvalidRequest(
             f"the region ends before it begins: end_ns, {end_ns}, is earlier than begin_ns, {begin_ns}; swap them"
         )
 
 
 def check_readings(readings: object) -> None:
     if not isinstance(readings, _native.Readings):
-        raise WrongRequest(f"readings must be what a sampler collected, not {shown(readings)}")
+        raise InvalidRequest(f"readings must be what a sampler collected, not {shown(readings)}")

@@ -1,19 +1,84 @@
-"""Timing calls on the CPU's clock: the request checked, the native loop run, the record made readable."""
+"""Timing calls on the CPU's clock: the request checked, the native loop run, the record made readable.
+
+A callable with its arguments and its completion, checked and made ready for the native loop.
+"""
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from fairlap.engine import _native, digits
+from fairlap.engine.arguments import calls_per_sample_wish, given_name, stop_rule, truth, warm_up_wish
 from fairlap.engine.clocks import clock_named
 from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
-from fairlap.engine.native_functions import NativeFunction, native_function_of
-from fairlap.engine.noticing import notices_of_run
-from fairlap.engine.wishes import calls_per_sample_wish, given_name, stop_rule, truth, warm_up_wish
-from fairlap.engine.works import name_of, native_work, python_work
-from fairlap.errors import NOT_ENOUGH_MEMORY, CallableRaised, NotAvailable, described
+from fairlap.engine.native_functions import NativeFunction, address_of_argument, native_function_of
+from fairlap.engine.notices import notices_of_run
+from fairlap.errors import NOT_ENOUGH_MEMORY, CallableRaised, InvalidRequest, NotAvailable, described, shown
+
+
+def python_work(
+    fn: object, args: tuple[object, ...], kwargs: Mapping[str, object] | None, done: object
+) -> _native.PythonCall:
+    if not callable(fn):
+        raise InvalidRequest(f"the thing to time must be callable, not {shown(fn)}")
+    if done is None and _only_makes_something_to_run(fn):
+        raise InvalidRequest(
+            f"calling {name_of(fn)} runs none of its body, since it is an async function or a "
+            "generator; wrap it (lambda: asyncio.run(f())) or give what runs it as done="
+        )
+    if not isinstance(args, tuple):
+        raise InvalidRequest(f"args must be a tuple, not {type(args).__name__}; write args=(x,) for one argument")
+    if isinstance(done, NativeFunction):
+        raise InvalidRequest("a native done goes with a native fn; give a Python callable that waits instead")
+    if done is not None and not callable(done):
+        raise InvalidRequest(f"done must be callable, not {shown(done)}")
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise InvalidRequest(f"kwargs must be a mapping, not {type(kwargs).__name__}")
+    keywords = dict(kwargs or {})
+    if not all(isinstance(key, str) for key in keywords):
+        raise InvalidRequest("the names in kwargs must be strings")
+    return _native.PythonCall(fn, args, keywords, done)
+
+
+def _only_makes_something_to_run(fn: object) -> bool:
+    called = [fn, getattr(type(fn), "__call__", None)]  # noqa: B004  (it may be async)
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    try:
+        return any(is_kind(each) for each in called for is_kind in kinds)
+    except Exception:  # an object whose attributes raise is no function
+        return False
+
+
+def name_of(fn: object) -> str:
+    """What a reader calls this callable. Its attributes may be as rude as they like."""
+    try:
+        inner = getattr(fn, "func", fn)  # functools.partial
+        return str(getattr(inner, "__qualname__", None) or type(inner).__qualname__)
+    except Exception:
+        return type(fn).__qualname__
+
+
+def native_work(
+    native: NativeFunction, args: tuple[object, ...], kwargs: Mapping[str, object] | None, done: object
+) -> _native.NativeCall:
+    if kwargs:
+        raise InvalidRequest(f"{native.name} is timed natively and takes no keyword arguments")
+    if not isinstance(args, tuple) or len(args) > 1:
+        raise InvalidRequest(f"{native.name} is timed natively and takes one pointer or nothing; args={args!r}")
+    context = address_of_argument(args[0]) if args else native.context
+    completion = native_function_of(done) if done is not None else None
+    if done is not None and completion is None:
+        raise InvalidRequest(
+            f"{native.name} is timed natively, so done must be native too; wrap {native.name} in a lambda "
+            "to combine it with a Python completion"
+        )
+    if completion is None:
+        return _native.NativeCall(native.address, context)
+    return _native.NativeCall(native.address, context, completion.address, completion.context)
+
 
 FLOOR_MULTIPLE = 50.0
 LONGEST_WARM_UP_S = 2.0

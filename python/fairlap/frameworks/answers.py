@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.workloads.spec import Spec
-from fairlap.workloads.workload import Workload
+from fairlap.models.spec import Spec
+from fairlap.models.workload import Workload
 
 LOSS = "loss"
 GRADIENT = "grad/"

@@ -1,4 +1,7 @@
-"""What an adapter gives: a contestant, ready to be called, checked and measured."""
+"""What an adapter gives: a contestant, ready to be called, checked and measured.
+
+What an adapter cannot do is refused with the reason, before anything is imported or built.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.models.workload import Arrays, Workload
 
 if TYPE_CHECKING:
     from fairlap.engine import Batch
+
 
 Phase = Callable[[str], AbstractContextManager[None]]
 """``with phase("build"):`` times a part of the preparation under its name: import, build, compile."""
@@ -95,3 +99,30 @@ class Framework(ABC):
     @abstractmethod
     def version(self) -> str:
         """After ``prepare``: the version that was imported, as it tells it itself."""
+
+
+def refuse_what_is_unknown(
+    framework: type[Framework],
+    work: Workload,
+    wanted: Settings,
+    *,
+    options: tuple[str, ...] = (),
+    lacking: str = "",
+    devices: tuple[str, ...] = ("cpu",),
+) -> None:
+    """``options`` are those the adapter knows; ``lacking`` says why there is no other precision."""
+    name = framework.name
+    if wanted.device.partition(":")[0] not in devices:
+        raise Unsupported(f"{name} runs on {' or '.join(devices)} here; it was asked for {wanted.device}")
+    if wanted.threads < 1:
+        raise Unsupported(f"{name} needs at least one thread; it was asked for {wanted.threads}")
+    if wanted.variant not in framework.variants:
+        raise Unsupported(f"{name} has no variant {wanted.variant!r}")
+    if work.mode not in framework.modes:
+        raise Unsupported(f"{name} runs models only; it does not differentiate them")
+    if work.precision not in framework.precisions:
+        raise Unsupported(f"{name} has no {work.precision} on the CPU{lacking and f': {lacking}'}")
+    for option in wanted.options:
+        if option not in options:
+            known = f"it has {', '.join(options)}" if options else "it has none"
+            raise Unsupported(f"{name} has no option {option!r}; {known}")

@@ -1,5 +1,9 @@
 """ExecuTorch, on a program that it exports from the PyTorch implementation: delegated to XNNPACK, or on its own
-portable kernels alone."""
+portable kernels alone.
+
+The weights that an ExecuTorch program holds. The runtime tells neither their names nor their values, so each is
+looked for among the program's bytes, bit for bit, in the layouts that its kernels and XNNPACK's take.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,45 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from fairlap.errors import described
-from fairlap.frameworks.answers import named_outputs
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
-from fairlap.frameworks.executorch_weights import told, weights_in
-from fairlap.frameworks.refusals import refuse_what_is_unknown
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.frameworks.answers import Answers, named_outputs
+from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
+from fairlap.models.workload import Arrays, Workload
+
+_KERNEL_LAYOUTS = ((0, 1, 2, 3), (0, 2, 3, 1), (1, 2, 3, 0))  # as given, channels last, depthwise for XNNPACK
+
+
+def weights_in(program: bytes, given: Arrays) -> Answers:
+    """All of the given weights as they stand in the program, or those before the first that is not there."""
+    found: Answers = {}
+    for name, weight in given.items():
+        held = _found(program, weight)
+        if held is None:
+            break
+        found[name] = held
+    return found
+
+
+def told(found: Answers, given: Arrays) -> str:
+    missing = next((name for name in given if name not in found), None)
+    if missing is None:
+        return "found by value in the program's bytes; the runtime cannot be asked"
+    return f"not read back: {missing} is not in the program as it was given, as when it is folded into another"
+
+
+def _found(program: bytes, weight: npt.NDArray[np.float32]) -> npt.NDArray[np.float32] | None:
+    layouts = _KERNEL_LAYOUTS if weight.ndim == 4 else (tuple(range(weight.ndim)),)
+    for axes in layouts:
+        turned = weight.transpose(axes)
+        at = program.find(turned.tobytes())
+        if at >= 0:
+            held = np.frombuffer(program, np.float32, weight.size, at).reshape(turned.shape)
+            return np.ascontiguousarray(held.transpose(np.argsort(axes)))
+    return None
+
 
 METHOD = "forward"
 _DTYPES = {5: "fp16", 6: "fp32", 15: "bf16"}  # by the numbers that ExecuTorch and PyTorch share

@@ -1,4 +1,8 @@
-"""JAX: a pure function, lowered and compiled ahead of time, so that each of the two has a clock of its own."""
+"""JAX: a pure function, lowered and compiled ahead of time, so that each of the two has a clock of its own.
+
+Which leaves of a JAX model's parameters are trained. A model shapes its parameters as it likes; only it knows
+the way back to the spec's names.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,32 @@ import numpy as np
 
 from fairlap.errors import NotAvailable
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Fed, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import (
+    NO_WEIGHTS,
+    Contestant,
+    Fed,
+    Framework,
+    Phase,
+    Settings,
+    Unsupported,
+    refuse_what_is_unknown,
+)
 from fairlap.frameworks.own_threads import threads_named
-from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.frameworks.slot_views import SlotViews
-from fairlap.frameworks.trained_leaves import trained_leaves
-from fairlap.workloads.workload import Workload
+from fairlap.models.spec import Spec
+from fairlap.models.workload import Workload
+
+
+def trained_leaves(spec: Spec, leaves: list[Any], canonical: Callable[[list[Any]], dict[str, Any]]) -> list[bool]:
+    """Each leaf is filled with its own number; the numbers under a weight's name are the leaves it is made of."""
+    numbered = [np.full(np.shape(leaf), number, np.float32) for number, leaf in enumerate(leaves)]
+    by_name = canonical(numbered)
+    found: set[int] = set()
+    for weight in spec.weights:
+        if weight.trained:
+            found.update(int(number) for number in np.unique(by_name[weight.name]))
+    return [number in found for number in range(len(leaves))]
+
 
 _STATISTICS = {
     "bytes_in_use": "live",
@@ -102,7 +126,7 @@ def _limited(settings: Settings) -> dict[str, str]:
     """The share of the device that XLA's pool may grow to."""
     if settings.device_memory_limit_bytes is None:
         return {}
-    from fairlap.machine.device_memory import whole_bytes
+    from fairlap.machine.gpu import whole_bytes
 
     whole = whole_bytes(settings.device)
     if isinstance(whole, str):

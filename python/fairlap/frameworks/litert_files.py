@@ -1,5 +1,9 @@
 """Models converted for LiteRT, kept in the user's cache under a name made of all that determines them, and made anew
-when one is no longer whole."""
+when one is no longer whole.
+
+A model's TensorFlow implementation as a file for LiteRT. It runs in a process of its own, so that TensorFlow's
+memory and threads are gone when LiteRT runs: ``python -m fairlap.frameworks.litert_files PACKAGE BATCH WEIGHTS FILE``
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,43 @@ import tempfile
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
-from fairlap.errors import shortened
+from fairlap.errors import described, shortened
 from fairlap.frameworks.contract import Unsupported
-from fairlap.frameworks.litert_convert import CANNOT
-from fairlap.user_folders import work_cache
-from fairlap.whole_files import write_whole
-from fairlap.workloads import safetensors
-from fairlap.workloads.hashing import hash_of
-from fairlap.workloads.workload import Workload
+from fairlap.machine.atomic_files import write_whole
+from fairlap.machine.user_folders import work_cache
+from fairlap.models import safetensors
+from fairlap.models.workload import Workload, hash_of
+
+CANNOT = 3
+"""The exit status when TensorFlow's converter refuses the model."""
+
+
+def main(package: str, batch: str, weights_file: str, write_to: str) -> int:
+    import tensorflow as tf
+
+    spec = import_module(f"{package}.spec").SPEC
+    model = import_module(f"{package}.tensorflow_model").build(safetensors.read(Path(weights_file)), tf.float32)
+    names = [tensor.name for tensor in spec.outputs]
+
+    def serve(**inputs: Any) -> dict[str, Any]:
+        return dict(zip(names, model(inputs), strict=True))
+
+    shapes = {each.name: tf.TensorSpec(each.sized(int(batch)), each.dtype, each.name) for each in spec.inputs}
+    try:
+        function = tf.function(serve).get_concrete_function(**shapes)
+        converted = tf.lite.TFLiteConverter.from_concrete_functions([function], model).convert()
+    except Exception as error:
+        print(described(error), file=sys.stderr)
+        return CANNOT
+    # Another process may make the same file at the same time; whoever comes last replaces it by an equal one.
+    write_whole(Path(write_to), converted)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
 
 
 def converted_file(work: Workload) -> tuple[Path, bool]:
@@ -55,7 +87,7 @@ def _length_of(file: Path) -> Path:
 
 
 def _convert(work: Workload, weights: Path, file: Path) -> None:
-    command = [sys.executable, "-P", "-m", "fairlap.frameworks.litert_convert"]
+    command = [sys.executable, "-P", "-m", "fairlap.frameworks.litert_files"]
     command += [work.package, str(work.batch), str(weights), str(file)]
     quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=quiet)

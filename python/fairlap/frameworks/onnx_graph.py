@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.answers import Answers
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.models.workload import Arrays, Workload
 
 
 def serialized_graph(work: Workload, weights: Arrays) -> bytes:

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.answers import Answers, named_outputs
-from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
 from fairlap.frameworks.onnx_graph import serialized_graph, weights_in
-from fairlap.frameworks.refusals import refuse_what_is_unknown
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.models.workload import Arrays, Workload
 
 _LEVELS = {
     "all": "ORT_ENABLE_ALL",

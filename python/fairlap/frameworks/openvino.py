@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any
 
 from fairlap.frameworks.answers import Answers, named_outputs
-from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
 from fairlap.frameworks.onnx_graph import serialized_graph, weights_in
-from fairlap.frameworks.refusals import refuse_what_is_unknown
 from fairlap.frameworks.slot_views import SlotViews
-from fairlap.workloads.rounding import rounded_to_bfloat16
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.models.draw import rounded_to_bfloat16
+from fairlap.models.workload import Arrays, Workload
 
 _HINTS = {"fp32": "f32", "bf16": "bf16"}
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.answers import answers_of_tensors, trained_names, weights_of_tensors
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings
-from fairlap.frameworks.refusals import refuse_what_is_unknown
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, refuse_what_is_unknown
+from fairlap.models.workload import Arrays, Workload
 
 # Without it a graph's operations run beside each other on a pool of threads, however many were asked for.
 _ON_THE_CALLING_THREAD = "FLAGS_enable_pir_in_executor_trace_run"

@@ -1,16 +1,52 @@
-"""A plain Python callable as a contestant: ``python:call=my_kernels.softmax``, racing on the model ``callable``."""
+"""A plain Python callable as a contestant: ``python:call=my_kernels.softmax``, racing on the model ``callable``.
+
+Finding what a user names on the command line.
+"""
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
+from fairlap.errors import InvalidRequest, described
 from fairlap.frameworks.answers import named_outputs
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
-from fairlap.frameworks.refusals import refuse_what_is_unknown
-from fairlap.importing import imported_callable
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.frameworks.contract import (
+    NO_WEIGHTS,
+    Contestant,
+    Framework,
+    Phase,
+    Settings,
+    Unsupported,
+    refuse_what_is_unknown,
+)
+from fairlap.models.workload import Arrays, Workload
+
+
+def imported_callable(target_name: str) -> Callable[[], object]:
+    """What MODULE:CALLABLE names, looked up from the current folder as ``python -m`` does."""
+    module_name, colon, path = target_name.partition(":")
+    if not colon or not module_name or not path:
+        raise InvalidRequest(f"{target_name!r} is not of the form MODULE:CALLABLE, such as math:factorial")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found: object = import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise InvalidRequest(f"cannot import {module_name}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise InvalidRequest(f"importing {module_name} raised {described(error)}") from error
+    for name in path.split("."):
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            raise InvalidRequest(f"{module_name} has no {path!r}") from None
+    if not callable(found):
+        raise InvalidRequest(f"{target_name} is a {type(found).__name__}, not a callable")
+    return found
+
 
 _ONLY_MODEL = "callable"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 
-from fairlap.errors import WrongRequest, described
+from fairlap.errors import InvalidRequest, described
 from fairlap.frameworks.contract import Framework
 
 GROUP = "fairlap.frameworks"
@@ -42,7 +42,7 @@ def place_of(name: str) -> str:
         import difflib
 
         near = difflib.get_close_matches(name, places, n=3) or sorted(places)
-        raise WrongRequest(f"there is no framework {name!r}; did you mean {', '.join(near)}?")
+        raise InvalidRequest(f"there is no framework {name!r}; did you mean {', '.join(near)}?")
     return places[name]
 
 
@@ -51,9 +51,9 @@ def framework_at(place: str) -> type[Framework]:
     try:
         found = getattr(import_module(module), attribute)
     except (Exception, SystemExit) as error:
-        raise WrongRequest(f"the adapter at {place} cannot be loaded: {described(error)}") from error
+        raise InvalidRequest(f"the adapter at {place} cannot be loaded: {described(error)}") from error
     if not (isinstance(found, type) and issubclass(found, Framework)):
-        raise WrongRequest(f"{place} is not a Framework")
+        raise InvalidRequest(f"{place} is not a Framework")
     return found
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.workloads.spec import Tensor
-from fairlap.workloads.workload import Workload
+from fairlap.models.spec import Tensor
+from fairlap.models.workload import Workload
 
 
 class SlotViews:

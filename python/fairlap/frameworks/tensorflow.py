@@ -8,10 +8,18 @@ from functools import partial
 from typing import Any
 
 from fairlap.frameworks.answers import answers_of_tensors, trained_names, weights_of_tensors
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Fed, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import (
+    NO_WEIGHTS,
+    Contestant,
+    Fed,
+    Framework,
+    Phase,
+    Settings,
+    Unsupported,
+    refuse_what_is_unknown,
+)
 from fairlap.frameworks.own_threads import threads_named
-from fairlap.frameworks.refusals import refuse_what_is_unknown
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.models.workload import Arrays, Workload
 
 
 class TensorFlow(Framework):

@@ -15,10 +15,17 @@ from importlib.metadata import version
 from typing import Any
 
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import (
+    NO_WEIGHTS,
+    Contestant,
+    Framework,
+    Phase,
+    Settings,
+    Unsupported,
+    refuse_what_is_unknown,
+)
 from fairlap.frameworks.own_threads import thread_count
-from fairlap.frameworks.refusals import refuse_what_is_unknown
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.models.workload import Arrays, Workload
 
 Step = Callable[..., tuple[Any, ...]]
 

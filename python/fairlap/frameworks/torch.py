@@ -12,9 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Fed, Framework, Phase, Settings, Unsupported
-from fairlap.frameworks.refusals import refuse_what_is_unknown
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.frameworks.contract import (
+    NO_WEIGHTS,
+    Contestant,
+    Fed,
+    Framework,
+    Phase,
+    Settings,
+    Unsupported,
+    refuse_what_is_unknown,
+)
+from fairlap.models.workload import Arrays, Workload
 
 
 class Torch(Framework):

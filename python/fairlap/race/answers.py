@@ -1,9 +1,16 @@
-"""Is it the same work? Answers against the float64 reference, weights by hash, settings as asked."""
+"""Is it the same work? Answers against the float64 reference, weights by hash, settings as asked.
+
+Gradients against each other: the first contestant's that are right are what the others' are held to.
+
+The slope along a few directions is exact but sees little of a large gradient. Two frameworks that agree element by
+element to rounding cannot both be wrong in the same way by chance.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,13 +18,14 @@ import numpy as np
 
 from fairlap.engine import digits
 from fairlap.frameworks.contract import NO_WEIGHTS
-from fairlap.race.laps import AnswerError
+from fairlap.models import safetensors
+from fairlap.models.answer_check import output_errors
+from fairlap.models.gradient_check import gradient_disagreements, unusable
+from fairlap.models.spec import Tolerance
+from fairlap.models.workload import Arrays
 from fairlap.race.materials import SLOPES, Materials
-from fairlap.workloads import safetensors
-from fairlap.workloads.check import output_errors
-from fairlap.workloads.gradient_check import gradient_disagreements, unusable
-from fairlap.workloads.spec import Tolerance
-from fairlap.workloads.workload import Arrays
+from fairlap.race.process_result import AnswerError
+from fairlap.request.work import Work
 
 GRADIENT = "grad/"
 BESIDE = "gradient beside"
@@ -100,3 +108,30 @@ def require_changed(before: Path, changed: Path) -> None:
     first, second = safetensors.read(before), safetensors.read(changed)
     if all(name in second and np.array_equal(first[name], second[name]) for name in first):
         raise OtherWork("it gave the same answer to other inputs: its answer is kept from before")
+
+
+class Agreement:
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+        self._first: dict[Work, tuple[str, Path]] = {}
+
+    def errors(self, materials: Materials, contestant: str, answer: Path) -> list[AnswerError]:
+        """How far the gradients lie from those of the first, as the norm of the difference over the norm."""
+        work = materials.work
+        if work.mode != "grad":
+            return []
+        if work not in self._first:
+            kept = self._scratch / f"first-{len(self._first)}.safetensors"
+            shutil.copyfile(answer, kept)
+            self._first[work] = (contestant, kept)
+        whose, kept = self._first[work]
+        if whose == contestant:
+            return []
+        first, own = safetensors.read(kept), safetensors.read(answer)
+        names = [name for name in first if name.startswith(GRADIENT)]
+        difference = math.sqrt(sum(float(np.sum(np.square(own[name] - first[name]))) for name in names))
+        norm = math.sqrt(sum(float(np.sum(np.square(first[name]))) for name in names))
+        relative = difference / max(norm, 1e-300)
+        # A unit that rounding puts on the other side of a kink moves single gradients more than the slopes.
+        allowed = LARGEST_GRADIENT_DISAGREEMENT[work.precision] + 3 * materials.sway
+        return [AnswerError(f"{BESIDE} {whose}", "before", math.nan, math.nan, relative, relative <= allowed)]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from fairlap.race.plan import Block, Conditions
+from fairlap.race.plan import Block
+from fairlap.request.work import Conditions
 
 CONTROLLED_MEMORY: Mapping[str, str] = {
     "MALLOC_TRIM_THRESHOLD_": "4000000000",

@@ -18,18 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.errors import WrongRequest
-from fairlap.race.plan import Work
-from fairlap.user_folders import work_cache
-from fairlap.workloads import safetensors
-from fairlap.workloads.draw import LABELS, draw_inputs, draw_labels, draw_weights
-from fairlap.workloads.gradient_check import possible_slopes
-from fairlap.workloads.hashing import hash_of
-from fairlap.workloads.reference import reference_answers
-from fairlap.workloads.registry import find
-from fairlap.workloads.rounding import rounded_to_bfloat16
-from fairlap.workloads.spec import Spec
-from fairlap.workloads.workload import Arrays, Workload
+from fairlap.errors import InvalidRequest
+from fairlap.machine.user_folders import work_cache
+from fairlap.models import safetensors
+from fairlap.models.draw import LABELS, draw_inputs, draw_labels, draw_weights, rounded_to_bfloat16
+from fairlap.models.gradient_check import possible_slopes
+from fairlap.models.reference import reference_answers
+from fairlap.models.registry import find
+from fairlap.models.spec import Spec
+from fairlap.models.workload import Arrays, Workload, hash_of
+from fairlap.request.work import Work
 
 SLOPES = "slopes"  # a row for each of the possible ones
 _CHANGED = 1  # added to the seed: inputs that a contestant has not seen while it was made
@@ -89,9 +87,9 @@ class Materials:
 
 def require_offered(spec: Spec, work: Work) -> None:
     if work.mode not in spec.modes:
-        raise WrongRequest(f"{work.model} has no mode {work.mode}; it has {', '.join(spec.modes)}")
+        raise InvalidRequest(f"{work.model} has no mode {work.mode}; it has {', '.join(spec.modes)}")
     if work.precision not in spec.precisions:
-        raise WrongRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
+        raise InvalidRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
 
 
 def materials_for(work: Work, data_seed: int, tell: Callable[[str], None] = lambda _: None) -> Materials:
@@ -118,9 +116,9 @@ def _hash_of_sources(package: str) -> str:
     """A changed reference must not be answered from the cache. Shared code beside the package counts too, and ours
     that turns a reference into losses and slopes."""
     folder = Path(str(import_module(package).__file__)).parent
-    if package.startswith("bench_models."):
+    if package.startswith("fairlap.bench_models."):
         folder = folder.parent
-    ours = Path(str(import_module("fairlap.workloads").__file__)).parent
+    ours = Path(str(import_module("fairlap.models").__file__)).parent
     digest = hashlib.sha256()
     for path in (*sorted(folder.rglob("*.py")), *sorted(ours.glob("*.py"))):
         digest.update(path.read_bytes())

@@ -4,39 +4,18 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
-from fairlap.errors import WrongRequest
-from fairlap.race.naming import ContestantName
-from fairlap.workloads.spec import Mode, Precision
-
-Conditions = Literal["controlled", "as-found"]
+from fairlap.errors import InvalidRequest
+from fairlap.request.names import ContestantName
+from fairlap.request.race_request import MOST_BLOCKS
+from fairlap.request.work import Conditions, Work
 
 PLAN_FORMAT = 1
 MOST_AS_FOUND_BLOCKS = 6
-MOST_BLOCKS = 10_000  # of each kind of conditions and each work
 _MOST_PADDING_BYTES = 4096
 _MOST_HASH_SEED = 4294967295
-
-
-class Work(msgspec.Struct, frozen=True):
-    """One model at one batch size, in one mode and precision."""
-
-    model: str
-    batch: int
-    mode: Mode = "infer"
-    precision: Precision = "fp32"
-
-    @property
-    def label(self) -> str:
-        return f"{self.model} · {self.mode} · {self.precision} · batch {self.batch}"
-
-
-def work_told(label: str, data: str) -> str:
-    """A work for people: its label, and what its calls were fed where they were fed anything."""
-    return f"{label} · fed {data}" if data else label
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -88,7 +67,7 @@ class Plan(msgspec.Struct, frozen=True):
         controlled = any(block.conditions == "controlled" for block in self.blocks)
         return "controlled" if controlled else "as-found"
 
-    def processes(self) -> int:
+    def process_count(self) -> int:
         return sum(len(block.order) for block in self.blocks)
 
 
@@ -112,7 +91,7 @@ def draw_plan(
     """Draw the order of every block. Controlled blocks have as-found ones between them, at most six."""
     require_blocks(blocks)
     if not 1 <= threads <= len(available_cores):
-        raise WrongRequest(f"threads must lie between 1 and the {len(available_cores)} cores here, not {threads}")
+        raise InvalidRequest(f"threads must lie between 1 and the {len(available_cores)} cores here, not {threads}")
     rng = random.Random(seed)
     drawn: list[Block] = []
     for number in range(blocks):
@@ -141,7 +120,7 @@ def draw_plan(
 def require_blocks(blocks: int) -> None:
     """Before they are drawn, which takes long for numbers that nobody can mean."""
     if not 1 <= blocks <= MOST_BLOCKS:
-        raise WrongRequest(f"blocks must lie between 1 and {MOST_BLOCKS:,}, not {blocks:,}")
+        raise InvalidRequest(f"blocks must lie between 1 and {MOST_BLOCKS:,}, not {blocks:,}")
 
 
 def _draw_block(
@@ -167,12 +146,12 @@ def load_plan(path: Path) -> Plan:
     try:
         plan = msgspec.json.decode(path.read_bytes(), type=Plan)
     except OSError as error:
-        raise WrongRequest(f"the plan {path} cannot be read: {error.strerror}") from None
+        raise InvalidRequest(f"the plan {path} cannot be read: {error.strerror}") from None
     except msgspec.MsgspecError as error:
-        raise WrongRequest(f"{path} is not a plan: {error}") from None
+        raise InvalidRequest(f"{path} is not a plan: {error}") from None
     if plan.format != PLAN_FORMAT:
-        raise WrongRequest(f"{path} has plan format {plan.format}; this fairlap reads {PLAN_FORMAT}")
+        raise InvalidRequest(f"{path} has plan format {plan.format}; this fairlap reads {PLAN_FORMAT}")
     for block in plan.blocks:
         if not 0 <= block.work < len(plan.works) or sorted(block.order) != list(range(len(plan.contestants))):
-            raise WrongRequest(f"{path}: block {block.number} does not run every contestant once")
+            raise InvalidRequest(f"{path}: block {block.number} does not run every contestant once")
     return plan

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Protocol, Self
 import click
 
 from fairlap.engine import digits
-from fairlap.race.ending import blinded_half_width
-from fairlap.race.laps import Lap
 from fairlap.race.plan import Plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.stopping import blinded_half_width
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -31,9 +31,9 @@ class Progress(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
     def say(self, line: str) -> None: ...
-    def began(self, done: int, of: int, lap: Lap) -> None: ...
-    def ended(self, done: int, of: int, lap: Lap) -> None: ...
-    def block_over(self, laps: Sequence[Lap]) -> None: ...
+    def began(self, done: int, of: int, process: ProcessResult) -> None: ...
+    def ended(self, done: int, of: int, process: ProcessResult) -> None: ...
+    def block_over(self, processes: Sequence[ProcessResult]) -> None: ...
 
 
 def progress_for(plan: Plan, *, quiet: bool) -> Progress:
@@ -58,21 +58,21 @@ class Silence:
         if sys.stderr is not None:
             sys.stderr.flush()
 
-    def began(self, done: int, of: int, lap: Lap) -> None:
+    def began(self, done: int, of: int, process: ProcessResult) -> None:
         return None
 
-    def ended(self, done: int, of: int, lap: Lap) -> None:
+    def ended(self, done: int, of: int, process: ProcessResult) -> None:
         return None
 
-    def block_over(self, laps: Sequence[Lap]) -> None:
+    def block_over(self, processes: Sequence[ProcessResult]) -> None:
         return None
 
 
 class Lines(Silence):
     """One line for each process that has ended: for logs."""
 
-    def ended(self, done: int, of: int, lap: Lap) -> None:
-        click.echo(f"[{done}/{of}] {_told(lap)}", err=True)
+    def ended(self, done: int, of: int, process: ProcessResult) -> None:
+        click.echo(f"[{done}/{of}] {_told(process)}", err=True)
         sys.stderr.flush()
 
 
@@ -83,7 +83,7 @@ class Live(Silence):
         self._plan = plan
         self._time_left = TimeLeft(plan)
         self._bar = _bar()
-        self._task = self._bar.add_task("", total=plan.processes(), told="", left="", width="")
+        self._task = self._bar.add_task("", total=plan.process_count(), told="", left="", width="")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -97,18 +97,20 @@ class Live(Silence):
     def say(self, line: str) -> None:
         self._bar.console.print(f"fairlap: {line}", markup=False, highlight=False)
 
-    def began(self, done: int, of: int, lap: Lap) -> None:
-        self._bar.update(self._task, told=f"block {lap.block} · {lap.conditions} · {lap.contestant} · {lap.work}")
+    def began(self, done: int, of: int, process: ProcessResult) -> None:
+        self._bar.update(
+            self._task, told=f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}"
+        )
 
-    def ended(self, done: int, of: int, lap: Lap) -> None:
-        if not lap.finished:
-            self.say(_told(lap))
-        self._time_left.ended(lap)
+    def ended(self, done: int, of: int, process: ProcessResult) -> None:
+        if not process.finished:
+            self.say(_told(process))
+        self._time_left.ended(process)
         left_s = self._time_left.seconds(done)
         self._bar.update(self._task, completed=done, left=f"{duration_left(left_s)} left")
 
-    def block_over(self, laps: Sequence[Lap]) -> None:
-        width = blinded_half_width(self._plan, laps)
+    def block_over(self, processes: Sequence[ProcessResult]) -> None:
+        width = blinded_half_width(self._plan, processes)
         if math.isfinite(width):
             self._bar.update(self._task, width=f"intervals ± {100 * width:.2g} %")
 
@@ -133,8 +135,8 @@ class TimeLeft:
         ]
         self._took_s: dict[tuple[str, str], list[float]] = defaultdict(list)
 
-    def ended(self, lap: Lap) -> None:
-        self._took_s[lap.work, lap.contestant].append(lap.elapsed_s)
+    def ended(self, process: ProcessResult) -> None:
+        self._took_s[process.work, process.contestant].append(process.elapsed_s)
 
     def seconds(self, done: int) -> float:
         """NaN before anything has ended. ``done`` processes of the plan are behind us, in its order."""
@@ -155,6 +157,6 @@ def duration_left(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _told(lap: Lap) -> str:
-    figure = digits.duration(lap.headline_ns) if lap.finished else lap.outcome.replace("_", " ")
-    return f"block {lap.block} {lap.conditions} {lap.contestant} on {lap.work}: {figure}"
+def _told(process: ProcessResult) -> str:
+    figure = digits.duration(process.headline_ns) if process.finished else process.outcome.replace("_", " ")
+    return f"block {process.block} {process.conditions} {process.contestant} on {process.work}: {figure}"

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import msgspec
 
 from fairlap.errors import FairlapError
-from fairlap.race.naming import ContestantName
-from fairlap.race.plan import Conditions, Measuring, Work, draw_plan
+from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
-from fairlap.race.results import results_of
-from fairlap.race.slowdown import OPTION
+from fairlap.request.names import ContestantName
+from fairlap.request.work import Conditions, Work
+from fairlap.results.results import results_of
 from fairlap.verdict import Comparison, Verdict
-from fairlap.verdict.false_positives import false_positives
+from fairlap.verdict.false_positive_rate import false_positives
+from fairlap.worker.slowdown import OPTION
 
 _MOST_SEED = 2**31
 
@@ -68,11 +69,11 @@ def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
         )
         race = Race(plan)
         race.run()
-        [heat] = results_of(plan, race.laps).heats
-        if not heat.comparisons:
-            troubles = "; ".join(row.trouble for row in heat.rows if row.trouble)
-            raise NoVerdict(troubles or heat.why_no_verdict)
-        [found] = heat.comparisons
+        [work_result] = results_of(plan, race.processes).work_results
+        if not work_result.comparisons:
+            troubles = "; ".join(row.trouble for row in work_result.rows if row.trouble)
+            raise NoVerdict(troubles or work_result.why_no_verdict)
+        [found] = work_result.comparisons
         yield found if found.a == trial.contestant.text else found.reversed()
 
 

@@ -1,5 +1,9 @@
 """The smallest memory in which a contestant still does its work: each try a fresh worker under a limit, from its start
-to a checked answer and a few timed calls."""
+to a checked answer and a few timed calls.
+
+The smallest limit under which something still runs, found by halving. That more room always helps is not believed:
+the smallest limit that worked is tried once more, and one that fails then counts as one that does not work.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +17,66 @@ import msgspec
 from fairlap.errors import FairlapError
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
+from fairlap.launch.memory_groups import GroupsHere, groups_here, limited_group, started_in
+from fairlap.launch.runners import Runner
+from fairlap.launch.worker_lost import WorkerLost, under_a_limit
+from fairlap.launch.worker_process import WorkerProcess
+from fairlap.models.safetensors import BadFile
 from fairlap.race import answers
 from fairlap.race.conditions import environment_of
-from fairlap.race.contestants import Runner
-from fairlap.race.fed_laps import Feeding
-from fairlap.race.laps import Lap, SmallestMemory
+from fairlap.race.fed_check import Feeding
 from fairlap.race.materials import Materials
-from fairlap.race.memory_groups import GroupsHere, groups_here, limited_group, started_in
 from fairlap.race.plan import Block, Plan
-from fairlap.race.protocol import Prepare
-from fairlap.race.smallest_limit import smallest_limit
-from fairlap.race.worker_lost import WorkerLost, under_a_limit
-from fairlap.race.worker_process import WorkerProcess
-from fairlap.workloads.safetensors import BadFile
+from fairlap.race.process_result import ProcessResult, SmallestMemory
+from fairlap.worker.protocol import Prepare
+
+MOST_TRIES = 40
+
+
+@dataclass(frozen=True)
+class Found:
+    """``limit`` ran twice, and nothing that was tried below it ran twice. None says why there is no such limit."""
+
+    limit: int | None
+    resolution: int  # a limit smaller by this was not found to work
+    tries: int
+    why: str = ""
+
+
+def smallest_limit(runs: Callable[[int], str], first: int, most: int, resolution_share: float) -> Found:
+    """``runs`` tries a limit and says why it failed; nothing when it ran. ``first`` is a guess that ought to work; it
+    is doubled up to ``most`` until one does."""
+    tries = 0
+
+    def works(limit: int) -> str:
+        nonlocal tries
+        tries += 1
+        return runs(limit)
+
+    low, high = 0, min(first, most)
+    while why := works(high):
+        if high >= most or tries >= MOST_TRIES:
+            return Found(None, 0, tries, f"it did not run under the largest limit that was tried: {why}")
+        low, high = high, min(2 * high, most)
+    resolution = max(1, round(resolution_share * high))
+    worked = [high]
+    while tries < MOST_TRIES:
+        while high - low > resolution and tries < MOST_TRIES:
+            middle = low + (high - low) // 2
+            if works(middle):
+                low = middle
+            else:
+                high = middle
+                worked.append(middle)
+        if not works(high):
+            return Found(high, high - low, tries)
+        low = high
+        worked = [limit for limit in worked if limit > low]
+        if not worked:
+            return Found(None, 0, tries, "it ran under its largest limit once, and not the second time")
+        high = min(worked)
+    return Found(None, 0, tries, f"{tries} tries found no limit under which it ran twice")
+
 
 RESOLUTION_SHARE = 1 / 32
 CONTROL_GROUP = "control group"
@@ -47,13 +98,13 @@ class Trial:
     materials: Materials
     runner: Runner
     request: Prepare
-    laps: Sequence[Lap]  # of the same contestant, without a limit
+    processes: Sequence[ProcessResult]  # of the same contestant, without a limit
     scratch: Path
     feeding: Feeding  # of a race with data: a try is fed as the race feeds
 
 
 def smallest_memory(trial: Trial, groups: GroupsHere | None = None) -> SmallestMemory:
-    finished = [lap for lap in trial.laps if lap.finished]
+    finished = [process for process in trial.processes if process.finished]
     if trial.plan.device != "cpu":
         name = trial.runner.name.framework
         limit = framework_named(name).device_memory_limit if name else ""
@@ -70,14 +121,14 @@ def smallest_memory(trial: Trial, groups: GroupsHere | None = None) -> SmallestM
         return SmallestMemory(limit, None, 0, 0, "no process finished without a limit")
     first = _first_guess(finished, layers)
     most = min(_MOST_TIMES_THE_FIRST * first, trial.plan.limits.memory_bytes or _MOST_TIMES_THE_FIRST * first)
-    within_s = max(_SHORTEST_TRY_S, _SLOWER_AT_MOST * max(lap.elapsed_s for lap in finished))
+    within_s = max(_SHORTEST_TRY_S, _SLOWER_AT_MOST * max(process.elapsed_s for process in finished))
     found = smallest_limit(lambda bytes_: _why_not(trial, under, bytes_, within_s), first, most, RESOLUTION_SHARE)
     return SmallestMemory(limit, found.limit, found.resolution, found.tries, found.why)
 
 
-def _first_guess(finished: Sequence[Lap], layers: Sequence[str]) -> int:
+def _first_guess(finished: Sequence[ProcessResult], layers: Sequence[str]) -> int:
     for layer in layers:
-        seen = [lap.memory_bytes[layer] for lap in finished if lap.memory_bytes.get(layer)]
+        seen = [process.memory_bytes[layer] for process in finished if process.memory_bytes.get(layer)]
         if seen:
             return round(_ROOM * max(seen))
     return _FIRST_GUESS_BYTES
@@ -140,7 +191,7 @@ def _run(trial: Trial, limited: _Limited, within_s: float) -> None:
         answers.require_right(
             answers.answer_errors(trial.materials, answer, "inputs", "under a limit"), prepared.in_force
         )
-        tried = _lap_of_try(trial, prepared.in_force)
+        tried = _process_of_try(trial, prepared.in_force)
         if trial.feeding:
             trial.feeding.begin(worker, tried, trial.materials, trial.scratch, within_s)
         worker.measure(samples=_SAMPLES, warmup=_WARM_UP_CALLS, calls_per_sample=1, within_s=within_s)
@@ -150,10 +201,10 @@ def _run(trial: Trial, limited: _Limited, within_s: float) -> None:
         worker.quit()
 
 
-def _lap_of_try(trial: Trial, in_force: dict[str, str]) -> Lap:
-    """Where the checks of what is fed write to. It is no lap of the race and is not kept."""
+def _process_of_try(trial: Trial, in_force: dict[str, str]) -> ProcessResult:
+    """Where the checks of what is fed write to. It is no process of the race and is not kept."""
     work, contestant = trial.materials.work.label, trial.runner.name.text
-    return Lap(trial.block.number, 0, contestant, work, trial.block.conditions, in_force=in_force)
+    return ProcessResult(trial.block.number, 0, contestant, work, trial.block.conditions, in_force=in_force)
 
 
 def _environment(trial: Trial, limited: _Limited) -> dict[str, str]:

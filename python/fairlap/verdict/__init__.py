@@ -4,33 +4,32 @@ Pure functions on arrays. Nothing here reads a file, knows a framework, or impor
 ruptures or arch before the one function that needs it runs.
 """
 
-from .blocks import BlockTable, block_table
-from .comparison import Comparison, Interval, Verdict
-from .contestant_figure import ContestantFigure, contestant_figure
-from .doubts import Doubt
-from .errors import (
+from fairlap.verdict.block_planning import blocks_needed, blocks_to_claim, power
+from fairlap.verdict.blocks import (
     BadInput,
     BadOption,
+    BlockTable,
     NotFinite,
     NotPositive,
     OneBlock,
     OneContestant,
     OneSample,
     UnequalBlocks,
+    block_table,
 )
-from .expected_beside import MeanAndSpread, Welch, means_and_spreads, welch
-from .judge import judge
-from .metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Metric
-from .mode_causes import ModeCause, mode_causes
-from .modes import Mode, Modes, find_modes
-from .noise_gate import GateLimits, GateOutcome, noise_gate
-from .planning import blocks_needed, blocks_to_claim, power
-from .process_figure import ProcessFigure, process_figure, throughput
-from .regression import Change, Regression, compare_runs
-from .sentence import modes_sentence, sentence, sentence_about_a
-from .standing import Place, Standing, standing
-from .steady_state import Course, SteadyState, course_of_all, steady_state
-from .stopping import StoppingAdvice, StoppingRule, advise
+from fairlap.verdict.comparison import Comparison, Interval, Verdict
+from fairlap.verdict.conventional_statistics import MeanAndSpread, Welch, means_and_spreads, welch
+from fairlap.verdict.doubts import Doubt
+from fairlap.verdict.estimates import ContestantFigure, ProcessFigure, contestant_figure, process_figure, throughput
+from fairlap.verdict.judge import judge
+from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Metric
+from fairlap.verdict.modes import Mode, ModeCause, Modes, find_modes, mode_causes
+from fairlap.verdict.noise_gate import GateLimits, GateOutcome, noise_gate
+from fairlap.verdict.regression import Change, Regression, compare_runs
+from fairlap.verdict.sentence import modes_sentence, sentence, sentence_about_a
+from fairlap.verdict.standing import Place, Standing, standing
+from fairlap.verdict.steady_state import Course, SteadyState, course_of_all, steady_state
+from fairlap.verdict.stopping import StoppingAdvice, StoppingRule, advise
 
 __all__ = [
     "COMPILE_TIME",

@@ -3,18 +3,85 @@
 A block is one independently drawn random order of all contestants, each in a fresh process. That draw is
 what makes the verdict valid: if two contestants are equal, each block's log ratio between them is as
 likely to be positive as negative, whatever the noise of the machine.
+
+The array types the verdict passes around.
+
+What is wrong with the figures that came in, each kind under its own name.
+
+A verdict on bad input would look like any other verdict, so bad input never gets that far.
+
+The one door through which measured figures enter: finite, positive, and then their logarithm.
 """
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .arrays import Flags, Floats
-from .errors import OneBlock, OneContestant, UnequalBlocks
-from .metric import LATENCY, Metric
-from .positive import log_of_positive
+from fairlap.errors import InvalidRequest
+from fairlap.verdict.metric import LATENCY, Metric
+
+Floats: TypeAlias = NDArray[np.float64]
+Counts: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+class BadInput(InvalidRequest):
+    """The base of every error the verdict raises about the figures or options it was given."""
+
+
+class UnequalBlocks(BadInput):
+    """The contestants do not have one figure each in every block."""
+
+
+class NotFinite(BadInput):
+    """A figure is NaN or infinite."""
+
+
+class NotPositive(BadInput):
+    """A figure is zero or negative, so it has no logarithm and no ratio."""
+
+
+class OneSample(BadInput):
+    """A process gave fewer than two samples, which say nothing about their own spread."""
+
+
+class OneBlock(BadInput):
+    """There are fewer than two blocks, so nothing was repeated."""
+
+
+class OneContestant(BadInput):
+    """There are fewer than two contestants, or two share a name, so there is no pair to compare."""
+
+
+class BadOption(BadInput):
+    """A level, margin or other option lies outside the range in which it means something."""
+
+
+def require_between(name: str, value: float, low: float, high: float) -> None:
+    """Refuse an option outside the open range from low to high."""
+    if not low < value < high:
+        raise BadOption(f"{name} is {value}, but it must lie between {low:g} and {high:g}")
+
+
+def log_of_positive(figures: Sequence[float] | Floats, whose: str) -> Floats:
+    """Return the logarithms, or say which figure of whom has none."""
+    values = np.asarray(figures, dtype=np.float64)
+    finite = np.isfinite(values)
+    if not finite.all():
+        place = int(np.argmin(finite))
+        found = f"{whose}: figure {place + 1} is {values.flat[place]}"
+        raise NotFinite(f"{found}; leave out what was not measured")
+    if (values <= 0).any():
+        place = int(np.argmax(values <= 0))
+        found = f"{whose}: figure {place + 1} is {values.flat[place]}"
+        raise NotPositive(f"{found}; a ratio needs figures above zero")
+    return np.log(values)
+
 
 Evidence = Literal["between processes", "within one process"]
 
@@ -38,7 +105,7 @@ class BlockTable:
         column: Floats = self.log_figures[:, self.contestants.index(contestant)]
         return column
 
-    def keeping(self, kept: Flags) -> "BlockTable":
+    def keeping(self, kept: Flags) -> BlockTable:
         """The same table with only the blocks a noise gate kept."""
         left = int(kept.sum())
         if left < 2:

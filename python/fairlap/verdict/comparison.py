@@ -1,11 +1,16 @@
-"""What is known about one pair of contestants on one workload."""
+"""What is known about one pair of contestants on one workload.
+
+What is compared: its name, its unit, and which way is better.
+"""
+
+from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from .blocks import Evidence
-from .doubts import Doubt
-from .metric import Metric
+from fairlap.verdict.blocks import Evidence
+from fairlap.verdict.doubts import Doubt
+from fairlap.verdict.metric import Metric
 
 
 class Verdict(Enum):
@@ -28,7 +33,7 @@ class Interval:
     high: float
     level: float
 
-    def inverse(self) -> "Interval":
+    def inverse(self) -> Interval:
         """The same range for the ratio taken the other way round."""
         return Interval(1 / self.high, 1 / self.low if self.low > 0 else float("inf"), self.level)
 
@@ -61,7 +66,7 @@ class Comparison:
     evidence: Evidence = "between processes"
     doubts: tuple[Doubt, ...] = ()
 
-    def reversed(self) -> "Comparison":
+    def reversed(self) -> Comparison:
         """The same finding told from b's side."""
         return replace(
             self,

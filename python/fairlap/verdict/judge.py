@@ -3,24 +3,99 @@
 The verdict is read off the interval, so the two cannot disagree: a difference is shown where the interval
 excludes 1, equivalence where the equivalence interval lies inside the margin. A difference that is
 shown takes precedence over equivalence; `within_margin` then says that it is small.
+
+Holm's step-down correction, with the level at which each comparison was in the end tested.
+
+statsmodels corrects p values as well, but does not say which level each hypothesis met, and the interval of
+a comparison has to be drawn at that level or it could contradict the verdict. The p values agree with
+statsmodels' to the last digit; a test checks that.
+
+What is guaranteed: of all differences claimed, the chance that any is false is at most alpha, whatever
+the dependence between them. Each interval taken alone covers at least as often as 1 - alpha. All
+intervals together cover less often than that, since Holm's gain over Bonferroni has to come from somewhere;
+docs/explanation/verdict.md has the measured figure.
+
+Two one-sided tests: is the centre inside the margin on both sides?
+
+Schuirmann's construction on the signed-rank test. Each side is tested at the full level, which is the same
+as asking whether the interval of confidence 1 - 2 x level lies strictly inside the margin. A difference
+that was merely not found is not equivalence; this has to be shown.
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from . import signed_rank
-from .arrays import Flags, Floats
-from .blocks import BlockTable
-from .comparison import Comparison, Interval, Verdict
-from .detectable import detectable_log_effect
-from .doubts import Doubt, ModesUnderneath, NoSpread, SkewedDifferences, TooFewBlocks
-from .equivalence import equivalence_interval, log_margin, p_equivalent
-from .errors import BadInput, require_between
-from .holm import holm
-from .modes import find_modes
-from .sign_interval import sign_interval
+from fairlap.verdict import signed_rank
+from fairlap.verdict.block_planning import detectable_log_effect
+from fairlap.verdict.blocks import BadInput, BlockTable, Counts, Flags, Floats, require_between
+from fairlap.verdict.comparison import Comparison, Interval, Verdict
+from fairlap.verdict.doubts import Doubt, ModesUnderneath, NoSpread, SkewedDifferences, TooFewBlocks
+from fairlap.verdict.modes import find_modes
+from fairlap.verdict.signed_rank import sign_interval
+
+
+class HolmSteps(NamedTuple):
+    """Arrays shaped like the p values: shown or not, the level each interval is drawn at, adjusted p."""
+
+    shown: Flags
+    levels: Floats
+    adjusted: Floats
+
+
+def holm(p_values: Floats, alpha: float) -> HolmSteps:
+    """Correct the last axis for being one family.
+
+    A comparison that passes Bonferroni's bound keeps that level, which gives the widest interval that still
+    agrees with the verdict; one that passes only by Holm's step has the level of its step; those not shown
+    have the level at which Holm stopped.
+    """
+    m = p_values.shape[-1]
+    order = np.argsort(p_values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(p_values, order, axis=-1)
+    steps = alpha / np.arange(m, 0, -1)
+    passed = np.logical_and.accumulate(ordered <= steps, axis=-1)
+    stopped = np.minimum(passed.sum(axis=-1, keepdims=True), m - 1)
+    own = steps[_first_of_equals(ordered)]
+    levels = np.where(passed, np.where(ordered <= steps[0], steps[0], own), steps[stopped])
+    adjusted = np.minimum(1.0, np.maximum.accumulate(ordered * np.arange(m, 0, -1), axis=-1))
+    back = np.argsort(order, axis=-1)
+    return HolmSteps(
+        np.take_along_axis(passed, back, axis=-1),
+        np.take_along_axis(levels, back, axis=-1),
+        np.take_along_axis(adjusted, back, axis=-1),
+    )
+
+
+def _first_of_equals(ordered: Floats) -> Counts:
+    """Where each run of equal p values starts: equal ones share the strictest of their steps."""
+    places = np.broadcast_to(np.arange(ordered.shape[-1]), ordered.shape)
+    starts = np.ones(ordered.shape, dtype=np.bool_)
+    starts[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    first: Counts = np.maximum.accumulate(np.where(starts, places, 0), axis=-1)
+    return first
+
+
+def log_margin(margin: float) -> float:
+    """A margin of 0.02 reaches from 1/1.02 to 1.02, so that it means the same from either side."""
+    require_between("margin", margin, 0.0, 1.0)
+    return float(np.log1p(margin))
+
+
+def p_equivalent(walsh: Floats, margin: float) -> Floats:
+    """The p value for "the centre lies inside the margin": the worse of the two one-sided ones."""
+    edge = log_margin(margin)
+    p: Floats = np.maximum(signed_rank.p_above(walsh, -edge), signed_rank.p_below(walsh, edge))
+    return p
+
+
+def equivalence_interval(walsh: Floats, levels: Floats | float) -> tuple[Floats, Floats]:
+    """The interval that lies strictly inside the margin exactly where the two tests show equivalence."""
+    return signed_rank.interval(walsh, 2 * np.asarray(levels))
 
 
 @dataclass(frozen=True, eq=False)

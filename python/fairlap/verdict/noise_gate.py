@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .arrays import Flags, Floats
-from .doubts import Doubt, ManyBlocksDropped
-from .errors import BadOption, UnequalBlocks
+from fairlap.verdict.blocks import BadOption, Flags, Floats, UnequalBlocks
+from fairlap.verdict.doubts import Doubt, ManyBlocksDropped
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ verdict excludes.
 
 from math import ceil, isfinite, log1p, log10
 
-from .comparison import Comparison, Interval, Verdict
-from .doubts import ModesUnderneath, TooFewBlocks
-from .modes import Modes
+from fairlap.verdict.comparison import Comparison, Interval, Verdict
+from fairlap.verdict.doubts import ModesUnderneath, TooFewBlocks
+from fairlap.verdict.modes import Modes
 
 _MOST_BLOCKS = 500  # beyond it, quieter conditions are the cheaper way
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .blocks import BlockTable
-from .comparison import Comparison, Verdict
-from .doubts import CircularOrder, Doubt
-from .errors import BadInput
+from fairlap.verdict.blocks import BadInput, BlockTable
+from fairlap.verdict.comparison import Comparison, Verdict
+from fairlap.verdict.doubts import CircularOrder, Doubt
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from .arrays import Floats
-from .doubts import Doubt, TooShortToClassify
-from .errors import OneSample
-from .positive import log_of_positive
+from fairlap.verdict.blocks import Floats, OneSample, log_of_positive
+from fairlap.verdict.doubts import Doubt, TooShortToClassify
 
 _FEWEST_SAMPLES = 20
 _MOST_POINTS = 200

@@ -18,10 +18,8 @@ from typing import Literal
 
 import numpy as np
 
-from . import signed_rank
-from .arrays import Floats
-from .blocks import BlockTable
-from .errors import BadOption, require_between
+from fairlap.verdict import signed_rank
+from fairlap.verdict.blocks import BadOption, BlockTable, Floats, require_between
 
 
 @dataclass(frozen=True)

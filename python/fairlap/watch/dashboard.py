@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from fairlap.watch.metric import PREFIX
+from fairlap.watch.metrics import PREFIX
 from fairlap.watch.prometheus import ABSENT, BUILD
 
 _HALF_WIDTH, _WHOLE_WIDTH, _HEIGHT = 12, 24, 8

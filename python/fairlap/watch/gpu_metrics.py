@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlap.watch.figures import BYTES, CELSIUS, MEGAHERTZ, SHARE, WATTS, Unit
-from fairlap.watch.metric import Metric
+from fairlap.watch.metrics import Metric
+from fairlap.watch.units import BYTES, CELSIUS, MEGAHERTZ, SHARE, WATTS, Unit
 
 EVERY_GPU = "nvml"  # a source of the sampler for each device: nvml:0, nvml:1, ...
 _PER_NANOSECOND = 1e-9

@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict
 from itertools import groupby
 
-from fairlap.watch.readings_now import ReadingsNow
+from fairlap.watch.readings import ReadingsNow
 from fairlap.watch.rows import rows_of
 from fairlap.watch.series import Series
 

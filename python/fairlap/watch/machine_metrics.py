@@ -1,9 +1,15 @@
-"""What is watched of the machine around its GPUs."""
+"""What is watched of the machine around its GPUs.
+
+What the sampler does not read: memory of the machine, and how often heat slowed its cores down.
+"""
 
 from __future__ import annotations
 
-from fairlap.watch.figures import BYTES, CORES, MEGAHERTZ, PER_SECOND, SHARE
-from fairlap.watch.metric import Metric
+from fairlap.machine.doctor.observation import thermal_events
+from fairlap.machine.kernel import memory_bytes
+from fairlap.machine.root import Root
+from fairlap.watch.metrics import Metric
+from fairlap.watch.units import BYTES, CORES, MEGAHERTZ, PER_SECOND, SHARE
 
 _HERTZ_PER_MEGAHERTZ = 1e6
 
@@ -140,3 +146,19 @@ MACHINE_METRICS = (
         counter=True,
     ),
 )
+
+
+NO_MEMORY = "/proc/meminfo does not tell it"
+NO_HEAT = "no core counts how often it was slowed down for heat, as in most virtual machines"
+
+
+def read_machine_files(root: Root) -> dict[tuple[str, str], float | str]:
+    """By source and field; a text says why there is no number."""
+    memory = memory_bytes(root)
+    size, available = memory.get("MemTotal"), memory.get("MemAvailable")
+    heat = thermal_events(root)
+    return {
+        ("memory", "used_bytes"): NO_MEMORY if size is None or available is None else float(size - available),
+        ("memory", "size_bytes"): NO_MEMORY if size is None else float(size),
+        ("heat", "slowdowns"): NO_HEAT if heat is None else float(heat),
+    }

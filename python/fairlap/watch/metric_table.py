@@ -5,10 +5,10 @@ The terminal, the lines, the Prometheus metrics and the Grafana dashboard are ma
 
 from __future__ import annotations
 
-from fairlap.watch.figures import WATTS
 from fairlap.watch.gpu_metrics import EVERY_GPU, GPU_METRICS
 from fairlap.watch.machine_metrics import MACHINE_METRICS
-from fairlap.watch.metric import Metric
+from fairlap.watch.metrics import Metric
+from fairlap.watch.units import WATTS
 
 METRICS = GPU_METRICS + MACHINE_METRICS
 

@@ -1,16 +1,34 @@
-"""The same readings as Prometheus metrics. What is absent is left out, and told as absent with its reason."""
+"""The same readings as Prometheus metrics. What is absent is left out, and told as absent with its reason.
+
+Where to serve: ``PORT`` or ``HOST:PORT``; only this machine can reach it unless told otherwise.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-import fairlap
-from fairlap.errors import NotAvailable
-from fairlap.watch.metric import PREFIX
-from fairlap.watch.readings_now import ReadingsNow
+from fairlap.engine import __version__
+from fairlap.errors import InvalidRequest, NotAvailable
+from fairlap.watch.metrics import PREFIX
+from fairlap.watch.readings import ReadingsNow
 from fairlap.watch.series import Series
+
+THIS_MACHINE_ONLY = "127.0.0.1"
+
+
+def address_in(text: str) -> tuple[str, int]:
+    """Host and port. 0 is any port that is free."""
+    host, colon, number = text.rpartition(":")
+    in_brackets = host.startswith("[") and host.endswith("]")
+    bare = host[1:-1] if in_brackets else host
+    right_host = bool(bare) == bool(colon) and (":" in bare) == in_brackets and not any(sign.isspace() for sign in bare)
+    if not right_host or not re.fullmatch(r"[0-9]{1,5}", number) or int(number) > 65535:
+        raise InvalidRequest(f"{text!r} is no address; give a port such as 9555, or HOST:PORT such as 0.0.0.0:9555")
+    return bare or THIS_MACHINE_ONLY, int(number)
+
 
 SOURCE_PRESENT = f"{PREFIX}source_present"
 ABSENT = f"{PREFIX}absent_info"
@@ -78,7 +96,7 @@ class Families:
         for count, (name, told, scale) in OF_THE_SAMPLER.items():
             yield self._core.CounterMetricFamily(PREFIX + name, told, value=counts[count] * scale)
         build = self._core.GaugeMetricFamily(BUILD, "Always 1; the version of fairlap.", labels=["version"])
-        build.add_metric([fairlap.__version__], 1.0)
+        build.add_metric([__version__], 1.0)
         yield build
 
     def _family(self, counter: bool) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairlap.watch.figures import part_text
 from fairlap.watch.series import Series
+from fairlap.watch.units import part_text
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,89 @@
-"""The picture of this machine in the terminal: a row for each thing, with its last minute."""
+"""The picture of this machine in the terminal: a row for each thing, with its last minute.
+
+The last minute as a line of small bars, from 0 to the top. Where nothing was read there is no bar at all.
+
+Where the parts of a row stand in a terminal of some width. What has no room is left out whole: first the notes,
+then the bars; then groups and names go to lines of their own. A figure is never cut.
+"""
 
 from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from fairlap.watch.absence import Absence
-from fairlap.watch.layout import GROUP, Layout, layout_of
-from fairlap.watch.readings_now import ReadingsNow
+from fairlap.watch.readings import Absence, ReadingsNow
 from fairlap.watch.rows import Row, rows_of
 from fairlap.watch.series import HISTORY_S
-from fairlap.watch.sparkline import BLOCKS, PLAIN, sparkline
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+PLAIN = "_.-:=+*#"  # for outputs that cannot hold blocks
+
+
+def sparkline(points: Iterable[tuple[float, float]], width: int, now: float, span: float, top: float, bars: str) -> str:
+    """``points`` are moments and values; each bar is the mean of its part of the span.
+
+    The parts lie on a grid of time, so that from one drawing to the next only the last bar changes, or all move on.
+    """
+    if width <= 0:
+        return ""
+    part = span / width
+    sums, counts = [0.0] * width, [0] * width
+    for moment, value in points:
+        place = width - 1 - int(now // part - moment // part)
+        if 0 <= place < width:
+            sums[place] += value
+            counts[place] += 1
+    return "".join(_bar(total / count / top, bars) if count else " " for total, count in zip(sums, counts, strict=True))
+
+
+def _bar(share: float, bars: str) -> str:
+    return bars[min(max(int(share * len(bars)), 0), len(bars) - 1)]
+
+
+GROUP = 9
+_NAME, _FIGURE, _NOTE = 15, 18, 15  # where there is room, so that nothing moves when a figure gets longer
+_FEWEST_BARS, _MOST_BARS = 10, 60
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Widths; 0 is no column. A group, or a name, without a column has a line of its own above."""
+
+    group: int
+    name: int
+    figure: int
+    bars: int = 0
+    note: int = 0
+
+
+def layout_of(rows: Sequence[Row], width: int, *, bars: bool) -> Layout:
+    group, name, figure = (
+        max((len(part) for part in parts), default=0)
+        for parts in ([row.group for row in rows], [row.name for row in rows], [row.text for row in rows])
+    )
+    steady = Layout(max(group, GROUP), max(name, _NAME), max(figure, _FIGURE))
+    left = width - (steady.group + 1 + steady.name + 1 + steady.figure)
+    if bars:
+        # Words may be cut, with a sign that they are; so only figures ask for room.
+        note = max([_NOTE, *(len(row.note) for row in rows if not row.note_in_words)])
+        for width_of_note in (note, 0):
+            room = left - 1 - (width_of_note + 1 if width_of_note else 0)
+            if room >= _FEWEST_BARS:
+                return Layout(steady.group, steady.name, steady.figure, min(room, _MOST_BARS), width_of_note)
+    if left >= 0:
+        return steady
+    if group + 1 + name + 1 + figure <= width:
+        return Layout(group, name, figure)
+    if name + 1 + figure <= width:
+        return Layout(0, name, figure)
+    return Layout(0, 0, figure)
+
 
 _NARROWEST_BESIDE_GROUP = 30  # of what is absent
 

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fairlap.watch.figures import BYTES
-from fairlap.watch.metric import Metric
+from fairlap.watch.metrics import Metric
+from fairlap.watch.units import BYTES
 
 HISTORY_S = 60.0
 _MOST_POINTS = 1_000

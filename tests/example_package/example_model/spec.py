@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fairlap.workloads.spec import Constant, Normal, Spec, Tensor, Weight
+from fairlap.models.spec import Constant, Normal, Spec, Tensor, Weight
 
 SPEC = Spec(
     name="example_model",

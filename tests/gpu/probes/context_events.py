@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlap.engine.on_stream import time_on_stream
+from fairlap.engine.stream_calls import time_on_stream
 from fairlap.errors import NotAvailable
 
 from ..proof.apart import tell, told_on_this_side

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from fairlap.engine.on_stream import time_on_stream
+from fairlap.engine.stream_calls import time_on_stream
 
 from ..proof.apart import tell
 from ..proof.driver_calls import PrimaryContext

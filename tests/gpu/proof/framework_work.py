@@ -125,7 +125,7 @@ def tell_all(work: Work) -> None:
 
 
 def _tell(name: str, work: Work, options: dict[str, Any]) -> None:
-    from fairlap.engine.on_stream import time_on_stream
+    from fairlap.engine.stream_calls import time_on_stream
     from fairlap.errors import FairlapError
 
     try:

@@ -25,7 +25,7 @@ PUBLISHED_COMPILED = 1.87  # ResNet-50, mixed precision, RTX 4090, by timm's own
 
 
 @dataclass(frozen=True)
-class Heat:
+class WorkResult:
     model: str
     batch: int
     precision: str
@@ -36,7 +36,7 @@ class Heat:
 
 
 HEATS = tuple(
-    Heat(model, batch, precision)
+    WorkResult(model, batch, precision)
     for batch, precision in ((64, "bf16"), (1, "fp32"), (64, "fp32"), (1, "bf16"))
     for model in ("resnet50", "bert_base", "gpt2_prefill")
 )
@@ -45,7 +45,9 @@ HEATS = tuple(
 def run(record: PartRecord, deadline: Deadline) -> None:
     steps = [Step(HEATS[0].name, NEEDS_S, partial(_raced, record, deadline, HEATS[0]))]
     steps += [Step("A/A", 90, partial(_against_itself, record, deadline))]
-    steps += [Step(heat.name, NEEDS_S, partial(_raced, record, deadline, heat)) for heat in HEATS[1:]]
+    steps += [
+        Step(work_result.name, NEEDS_S, partial(_raced, record, deadline, work_result)) for work_result in HEATS[1:]
+    ]
     steps += [Step("precisions", 0, partial(_precisions, record)), Step("ratios", 0, partial(_ratios, record))]
     record.take(steps, deadline)
 
@@ -70,37 +72,37 @@ def _here(record: PartRecord) -> list[str]:
     return [name for name in CONTESTANTS if find_spec(name.partition(":")[0]) is not None and name not in cannot]
 
 
-def _raced(record: PartRecord, deadline: Deadline, heat: Heat) -> None:
+def _raced(record: PartRecord, deadline: Deadline, work_result: WorkResult) -> None:
     _needed()
-    file = _file(f"race-{heat.name}.json")
+    file = _file(f"race-{work_result.name}.json")
     budget_s = min(LONGEST_S, deadline.left_s() - REST_S)
     command = [
         sys.executable,
         "-m",
         "fairlap",
         "compare",
-        heat.model,
+        work_result.model,
         "--on",
         ",".join(_here(record)),
         "--device",
         DEVICE,
     ]
-    command += ["--batch", str(heat.batch), "--precision", heat.precision, "--blocks", str(BLOCKS)]
+    command += ["--batch", str(work_result.batch), "--precision", work_result.precision, "--blocks", str(BLOCKS)]
     command += ["--seconds", str(MEASURED_S), "--conditions", "as-found", "--budget", f"{budget_s:.0f}s"]
     said = _run([*command, "--json", str(file)], deadline)
     if not file.exists():
         raise RuntimeError(f"the race left no file: {said}")
-    keep_race(record, heat, json.loads(file.read_bytes()))
+    keep_race(record, work_result, json.loads(file.read_bytes()))
 
 
-def keep_race(record: PartRecord, heat: Heat, told: dict[str, Any]) -> None:
+def keep_race(record: PartRecord, work_result: WorkResult, told: dict[str, Any]) -> None:
     """What the table of the page shows; the raw samples stay in the race's own file."""
-    heats = told.get("heats", ())
-    for found in heats:
+    work_results = told.get("work_results", ())
+    for found in work_results:
         for row in found["rows"]:
             record.row(
                 "races",
-                race=heat.name,
+                race=work_result.name,
                 contestant=row["contestant"],
                 median_ns=row["median_ns"],
                 ranked=row["ranked"],
@@ -109,13 +111,13 @@ def keep_race(record: PartRecord, heat: Heat, told: dict[str, Any]) -> None:
             )
         for each in found["comparisons"]:
             record.row(
-                "verdicts", race=heat.name, blocks=each["blocks"], ratio=each["ratio"], sentence=each["sentence"]
+                "verdicts", race=work_result.name, blocks=each["blocks"], ratio=each["ratio"], sentence=each["sentence"]
             )
-    rows = [row for found in heats for row in found["rows"]]
+    rows = [row for found in work_results for row in found["rows"]]
     wrong = [row["contestant"] for row in rows if "disqualified" in (row["trouble"] or "")]
     ran = [row for row in rows if row["ranked"]]
     record.goal(
-        f"{heat.name}: contestants with a wrong answer",
+        f"{work_result.name}: contestants with a wrong answer",
         "0",
         len(wrong) if ran or wrong else None,
         "",

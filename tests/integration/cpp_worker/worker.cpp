@@ -394,7 +394,7 @@ class Worker {
     } while (taken < most && static_cast<double>(end_ns - began_ns) < limit_ns);
     getrusage(RUSAGE_SELF, &after);
     std::ostringstream told;
-    told << "{\"type\":\"laps\",\"quantities\":[{\"name\":\"wall_ns\",\"unit\":\"ns\",\"count\":" << taken
+    told << "{\"type\":\"measured\",\"quantities\":[{\"name\":\"wall_ns\",\"unit\":\"ns\",\"count\":" << taken
          << ",\"method\":\"clock_gettime(CLOCK_MONOTONIC) around each sample\",\"resolution_ns\":"
          << resolution_ns() / static_cast<double>(calls) << ",\"floor\":{\"overhead_ns\":" << overhead_ns()
          << "}}],\"calls_per_sample\":" << calls << ",\"stopped_by\":\""

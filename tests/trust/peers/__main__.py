@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from fairlap.verdict.false_positives import false_positives
+from fairlap.verdict.false_positive_rate import false_positives
 
 from ..generators import Floats
 from .recording import Recording, record

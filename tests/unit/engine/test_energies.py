@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fairlap.engine.energies import (
+from fairlap.engine.energy import (
     IdlePower,
     Trial,
     above_idle,
@@ -20,7 +20,7 @@ from fairlap.engine.energies import (
 )
 from fairlap.engine.field_calibration import calibration_table
 from fairlap.engine.telemetry import Energy, Sampler
-from fairlap.errors import NotAvailable, WrongRequest
+from fairlap.errors import InvalidRequest, NotAvailable
 
 _FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))
 _PATH = str(_FAKES / "libfairlap_fake_nvml.so")
@@ -85,16 +85,16 @@ def test_wrong_wishes_of_energy_are_refused(board: ctypes.CDLL) -> None:
     sampler = Sampler(nvml_library=_PATH)
     with pytest.raises(NotAvailable, match="does not run"):
         run_trials(lambda: None, sampler)
-    with pytest.raises(WrongRequest, match="power_instant_w of nvml:0 is no counter"):
+    with pytest.raises(InvalidRequest, match="power_instant_w of nvml:0 is no counter"):
         repeated_energy(sampler, sampler.collect(), "nvml:0", "power_instant_w", [Trial(0, 1, 1)])
-    with pytest.raises(WrongRequest, match="readings must be what a sampler collected, not 5"):
+    with pytest.raises(InvalidRequest, match="readings must be what a sampler collected, not 5"):
         repeated_energy(sampler, 5, "nvml:0", "energy_j", [Trial(0, 1, 1)])  # type: ignore[arg-type]
-    with pytest.raises(WrongRequest, match="gain_share must be a number, not 'x'"):
+    with pytest.raises(InvalidRequest, match="gain_share must be a number, not 'x'"):
         repeated_energy(sampler, sampler.collect(), "nvml:0", "energy_j", [], gain_share="x")  # type: ignore[arg-type]
     with sampler:
-        with pytest.raises(WrongRequest, match="trials must lie between 1 and"):
+        with pytest.raises(InvalidRequest, match="trials must lie between 1 and"):
             run_trials(lambda: None, sampler, trials=0)
-        with pytest.raises(WrongRequest, match="seconds must be a number, not 'x'"):
+        with pytest.raises(InvalidRequest, match="seconds must be a number, not 'x'"):
             run_trials(lambda: None, sampler, seconds="x")  # type: ignore[arg-type]
 
 
@@ -133,9 +133,9 @@ def test_a_region_that_ends_before_it_begins_is_refused_wherever_one_is_given(bo
         lambda: above_idle(known, *swapped, rest),
         lambda: counter_against_integral(known, known, *swapped),
     ):
-        with pytest.raises(WrongRequest, match="ends before it begins: end_ns, 5, is earlier than begin_ns, 7"):
+        with pytest.raises(InvalidRequest, match="ends before it begins: end_ns, 5, is earlier than begin_ns, 7"):
             asked()
-    with pytest.raises(WrongRequest, match="a region that has a length"):
+    with pytest.raises(InvalidRequest, match="a region that has a length"):
         idle_power(known, 5, 5)
 
 
@@ -166,5 +166,5 @@ def test_a_sampler_tells_what_each_field_costs_and_adapts_to_how_often_it_is_new
     assert chosen.fast_period_s == 0.03
     with chosen, pytest.raises(NotAvailable, match="stop it first"):
         chosen.calibration(0.1)
-    with pytest.raises(WrongRequest, match="seconds must be"):
+    with pytest.raises(InvalidRequest, match="seconds must be"):
         chosen.calibration(0.0)

@@ -76,12 +76,12 @@ def codes(result: fairlap.Measurement) -> set[str]:
     "fn", [a_coroutine, an_async_generator, a_generator, Holder().a_method, AsyncObject(), partial(a_generator)]
 )
 def test_a_function_whose_body_would_not_run_is_refused(fn: Callable[[], object]) -> None:
-    with pytest.raises(fairlap.WrongRequest, match=r"runs none of its body.*wrap it.*or give what runs it as done="):
+    with pytest.raises(fairlap.InvalidRequest, match=r"runs none of its body.*wrap it.*or give what runs it as done="):
         time_calls(fn, samples=1, warmup=0)
 
 
 def test_a_coroutine_function_is_refused_by_its_name() -> None:
-    with pytest.raises(fairlap.WrongRequest, match="calling a_coroutine runs none of its body"):
+    with pytest.raises(fairlap.InvalidRequest, match="calling a_coroutine runs none of its body"):
         time_calls(a_coroutine, samples=1, warmup=0)
 
 
@@ -150,7 +150,7 @@ def test_a_collector_that_was_not_to_be_paused_does_not_come_back() -> None:
 def test_a_native_function_that_takes_an_argument_by_value_is_refused(kind: Any) -> None:
     function = ctypes.CDLL(None).abs
     function.argtypes = (kind,)
-    with pytest.raises(fairlap.WrongRequest, match=f"abs takes a {kind.__name__} by value.*Wrap it in a lambda"):
+    with pytest.raises(fairlap.InvalidRequest, match=f"abs takes a {kind.__name__} by value.*Wrap it in a lambda"):
         time_calls(function, args=(0,), samples=1, warmup=0)
 
 
@@ -158,7 +158,7 @@ def test_a_native_function_that_takes_an_argument_by_value_is_refused(kind: Any)
 def test_a_native_function_that_returns_what_cannot_be_dropped_is_refused(kind: Any) -> None:
     function = ctypes.CDLL(None).abs
     function.restype = kind
-    with pytest.raises(fairlap.WrongRequest, match=f"abs returns a {kind.__name__}.*wrap it in a lambda"):
+    with pytest.raises(fairlap.InvalidRequest, match=f"abs returns a {kind.__name__}.*wrap it in a lambda"):
         time_calls(function, args=(0,), samples=1, warmup=0)
 
 
@@ -167,7 +167,7 @@ def test_a_callable_whose_attributes_raise_is_timed_under_the_name_of_its_type()
 
 
 def test_something_without_a_text_that_is_not_callable_is_refused_by_its_type() -> None:
-    with pytest.raises(fairlap.WrongRequest, match="must be callable, not an object of type NoText"):
+    with pytest.raises(fairlap.InvalidRequest, match="must be callable, not an object of type NoText"):
         time_calls(NoText(), samples=1)
 
 
@@ -184,7 +184,7 @@ def test_a_native_function_that_takes_a_pointer_to_a_structure_is_timed() -> Non
 
 @pytest.mark.parametrize("address", [-1, 2**64])
 def test_a_pointer_that_no_machine_has_is_not_handed_to_a_native_function(address: int) -> None:
-    with pytest.raises(fairlap.WrongRequest, match="must be unsigned"):
+    with pytest.raises(fairlap.InvalidRequest, match="must be unsigned"):
         time_calls(ctypes.CDLL(None).abs, args=(address,), samples=1, warmup=0)
 
 

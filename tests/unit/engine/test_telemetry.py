@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.engine import telemetry
-from fairlap.errors import NotAvailable, WrongRequest
+from fairlap.errors import InvalidRequest, NotAvailable
 
 _FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))
 
@@ -82,11 +82,11 @@ def test_the_energy_between_two_marks_is_power_times_time(fake_nvml: ctypes.CDLL
     unknown = sampler.energy(readings, "nvml:0", "energy_j", begin_ns, end_ns)
     assert unknown.joules is None
     assert "no step" in unknown.unresolved_because
-    with pytest.raises(WrongRequest, match="neither power nor energy"):
+    with pytest.raises(InvalidRequest, match="neither power nor energy"):
         sampler.energy(readings, "nvml:0", "temperature_c", begin_ns, end_ns)
-    with pytest.raises(WrongRequest, match="no field speed_w"):
+    with pytest.raises(InvalidRequest, match="no field speed_w"):
         sampler.energy(readings, "nvml:0", "speed_w", begin_ns, end_ns)
-    with pytest.raises(WrongRequest, match="no source sun"):
+    with pytest.raises(InvalidRequest, match="no source sun"):
         sampler.energy(readings, "sun", "power_w", begin_ns, end_ns)
 
 
@@ -118,7 +118,7 @@ NAN = float("nan")
     ],
 )
 def test_a_wrong_wish_is_refused_by_the_name_that_was_given(wish: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(WrongRequest, match=f"^{complaint}") as refused:
+    with pytest.raises(InvalidRequest, match=f"^{complaint}") as refused:
         telemetry.Sampler(**wish)
     assert len(str(refused.value)) < 200
 
@@ -130,13 +130,13 @@ def sampler(machine: Path) -> telemetry.Sampler:
 
 @pytest.mark.parametrize("seconds", ["x", 1e300, 0, NAN])
 def test_a_calibration_of_a_wrong_length_is_refused(sampler: telemetry.Sampler, seconds: Any) -> None:
-    with pytest.raises(WrongRequest, match=r"^seconds must be a number"):
+    with pytest.raises(InvalidRequest, match=r"^seconds must be a number"):
         sampler.calibration(seconds)
 
 
 @pytest.mark.parametrize("label", ["x", -1, 2**64, 1.5])
 def test_a_mark_with_a_wrong_label_is_refused(sampler: telemetry.Sampler, label: Any) -> None:
-    with pytest.raises(WrongRequest, match=r"^label must be a whole number from 0 to"):
+    with pytest.raises(InvalidRequest, match=r"^label must be a whole number from 0 to"):
         sampler.mark(label)
     assert sampler.collect_marks() == []
 
@@ -156,14 +156,14 @@ def test_a_wrong_wish_for_an_energy_is_refused_by_its_name(
 ) -> None:
     field = next(field.name for source in sampler.sources if source.name == "powercap" for field in source.fields)
     right: dict[str, Any] = {"readings": sampler.collect(), "begin_ns": 0, "end_ns": 1}
-    with pytest.raises(WrongRequest, match=f"^{complaint}"):
+    with pytest.raises(InvalidRequest, match=f"^{complaint}"):
         sampler.energy(source="powercap", field=field, **(right | wish))
 
 
 def test_the_text_of_a_code_that_is_none_is_refused(sampler: telemetry.Sampler) -> None:
-    with pytest.raises(WrongRequest, match="source must be a whole number, not 'x'"):
+    with pytest.raises(InvalidRequest, match="source must be a whole number, not 'x'"):
         sampler.text_of("x", 1)  # type: ignore[arg-type]
-    with pytest.raises(WrongRequest, match="code must lie between"):
+    with pytest.raises(InvalidRequest, match="code must lie between"):
         sampler.text_of(0, 2**40)
 
 

@@ -45,47 +45,47 @@ def nothing() -> None:
     ],
 )
 def test_a_wrong_request_is_refused_in_words(request_: dict[str, Any], words: str) -> None:
-    with pytest.raises(fairlap.WrongRequest, match=words):
+    with pytest.raises(fairlap.InvalidRequest, match=words):
         time_calls(nothing, **request_)
 
 
 def test_what_is_not_callable_is_refused() -> None:
-    with pytest.raises(fairlap.WrongRequest, match="must be callable, not 17"):
+    with pytest.raises(fairlap.InvalidRequest, match="must be callable, not 17"):
         time_calls(17)
 
 
 def test_a_function_that_needs_the_interpreter_lock_is_refused() -> None:
-    with pytest.raises(fairlap.WrongRequest, match="needs the interpreter lock"):
+    with pytest.raises(fairlap.InvalidRequest, match="needs the interpreter lock"):
         time_calls(ctypes.pythonapi.PyErr_Clear)
 
 
 def test_a_native_function_of_several_arguments_is_refused() -> None:
     power = ctypes.CDLL(None).pow
     power.argtypes = (ctypes.c_double, ctypes.c_double)
-    with pytest.raises(fairlap.WrongRequest, match="takes 2 arguments"):
+    with pytest.raises(fairlap.InvalidRequest, match="takes 2 arguments"):
         time_calls(power)
 
 
 def test_a_native_function_takes_no_python_completion_and_no_keywords() -> None:
     getpid = ctypes.CDLL(None).getpid
-    with pytest.raises(fairlap.WrongRequest, match="done must be native too"):
+    with pytest.raises(fairlap.InvalidRequest, match="done must be native too"):
         time_calls(getpid, done=print)
-    with pytest.raises(fairlap.WrongRequest, match="no keyword arguments"):
+    with pytest.raises(fairlap.InvalidRequest, match="no keyword arguments"):
         time_calls(getpid, kwargs={"a": 1})
-    with pytest.raises(fairlap.WrongRequest, match="one pointer or nothing"):
+    with pytest.raises(fairlap.InvalidRequest, match="one pointer or nothing"):
         time_calls(getpid, args=(1, 2))
-    with pytest.raises(fairlap.WrongRequest, match="a native function takes one pointer"):
+    with pytest.raises(fairlap.InvalidRequest, match="a native function takes one pointer"):
         time_calls(getpid, args=("text",))
 
 
 @pytest.mark.parametrize("address", [0, -1, 2**64, 1.5, True])
 def test_a_native_function_needs_a_real_address(address: Any) -> None:
-    with pytest.raises(fairlap.WrongRequest, match="native function must"):
+    with pytest.raises(fairlap.InvalidRequest, match="native function must"):
         NativeFunction(address)
 
 
 def test_stream_options_without_a_stream_are_refused() -> None:
-    with pytest.raises(fairlap.WrongRequest, match="cache, gate: only clock= goes without a stream"):
+    with pytest.raises(fairlap.InvalidRequest, match="cache, gate: only clock= goes without a stream"):
         fairlap.measure(nothing, gate="none", cache="warm")
 
 
@@ -95,11 +95,11 @@ def test_stream_options_without_a_stream_are_refused() -> None:
     target=st.one_of(st.floats(), st.integers(), st.none()),
 )
 def test_any_stop_rule_is_either_understood_or_refused_by_name(samples: Any, seconds: Any, target: Any) -> None:
-    from fairlap.engine.wishes import stop_rule
+    from fairlap.engine.arguments import stop_rule
 
     try:
         rule = stop_rule(samples, seconds, target)
-    except fairlap.WrongRequest as error:
+    except fairlap.InvalidRequest as error:
         words = str(error)
     else:
         words = ""

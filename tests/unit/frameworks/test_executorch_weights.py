@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fairlap.frameworks.executorch_weights import told, weights_in
+from fairlap.frameworks.executorch import told, weights_in
 
 RNG = np.random.default_rng(1)
 KERNEL = RNG.standard_normal((8, 4, 3, 3), dtype=np.float32)

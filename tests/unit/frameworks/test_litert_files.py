@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from fairlap.frameworks import litert_files
 from fairlap.frameworks.litert_files import converted_file
+from fairlap.models.workload import Workload
 from fairlap.race.materials import materials_for
-from fairlap.race.plan import Work
-from fairlap.workloads.workload import Workload
+from fairlap.request.work import Work
 
 
 @pytest.mark.parametrize(

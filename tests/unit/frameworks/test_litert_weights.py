@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.frameworks.litert_weights import told, weights_in
+from fairlap.frameworks.litert import told, weights_in
 
 RNG = np.random.default_rng(1)
 LINEAR = RNG.standard_normal((8, 5), dtype=np.float32)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.errors import WrongRequest
+from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.frameworks.python_callable import PythonCallable
-from fairlap.race.contestants import require_known
-from fairlap.race.naming import contestants_named
-from fairlap.workloads.registry import find
-from fairlap.workloads.workload import Workload
+from fairlap.launch.runners import require_known
+from fairlap.models.registry import find
+from fairlap.models.workload import Workload
+from fairlap.request.names import contestants_named
 
 
 def work(model: str = "callable") -> Workload:
@@ -68,10 +68,10 @@ def test_what_it_cannot_do_is_refused(model: str, options: dict[str, str], told:
     ],
 )
 def test_what_cannot_be_called_is_refused(name: str, told: str) -> None:
-    with pytest.raises(WrongRequest, match=told):
+    with pytest.raises(InvalidRequest, match=told):
         PythonCallable().prepare(work(), Settings(1, options={"call": name}), phase)
 
 
 def test_it_has_no_versions() -> None:
-    with pytest.raises(WrongRequest, match="python is no package"):
+    with pytest.raises(InvalidRequest, match="python is no package"):
         require_known(contestants_named("python==3.12:call=time.time"))

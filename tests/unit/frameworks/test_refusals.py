@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.frameworks.registry import framework_named
-from fairlap.workloads.registry import find
-from fairlap.workloads.spec import Precision
-from fairlap.workloads.workload import Workload
+from fairlap.models.registry import find
+from fairlap.models.workload import Workload
+from fairlap.request.work import Precision
 
 
 @pytest.mark.parametrize(

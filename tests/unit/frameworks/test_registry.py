@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from fairlap.errors import WrongRequest
+from fairlap.errors import InvalidRequest
 from fairlap.frameworks import registry
 from fairlap.frameworks.contract import Framework, Settings
 from fairlap.frameworks.registry import framework_at, framework_named, framework_names, is_importable
@@ -60,18 +60,18 @@ def test_only_the_adapter_asked_for_is_imported() -> None:
 
 
 def test_an_unknown_name_is_refused_with_near_ones() -> None:
-    with pytest.raises(WrongRequest, match=r"no framework 'tensorfow'; did you mean tensorflow\?"):
+    with pytest.raises(InvalidRequest, match=r"no framework 'tensorfow'; did you mean tensorflow\?"):
         framework_named("tensorfow")
-    with pytest.raises(WrongRequest, match=r"did you mean .*jax.*torch\?"):
+    with pytest.raises(InvalidRequest, match=r"did you mean .*jax.*torch\?"):
         framework_named("qqqq")
 
 
 def test_a_broken_adapter_of_another_package_is_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    places = {"gone": "no_such_package.adapter:Gone", "odd": "fairlap.errors:WrongRequest"}
+    places = {"gone": "no_such_package.adapter:Gone", "odd": "fairlap.errors:InvalidRequest"}
     monkeypatch.setattr(registry, "_OURS", places)
-    with pytest.raises(WrongRequest, match=r"adapter at no_such_package\.adapter:Gone cannot be loaded"):
+    with pytest.raises(InvalidRequest, match=r"adapter at no_such_package\.adapter:Gone cannot be loaded"):
         framework_named("gone")
-    with pytest.raises(WrongRequest, match="WrongRequest is not a Framework"):
+    with pytest.raises(InvalidRequest, match="InvalidRequest is not a Framework"):
         framework_named("odd")
 
 
@@ -85,5 +85,5 @@ def test_a_framework_is_here_when_its_module_is(module: str, there: bool) -> Non
 
 @pytest.mark.parametrize("place", ["no_such_module:X", "math:nothing", "math:pi", "builtins:int"])
 def test_a_place_without_an_adapter_is_refused_by_the_place(place: str) -> None:
-    with pytest.raises(WrongRequest, match=place):
+    with pytest.raises(InvalidRequest, match=place):
         framework_at(place)

@@ -145,7 +145,7 @@ def race(*rows: tuple[str, float | None, bool, str | None]) -> dict[str, Any]:
         {"contestant": name, "median_ns": ns, "ranked": ranked, "trouble": trouble, "worst_relative_error": 1e-6}
         for name, ns, ranked, trouble in rows
     ]
-    return {"heats": [{"rows": told, "comparisons": []}]}
+    return {"work_results": [{"rows": told, "comparisons": []}]}
 
 
 def test_a_wrong_answer_in_a_race_is_a_goal_that_was_missed(record: PartRecord, tmp_path: Path) -> None:

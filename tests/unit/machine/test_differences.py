@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.machine.differences import differences, differences_text
-from fairlap.machine.kinds import lasting, weighed
+from fairlap.machine.differences import differences, differences_text, lasting, weighed
 
 _NOW = {"memory": "16 GiB", "kernel": "6.1"}
 

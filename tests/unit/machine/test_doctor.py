@@ -8,13 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.machine.doctor.examination import JUDGES, findings_of
-from fairlap.machine.doctor.examined import Examined
-from fairlap.machine.doctor.finding import Finding, Severity, exit_status
-from fairlap.machine.doctor.telling import findings_text
-from fairlap.machine.doctor.watching import BusyProcess, Watched
+from fairlap.machine.doctor.examination import CHECKS, findings_of
+from fairlap.machine.doctor.finding import Examined, Finding, Severity, exit_status, findings_text
+from fairlap.machine.doctor.observation import BusyProcess, Watched
 from fairlap.machine.facts import machine_facts
-from fairlap.machine.nvml import Gpu, Gpus
+from fairlap.machine.gpu import Gpu, Gpus
 from fairlap.machine.root import Root
 
 from .machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built
@@ -200,7 +198,7 @@ def test_an_idle_gpu_whose_clock_fell_is_not_locked(tmp_path: Path) -> None:
     assert "6.7 times" in finding.effect
 
 
-@pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.__module__.rpartition(".")[2])
+@pytest.mark.parametrize("judge", CHECKS, ids=lambda judge: judge.__name__)
 def test_a_machine_that_tells_nothing_is_judged_without_fail(tmp_path: Path, judge: object) -> None:
     nothing = Examined(Root(tmp_path), {}, Watched(1.0), _NO_GPU, clock_absent="it is broken")
     assert callable(judge)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.machine.facts import machine_facts
-from fairlap.machine.nvml import Gpus
+from fairlap.machine.gpu import Gpus
 from fairlap.machine.root import Root, kilobytes, numbers_listed, size_text
 
 from .machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built

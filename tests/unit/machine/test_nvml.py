@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fairlap.machine.gpu import gpu_facts
-from fairlap.machine.nvml import Gpus, gpus, gpus_told_by
+from fairlap.machine.gpu import Gpus, gpu_facts, gpus, gpus_told_by
 
 _NOT_SUPPORTED = 3
 _FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))

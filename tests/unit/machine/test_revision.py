@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fairlap.machine.revision import revision_facts
+from fairlap.machine.software import revision_facts
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not here")
 
@@ -47,5 +47,5 @@ def test_a_git_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.
     fake.write_text("#!/bin/sh\nexec sleep 30\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("fairlap.machine.revision._LONGEST_S", 0.2)
+    monkeypatch.setattr("fairlap.machine.software._LONGEST_S", 0.2)
     assert revision_facts(tmp_path) == {}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.machine.doctor.watching import BusyProcess, Watched, watch
+from fairlap.machine.doctor.observation import BusyProcess, Watched, watch
 
 from .machines import Files, built
 

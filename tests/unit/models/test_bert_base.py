@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fairlap.workloads.check import output_errors
-from fairlap.workloads.draw import draw_inputs, draw_weights
-from fairlap.workloads.spec import Integers, Tensor
-
-from bench_models.bert_base.reference import forward
-from bench_models.bert_base.spec import (
+from fairlap.bench_models.bert_base.reference import forward
+from fairlap.bench_models.bert_base.spec import (
     EPSILON,
     HEADS,
     HIDDEN,
@@ -28,6 +24,9 @@ from bench_models.bert_base.spec import (
     VOCABULARY,
     macs_per_item,
 )
+from fairlap.models.answer_check import output_errors
+from fairlap.models.draw import draw_inputs, draw_weights
+from fairlap.models.spec import Integers, Tensor
 
 NARROW = {HIDDEN: 24, INTERMEDIATE: 48, VOCABULARY: 50, POSITIONS: 16, LENGTH: 10}
 Arrays = dict[str, npt.NDArray[Any]]

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fairlap.workloads.check import output_errors
-from fairlap.workloads.draw import draw_weights
-from fairlap.workloads.registry import find
-from fairlap.workloads.spec import TOLERANCES, Spec
-from fairlap.workloads.workload import Arrays
-
-from bench_models.gpt2_numpy import extend, nothing_read
-from bench_models.gpt2_weights import Size, cache_names, weights_of
+from fairlap.bench_models.gpt2_numpy import extend, nothing_read
+from fairlap.bench_models.gpt2_weights import Size, cache_names, weights_of
+from fairlap.models.answer_check import output_errors
+from fairlap.models.draw import draw_weights
+from fairlap.models.registry import find
+from fairlap.models.spec import TOLERANCES, Spec
+from fairlap.models.workload import Arrays
 
 TINY = Size(layers=3, heads=2, width=16, context=12, vocabulary=40)
 BATCH, TOKENS = 2, 9

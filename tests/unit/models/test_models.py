@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.errors import WrongRequest
-from fairlap.workloads.draw import draw_inputs, draw_weights
-from fairlap.workloads.reference import answers_in_float32
-from fairlap.workloads.registry import find, workload_names
-from fairlap.workloads.workload import Workload
-
-from bench_models.elementary import gelu
-from bench_models.transformer_numpy import attention
+from fairlap.bench_models.elementary import gelu
+from fairlap.bench_models.transformer_numpy import attention
+from fairlap.errors import InvalidRequest
+from fairlap.models.draw import draw_inputs, draw_weights
+from fairlap.models.reference import answers_in_float32
+from fairlap.models.registry import find, workload_names
+from fairlap.models.workload import Workload
 
 MODELS = workload_names()
 QUICK_PARAMETERS = 30_000_000  # a reference this large answers within seconds
@@ -85,7 +84,7 @@ def test_attention_and_gelu_stay_in_the_precision_that_they_are_given() -> None:
 
 
 def test_an_unknown_model_is_refused_with_near_ones() -> None:
-    with pytest.raises(WrongRequest, match="there is no model 'convent'; did you mean convnet"):
+    with pytest.raises(InvalidRequest, match="there is no model 'convent'; did you mean convnet"):
         find("convent")
 
 
@@ -94,8 +93,8 @@ def test_listing_models_imports_none(tmp_path: Path) -> None:
     import sys
 
     code = (
-        "import sys; from fairlap.workloads.registry import workload_names; workload_names();"
-        "print([name for name in sys.modules if name.startswith('bench_models.')])"
+        "import sys; from fairlap.models.registry import workload_names; workload_names();"
+        "print([name for name in sys.modules if name.startswith('fairlap.bench_models.')])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import fairlap.bench_models.mobilenet_v2.reference as mobilenet_v2_reference
+import fairlap.bench_models.mobilenet_v2.spec as mobilenet_v2
+import fairlap.bench_models.resnet50.reference as resnet50_reference
+import fairlap.bench_models.resnet50.spec as resnet50
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fairlap.workloads.draw import draw_inputs, draw_weights
-
-import bench_models.mobilenet_v2.reference as mobilenet_v2_reference
-import bench_models.mobilenet_v2.spec as mobilenet_v2
-import bench_models.resnet50.reference as resnet50_reference
-import bench_models.resnet50.spec as resnet50
-from bench_models.convolution_numpy import apply_unit
-from bench_models.convolution_units import EPSILON, STATISTICS, Unit
+from fairlap.bench_models.convolution_numpy import apply_unit
+from fairlap.bench_models.convolution_units import EPSILON, STATISTICS, Unit
+from fairlap.models.draw import draw_inputs, draw_weights
 
 SEED = 20
 Array = npt.NDArray[Any]

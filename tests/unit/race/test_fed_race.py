@@ -15,28 +15,29 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from example_installed import install_example
-from fairlap.cli import cli, compare_running
-from fairlap.errors import WrongRequest
-from fairlap.ledger.resources_told import resources_told
-from fairlap.ledger.rows_of_run import rows_of_run
+from fairlap.cli import cli
+from fairlap.cli import run_race as compare_running
+from fairlap.data import datasets as fed_data
+from fairlap.errors import InvalidRequest
+from fairlap.launch.memory_groups import GroupsHere
+from fairlap.launch.runners import runners_for
+from fairlap.launch.worker_lost import WorkerLost
+from fairlap.launch.worker_process import ReceivedSamples, WorkerProcess
 from fairlap.machine.facts import machine_facts
-from fairlap.pipelines import data as fed_data
-from fairlap.race.contestants import runners_for
-from fairlap.race.fed_laps import Feeding
-from fairlap.race.lap_of_process import request_for
-from fairlap.race.laps import Lap, SmallestMemory
+from fairlap.race.fed_check import Feeding
 from fairlap.race.materials import materials_for
-from fairlap.race.memory_groups import GroupsHere
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Limits, Measuring, Plan, Work, draw_plan
+from fairlap.race.one_process import request_for
+from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
+from fairlap.race.process_result import ProcessResult, SmallestMemory
 from fairlap.race.race import Race
-from fairlap.race.results import results_of
-from fairlap.race.saving import SavedRun, load_run, save_run
-from fairlap.race.smallest_limit import Found
-from fairlap.race.smallest_memory import Trial, smallest_memory
-from fairlap.race.telling import text_of
-from fairlap.race.worker_lost import WorkerLost
-from fairlap.race.worker_process import MeasuredLaps, WorkerProcess
+from fairlap.race.run import Run
+from fairlap.race.smallest_memory import Found, Trial, smallest_memory
+from fairlap.render.terminal import resources_told, text_of
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Work
+from fairlap.results.results import results_of
+from fairlap.results.rows import rows_of_run
+from fairlap.store.run_file import load_run, save_run
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -67,10 +68,10 @@ def planned(contestants: str, data: str = "synthetic", blocks: int = 1) -> Plan:
     )
 
 
-def race(contestants: str, data: str = "synthetic") -> list[Lap]:
+def race(contestants: str, data: str = "synthetic") -> list[ProcessResult]:
     running = Race(planned(contestants, data))
     running.run()
-    return sorted(running.laps, key=lambda lap: lap.contestant)
+    return sorted(running.processes, key=lambda process: process.contestant)
 
 
 def images(folder: Path, samples: int) -> Path:
@@ -80,29 +81,29 @@ def images(folder: Path, samples: int) -> Path:
 
 
 def test_a_fed_contestant_has_its_waits_and_every_answer_was_checked() -> None:
-    [lap] = race("example")
-    assert lap.outcome == "finished", lap.message
-    assert lap.feeding["items"] == 4 * lap.feeding["calls"]
-    assert lap.headline_ns == lap.feeding["wall_ns"] / lap.feeding["calls"]
-    assert lap.feeding["work_ns"] + lap.feeding["waited_ns"] == pytest.approx(lap.feeding["wall_ns"])
-    checked = {error.when for error in lap.errors}
+    [process] = race("example")
+    assert process.outcome == "finished", process.message
+    assert process.feeding["items"] == 4 * process.feeding["calls"]
+    assert process.headline_ns == process.feeding["wall_ns"] / process.feeding["calls"]
+    assert process.feeding["work_ns"] + process.feeding["waited_ns"] == pytest.approx(process.feeding["wall_ns"])
+    checked = {error.when for error in process.errors}
     assert checked == {"before", "changed inputs", "fed batch 0", "fed batch 1", "fed, after", "after"}
-    assert all(error.right for error in lap.errors)
-    assert lap.in_force["feed"] == "fairlap"
-    assert len(lap.in_force["data_hash"]) == 12
+    assert all(error.right for error in process.errors)
+    assert process.in_force["feed"] == "fairlap"
+    assert len(process.in_force["data_hash"]) == 12
 
 
 def test_a_race_without_data_feeds_nothing() -> None:
-    [lap] = race("example", data="")
-    assert lap.outcome == "finished", lap.message
-    assert lap.feeding == {}
-    assert "feed" not in lap.in_force
+    [process] = race("example", data="")
+    assert process.outcome == "finished", process.message
+    assert process.feeding == {}
+    assert "feed" not in process.in_force
 
 
 def test_a_users_file_is_fed(tmp_path: Path) -> None:
-    [lap] = race("example", str(images(tmp_path, 30)))
-    assert lap.outcome == "finished", lap.message
-    assert lap.feeding["items"] > 0
+    [process] = race("example", str(images(tmp_path, 30)))
+    assert process.outcome == "finished", process.message
+    assert process.feeding["items"] > 0
 
 
 @pytest.mark.parametrize(
@@ -131,9 +132,9 @@ def test_a_file_that_is_gone_when_the_race_begins_is_told_before_anything_runs(t
     plan = planned("example", str(file))
     file.unlink()
     running = Race(plan)
-    with pytest.raises(WrongRequest, match=r"there is no data at .*mine\.npy"):
+    with pytest.raises(InvalidRequest, match=r"there is no data at .*mine\.npy"):
         running.run()
-    assert not running.laps
+    assert not running.processes
 
 
 def test_a_file_that_shrinks_while_it_is_fed_from_ends_the_race_and_blames_no_contestant(
@@ -143,13 +144,13 @@ def test_a_file_that_shrinks_while_it_is_fed_from_ends_the_race_and_blames_no_co
     running = Race(planned("example,example:slow", str(file)))
     measure = WorkerProcess.measure
 
-    def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> MeasuredLaps:
+    def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> ReceivedSamples:
         os.truncate(file, 4096)
         return measure(worker, **wanted)
 
     monkeypatch.setattr(WorkerProcess, "measure", cut_and_measure)
     running.run()
-    assert running.laps == []
+    assert running.processes == []
     assert running.ended_early == f"{file} became shorter, and nothing more can be fed"
 
 
@@ -161,17 +162,19 @@ def test_what_the_loss_of_its_data_broke_is_run_again_when_they_are_back(
     plan = planned("example", str(file), blocks=3)
     measure, begun = WorkerProcess.measure, count(1)
 
-    def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> MeasuredLaps:
+    def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> ReceivedSamples:
         if next(begun) == 2:
             os.truncate(file, 4096)
         return measure(worker, **wanted)
 
     monkeypatch.setattr(WorkerProcess, "measure", cut_and_measure)
     assert compare_running.run_and_tell(plan, compare_running.Wishes(saved, keep=False, quiet=True)) == 1
-    assert [(lap.block, lap.outcome) for lap in load_run(saved).laps] == [(0, "finished")]
+    assert [(process.block, process.outcome) for process in load_run(saved).processes] == [(0, "finished")]
     file.write_bytes(whole)
     assert fairlap("compare", "--resume", str(saved)).exit_code == 0
-    assert [(lap.block, lap.outcome) for lap in load_run(saved).laps] == [(n, "finished") for n in range(3)]
+    assert [(process.block, process.outcome) for process in load_run(saved).processes] == [
+        (n, "finished") for n in range(3)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -182,9 +185,9 @@ def test_a_race_whose_data_is_lost_ends_once_and_keeps_what_was_measured(
     tmp_path: Path, harm: Callable[[Path], None], says: str
 ) -> None:
     file = images(tmp_path, 64)
-    running = Race(planned("example,example:slow", str(file)), keep=lambda _lap, _samples: harm(file))
+    running = Race(planned("example,example:slow", str(file)), keep=lambda _process, _samples: harm(file))
     running.run()
-    [first] = running.laps
+    [first] = running.processes
     assert first.outcome == "finished", first.message
     assert running.data_lost == running.ended_early
     assert running.ended_early.startswith(f"{file} {says}")
@@ -194,7 +197,7 @@ def test_the_command_says_once_that_data_was_lost_how_to_go_on_and_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = images(tmp_path, 64)
-    monkeypatch.setattr(compare_running, "_forget", lambda _lap, _samples: file.unlink(missing_ok=True))
+    monkeypatch.setattr(compare_running, "_forget", lambda _process, _samples: file.unlink(missing_ok=True))
     wishes = compare_running.Wishes(tmp_path / "run.json", keep=False)
     assert compare_running.run_and_tell(planned("example,example:slow", str(file)), wishes) == 1
     told = capsys.readouterr().err
@@ -206,10 +209,10 @@ def test_the_command_says_once_that_data_was_lost_how_to_go_on_and_fails(
 def test_a_file_that_changes_under_a_race_does_not_make_one_figure_of_two_sets_of_data(tmp_path: Path) -> None:
     file = images(tmp_path, 64)
     running = Race(planned("example,example:slow", str(file)))
-    kept: list[Lap] = []
+    kept: list[ProcessResult] = []
 
-    def change(lap: Lap, _samples: object) -> None:
-        kept.append(lap)
+    def change(process: ProcessResult, _samples: object) -> None:
+        kept.append(process)
         np.save(file, np.load(file) + 1)
 
     running._keep = change
@@ -223,9 +226,9 @@ def test_a_file_that_changes_under_a_race_does_not_make_one_figure_of_two_sets_o
 def test_a_file_that_is_written_anew_with_the_same_samples_is_the_same_data(tmp_path: Path) -> None:
     file = images(tmp_path, 64)
     running = Race(planned("example,example:slow", str(file)))
-    running._keep = lambda _lap, _samples: np.save(file, np.load(file))
+    running._keep = lambda _process, _samples: np.save(file, np.load(file))
     running.run()
-    assert [lap.outcome for lap in running.laps] == ["finished", "finished"]
+    assert [process.outcome for process in running.processes] == ["finished", "finished"]
 
 
 @pytest.fixture
@@ -236,7 +239,7 @@ def resumable(tmp_path: Path) -> tuple[Path, Path]:
     running = Race(plan)
     with pytest.raises(KeyboardInterrupt):
         running.run(after_block=_interrupt)
-    save_run(tmp_path / "run.json", SavedRun(plan, running.laps, machine_facts(), {}))
+    save_run(tmp_path / "run.json", Run(plan, running.processes, machine_facts(), {}))
     return tmp_path / "run.json", file
 
 
@@ -253,7 +256,7 @@ def test_a_run_is_not_resumed_on_other_data(resumable: tuple[Path, Path]) -> Non
     before = run.read_bytes()
     np.save(file, np.load(file) + 1)
     refused = fairlap("compare", "--resume", str(run))
-    assert isinstance(refused.exception, WrongRequest)
+    assert isinstance(refused.exception, InvalidRequest)
     assert f"cannot be resumed on other data {file} " in str(refused.exception)
     assert run.read_bytes() == before
 
@@ -261,7 +264,7 @@ def test_a_run_is_not_resumed_on_other_data(resumable: tuple[Path, Path]) -> Non
 def test_a_run_is_resumed_on_the_data_that_it_was_fed(resumable: tuple[Path, Path]) -> None:
     run, _ = resumable
     assert fairlap("compare", "--resume", str(run)).exit_code == 0
-    assert [lap.outcome for lap in load_run(run).laps] == ["finished", "finished"]
+    assert [process.outcome for process in load_run(run).processes] == ["finished", "finished"]
 
 
 def test_a_rerun_says_whether_the_data_differ(resumable: tuple[Path, Path]) -> None:
@@ -269,7 +272,7 @@ def test_a_rerun_says_whether_the_data_differ(resumable: tuple[Path, Path]) -> N
     assert (
         "nothing that is known of the machine, the versions and the data differs" in fairlap("rerun", str(run)).output
     )
-    [then] = {lap.in_force["data_hash"] for lap in load_run(run).laps}
+    [then] = {process.in_force["data_hash"] for process in load_run(run).processes}
     np.save(file, np.load(file) + 1)
     told = fairlap("rerun", str(run)).output
     assert f"fairlap: data {file} {then} -> " in told
@@ -283,25 +286,25 @@ def test_data_that_is_not_finite_where_nobody_looked_is_named_and_no_contestant_
     array[0] = 1
     np.save(tmp_path / "mine.npy", array)
     monkeypatch.setattr(fed_data, "_HASHED_BYTES", array[0].nbytes)
-    [lap] = race("example", str(tmp_path / "mine.npy"))
-    assert lap.outcome == "failed"
-    assert lap.message.endswith("mine.npy has numbers that are not finite; no answer can be checked (fed batch 0)")
+    [process] = race("example", str(tmp_path / "mine.npy"))
+    assert process.outcome == "failed"
+    assert process.message.endswith("mine.npy has numbers that are not finite; no answer can be checked (fed batch 0)")
 
 
 @pytest.mark.parametrize("number", [3e38, 3e25], ids=["in the first layer", "in a square"])
 def test_finite_data_that_overflow_in_the_model_are_to_blame_and_no_contestant(tmp_path: Path, number: float) -> None:
     np.save(tmp_path / "mine.npy", np.full((30, 784), number, np.float32))
-    [lap] = race("example", str(tmp_path / "mine.npy"))
-    assert lap.outcome == "failed"
-    assert f"{tmp_path / 'mine.npy'} has numbers for which the model has no answer in float32: " in lap.message
-    assert "no answer can be checked, so scale the data (fed batch 0)" in lap.message
+    [process] = race("example", str(tmp_path / "mine.npy"))
+    assert process.outcome == "failed"
+    assert f"{tmp_path / 'mine.npy'} has numbers for which the model has no answer in float32: " in process.message
+    assert "no answer can be checked, so scale the data (fed batch 0)" in process.message
 
 
 def test_rows_and_the_answer_tell_of_the_feeding() -> None:
     plan = planned("example")
     running = Race(plan)
     running.run()
-    [row] = rows_of_run(SavedRun(plan, running.laps, {}, {}), "r")
+    [row] = rows_of_run(Run(plan, running.processes, {}, {}), "r")
     assert row.data == "synthetic"
     assert row.pipeline_throughput_per_s is not None
     assert row.throughput_per_s is not None
@@ -309,7 +312,7 @@ def test_rows_and_the_answer_tell_of_the_feeding() -> None:
     assert 0 <= row.waited_share.value < 1
     assert sum(row.stall_shares.values()) == pytest.approx(1)
     assert set(row.stall_shares) == {"work", "reading", "copying", "no free slot"}
-    told = text_of(plan, results_of(plan, running.laps), resources_told)
+    told = text_of(plan, results_of(plan, running.processes), resources_told)
     assert "fed synthetic" in told
     assert "fed by fairlap: " in told
     assert "items/s, waited " in told
@@ -319,7 +322,7 @@ def test_rows_of_a_race_without_data_say_why_there_are_no_figures_of_feeding() -
     plan = planned("example", data="")
     running = Race(plan)
     running.run()
-    [row] = rows_of_run(SavedRun(plan, running.laps, {}, {}), "r")
+    [row] = rows_of_run(Run(plan, running.processes, {}, {}), "r")
     assert row.pipeline_throughput_per_s is None
     assert row.absent["waited_share"] == "nothing was fed; see --data"
     assert row.stall_shares == {}
@@ -342,9 +345,9 @@ def search(contestant: str, scratch: Path) -> None:
     plan = planned(contestant)
     [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
     with ExitStack() as stack:
-        [runner] = runners_for(plan, stack, lambda _: None)
+        [runner] = runners_for(plan.contestants, plan.threads, plan.device, stack, lambda _: None)
         roomy = {"address_space_peak": 2**33}
-        finished = Lap(0, 0, contestant, materials.work.label, "as-found", memory_bytes=roomy, elapsed_s=9)
+        finished = ProcessResult(0, 0, contestant, materials.work.label, "as-found", memory_bytes=roomy, elapsed_s=9)
         request, feeding = request_for(plan, materials, runner), Feeding(plan, [materials])
         trial = Trial(plan, plan.blocks[0], materials, runner, request, [finished], scratch, feeding)
         smallest_memory(trial, GroupsHere(None))
@@ -373,9 +376,9 @@ def test_a_search_for_the_smallest_memory_that_lost_its_data_has_found_nothing(
     monkeypatch.setattr("fairlap.race.race.smallest_memory", cut_and_search)
     running = Race(msgspec.structs.replace(planned("example", str(file)), min_memory=True))
     running.run()
-    [lap] = running.laps
-    assert lap.finished
-    assert lap.smallest_memory is None
+    [process] = running.processes
+    assert process.finished
+    assert process.smallest_memory is None
     assert running.ended_early == f"{file} became shorter, and nothing more can be fed"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.race.materials import materials_for
-from fairlap.race.plan import Work
+from fairlap.request.work import Work
 
 _NAMES = ("weights", "inputs", "changed", "reference-inputs")
 

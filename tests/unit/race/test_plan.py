@@ -6,10 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fairlap.errors import WrongRequest
+from fairlap.errors import InvalidRequest
 from fairlap.race.conditions import CONTROLLED_MEMORY, environment_of
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Conditions, Plan, Work, draw_plan, load_plan, save_plan
+from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Conditions, Work
 
 CORES = (0, 1, 2, 3)
 
@@ -84,18 +85,18 @@ def test_a_spoiled_plan_is_refused_by_the_place_that_is_wrong(
     path = tmp_path / "plan.json"
     save_plan(drawn(), path)
     path.write_text(path.read_text().replace(*change, 1))
-    with pytest.raises(WrongRequest, match=words):
+    with pytest.raises(InvalidRequest, match=words):
         load_plan(path)
 
 
 def test_a_plan_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(WrongRequest, match=r"nowhere\.json cannot be read: No such file"):
+    with pytest.raises(InvalidRequest, match=r"nowhere\.json cannot be read: No such file"):
         load_plan(tmp_path / "nowhere.json")
 
 
 @pytest.mark.parametrize(("blocks", "threads"), [(0, 1), (-1, 1), (1, 0), (1, 5)])
 def test_a_plan_that_cannot_be_run_is_refused(blocks: int, threads: int) -> None:
-    with pytest.raises(WrongRequest, match="must"):
+    with pytest.raises(InvalidRequest, match="must"):
         drawn(blocks=blocks, threads=threads)
 
 

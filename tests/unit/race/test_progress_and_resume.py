@@ -12,14 +12,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.ledger.export import read_rows
-from fairlap.race.ending import blinded_half_width
-from fairlap.race.kept_before import whole_blocks
-from fairlap.race.laps import Figure, Lap
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Plan, Work, draw_plan
+from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.process_result import Figure, ProcessResult
 from fairlap.race.progress import Lines, Silence, TimeLeft, duration_left, progress_for
-from fairlap.race.saving import load_run, save_run
+from fairlap.race.resume import whole_blocks
+from fairlap.race.stopping import blinded_half_width
+from fairlap.render.export import read_rows
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Work
+from fairlap.store.run_file import load_run, save_run
 
 WORK = Work("mlp", 4)
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
@@ -31,36 +32,36 @@ def plan(blocks: int = 8) -> Plan:
     )
 
 
-def lap(block: int, name: str, ns: float = 1e6, took_s: float = 1.0) -> Lap:
+def process(block: int, name: str, ns: float = 1e6, took_s: float = 1.0) -> ProcessResult:
     figure = Figure(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)
-    return Lap(block, 0, name, WORK.label, "as-found", figures={"wall_ns": figure}, elapsed_s=took_s)
+    return ProcessResult(block, 0, name, WORK.label, "as-found", figures={"wall_ns": figure}, elapsed_s=took_s)
 
 
-def laps_around(a_ns: float, b_ns: float) -> list[Lap]:
+def processes_around(a_ns: float, b_ns: float) -> list[ProcessResult]:
     wobble = [1.0, 1.01, 0.99, 1.02, 1.0, 0.98, 1.01, 1.0]
-    return [one for n, by in enumerate(wobble) for one in (lap(n, "a", a_ns * by), lap(n, "b", b_ns))]
+    return [one for n, by in enumerate(wobble) for one in (process(n, "a", a_ns * by), process(n, "b", b_ns))]
 
 
 def test_the_width_shown_does_not_depend_on_who_has_which_figure() -> None:
-    swapped = laps_around(1e6, 1.3e6)
+    swapped = processes_around(1e6, 1.3e6)
     for one in swapped[:6]:
         one.contestant = {"a": "b", "b": "a"}[one.contestant]
-    width = blinded_half_width(plan(), laps_around(1e6, 1.3e6))
+    width = blinded_half_width(plan(), processes_around(1e6, 1.3e6))
     assert 0.001 < width < 0.1
     assert blinded_half_width(plan(), swapped) == pytest.approx(width)
 
 
 def test_before_two_blocks_there_is_no_width() -> None:
     assert blinded_half_width(plan(), []) == math.inf
-    assert blinded_half_width(plan(), [lap(0, "a"), lap(0, "b")]) == math.inf
+    assert blinded_half_width(plan(), [process(0, "a"), process(0, "b")]) == math.inf
 
 
 def test_the_time_left_counts_each_contestant_by_its_own_processes() -> None:
     left = TimeLeft(plan(blocks=3))
     assert math.isnan(left.seconds(0))
-    left.ended(lap(0, "a", took_s=1.0))
+    left.ended(process(0, "a", took_s=1.0))
     assert left.seconds(1) == pytest.approx(5.0)  # five more, each as long as the only one that is known
-    left.ended(lap(0, "b", took_s=3.0))
+    left.ended(process(0, "b", took_s=3.0))
     assert left.seconds(2) == pytest.approx(8.0)
     assert left.seconds(6) == 0
 
@@ -77,21 +78,21 @@ def test_outside_a_terminal_each_process_has_a_line_and_quiet_has_none(capsys: p
     shown = progress_for(plan(), quiet=False)
     assert type(shown) is Lines
     with shown:
-        shown.ended(1, 16, lap(0, "a"))
+        shown.ended(1, 16, process(0, "a"))
     assert capsys.readouterr().err == "[1/16] block 0 as-found a on mlp · infer · fp32 · batch 4: 1.000 ms\n"
     quiet = progress_for(plan(), quiet=True)
     assert type(quiet) is Silence
     with quiet:
-        quiet.began(0, 16, lap(0, "a"))
-        quiet.ended(1, 16, lap(0, "a"))
+        quiet.began(0, 16, process(0, "a"))
+        quiet.ended(1, 16, process(0, "a"))
         quiet.block_over([])
         quiet.say("something went wrong")
     assert capsys.readouterr().err == "fairlap: something went wrong\n"
 
 
 def test_only_whole_blocks_are_kept_of_an_interrupted_race() -> None:
-    laps = [lap(0, "a"), lap(0, "b"), lap(1, "a")]
-    assert whole_blocks(plan(), laps) == laps[:2]
+    processes = [process(0, "a"), process(0, "b"), process(1, "a")]
+    assert whole_blocks(plan(), processes) == processes[:2]
 
 
 def in_a_terminal(arguments: list[str], **variables: str) -> str:
@@ -153,16 +154,16 @@ def test_an_interrupted_race_says_how_to_go_on_and_goes_on(tmp_path: Path, keepi
     assert str(file) in go_on[1]
     assert ("--no-keep" in go_on[1]) == (keeping == "--no-keep")
     before = load_run(file)
-    assert 5 <= len(before.laps) < 20
+    assert 5 <= len(before.processes) < 20
     again = subprocess.run(
         [sys.executable, "-m", "fairlap", *go_on[1].split(), "--quiet"], capture_output=True, text=True, timeout=120
     )
     assert again.returncode == 0, again.stderr
-    kept = len(whole_blocks(before.plan, before.laps))
+    kept = len(whole_blocks(before.plan, before.processes))
     assert f"{kept} of 20 processes are kept from before" in again.stderr
     after = load_run(file)
-    assert len(after.laps) == 20
-    assert after.laps[:kept] == before.laps[:kept]
+    assert len(after.processes) == 20
+    assert after.processes[:kept] == before.processes[:kept]
     assert after.began_at == before.began_at
     assert after.wall_s["whole"] > before.wall_s["whole"]
 
@@ -191,9 +192,9 @@ def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_
     again = [sys.executable, "-m", "fairlap", "compare", "--resume", str(file), "--no-keep", "--quiet"]
     done = subprocess.run(again, capture_output=True, text=True, timeout=240, env=limited)
     assert done.returncode == 0, done.stderr
-    [lap] = load_run(file).laps
-    assert lap.smallest_memory is not None
-    assert lap.smallest_memory.bytes is not None
+    [process] = load_run(file).processes
+    assert process.smallest_memory is not None
+    assert process.smallest_memory.bytes is not None
 
 
 @pytest.mark.sanitized

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from example_installed import install_example
-from fairlap.errors import WrongRequest
-from fairlap.race.laps import Lap
-from fairlap.race.naming import contestants_named
-from fairlap.race.plan import Limits, Measuring, Work, draw_plan
+from fairlap.errors import InvalidRequest
+from fairlap.race.plan import Limits, Measuring, draw_plan
+from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Work
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -27,7 +28,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
 
 
-def race(contestants: str, model: str = "mlp", limits: Limits = QUICK, blocks: int = 1) -> list[Lap]:
+def race(contestants: str, model: str = "mlp", limits: Limits = QUICK, blocks: int = 1) -> list[ProcessResult]:
     plan = draw_plan(
         contestants_named(contestants),
         (Work(model, 2),),
@@ -41,34 +42,34 @@ def race(contestants: str, model: str = "mlp", limits: Limits = QUICK, blocks: i
     )
     running = Race(plan)
     running.run()
-    return sorted(running.laps, key=lambda lap: lap.contestant)
+    return sorted(running.processes, key=lambda process: process.contestant)
 
 
-def lap_of(variant: str, model: str = "mlp", limits: Limits = QUICK) -> Lap:
-    """The lap of a bad contestant that raced beside a good one, which must have finished."""
+def process_of(variant: str, model: str = "mlp", limits: Limits = QUICK) -> ProcessResult:
+    """The process of a bad contestant that raced beside a good one, which must have finished."""
     good, bad = race(f"example,example:{variant}", model, limits)
     assert good.outcome == "finished", good.message
     return bad
 
 
-def test_a_contestant_that_does_its_work_has_everything_on_its_lap() -> None:
-    [lap] = race("example")
-    assert lap.outcome == "finished", lap.message
-    assert lap.headline_ns > 0
-    assert {"interpreter", "numpy", "build", "first_call", "warm_up", "measured"} <= set(lap.phases_s)
-    assert {error.when for error in lap.errors} == {"before", "changed inputs", "after"}
-    assert all(0 < error.relative < 1e-5 for error in lap.errors)
-    assert lap.in_force["threads"] == "1"
-    assert lap.memory_bytes["peak"] > 1_000_000
-    assert {"page_faults", "migrations", "voluntary_switches", "process_cpu_ns"} <= set(lap.per_call)
-    assert lap.time_to_first_s() == pytest.approx(
-        sum(lap.phases_s[name] for name in ("interpreter", "numpy", "build", "bind", "first_call"))
+def test_a_contestant_that_does_its_work_has_everything_on_its_process() -> None:
+    [process] = race("example")
+    assert process.outcome == "finished", process.message
+    assert process.headline_ns > 0
+    assert {"interpreter", "numpy", "build", "first_call", "warm_up", "measured"} <= set(process.phases_s)
+    assert {error.when for error in process.errors} == {"before", "changed inputs", "after"}
+    assert all(0 < error.relative < 1e-5 for error in process.errors)
+    assert process.in_force["threads"] == "1"
+    assert process.memory_bytes["peak"] > 1_000_000
+    assert {"page_faults", "migrations", "voluntary_switches", "process_cpu_ns"} <= set(process.per_call)
+    assert process.time_to_first_s() == pytest.approx(
+        sum(process.phases_s[name] for name in ("interpreter", "numpy", "build", "bind", "first_call"))
     )
 
 
 def test_a_model_from_another_package_is_raced() -> None:
-    [lap] = race("example", "example_model")
-    assert lap.outcome == "finished", lap.message
+    [process] = race("example", "example_model")
+    assert process.outcome == "finished", process.message
 
 
 def test_the_slower_of_two_is_measured_slower() -> None:
@@ -78,7 +79,7 @@ def test_the_slower_of_two_is_measured_slower() -> None:
 
 @pytest.mark.parametrize("variant", ["loud", "daemon"])
 def test_stray_prints_and_lingering_children_do_no_harm(variant: str) -> None:
-    assert lap_of(variant).outcome == "finished"
+    assert process_of(variant).outcome == "finished"
 
 
 @pytest.mark.parametrize(
@@ -97,9 +98,9 @@ def test_stray_prints_and_lingering_children_do_no_harm(variant: str) -> None:
     ],
 )
 def test_other_work_is_disqualified_with_the_figure(variant: str, words: str) -> None:
-    lap = lap_of(variant)
-    assert lap.outcome == "disqualified"
-    assert words in lap.message
+    process = process_of(variant)
+    assert process.outcome == "disqualified"
+    assert words in process.message
 
 
 @pytest.mark.parametrize(
@@ -117,9 +118,9 @@ def test_other_work_is_disqualified_with_the_figure(variant: str, words: str) ->
     ],
 )
 def test_a_worker_that_is_lost_says_how(variant: str, outcome: str, words: str) -> None:
-    lap = lap_of(variant)
-    assert lap.outcome == outcome
-    assert words in lap.message
+    process = process_of(variant)
+    assert process.outcome == outcome
+    assert words in process.message
 
 
 @pytest.mark.parametrize(
@@ -130,29 +131,29 @@ def test_a_worker_that_is_lost_says_how(variant: str, outcome: str, words: str) 
         ("hang-measure", Limits(measure_s=4), "it did not finish measure within 4 s"),
     ],
 )
-def test_a_hanging_worker_is_stopped_and_its_lap_says_timeout(variant: str, limits: Limits, words: str) -> None:
-    lap = lap_of(variant, limits=limits)
-    assert lap.outcome == "timeout"
-    assert words in lap.message
+def test_a_hanging_worker_is_stopped_and_its_process_says_timeout(variant: str, limits: Limits, words: str) -> None:
+    process = process_of(variant, limits=limits)
+    assert process.outcome == "timeout"
+    assert words in process.message
 
 
 def test_a_worker_that_wants_more_memory_than_it_may_have_is_out_of_memory() -> None:
-    lap = lap_of("memory", limits=Limits(memory_bytes=2_000_000_000))
-    assert lap.outcome == "out_of_memory"
-    assert lap.message.startswith("it needs more than the limit of 2,000,000,000 bytes: ")
+    process = process_of("memory", limits=Limits(memory_bytes=2_000_000_000))
+    assert process.outcome == "out_of_memory"
+    assert process.message.startswith("it needs more than the limit of 2,000,000,000 bytes: ")
 
 
 def test_a_variant_or_framework_that_is_not_there_is_refused_before_anything_runs() -> None:
-    with pytest.raises(WrongRequest, match="example has no variant 'fast'"):
+    with pytest.raises(InvalidRequest, match="example has no variant 'fast'"):
         race("example:fast")
-    with pytest.raises(WrongRequest, match="there is no framework 'exampel'; did you mean example"):
+    with pytest.raises(InvalidRequest, match="there is no framework 'exampel'; did you mean example"):
         race("exampel")
-    with pytest.raises(WrongRequest, match="there is no model 'mpl'; did you mean mlp"):
+    with pytest.raises(InvalidRequest, match="there is no model 'mpl'; did you mean mlp"):
         race("example", "mpl")
 
 
 def test_a_program_that_cannot_be_run_is_a_row_with_its_reason() -> None:
-    good, bad = sorted(race("example,./nothing-here"), key=lambda lap: lap.outcome)
+    good, bad = sorted(race("example,./nothing-here"), key=lambda process: process.outcome)
     assert good.outcome == "finished"
     assert bad.outcome == "not_installed"
     assert "./nothing-here is not a program that can be run" in bad.message

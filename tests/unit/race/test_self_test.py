@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from fairlap.cli.aa_command import command as aa
+from fairlap.cli.commands.aa import command as aa
 from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.race import self_test
-from fairlap.race.laps import Figure, Lap
-from fairlap.race.naming import contestant_named
-from fairlap.race.plan import Plan, Work
+from fairlap.race.plan import Plan
+from fairlap.race.process_result import Figure, ProcessResult
 from fairlap.race.self_test import Trial, share_text, tally, verdicts_of
-from fairlap.race.slowdown import slowdown_in, slowed
+from fairlap.request.names import contestant_named
+from fairlap.request.work import Work
+from fairlap.worker.slowdown import slowdown_in, slowed
 
 TRIAL = Trial(contestant_named("torch:compile"), Work("mlp", 1), blocks=12, threads=1, cores=(0, 1))
 
@@ -32,7 +33,7 @@ class FakeRace:
     plans: list[Plan]
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.laps = plan, list[Lap]()
+        self.plan, self.processes = plan, list[ProcessResult]()
         type(self).plans.append(plan)
 
     def run(self) -> None:
@@ -40,10 +41,12 @@ class FakeRace:
         for block in self.plan.blocks:
             for place in block.order:
                 ns = self.medians_ns[place] * float(np.exp(rng.normal(0, 0.003)))
-                lap = Lap(block.number, 0, self.plan.contestants[place].text, TRIAL.work.label, block.conditions)
-                lap.outcome, lap.message = self.outcome, "told so"  # type: ignore[assignment]
-                lap.figures = {"wall_ns": Figure(ns, ns, ns, 99, 1, 0, "flat", "tsc", 10.0)}
-                self.laps.append(lap)
+                process = ProcessResult(
+                    block.number, 0, self.plan.contestants[place].text, TRIAL.work.label, block.conditions
+                )
+                process.outcome, process.message = self.outcome, "told so"  # type: ignore[assignment]
+                process.figures = {"wall_ns": Figure(ns, ns, ns, 99, 1, 0, "flat", "tsc", 10.0)}
+                self.processes.append(process)
 
 
 @pytest.fixture

@@ -3,17 +3,9 @@
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.verdict import (
-    BadInput,
-    NotFinite,
-    NotPositive,
-    OneBlock,
-    OneContestant,
-    UnequalBlocks,
-    block_table,
-)
+from fairlap.verdict import BadInput, NotFinite, NotPositive, OneBlock, OneContestant, UnequalBlocks, block_table
+from fairlap.verdict.blocks import log_of_positive
 from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT
-from fairlap.verdict.positive import log_of_positive
 
 
 def test_a_table_holds_logarithms_with_a_row_per_block() -> None:

@@ -6,16 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.verdict import (
-    LATENCY,
-    THROUGHPUT,
-    BadInput,
-    BadOption,
-    Comparison,
-    Verdict,
-    block_table,
-    judge,
-)
+from fairlap.verdict import LATENCY, THROUGHPUT, BadInput, BadOption, Comparison, Verdict, block_table, judge
 from fairlap.verdict.doubts import ModesUnderneath, NoSpread, SkewedDifferences, TooFewBlocks
 from hypothesis import given
 from hypothesis import strategies as st

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.verdict import BadOption, Change, NotPositive, OneBlock, Regression, compare_runs, rank_sum
+from fairlap.verdict import BadOption, Change, NotPositive, OneBlock, Regression, compare_runs
+from fairlap.verdict import regression as rank_sum
 from fairlap.verdict.doubts import EnvironmentDiffers, NotInterleaved, TooFewBlocks
 from fairlap.verdict.regression import drift_inside
 from hypothesis import given
@@ -31,7 +32,7 @@ def runs(shift: float, before: dict[str, str] = HOME, after: dict[str, str] = HO
 
 def test_the_rank_sum_matches_r_for_the_permeability_data() -> None:
     # R: wilcox.test(x, y, alternative = "g"): W = 35, p-value = 0.1272.
-    every = rank_sum.differences(AT_TERM, EARLY)
+    every = rank_sum.rank_sum_differences(AT_TERM, EARLY)
     assert np.count_nonzero(every > 0) == 35
     assert rank_sum.p_beyond(every, 10, 5) / 2 == pytest.approx(0.1272, abs=5e-5)
 
@@ -53,15 +54,15 @@ def test_critical_values_of_u_are_those_of_the_published_tables(m: int, n: int, 
 def test_without_ties_the_p_value_is_scipys_and_agrees_with_the_interval(m: int, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     a, b = rng.normal(0.8, 1, m), rng.normal(0, 1, n)
-    every = rank_sum.differences(a, b)
+    every = rank_sum.rank_sum_differences(a, b)
     p = rank_sum.p_beyond(every, m, n)
     assert p == pytest.approx(min(1.0, mannwhitneyu(a, b, method="exact").pvalue), rel=1e-9)
-    low, high = rank_sum.interval(every, m, n, 0.1)
+    low, high = rank_sum.rank_sum_interval(every, m, n, 0.1)
     assert (low > 0 or high < 0) == (p <= 0.1)
 
 
 def test_ties_between_the_samples_count_against_both_sides() -> None:
-    every = rank_sum.differences(np.array([1.0, 1.0 + 1e-13]), np.array([1.0, 1.0]))
+    every = rank_sum.rank_sum_differences(np.array([1.0, 1.0 + 1e-13]), np.array([1.0, 1.0]))
     assert every.tolist() == [0.0] * 4
     assert rank_sum.p_beyond(every, 2, 2) == 1.0
 
@@ -76,8 +77,8 @@ def test_a_large_change_is_told_with_a_widened_interval() -> None:
     assert slower.change is Change.SLOWER
     assert faster.change is Change.FASTER
     assert slower.ratio == pytest.approx(np.exp(0.09), rel=2e-3)
-    every = rank_sum.differences(STILL[::-1] + 0.09, STILL)
-    low, high = rank_sum.interval(every, 12, 12, 0.05)
+    every = rank_sum.rank_sum_differences(STILL[::-1] + 0.09, STILL)
+    low, high = rank_sum.rank_sum_interval(every, 12, 12, 0.05)
     wider = np.log(1.01) + drift_inside(STILL)
     assert slower.low == pytest.approx(np.exp(low - wider))
     assert slower.high == pytest.approx(np.exp(high + wider))

@@ -7,12 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from fairlap.watch.figures import BYTES, SHARE, WATTS, part_text
 from fairlap.watch.lines import plain_line
-from fairlap.watch.readings_now import ReadingsNow
+from fairlap.watch.readings import ReadingsNow
 from fairlap.watch.rows import rows_of
-from fairlap.watch.screen import Screen
-from fairlap.watch.sparkline import BLOCKS, sparkline
+from fairlap.watch.screen import BLOCKS, Screen, sparkline
+from fairlap.watch.units import BYTES, SHARE, WATTS, part_text
 from rich.console import Console
 from watched_machine import WatchedMachine, fake_nvml_path, fresh_fake_nvml, next_interval
 

@@ -8,13 +8,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from fairlap.errors import NotAvailable, WrongRequest
-from fairlap.watch.address import address_in
+from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.watch.dashboard import PANELS, dashboard
-from fairlap.watch.metric import PREFIX
 from fairlap.watch.metric_table import METRICS, metrics_of
-from fairlap.watch.prometheus import ABSENT, BUILD, Server
-from fairlap.watch.readings_now import ReadingsNow
+from fairlap.watch.metrics import PREFIX
+from fairlap.watch.prometheus import ABSENT, BUILD, Server, address_in
+from fairlap.watch.readings import ReadingsNow
 from prometheus_client.parser import text_string_to_metric_families
 from watched_machine import NO_NVML, WatchedMachine, fake_nvml_path, fresh_fake_nvml, next_interval
 
@@ -113,7 +112,7 @@ def test_an_address_is_a_port_or_a_host_and_a_port(text: str, expected: tuple[st
     "text", ["", "x", ":", ":80", "host:", "65536", "-1", "9" * 5000, "1.5", "::1:80", "[h]:1", "a b:80", "٣"]
 )
 def test_a_rubbish_address_is_refused(text: str) -> None:
-    with pytest.raises(WrongRequest, match="is no address"):
+    with pytest.raises(InvalidRequest, match="is no address"):
         address_in(text)
 
 

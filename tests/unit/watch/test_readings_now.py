@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.watch.gpu_metrics import GPU_METRICS
-from fairlap.watch.readings_now import ReadingsNow
+from fairlap.watch.readings import ReadingsNow
 from fairlap.watch.series import Series
 from watched_machine import NO_NVML, WatchedMachine, fake_nvml_path, fresh_fake_nvml, next_interval
 

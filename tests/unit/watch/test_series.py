@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from fairlap.watch.figures import SHARE, WATTS
-from fairlap.watch.metric import Metric
 from fairlap.watch.metric_table import METRICS
+from fairlap.watch.metrics import Metric
 from fairlap.watch.series import Series
+from fairlap.watch.units import SHARE, WATTS
 
 POWER = Metric("nvml", "power_instant_w", "gpu_power_watts", "Power.", WATTS, "GPU", "power")
 ENERGY = Metric("powercap", "package-0 energy_j", "cpu_energy_joules", "Energy.", WATTS, "Processor", counter=True)

@@ -1,53 +1,46 @@
-"""Reads everything once, watches for a second, and asks every judge."""
+"""Reads everything once, watches for a second, and runs every check."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairlap.machine.doctor import (
-    address_layout,
-    clock,
-    governor,
-    gpus,
-    hardware_threads,
-    heat,
-    huge_pages,
-    memory_pressure,
-    neighbours,
-    quota,
-    steal,
-    swap,
-    turbo,
+from fairlap.machine.doctor.clock_speed import check_clock, check_governor, check_heat, check_turbo
+from fairlap.machine.doctor.finding import SEVERITIES, Examined, Finding
+from fairlap.machine.doctor.gpus import check_gpus
+from fairlap.machine.doctor.memory_settings import (
+    check_address_layout,
+    check_huge_pages,
+    check_memory_pressure,
+    check_swap,
 )
-from fairlap.machine.doctor.examined import Examined
-from fairlap.machine.doctor.finding import SEVERITIES, Finding
-from fairlap.machine.doctor.watching import watch
+from fairlap.machine.doctor.observation import watch
+from fairlap.machine.doctor.shared_cores import check_hardware_threads, check_neighbours, check_quota, check_steal
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.root import THIS_MACHINE
 
-Judge = Callable[[Examined], list[Finding]]
+Check = Callable[[Examined], list[Finding]]
 
-JUDGES: tuple[Judge, ...] = (
-    neighbours.judge,
-    steal.judge,
-    quota.judge,
-    governor.judge,
-    turbo.judge,
-    hardware_threads.judge,
-    heat.judge,
-    memory_pressure.judge,
-    swap.judge,
-    huge_pages.judge,
-    address_layout.judge,
-    clock.judge,
-    gpus.judge,
+CHECKS: tuple[Check, ...] = (
+    check_neighbours,
+    check_steal,
+    check_quota,
+    check_governor,
+    check_turbo,
+    check_hardware_threads,
+    check_heat,
+    check_memory_pressure,
+    check_swap,
+    check_huge_pages,
+    check_address_layout,
+    check_clock,
+    check_gpus,
 )
 
 
 def examine_this_machine(seconds: float = 1.0) -> Examined:
     from fairlap.engine.clocks import cpu_floor
     from fairlap.errors import NotAvailable
-    from fairlap.machine.nvml import gpus as all_gpus
+    from fairlap.machine.gpu import gpus as all_gpus
 
     watched = watch(seconds=seconds)  # first, so that it does not see our own work
     told = all_gpus()
@@ -60,5 +53,5 @@ def examine_this_machine(seconds: float = 1.0) -> Examined:
 
 def findings_of(seen: Examined) -> list[Finding]:
     """The worst first."""
-    found = [finding for judge in JUDGES for finding in judge(seen)]
+    found = [finding for check in CHECKS for finding in check(seen)]
     return sorted(found, key=lambda finding: -SEVERITIES.index(finding.severity))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from fairlap.machine.doctor.examined import Examined
-from fairlap.machine.doctor.finding import Finding
-from fairlap.machine.nvml import Gpu
+from fairlap.machine.doctor.finding import Examined, Finding
+from fairlap.machine.gpu import Gpu
 
 _IDLE = 0x1
 _HEAT = 0x20 | 0x40  # slowed down for heat, by the driver or by the device itself
@@ -14,7 +13,7 @@ _POWER_BRAKE = 0x8 | 0x80
 _HELD = 0.95  # an idle device whose clock stays this near to its highest is held there
 
 
-def judge(seen: Examined) -> list[Finding]:
+def check_gpus(seen: Examined) -> list[Finding]:
     if seen.gpus.absent:
         return [Finding("gpu", "note", f"none: {seen.gpus.absent}")]
     return [finding for gpu in seen.gpus.devices for finding in _of(gpu)]

@@ -1,0 +1,124 @@
+"""What there is to race: models, frameworks and devices, told without importing any framework."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlap.errors import InvalidRequest
+from fairlap.frameworks.contract import Framework
+from fairlap.frameworks.registry import framework_named, framework_names, is_importable
+from fairlap.models.registry import find, workload_names
+
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PART_OF_PYTHON = "builtins"
+
+
+@dataclass(frozen=True)
+class ListedModel:
+    """``broken`` says why a model that another package brings cannot be loaded; then there is nothing else."""
+
+    name: str
+    task: str = ""
+    parameters: int | None = None
+    gmacs_per_item: float | None = None
+    modes: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+    batch: int | None = None
+    broken: str = ""
+
+
+@dataclass(frozen=True)
+class ListedFramework:
+    """``version`` is that of the package that is installed here, or None: then an environment is made for it."""
+
+    name: str
+    here: bool = False
+    version: str | None = None
+    variants: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    broken: str = ""
+
+
+@dataclass(frozen=True)
+class ListedDevice:
+    """``absent`` says why there is none of its kind."""
+
+    name: str  # what --device takes
+    what: str = ""
+    cores: int | None = None  # that this process may run on
+    driver_cuda: str | None = None
+    absent: str = ""
+
+
+def models() -> list[ListedModel]:
+    return [_model(name) for name in workload_names()]
+
+
+def frameworks() -> list[ListedFramework]:
+    from importlib.metadata import packages_distributions
+
+    brought_by = packages_distributions()
+    return [_framework(name, brought_by) for name in framework_names()]
+
+
+def devices() -> list[ListedDevice]:
+    """Looking for CUDA devices starts the driver, and no framework."""
+    from fairlap.engine.cuda_floor import cuda_floors
+    from fairlap.machine.facts import machine_facts
+
+    cpu = ListedDevice("cpu", machine_facts().get("cpu model", ""), cores=len(os.sched_getaffinity(0)))
+    found, absent = cuda_floors()
+    if found is None:
+        return [cpu, ListedDevice("cuda", absent=absent)]
+    return [
+        cpu,
+        *(ListedDevice(f"cuda:{each['device']}", each["name"], driver_cuda=each["driver_cuda"]) for each in found),
+    ]
+
+
+def _model(name: str) -> ListedModel:
+    try:
+        spec = find(name).spec
+    except InvalidRequest as error:
+        return ListedModel(name, broken=str(error))
+    return ListedModel(
+        name, spec.task, spec.parameters, spec.gmacs_per_item, spec.modes, spec.precisions, spec.default_batch
+    )
+
+
+def _framework(name: str, brought_by: Mapping[str, Sequence[str]]) -> ListedFramework:
+    try:
+        adapter = framework_named(name)
+    except InvalidRequest as error:
+        return ListedFramework(name, broken=str(error))
+    here = is_importable(adapter)
+    return ListedFramework(
+        name,
+        here,
+        _installed_version(adapter, brought_by) if here else None,
+        adapter.variants,
+        adapter.modes,
+        adapter.precisions,
+        adapter.packages,
+    )
+
+
+def _installed_version(adapter: type[Framework], brought_by: Mapping[str, Sequence[str]]) -> str | None:
+    """Of the package that it is installed from, else of the one that brings the module: some have several names."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    if adapter.module == _PART_OF_PYTHON:
+        return platform.python_version()
+    named = [found[0] for text in adapter.packages[:1] if (found := _PACKAGE.match(text))]
+    for package in (*named, *brought_by.get(adapter.module.partition(".")[0], ())):
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            continue
+    return None

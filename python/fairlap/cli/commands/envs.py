@@ -1,0 +1,51 @@
+"""``fairlap envs``: the environments made for contestants, and removing them."""
+
+from __future__ import annotations
+
+import click
+
+from fairlap.cli.json_output import print_json
+
+
+@click.group("envs", invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:
+    """List the environments made for contestants; `fairlap envs remove` removes them."""
+    if ctx.invoked_subcommand is None:
+        _list(as_json)
+
+
+def _list(as_json: bool) -> None:
+    from fairlap.launch.environments import environments, environments_folder
+
+    found = environments()
+    if as_json:
+        told = [
+            {"key": each.key, "made": each.made, "size_bytes": each.size_bytes(), "requirements": each.requirements}
+            for each in found
+        ]
+        print_json(told)
+        return
+    if not found:
+        click.echo(f"no environment has been made yet; they will lie in {environments_folder()}")
+        return
+    for each in found:
+        size_mb = each.size_bytes() / 1e6
+        click.echo(f"{each.key}  {each.made}  {size_mb:7,.0f} MB  {', '.join(each.requirements)}")
+    click.echo(f"in {environments_folder()}")
+
+
+@command.command("remove")
+@click.argument("keys", nargs=-1, metavar="KEY...")
+@click.option("--all", "everything", is_flag=True, help="Remove every environment.")
+def remove(keys: tuple[str, ...], everything: bool) -> None:
+    """Remove environments by the keys that `fairlap envs` lists."""
+    from fairlap.errors import InvalidRequest
+    from fairlap.launch.environments import environments, remove_environment
+
+    if everything == bool(keys):
+        raise InvalidRequest("give the keys of the environments to remove, or --all")
+    for key in [each.key for each in environments()] if everything else keys:
+        remove_environment(key)
+        click.echo(f"removed {key}")

@@ -1,0 +1,37 @@
+"""``fairlap export FILE|RUN``: a saved run as rows in the format of your choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_FORMATS = ["csv", "json", "jsonl", "parquet", "md"]
+
+
+@click.command("export")
+@click.argument("run_name", metavar="FILE|RUN")
+@click.option("--format", "format_name", type=click.Choice(_FORMATS), help="[default: as --out ends, else csv]")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write there.  [default: stdout]")
+@click.option("--baseline", default="", metavar="NAME", help="Whom all are held against.  [default: the fastest]")
+@click.option("--price", "price_text", metavar="1.212/h|NAME", help="What an hour costs, or a name in `list prices`.")
+def command(run_name: str, format_name: str | None, out: Path | None, baseline: str, price_text: str | None) -> None:
+    """Write the rows of a saved run: one for every contestant on every work under each kind of conditions."""
+    from fairlap.errors import InvalidRequest
+    from fairlap.machine.atomic_files import write_for_user
+    from fairlap.render.export import BINARY, encoded, format_of
+    from fairlap.results.prices import price_named
+    from fairlap.results.rows import rows_of_run
+    from fairlap.store.run_sources import require_contestant, run_named
+
+    chosen = format_name or (format_of(out) if out is not None else "csv")
+    if out is None and chosen in BINARY:
+        raise InvalidRequest(f"{chosen} is not for a terminal; give --out FILE")
+    price = price_named(price_text) if price_text is not None else None
+    run, run_id = run_named(run_name)
+    require_contestant(run.plan, baseline)
+    content = encoded(rows_of_run(run, run_id, baseline=baseline, price=price), chosen)
+    if out is not None:
+        write_for_user(out, content)
+    else:
+        click.echo(content, nl=False)

@@ -1,0 +1,70 @@
+"""A .npy file read sample by sample. It is never mapped for long: a file that shrinks under a map ends the process,
+while a read just comes back short."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.engine.feeder import require_readable_npy
+from fairlap.errors import InvalidRequest
+
+_MAGIC = b"\x93NUMPY"
+_ZIP = b"PK"
+_TO_A_FEEDER_ALONE = "; give the file as raw samples if their bytes are right"
+
+
+class NpyRows:
+    """``shape`` counts the samples first."""
+
+    def __init__(self, path: str | Path) -> None:
+        """The engine judges the header, since it is the engine that feeds: NumPy takes more, and stumbles over some."""
+        self.path = path
+        try:
+            _require_npy(path)
+            require_readable_npy(path)
+            header = np.load(path, mmap_mode="r", allow_pickle=False)  # no page of the samples is touched
+        except OSError as error:
+            raise InvalidRequest(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            what = str(error).partition("\n")[0].replace(_TO_A_FEEDER_ALONE, "; save it as another type")
+            raise InvalidRequest(what if str(path) in what else f"{path}: {what}") from None
+        self.dtype, self.shape = header.dtype, header.shape
+        self._offset: int = header.offset
+        self.bytes_each = self.dtype.itemsize * math.prod(self.shape[1:])
+
+    def rows(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        out = np.empty((len(numbers), *self.shape[1:]), self.dtype)
+        with open(self.path, "rb", buffering=0) as file:  # noqa: PTH123
+            for place, number in enumerate(numbers):
+                self._read(file.fileno(), out[place : place + 1], int(number))
+        return out
+
+    def span(self, first: int, count: int) -> npt.NDArray[Any]:
+        """Neighbours, in one read."""
+        out = np.empty((count, *self.shape[1:]), self.dtype)
+        with open(self.path, "rb", buffering=0) as file:  # noqa: PTH123
+            self._read(file.fileno(), out, first)
+        return out
+
+    def _read(self, descriptor: int, to: npt.NDArray[Any], first: int) -> None:
+        room, offset = to.reshape(-1).view(np.uint8).data, self._offset + first * self.bytes_each
+        while room:
+            got = os.preadv(descriptor, [room], offset)
+            if not got:
+                raise InvalidRequest(f"{self.path} became shorter while it was fed from")
+            room, offset = room[got:], offset + got
+
+
+def _require_npy(path: str | Path) -> None:
+    with open(path, "rb") as file:  # noqa: PTH123
+        begins = file.read(len(_MAGIC))
+    if begins.startswith(_ZIP):
+        raise InvalidRequest(f"{path} is not a .npy file but a zip, as of several arrays; save each with numpy.save")
+    if begins != _MAGIC:
+        raise InvalidRequest(f"{path} is not a .npy file; save an array with numpy.save")

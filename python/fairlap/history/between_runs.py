@@ -1,0 +1,196 @@
+"""Two saved runs side by side: each contestant before and after, with what differs between the runs.
+
+What two runs were fed, as facts that they have to agree in: to be fed is work of its own, and other data is other
+work. So is another pipeline; the names of those who are held against each other ask for the same one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlap import verdict
+from fairlap.data.datasets import DATA_HASH
+from fairlap.machine.differences import weighed
+from fairlap.race.process_result import ProcessResult, values_in_force
+from fairlap.race.run import Run
+from fairlap.request.names import ContestantName, contestant_named
+from fairlap.request.work import Conditions, work_title
+
+DATA, PIPELINE, FEED = "data", "pipeline", "feed"
+OF_FEEDING = frozenset({DATA_HASH, FEED})
+"""Settings of a process that are told here, and not a second time beside the others."""
+_NOTHING = "nothing was fed"
+
+
+def what_was_fed(
+    before: Run, old: Sequence[ProcessResult], after: Run, new: Sequence[ProcessResult]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """What only one of two fed runs recorded is no difference. Who was not fed has no pipeline to differ in."""
+    told_before, told_after = ({DATA: run.plan.data or _NOTHING} for run in (before, after))
+    if not (before.plan.data and after.plan.data):
+        return told_before, told_after
+    hashes = _all(old, DATA_HASH), _all(new, DATA_HASH)
+    if all(hashes) and hashes[0] == hashes[1]:
+        told_after[DATA] = told_before[DATA]  # the same samples, wherever they lie
+    elif all(hashes):
+        told_before[DATA] += f" (hash {hashes[0]})"
+        told_after[DATA] += f" (hash {hashes[1]})"
+    pipelines = _all(old, FEED), _all(new, FEED)
+    if all(pipelines):
+        told_before[PIPELINE], told_after[PIPELINE] = pipelines
+    return told_before, told_after
+
+
+def _all(processes: Sequence[ProcessResult], setting: str) -> str:
+    return " and ".join(values_in_force(processes, setting))
+
+
+VERSION = "version"
+_THE_QUESTION = frozenset({VERSION})
+"""What is changed on purpose: a difference there is what the comparison is about."""
+_MOST_LISTED = 3
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One contestant on one work under one kind of conditions, before and after."""
+
+    work: str
+    data: tuple[str, str]  # what the calls were fed; empty where nothing was
+    conditions: Conditions
+    before: str  # the contestant as that run named it
+    after: str
+    versions: tuple[str, str]
+    processes: tuple[int, int]
+    medians_ns: tuple[float, float]
+    regression: verdict.Regression
+
+
+@dataclass(frozen=True)
+class RunsCompared:
+    differences: tuple[Difference, ...]
+    unmatched: tuple[str, ...]  # what only one of the runs holds, in words
+
+
+def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> RunsCompared:
+    """Match contestants by name, else by framework, variant and options, so that a version may have changed."""
+    found: list[Difference] = []
+    unmatched: list[str] = []
+    old, new = _groups(before), _groups(after)
+    pairs = _pairs(list(old), list(new))
+    for key, other in pairs:
+        found.append(_difference(before, after, old[key], new[other], margin))
+    matched_old, matched_new = {key for key, _ in pairs}, {other for _, other in pairs}
+    unmatched += [f"only before: {_told(key, before)}" for key in old if key not in matched_old]
+    unmatched += [f"only after: {_told(key, after)}" for key in new if key not in matched_new]
+    return RunsCompared(tuple(found), tuple(unmatched))
+
+
+@dataclass(frozen=True)
+class _Key:
+    work: str
+    conditions: Conditions
+    contestant: str
+
+
+def _told(key: _Key, run: Run) -> str:
+    return f"{key.contestant} on {work_title(key.work, run.plan.data)}, {key.conditions}"
+
+
+def _groups(run: Run) -> dict[_Key, list[ProcessResult]]:
+    """The finished processes of everyone who may be ranked."""
+    groups: dict[_Key, list[ProcessResult]] = {}
+    for process in run.processes:
+        groups.setdefault(_Key(process.work, process.conditions, process.contestant), []).append(process)
+    ranked = {
+        key: processes
+        for key, processes in groups.items()
+        if all(process.outcome != "disqualified" for process in processes)
+    }
+    finished = {key: [process for process in processes if process.finished] for key, processes in ranked.items()}
+    return {key: processes for key, processes in finished.items() if len(processes) > 1}
+
+
+def _pairs(old: Sequence[_Key], new: Sequence[_Key]) -> list[tuple[_Key, _Key]]:
+    pairs = [(key, key) for key in old if key in new]
+    left_old = [key for key in old if key not in new]
+    left_new = [key for key in new if key not in old]
+    without_version = {key: _without_version(key) for key in (*left_old, *left_new)}
+    for key in left_old:
+        same = [other for other in left_new if without_version[other] == without_version[key]]
+        rivals = [other for other in left_old if without_version[other] == without_version[key]]
+        if len(same) == 1 and len(rivals) == 1:
+            pairs.append((key, same[0]))
+    return pairs
+
+
+def _without_version(key: _Key) -> tuple[str, str, ContestantName]:
+    name = contestant_named(key.contestant)
+    bare = ContestantName("", name.framework, "", name.variant, name.options, name.program)
+    return key.work, key.conditions, bare
+
+
+def _difference(
+    before: Run, after: Run, old: Sequence[ProcessResult], new: Sequence[ProcessResult], margin: float
+) -> Difference:
+    figures = [[process.headline_ns for process in processes] for processes in (old, new)]
+    machines = weighed(before.machine, after.machine, after.plan.device)
+    settings = _settings(old, new)
+    fed = what_was_fed(before, old, after, new)
+    regression = verdict.compare_runs(
+        *figures,
+        environment_before={**_environment(before, old, machines[0], settings[0]), **fed[0]},
+        environment_after={**_environment(after, new, machines[1], settings[1]), **fed[1]},
+        subject=_THE_QUESTION,
+        margin=margin,
+    )
+    versions = [Counter(process.version for process in processes).most_common(1)[0][0] for processes in (old, new)]
+    medians = [sorted(values)[len(values) // 2] for values in figures]
+    return Difference(
+        work=old[0].work,
+        data=(before.plan.data, after.plan.data),
+        conditions=old[0].conditions,
+        before=old[0].contestant,
+        after=new[0].contestant,
+        versions=(versions[0], versions[1]),
+        processes=(len(old), len(new)),
+        medians_ns=(medians[0], medians[1]),
+        regression=regression,
+    )
+
+
+def _settings(old: Sequence[ProcessResult], new: Sequence[ProcessResult]) -> tuple[dict[str, str], dict[str, str]]:
+    """What the framework had in force in the processes of either run. What varies from process to process in both is
+    no difference between the runs, such as a count of what was found in a cache."""
+    found = _in_force(old), _in_force(new)
+    names = found[0].keys() | found[1].keys()
+    varying = {name for name in names if all(len(values.get(name, ())) > 1 for values in found)}
+    before, after = ({name: _listed(each) for name, each in own.items() if name not in varying} for own in found)
+    return before, after
+
+
+def _in_force(processes: Sequence[ProcessResult]) -> dict[str, list[str]]:
+    """Every setting with all its values."""
+    names = sorted({name for process in processes for name in process.in_force} - OF_FEEDING)
+    return {name: sorted({process.in_force.get(name, "not recorded") for process in processes}) for name in names}
+
+
+def _listed(values: Sequence[str]) -> str:
+    return " and ".join(values) if len(values) <= _MOST_LISTED else f"{len(values)} different values"
+
+
+def _environment(
+    run: Run, processes: Sequence[ProcessResult], machine: Mapping[str, str], settings: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Of the machine, of the plan, and of the settings in force."""
+    quantity = next(iter(processes[0].figures))
+    planned = {
+        "threads": str(run.plan.threads),
+        "device": run.plan.device,
+        "data seed": str(run.plan.data_seed),
+        "quantity": quantity,
+        "fairlap": run.fairlap,
+    }
+    return {**machine, **settings, **planned, VERSION: processes[0].version}

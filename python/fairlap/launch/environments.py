@@ -1,0 +1,202 @@
+"""Environments of their own for contestants: made with venv and pip on demand, cached by content, shared, removable.
+
+The user's own pip settings hold. An environment lies in a folder named after what it was made from; a mark
+written last tells a whole one from a torn one, and a lock keeps two makers apart.
+
+fairlap itself, its models and the plug-ins of others appear in a contestant's environment as links.
+
+So the worker there runs the very code that runs here, and nothing else of this environment can leak in.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from fairlap.errors import FairlapError, InvalidRequest, shortened
+from fairlap.machine.user_folders import user_cache
+
+PLUG_IN_GROUPS = ("fairlap.frameworks", "fairlap.workloads")
+
+
+def linked_packages() -> tuple[Path, ...]:
+    """The folders (or single files) of top-level modules that every worker must be able to import."""
+    names = {"fairlap", "bench_models"}
+    for group in PLUG_IN_GROUPS:
+        for entry in entry_points(group=group):
+            names.add(entry.module.partition(".")[0])
+    return tuple(sorted(path for name in names if (path := _home_of(name)) is not None))
+
+
+def link_packages(environment: Path) -> None:
+    """Make the links anew: a new fairlap may have been installed since the environment was made."""
+    [site] = environment.glob("lib/python*/site-packages")
+    for target in linked_packages():
+        link = site / target.name
+        if link.is_symlink() and link.resolve() == target.resolve():
+            continue
+        if link.is_symlink():
+            link.unlink(missing_ok=True)
+        if not link.exists():
+            link.symlink_to(target)
+
+
+def _home_of(name: str) -> Path | None:
+    try:
+        module = import_module(name)
+    except ImportError:
+        return None
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return None
+    path = Path(file)
+    return path.parent if path.name == "__init__.py" else path
+
+
+WORKER_NEEDS = ("numpy", "msgspec")
+_MARK = "made-from.json"
+_MAKING_LIMIT_S = 3600.0
+
+Tell = Callable[[str], None]
+
+
+class InstallFailed(FairlapError):
+    """pip could not make what a contestant needs. Its own last words are in the message, all of them in the log."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    key: str
+    folder: Path
+    requirements: tuple[str, ...]
+    made: str  # when
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    def size_bytes(self) -> int:
+        return sum(path.lstat().st_size for path in self.folder.rglob("*") if not path.is_symlink())
+
+
+def environments_folder() -> Path:
+    """``FAIRLAP_ENVS``, else the user's cache."""
+    if chosen := os.environ.get("FAIRLAP_ENVS"):
+        return Path(chosen)
+    return user_cache() / "envs"
+
+
+def key_of(requirements: tuple[str, ...]) -> str:
+    made_of = [*sorted(requirements), *WORKER_NEEDS, platform.python_version(), platform.machine(), sys.base_prefix]
+    return hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def environment_with(requirements: tuple[str, ...], tell: Tell) -> Iterator[Environment]:
+    """The environment that holds these requirements, made if need be, and not removable while in use here."""
+    key = key_of(requirements)
+    folder = environments_folder() / key
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if _whole(folder) is None:  # asked without the lock: a race that uses the folder already may want it once more
+        with _lock(key, fcntl.LOCK_EX):
+            if _whole(folder) is None:
+                _make(folder, requirements, tell)
+    with _lock(key, fcntl.LOCK_SH):
+        found = _whole(folder)
+        if found is None:
+            raise InstallFailed(f"the environment for {', '.join(requirements)} was removed while it was wanted")
+        link_packages(found.folder)
+        yield found
+
+
+def environments() -> list[Environment]:
+    """All whole environments, the oldest first."""
+    folder = environments_folder()
+    found = [_whole(path) for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    return sorted((each for each in found if each is not None), key=lambda each: each.made)
+
+
+def remove_environment(key: str) -> None:
+    """Remove one, whole or torn; refused while a race uses it."""
+    folder = environments_folder() / key
+    if not folder.is_dir() or folder.parent != environments_folder():
+        raise InvalidRequest(f"there is no environment {key}; `fairlap envs` lists them")
+    try:
+        with _lock(key, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            shutil.rmtree(folder)
+            _log_of(folder).unlink(missing_ok=True)
+    except BlockingIOError:
+        raise InvalidRequest(f"the environment {key} is in use; wait for the race that uses it to end") from None
+
+
+@contextmanager
+def _lock(key: str, kind: int) -> Iterator[None]:
+    """The lock's file stays: removing it would let two holders in."""
+    with (environments_folder() / f"{key}.lock").open("a") as file:
+        fcntl.flock(file, kind)
+        yield
+
+
+def _whole(folder: Path) -> Environment | None:
+    try:
+        told = json.loads((folder / _MARK).read_text())
+        return Environment(folder.name, folder, tuple(told["requirements"]), told["made"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _log_of(folder: Path) -> Path:
+    return folder.with_suffix(".log")
+
+
+def _make(folder: Path, requirements: tuple[str, ...], tell: Tell) -> None:
+    tell(f"making an environment for {', '.join(requirements)}; this can take minutes, and is done once")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        with _log_of(folder).open("wb") as log:
+            _run([sys.executable, "-m", "venv", str(folder)], requirements, log.fileno(), folder)
+            pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
+            _run([*pip, *requirements, *WORKER_NEEDS], requirements, log.fileno(), folder)
+        link_packages(folder)
+        made = {"requirements": list(requirements), "made": time.strftime("%Y-%m-%dT%H:%M:%S")}
+        (folder / _MARK).write_text(json.dumps(made))
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise InstallFailed(f"no environment for {', '.join(requirements)}: {error}") from None
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _run(command: list[str], requirements: tuple[str, ...], log: int, folder: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, timeout=_MAKING_LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise InstallFailed(f"installing {', '.join(requirements)} took over an hour and was stopped") from None
+    if done.returncode != 0:
+        log_file = _log_of(folder)
+        why = f"{_last_words(log_file)} (all of it: {log_file})"
+        raise InstallFailed(f"installing {', '.join(requirements)} failed: {why}")
+
+
+def _last_words(log: Path) -> str:
+    """pip's own first error line, else the last line it printed."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")]
+    return shortened((errors or lines or ["it printed nothing"])[-1].removeprefix("ERROR:").strip())

@@ -1,0 +1,170 @@
+"""The parent's ends of a worker's pipes: whole messages out of them, or the reason why there are none.
+
+One loop waits for everything at once: replies, what the worker prints, its end, the deadline. Nothing here
+blocks for longer than asked, whatever the worker does or leaves undone.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import time
+
+import msgspec
+
+from fairlap.worker.protocol import LONGEST_LINE_BYTES, Reply, raw_bytes_after, reply_in
+
+KEPT_OF_PRINTS_BYTES = 64 * 2**10
+_CHUNK_BYTES = 2**20
+_LOOK_AT_PROCESS_EVERY_S = 0.05  # where the system cannot tell us of its end
+_QUOTED = 80
+
+
+class Rubbish(Exception):
+    """What came through the pipe is no message."""
+
+
+class PipeClosed(Exception):
+    """Nothing more will come: the worker ended, or closed its end."""
+
+
+class Wire:
+    """Owns the descriptors, not the process."""
+
+    def __init__(self, requests: int, replies: int, prints: int, process: subprocess.Popen[bytes]) -> None:
+        self._requests, self._replies, self._prints = requests, replies, prints
+        self._owned = [requests, replies, prints]
+        self._process = process
+        self._end = _descriptor_of(process.pid)
+        self._owned += [] if self._end is None else [self._end]
+        self._printed = bytearray()
+        self._received = bytearray()
+        self._expected: tuple[Reply, int] | None = None
+        self._searched = 0
+        self._closed = False
+        self._poll = select.poll()
+        for fd in (requests, replies, prints):
+            os.set_blocking(fd, False)
+        for fd in self._owned[1:]:
+            self._poll.register(fd, select.POLLIN)
+
+    def send(self, line: bytes, deadline_s: float) -> None:
+        left = memoryview(line)
+        self._poll.register(self._requests, select.POLLOUT)
+        try:
+            while left:
+                try:
+                    left = left[os.write(self._requests, left) :]
+                except BlockingIOError:
+                    self._wait(deadline_s)
+                except BrokenPipeError:
+                    raise PipeClosed from None
+                if self._closed:
+                    raise PipeClosed
+        finally:
+            self._poll.unregister(self._requests)
+
+    def receive(self, deadline_s: float) -> tuple[Reply, bytes]:
+        """The next message with its raw bytes. Raises TimeoutError, PipeClosed or Rubbish."""
+        while True:
+            whole = self._whole_message()
+            if whole is not None:
+                return whole
+            if self._closed:
+                raise PipeClosed
+            self._wait(deadline_s)
+
+    def status_within(self, seconds: float) -> int | None:
+        """How the process ended, negative for a signal; None when it runs on."""
+        try:
+            return self._process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def last_prints(self) -> bytes:
+        """What is left in the pipe of prints, too."""
+        while self._read_prints():
+            pass
+        return bytes(self._printed)
+
+    def close(self) -> None:
+        while self._owned:
+            os.close(self._owned.pop())
+
+    def __del__(self) -> None:
+        """A worker whose wire got lost, as by Ctrl-C at its start, sees its pipe close, and ends."""
+        self.close()
+
+    def _wait(self, deadline_s: float) -> None:
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        slice_s = left_s if self._end is not None else min(left_s, _LOOK_AT_PROCESS_EVERY_S)
+        ready = {fd for fd, _ in self._poll.poll(1000 * min(slice_s, 3600.0))}
+        ended = self._end in ready if self._end is not None else self._process.poll() is not None
+        if self._prints in ready and not self._read_prints():
+            self._poll.unregister(self._prints)
+        if self._replies in ready or ended:
+            self._read_replies()
+            self._closed = self._closed or ended  # a pipe holds less than a chunk, so that was its last word
+
+    def _read_replies(self) -> bool:
+        try:
+            chunk = os.read(self._replies, _CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        self._received += chunk
+        self._closed = self._closed or not chunk
+        return bool(chunk)
+
+    def _read_prints(self) -> bool:
+        """False at its end, or when there is nothing more."""
+        try:
+            chunk = os.read(self._prints, _CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        self._printed += chunk
+        del self._printed[:-KEPT_OF_PRINTS_BYTES]
+        return bool(chunk)
+
+    def _whole_message(self) -> tuple[Reply, bytes] | None:
+        if self._expected is None:
+            end = self._received.find(b"\n", self._searched)
+            if end < 0:
+                self._searched = len(self._received)
+                if self._searched > LONGEST_LINE_BYTES:
+                    raise Rubbish(f"a line of over {LONGEST_LINE_BYTES >> 20} MiB: {_quoted(self._received)}")
+                return None
+            line = bytes(self._received[:end])
+            del self._received[: end + 1]
+            self._searched = 0
+            reply = _parsed(line)
+            self._expected = reply, raw_bytes_after(reply)
+        reply, raw = self._expected
+        if len(self._received) < raw:
+            return None
+        self._expected = None
+        payload = bytes(self._received[:raw])
+        del self._received[:raw]
+        return reply, payload
+
+
+def _descriptor_of(pid: int) -> int | None:
+    """Becomes readable when the process ends; a kernel or system may lack it."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _parsed(line: bytes) -> Reply:
+    try:
+        return reply_in(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Rubbish(f"{_quoted(line)} ({error})") from None
+
+
+def _quoted(raw: bytes | bytearray) -> str:
+    short = bytes(raw[:_QUOTED]).decode("utf-8", "backslashreplace")
+    return repr(short) + ("..." if len(raw) > _QUOTED else "")

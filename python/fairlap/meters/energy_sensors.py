@@ -1,0 +1,96 @@
+"""Which of a machine's sensors tell the energy of work on one device. None is counted twice, none is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlap.machine.gpu import nvml_index_of
+
+if TYPE_CHECKING:
+    from fairlap.engine._native import TelemetryField, TelemetrySource
+
+_ENERGY = "energy_j"
+_INSTANT = "power_instant_w"
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """One thing whose energy is told, by fields of one source: the first that is resolved gives the figure."""
+
+    name: str
+    source: str
+    fields: tuple[str, ...]
+
+
+def sensors_for(
+    device: str, sources: Sequence[TelemetrySource], variables: Mapping[str, str]
+) -> tuple[list[Sensor], str]:
+    """On a GPU its board, and the processor where that can be read; elsewhere the processor. Or why there is none."""
+    processor, why_not = _packages(sources)
+    if not processor:
+        processor, why_not_either = _perf_events(sources)
+        why_not = "; ".join(why for why in (why_not, why_not_either) if why)
+    if device == "cpu":
+        return processor, "" if processor else why_not
+    board, why_not = _board(device, sources, variables)
+    return ([*board, *processor], "") if board else ([], why_not)
+
+
+def _packages(sources: Sequence[TelemetrySource]) -> tuple[list[Sensor], str]:
+    """A package holds its cores and what lies beside them; memory is counted apart from it, and the whole board
+    (psys) would count both again. The same package can be told twice, through model registers and through memory."""
+    powercap = next((each for each in sources if each.name == "powercap"), None)
+    if powercap is None:
+        return [], "this fairlap reads no processor's energy"
+    if powercap.absent_because and not powercap.fields:
+        return [], powercap.absent_because
+    wanted = [field for field in powercap.fields if _name_of(field).startswith(("package", "dram"))]
+    chosen = [field for field in wanted if "mmio" not in field.name] or wanted
+    if not chosen:
+        return [], f"powercap tells of no processor package; it has {', '.join(map(_name_of, powercap.fields))}"
+    for field in chosen:  # a sum that leaves one out would be too small without saying so
+        if field.absent_because:
+            return [], field.absent_because
+    return [
+        Sensor(f"powercap {field.name.removesuffix(f' {_ENERGY}')}", powercap.name, (field.name,)) for field in chosen
+    ], ""
+
+
+def _perf_events(sources: Sequence[TelemetrySource]) -> tuple[list[Sensor], str]:
+    """Where powercap is closed. The events of cores and graphics lie in that of the package."""
+    perf = next((each for each in sources if each.name == "perf_energy"), None)
+    if perf is None:
+        return [], ""
+    if perf.absent_because:
+        return [], perf.absent_because
+    chosen = [field for field in perf.fields if field.name.startswith(("energy-pkg ", "energy-ram "))]
+    if not any(field.name.startswith("energy-pkg ") for field in chosen):
+        return [], "perf has no event of a processor package"
+    for field in chosen:
+        if field.absent_because:
+            return [], field.absent_because
+    return [Sensor(f"perf {field.name.removesuffix(f' {_ENERGY}')}", perf.name, (field.name,)) for field in chosen], ""
+
+
+def _name_of(zone: TelemetryField) -> str:
+    """Its own, without the folder that stands before it."""
+    return zone.name.removesuffix(f" {_ENERGY}").partition(" ")[2]
+
+
+def _board(device: str, sources: Sequence[TelemetrySource], variables: Mapping[str, str]) -> tuple[list[Sensor], str]:
+    boards = {each.name: each for each in sources if each.name.startswith("nvml:")}
+    none_there = next((each.absent_because for each in sources if each.name == "nvml"), "NVML lists no device")
+    if not boards:
+        return [], none_there
+    index = nvml_index_of(device, len(boards), variables)
+    if isinstance(index, str):
+        return [], index
+    board = boards[f"nvml:{index}"]
+    present = {field.name for field in board.fields if not field.absent_because}
+    fields = tuple(name for name in (_INSTANT, _ENERGY) if name in present)
+    if not fields:
+        reasons = {field.name: field.absent_because for field in board.fields}
+        return [], f"{board.name} tells neither power nor energy: {reasons.get(_INSTANT) or board.absent_because}"
+    return [Sensor(board.name, board.name, fields)], ""

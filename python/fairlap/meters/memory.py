@@ -1,0 +1,212 @@
+"""What a worker's contestant holds, by layer, in two phases that are kept apart: until it is ready, while it runs.
+
+Layers are never mixed. The kernel counts what is resident; a framework's allocator what is in use (live) and what it
+keeps for later (reserved); a GPU's driver what is gone from the device. A layer without a figure says why.
+
+The memory of this very process and its children, as the kernel counts it. What it does not tell is absent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairlap.frameworks.contract import Contestant
+
+
+_KIB = 1024
+_NAMES = {
+    "VmHWM": "peak",
+    "VmPeak": "address_space_peak",
+    "RssAnon": "anonymous",
+    "RssFile": "file",
+    "RssShmem": "shared",  # pinned memory too
+}
+
+
+def reset_peak(pid: int | str = "self") -> str:
+    """The high-water mark starts anew from what is held now. Why it could not be; empty when it was."""
+    path = f"/proc/{pid}/clear_refs"
+    try:
+        with open(path, "w") as file:  # noqa: PTH123  (it must not be made where it is not)
+            file.write("5")
+    except OSError as error:
+        return f"{path} could not be written: {error.strerror}"
+    return ""
+
+
+def memory_of(pid: int | str = "self") -> dict[str, int]:
+    found = _kib_lines(f"/proc/{pid}/status", _NAMES)
+    if not found and pid == "self":  # not Linux
+        found["peak"] = _max_resident(resource.RUSAGE_SELF)
+    return found
+
+
+def proportional() -> dict[str, int]:
+    """Pages that several processes share are counted by their share."""
+    return _kib_lines("/proc/self/smaps_rollup", {"Pss": "proportional"})
+
+
+def largest_ended_child_bytes() -> int:
+    return _max_resident(resource.RUSAGE_CHILDREN)
+
+
+def descendants(pid: int | str = "self") -> list[int]:
+    """Those that live. None where the kernel does not list them."""
+    found = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, children.read_text().split()):
+                found += [child, *descendants(child)]
+    return found
+
+
+def lists_children() -> bool:
+    return Path(f"/proc/self/task/{os.getpid()}/children").exists()
+
+
+def _max_resident(who: int) -> int:
+    """The kernel counts in KiB, that of macOS in bytes."""
+    return resource.getrusage(who).ru_maxrss * (1 if sys.platform == "darwin" else _KIB)
+
+
+def _kib_lines(path: str, names: dict[str, str]) -> dict[str, int]:
+    try:
+        lines = Path(path).read_text().splitlines()
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in lines)
+    return {names[key]: int(value.split()[0]) * _KIB for key, _, value in pairs if key in names}
+
+
+READY = "until_ready"
+RUNNING = "while_running"
+_KINDS = ("anonymous", "file", "shared")
+_OF_ALLOCATORS = ("live", "live_peak", "reserved", "reserved_peak")
+LAYERS = (
+    *(f"peak_{READY}", f"peak_{RUNNING}", "peak"),
+    *_KINDS,
+    *(f"{kind}_when_ready" for kind in _KINDS),
+    *("proportional", "children_peak", "largest_ended_child_peak", "address_space_peak"),
+    *(f"allocator_{name}" for name in _OF_ALLOCATORS),
+    *(f"allocator_{name}_{READY}" for name in _OF_ALLOCATORS),
+    "driver",
+)
+"""Each has bytes, or says why not, when the worker has told its memory."""
+
+
+class MemoryByLayer:
+    """``bytes`` and ``absent`` grow phase by phase. Nothing here runs while calls are timed."""
+
+    def __init__(self, device: str) -> None:
+        self.bytes: dict[str, int] = {}
+        self.absent: dict[str, str] = {}
+        self._device = device
+        self._ended_children_before = largest_ended_child_bytes()  # the guardian's
+        self._device_before = self._device_used()
+
+    def prepared(self) -> None:
+        """Before fairlap reads the weights back, which takes memory that is not the contestant's."""
+        self._keep_peak(READY)
+
+    def before_first_call(self) -> None:
+        if why := reset_peak():
+            self.absent["peak_of_first_call"] = why
+
+    def ready(self, contestant: Contestant) -> None:
+        """The first call is over, and its answer not yet taken out of the framework."""
+        held = memory_of()
+        if "peak_of_first_call" not in self.absent:
+            self._keep_peak(READY)
+        self.bytes |= {f"{kind}_when_ready": held[kind] for kind in _KINDS if kind in held}
+        if contestant.forget_memory_peak is not None:
+            self._tell_allocator(contestant, f"_{READY}")
+
+    def before_running(self, contestant: Contestant) -> None:
+        """Children too: one that was large while it compiled need not be while it runs."""
+        if why := reset_peak():
+            self.absent[f"peak_{RUNNING}"] = why
+        for child in descendants():
+            reset_peak(child)
+        if contestant.forget_memory_peak is not None:
+            contestant.forget_memory_peak()
+        elif contestant.memory_bytes is not None:
+            why = "its allocator's peak cannot be begun anew: the one that is told is of both phases"
+            self._absent_allocator(f"_{READY}", why)
+
+    def ran(self, contestant: Contestant) -> None:
+        """Timed, and not yet asked for its last answer."""
+        held = memory_of()
+        if f"peak_{RUNNING}" not in self.absent:
+            self._keep_peak(RUNNING)
+        self.bytes |= {name: held[name] for name in (*_KINDS, "address_space_peak") if name in held}
+        self._tell_children()
+        self._tell_allocator(contestant)
+        self._tell_driver()
+
+    def told(self) -> tuple[dict[str, int], dict[str, str]]:
+        """The peak is that of the two phases: fairlap's own copies, made for the checks between them, do not count."""
+        peaks = [self.bytes[name] for name in (f"peak_{READY}", f"peak_{RUNNING}") if name in self.bytes]
+        if peaks:
+            self.bytes["peak"] = max(peaks)
+        self.bytes |= proportional()
+        if (largest := largest_ended_child_bytes()) > self._ended_children_before:
+            self.bytes["largest_ended_child_peak"] = largest
+        else:
+            self.absent["largest_ended_child_peak"] = "no child has ended that was larger than fairlap's own"
+        for layer in LAYERS:
+            if layer not in self.bytes:
+                self.absent.setdefault(layer, "this system does not tell it")
+        return self.bytes, self.absent
+
+    def _keep_peak(self, phase: str) -> None:
+        peak = memory_of().get("peak")
+        if peak is not None:
+            self.bytes[f"peak_{phase}"] = max(peak, self.bytes.get(f"peak_{phase}", 0))
+
+    def _tell_children(self) -> None:
+        """The sum of their peaks, which they need not have had at one time."""
+        if not lists_children():
+            self.absent["children_peak"] = "this system lists no children of a process"
+            return
+        peaks = (memory_of(child).get("peak", 0) for child in descendants())
+        self.bytes["children_peak"] = sum(peaks)
+
+    def _tell_allocator(self, contestant: Contestant, phase: str = "") -> None:
+        if contestant.memory_bytes is None:
+            why = contestant.no_memory_because or "its adapter tells nothing of its allocator"
+            self._absent_allocator("", why)
+            self._absent_allocator(f"_{READY}", why)
+            return
+        told: Mapping[str, int] = contestant.memory_bytes()
+        self.bytes |= {f"allocator_{name}{phase}": size for name, size in told.items()}
+        self._absent_allocator(phase, "its allocator does not tell it")
+
+    def _absent_allocator(self, phase: str, why: str) -> None:
+        layers = (f"allocator_{name}{phase}" for name in _OF_ALLOCATORS)
+        self.absent |= {layer: why for layer in layers if layer not in self.bytes}
+
+    def _device_used(self) -> int | str:
+        if self._device == "cpu":
+            return "the work ran on the processor"
+        from fairlap.machine.gpu import used_bytes
+
+        return used_bytes(self._device)
+
+    def _tell_driver(self) -> None:
+        """What is gone from a device that was otherwise idle: kernels, contexts and libraries are in it."""
+        before, now = self._device_before, self._device_used()
+        if isinstance(before, str):
+            self.absent["driver"] = before
+        elif isinstance(now, str):
+            self.absent["driver"] = now
+        elif now < before:
+            self.absent["driver"] = "others gave memory of the device back meanwhile"
+        else:
+            self.bytes["driver"] = now - before

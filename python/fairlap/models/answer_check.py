@@ -1,0 +1,72 @@
+"""Is an array right? Against the float64 reference, with words for every way of being wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.models.spec import Tolerance
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """How far an array lies from the reference. ``why`` is empty when it is right."""
+
+    name: str
+    cosine: float
+    worst_absolute: float
+    worst_relative: float  # of elements that are not tiny
+    relative_error: float  # norm of the difference over the norm of the reference
+    why: str = ""
+
+    @property
+    def right(self) -> bool:
+        return not self.why
+
+
+def output_errors(
+    name: str, got: npt.NDArray[Any], reference: npt.NDArray[np.float64], tolerance: Tolerance
+) -> OutputError:
+    """Right means: cosine high enough, and every element near enough absolutely or relatively."""
+    why = _incomparable(got, reference)
+    if why:
+        infinite = float("inf")
+        return OutputError(name, float("nan"), infinite, infinite, infinite, why)
+    values, expected = got.astype(np.float64).reshape(-1), reference.reshape(-1)
+    difference = np.abs(values - expected)
+    norm = float(np.linalg.norm(expected))
+    cosine = _cosine(values, expected)
+    near = (difference <= tolerance.absolute) | (difference <= tolerance.relative * np.abs(expected))
+    sizeable = np.abs(expected) > tolerance.absolute
+    worst_relative = float((difference[sizeable] / np.abs(expected[sizeable])).max(initial=0.0))
+    relative_error = float(np.linalg.norm(difference)) / norm if norm > 0 else float(np.linalg.norm(difference))
+    if cosine < tolerance.cosine:
+        why = f"its cosine with the reference is {cosine:.4f}, below {tolerance.cosine}"
+    elif not near.all():
+        why = f"{int((~near).sum()):,} of {near.size:,} elements are off by more than allowed"
+    return OutputError(name, cosine, float(difference.max(initial=0.0)), worst_relative, relative_error, why)
+
+
+def _incomparable(got: npt.NDArray[Any], reference: npt.NDArray[np.float64]) -> str:
+    """Why no distance can be told, or nothing."""
+    if got.shape != reference.shape:
+        return f"its shape is {list(got.shape)}, not {list(reference.shape)}"
+    if not np.isfinite(reference).all():
+        return "the reference itself is not finite, so nothing can be right"
+    finite = np.isfinite(got)
+    if not finite.all():
+        kind = "NaN" if np.isnan(got).any() else "infinite"
+        return f"{int((~finite).sum()):,} of {got.size:,} elements are not finite ({kind})"
+    return ""
+
+
+def _cosine(values: npt.NDArray[np.float64], expected: npt.NDArray[np.float64]) -> float:
+    """Nothing points away from a reference of zeros; there the elements alone decide."""
+    if not expected.any() or not values.any():
+        return float(not expected.any())
+    # Scaled first, so that no square vanishes or overflows.
+    first, second = values / np.abs(values).max(), expected / np.abs(expected).max()
+    return float(first @ second / (np.linalg.norm(first) * np.linalg.norm(second)))

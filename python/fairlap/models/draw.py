@@ -1,0 +1,63 @@
+"""Weights, inputs and labels from one seed. Every array has a generator of its own, so none depends on another.
+
+What is left of a float32 in bfloat16.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.models.spec import Constant, Fill, Integers, Normal, Spec
+
+
+def rounded_to_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """To the nearest, ties to even, as every framework rounds."""
+    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return rounded.view(np.float32)
+
+
+LABELS = "labels"
+
+
+def draw_weights(spec: Spec, seed: int) -> dict[str, npt.NDArray[np.float32]]:
+    return {
+        weight.name: _filled(weight.fill, weight.shape, _generator(seed, "weight", weight.name)).astype(np.float32)
+        for weight in spec.weights
+    }
+
+
+def draw_inputs(spec: Spec, batch: int, seed: int) -> dict[str, npt.NDArray[Any]]:
+    return {
+        tensor.name: _filled(tensor.fill, tensor.sized(batch), _generator(seed, "input", tensor.name)).astype(
+            tensor.dtype
+        )
+        for tensor in spec.inputs
+    }
+
+
+def draw_labels(spec: Spec, batch: int, seed: int) -> npt.NDArray[np.int32] | None:
+    """One class for each row of the first output; None when the loss needs none."""
+    if spec.loss != "cross_entropy":
+        return None
+    *rows, classes = spec.outputs[0].sized(batch)
+    return _generator(seed, "labels", LABELS).integers(0, classes, tuple(rows)).astype(np.int32)
+
+
+def _generator(seed: int, kind: str, name: str) -> np.random.Generator:
+    digest = hashlib.sha256(f"{seed} {kind} {name}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "little"))
+
+
+def _filled(fill: Fill, shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[Any]:
+    if isinstance(fill, Normal):
+        return rng.standard_normal(shape, dtype=np.float32) * np.float32(fill.std) + np.float32(fill.mean)
+    if isinstance(fill, Integers):
+        return rng.integers(fill.low, fill.high, shape)
+    if isinstance(fill, Constant):
+        return np.full(shape, fill.value)
+    return rng.uniform(fill.low, fill.high, shape)

@@ -1,0 +1,60 @@
+"""The answer in float64, against which every contestant's is held.
+
+The losses that gradients are taken of, in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.models.spec import Loss
+from fairlap.models.workload import Arrays, Workload
+
+Array = npt.NDArray[Any]
+
+
+def loss_of(kind: Loss, output: Array, labels: npt.NDArray[np.int32] | None) -> float:
+    """``cross_entropy``: the mean over rows, classes last; ``mean_square``: of all elements."""
+    if kind == "mean_square":
+        return float(np.mean(output**2))
+    if labels is None:
+        raise ValueError("cross-entropy needs labels")
+    shifted = output - output.max(axis=-1, keepdims=True)
+    log_shares = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    chosen = np.take_along_axis(log_shares, labels[..., None].astype(np.int64), axis=-1)
+    return float(-chosen.mean())
+
+
+Answers = dict[str, npt.NDArray[np.float64]]
+
+
+def reference_answers(work: Workload) -> Answers:
+    """The outputs; in mode "grad" the loss."""
+    weights, inputs = _in_float64(work.weights), _in_float64(work.inputs)
+    if work.mode == "grad":
+        return {"loss": np.asarray(loss_at(work, weights, inputs))}
+    return {name: np.asarray(value, dtype=np.float64) for name, value in _forward(work)(weights, inputs).items()}
+
+
+def answers_in_float32(work: Workload) -> dict[str, npt.NDArray[Any]]:
+    """The outputs as the reference finds them in the contestants' own range of numbers, where they may overflow."""
+    with np.errstate(all="ignore"):
+        return {name: np.asarray(value) for name, value in _forward(work)(work.weights, work.inputs).items()}
+
+
+def loss_at(work: Workload, weights: Arrays, inputs: Arrays) -> float:
+    outputs = _forward(work)(weights, inputs)
+    return loss_of(work.spec.loss, outputs[work.spec.outputs[0].name], work.labels)
+
+
+def _forward(work: Workload) -> Callable[[Arrays, Arrays], dict[str, npt.NDArray[Any]]]:
+    forward: Callable[[Arrays, Arrays], dict[str, npt.NDArray[Any]]] = work.implementation_of_reference().forward
+    return forward
+
+
+def _in_float64(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    return {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in arrays.items()}

@@ -1,0 +1,49 @@
+"""Which models there are: ours, and those that other packages bring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from fairlap.errors import InvalidRequest, described
+from fairlap.models.spec import Spec
+
+GROUP = "fairlap.workloads"
+_OURS = Path(__file__).parents[1] / "bench_models"
+
+
+@dataclass(frozen=True)
+class Found:
+    spec: Spec
+    package: str
+
+
+def workload_names() -> list[str]:
+    """Sorted; no model is imported."""
+    return sorted(_packages())
+
+
+def find(name: str) -> Found:
+    packages = _packages()
+    if name not in packages:
+        import difflib
+
+        near = difflib.get_close_matches(name, packages, n=3)
+        told = f"did you mean {', '.join(near)}?" if near else "`fairlap list models` lists them"
+        raise InvalidRequest(f"there is no model {name!r}; {told}")
+    package = packages[name]
+    try:
+        spec = import_module(f"{package}.spec").SPEC
+    except (Exception, SystemExit) as error:
+        raise InvalidRequest(f"the model {name} from {package} cannot be loaded: {described(error)}") from error
+    if not isinstance(spec, Spec):
+        raise InvalidRequest(f"{package}.spec.SPEC is a {type(spec).__name__}, not a Spec")
+    return Found(spec, package)
+
+
+def _packages() -> dict[str, str]:
+    from importlib.metadata import entry_points  # costs 25 ms, and a worker seldom needs it
+
+    ours = {path.parent.name: f"fairlap.bench_models.{path.parent.name}" for path in _OURS.glob("*/spec.py")}
+    return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **ours}

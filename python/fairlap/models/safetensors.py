@@ -1,0 +1,138 @@
+"""Named arrays in one file, in the safetensors format, so that a worker in any language can read them.
+
+Written by ourselves because every array must start on a 64-byte boundary: some frameworks copy what does not,
+and one aborts. The format: eight bytes with the length of a JSON header, the header, the bytes of the arrays.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.errors import FairlapError
+from fairlap.machine.atomic_files import written_beside
+
+ALIGNMENT = 64
+_LARGEST_HEADER = 100_000_000
+_PADDING = "padding/"
+_METADATA = "__metadata__"
+_TYPES: dict[str, np.dtype[Any]] = {
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+    "I32": np.dtype("<i4"),
+    "I64": np.dtype("<i8"),
+}
+_NAMES = {dtype: name for name, dtype in _TYPES.items()}
+
+
+class BadFile(FairlapError):
+    """A file does not hold what its format promises, or cannot be read or written."""
+
+
+def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write beside and rename, so that nobody ever sees half a file."""
+    header: dict[str, Any] = {}
+    end = 0
+    for name, array in arrays.items():
+        if name == _METADATA or name.startswith(_PADDING):
+            raise BadFile(f"an array cannot be called {name!r}; the file keeps that name for itself")
+        if array.dtype not in _NAMES:
+            raise BadFile(f"{name} is {array.dtype}; only float32, float64, int32 and int64 can be written")
+        begin = _aligned(end)
+        if begin > end:  # the format allows no hole between arrays, so each hole is an array of bytes of its own
+            header[f"{_PADDING}{end}"] = {"dtype": "U8", "shape": [begin - end], "data_offsets": [end, begin]}
+        end = begin + array.nbytes
+        header[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (_aligned(8 + len(text)) - 8 - len(text))
+    try:
+        _write_whole(path, len(text).to_bytes(8, "little") + text, arrays)
+    except OSError as error:
+        raise BadFile(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _write_whole(path: Path, head: bytes, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    with written_beside(path) as beside, beside.open("wb") as file:
+        file.write(head)
+        written = 0
+        for array in arrays.values():
+            file.write(b"\0" * (_aligned(written) - written))
+            file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+            written = _aligned(written) + array.nbytes
+
+
+def is_whole(path: Path) -> bool:
+    """Whether it is there and was not cut short since it was written. None of its arrays is looked at."""
+    try:
+        read(path)
+    except BadFile:
+        return False
+    return True
+
+
+def read(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Read-only arrays over the file's own pages, each on a 64-byte boundary."""
+    try:
+        with path.open("rb") as file:
+            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{path} cannot be read: {error}") from None
+    try:
+        start, header = _header(whole)
+        _require_no_gaps(header, len(whole) - start)
+        return {name: _array(whole, start, entry) for name, entry in header.items() if not name.startswith(_PADDING)}
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise BadFile(f"{path} is not a safetensors file that fairlap can read: {error}") from None
+
+
+def _header(whole: mmap.mmap) -> tuple[int, dict[str, Any]]:
+    length = int.from_bytes(whole[:8], "little")
+    if len(whole) < 8 or length > min(_LARGEST_HEADER, len(whole) - 8):
+        raise ValueError("its header is longer than the file")
+    header: dict[str, Any] = json.loads(whole[8 : 8 + length])
+    header.pop(_METADATA, None)
+    return 8 + length, header
+
+
+def _require_no_gaps(header: Mapping[str, Any], data_bytes: int) -> None:
+    """What the format asks for, and what a file cut short or written over breaks first."""
+    end = 0
+    for begins, ends in sorted(tuple(entry["data_offsets"]) for entry in header.values()):
+        if begins != end or ends < begins:
+            raise ValueError("its arrays overlap or leave gaps")
+        end = ends
+    if end != data_bytes:
+        raise ValueError(f"its arrays take {end} bytes, and it has {data_bytes}")
+
+
+def _array(whole: mmap.mmap, start: int, entry: Mapping[str, Any]) -> npt.NDArray[Any]:
+    if entry["dtype"] not in _TYPES:
+        raise ValueError(f"an array is of type {entry['dtype']}; known are {', '.join(_TYPES)}")
+    dtype, shape = _TYPES[entry["dtype"]], tuple(entry["shape"])
+    begin, end = entry["data_offsets"]
+    if min(shape, default=0) < 0 or end - begin != math.prod(shape) * dtype.itemsize:
+        raise ValueError("an array does not fit its place in the file")
+    flat: npt.NDArray[Any] = np.frombuffer(whole, dtype, math.prod(shape), start + begin)
+    if flat.ctypes.data % ALIGNMENT and flat.size:  # another program wrote the file
+        flat = _moved_to_boundary(flat)
+    return flat.reshape(shape)
+
+
+def _moved_to_boundary(flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    room = np.empty(flat.nbytes + ALIGNMENT, np.uint8)
+    first = -room.ctypes.data % ALIGNMENT
+    moved: npt.NDArray[Any] = room[first : first + flat.nbytes].view(flat.dtype)
+    moved[:] = flat
+    moved.flags.writeable = False
+    return moved
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,188 @@
+"""The parent's side of a fed race: which data, and whether what every contestant made of it is right.
+
+What a user asks of a fed race, refused before it begins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairlap.data.datasets import DATA_HASH, SYNTHETIC, FedData, drawn_data, require_feedable, users_data
+from fairlap.data.pipeline import NUMBERS
+from fairlap.data.pipeline_choice import OPTION, choice_in
+from fairlap.engine import digits
+from fairlap.errors import InvalidRequest
+from fairlap.launch.worker_process import WorkerProcess
+from fairlap.models import safetensors
+from fairlap.models.answer_check import output_errors
+from fairlap.models.reference import answers_in_float32, reference_answers
+from fairlap.models.registry import find
+from fairlap.models.workload import Arrays, Workload
+from fairlap.race.answers import OtherWork, require_right
+from fairlap.race.materials import Materials
+from fairlap.race.plan import Plan
+from fairlap.race.process_result import AnswerError, ProcessResult
+from fairlap.request.names import ContestantName
+from fairlap.request.work import Work
+from fairlap.worker.fed_calls import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
+
+
+def require_data(text: str | None, works: Iterable[Work], device: str) -> str:
+    """As the plan holds it: empty where nothing is fed, else a path from the root on, to be raced from anywhere."""
+    if text is None:
+        return ""
+    if not text:
+        raise InvalidRequest(
+            "there is no data at ''; give synthetic, a .npy file or a folder of them, or leave data out"
+        )
+    try:
+        whole = text if text == SYNTHETIC else os.path.realpath(text)  # a link to itself stays as it is
+    except ValueError as error:
+        raise InvalidRequest(f"{text!r} is no path: {error}") from None
+    for work in works:
+        require_feedable(whole, find(work.model).spec, work, device)
+    return whole
+
+
+def require_choices(contestants: Iterable[ContestantName], *, fed: bool) -> None:
+    for name in contestants:
+        options = dict(name.options)
+        if OPTION in options and not fed:
+            raise InvalidRequest(
+                f"{name.text}: {OPTION}= says who feeds, and nothing is fed; give --data synthetic too"
+            )
+        if fed and name.program:
+            raise InvalidRequest(f"{name.text}: a program that speaks the worker protocol cannot be fed; leave it out")
+        try:
+            choice_in(options, name.framework)
+        except InvalidRequest as wrong:
+            raise InvalidRequest(f"{name.text}: {wrong}") from None
+
+
+_CHECKED = re.compile(rf"(\d+)/{SEEN}")
+
+
+class Feeding:
+    """One race's data, and the reference's answers to what was checked of it, each computed once."""
+
+    def __init__(self, plan: Plan, works: Sequence[Materials]) -> None:
+        self._plan = plan
+        self._data = {materials.work: data_for(plan, materials) for materials in works if plan.data}
+        self._references: dict[str, Arrays] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._data)
+
+    def lost(self) -> str:
+        """Why nothing more can be fed. To be asked before the first process, as what is there then is what is fed."""
+        reasons = [data.lost() for data in self._data.values()]
+        return next((why for why in reasons if why), "")
+
+    def begin(
+        self, worker: WorkerProcess, process: ProcessResult, materials: Materials, scratch: Path, within_s: float
+    ) -> None:
+        """The pipeline is proven before it is measured."""
+        data = self._data[materials.work]
+        data.require_unchanged()
+        proof = scratch / "proof.safetensors"
+        proof.unlink(missing_ok=True)
+        files = {name: str(file) for name, file in data.files.items()}
+        told = worker.feed(files, data.samples, self._plan.data_seed, proof, within_s=within_s)
+        process.in_force = {**process.in_force, "feed": told, DATA_HASH: data.hash}
+        found = safetensors.read(proof)
+        checked = sorted({match[1] for name in found if (match := _CHECKED.match(name))})
+        if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):
+            raise OtherWork("its pipeline was not proven: the proof is not whole")
+        require_each_once(found, data.samples, materials.work.batch)
+        for number in checked:
+            own = {name.removeprefix(f"{number}/"): each for name, each in found.items()}
+            self._hold(own, process, materials, f"fed batch {number}")
+
+    def hold_answer(self, file: Path, process: ProcessResult, materials: Materials) -> None:
+        """The batch that came after the measured ones, from the same pipeline."""
+        self._data[materials.work].require_unchanged()
+        self._hold(safetensors.read(file), process, materials, "fed, after")
+
+    def _hold(self, found: Arrays, process: ProcessResult, materials: Materials, when: str) -> None:
+        seen = {name.removeprefix(SEEN): each for name, each in found.items() if name.startswith(SEEN)}
+        if set(seen) != set(self._data[materials.work].files):
+            raise OtherWork(f"what it was fed is not told whole ({when})")
+        if not all(np.isfinite(each).all() for each in seen.values()):
+            raise InvalidRequest(
+                f"{self._plan.data} has numbers that are not finite; no answer can be checked ({when})"
+            )
+        expected = self._reference(materials, seen)
+        tolerance = materials.spec.tolerances[materials.work.precision]
+        errors = []
+        for name, reference in expected.items():
+            if GOT + name not in found:
+                raise OtherWork(f"its answer to a fed batch lacks {name}")
+            told = output_errors(name, found[GOT + name], reference, tolerance)
+            errors.append(
+                AnswerError(name, when, told.cosine, told.worst_absolute, told.relative_error, told.right, told.why)
+            )
+        if not all(error.right for error in errors):
+            self._require_answerable(self._work(materials, seen), expected, when)
+        process.errors += errors
+        require_right(errors, process.in_force)
+
+    def _reference(self, materials: Materials, inputs: Arrays) -> Arrays:
+        """An item's answer depends on nothing else in its batch, so two items make a batch of two."""
+        digest = hashlib.sha256(materials.work.label.encode())
+        for name, array in sorted(inputs.items()):
+            digest.update(name.encode() + array.tobytes())
+        key = digest.hexdigest()
+        if key not in self._references:
+            self._references[key] = reference_answers(self._work(materials, inputs))
+        return self._references[key]
+
+    def _work(self, materials: Materials, inputs: Arrays) -> Workload:
+        items = len(next(iter(inputs.values())))
+        return Workload(
+            materials.spec, materials.package, items, "infer", materials.work.precision, materials.weights, inputs
+        )
+
+    def _require_answerable(self, work: Workload, expected: Arrays, when: str) -> None:
+        """Where the reference itself goes wrong in float32, numbers of the data are to blame and no contestant."""
+        tolerance = work.spec.tolerances[work.precision]
+        for name, found in answers_in_float32(work).items():
+            if why := output_errors(name, found, expected[name], tolerance).why:
+                raise InvalidRequest(
+                    f"{self._plan.data} has numbers for which the model has no answer in float32: of the reference's "
+                    f"own, {why}; no answer can be checked, so scale the data ({when})"
+                )
+
+
+def data_for(plan: Plan, materials: Materials) -> FedData:
+    require_feedable(plan.data, materials.spec, materials.work, plan.device)
+    if plan.data == SYNTHETIC:
+        return drawn_data(materials.spec, materials.work.batch, plan.data_seed, materials.folder)
+    return users_data(Path(plan.data), materials.spec, materials.work.batch)
+
+
+def require_each_once(proof: Mapping[str, np.ndarray], samples: int, batch: int) -> None:
+    """As far as was looked, every sample of an epoch came once, and as the files hold it."""
+    numbers, wrong = proof[NUMBERS], int(proof[WRONG_SAMPLES][0])
+    if wrong:
+        raise OtherWork(f"its pipeline fed {digits.counted(wrong, 'sample')} not as the files hold them")
+    in_range = numbers[(numbers >= 0) & (numbers < samples)]
+    if beyond := len(numbers) - len(in_range):
+        raise OtherWork(f"its pipeline fed {digits.counted(beyond, 'sample')} beyond those in the files")
+    if twice := len(numbers) - len(np.unique(numbers)):
+        raise OtherWork(f"its pipeline fed {twice:,} of {samples:,} samples more than once in an epoch")
+    whole = samples // batch * batch
+    if len(numbers) > whole or (len(numbers) < whole and not _looked_far_enough(proof, len(numbers))):
+        raise OtherWork(f"its pipeline fed {digits.counted(len(numbers), 'sample')} in an epoch, not {whole:,}")
+
+
+def _looked_far_enough(proof: Mapping[str, np.ndarray], numbers: int) -> bool:
+    """Of an epoch beyond what is proven whole, at least so much must have come."""
+    seen = [each for name, each in proof.items() if name.startswith(f"0/{SEEN}")]
+    bytes_each = sum(each.nbytes // len(each) for each in seen)
+    return bytes_each * numbers >= MOST_PROVEN_BYTES

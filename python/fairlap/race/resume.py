@@ -1,0 +1,72 @@
+"""What an interrupted run leaves to the one that goes on with it.
+
+Whether what a run was fed is still what its path holds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from fairlap.data.datasets import DATA_HASH
+from fairlap.machine.differences import FactDiffers
+from fairlap.race.fed_check import data_for
+from fairlap.race.materials import materials_for
+from fairlap.race.plan import Plan
+from fairlap.race.process_result import ProcessResult, values_in_force
+
+
+def whole_blocks(plan: Plan, processes: Sequence[ProcessResult]) -> list[ProcessResult]:
+    """A block that was broken off is run again: all of its contestants have to take turns at one time."""
+    ran = Counter(process.block for process in processes)
+    whole = {block.number for block in plan.blocks if ran[block.number] == len(block.order)}
+    return [process for process in processes if process.block in whole]
+
+
+def all_blocks_ran(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
+    return {process.block for process in whole_blocks(plan, processes)} == {block.number for block in plan.blocks}
+
+
+def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
+    """For the smallest memory of everyone who finished, where it was asked for."""
+    if not plan.min_memory:
+        return True
+    finished = {
+        (process.contestant, process.work)
+        for process in processes
+        if process.finished and process.conditions == plan.headline
+    }
+    return finished <= {(process.contestant, process.work) for process in processes if process.smallest_memory}
+
+
+def known(plan: Plan, processes: Sequence[ProcessResult]) -> set[bytes]:
+    """What two records of one run are compared by."""
+    whole = whole_blocks(plan, processes)
+    smallest = [
+        (process.block, process.contestant, process.smallest_memory) for process in whole if process.smallest_memory
+    ]
+    return {*map(measured, whole), *map(msgspec.json.encode, smallest)}
+
+
+def measured(process: ProcessResult) -> bytes:
+    """Without its smallest memory, which a process gets later than all the rest."""
+    return msgspec.json.encode(msgspec.structs.replace(process, smallest_memory=None))
+
+
+def changed_data(
+    plan: Plan, processes: Sequence[ProcessResult], tell: Callable[[str], None] = lambda _: None
+) -> list[FactDiffers]:
+    """Data have no place in a saved run, but every process that was fed kept their hash. Raises what a race would
+    when there are no such data here. Drawn data can differ too: with what draws them."""
+    found = []
+    for work in plan.works if plan.data else ():
+        label = work.label
+        then = values_in_force((process for process in processes if process.work == label), DATA_HASH)
+        if not then:
+            continue
+        now = data_for(plan, materials_for(work, plan.data_seed, tell)).hash
+        if then != [now]:
+            found.append(FactDiffers(f"data {plan.data}", " and ".join(then), now))
+    return list(dict.fromkeys(found))

@@ -1,0 +1,24 @@
+"""A run: a race as it is recorded."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairlap import __version__
+from fairlap.race.plan import Plan
+from fairlap.race.process_result import ProcessResult
+
+RUN_FORMAT = 1
+
+
+class Run(msgspec.Struct):
+    """What happened, without what it shows: verdicts are drawn anew from the processes."""
+
+    plan: Plan
+    processes: list[ProcessResult]
+    machine: dict[str, str]
+    wall_s: dict[str, float]
+    began_at: str = ""  # in UTC, ISO 8601; empty in runs saved before it was kept
+    ended_early: str = ""  # why; empty when every block of the plan ran
+    fairlap: str = str(__version__)
+    format: int = RUN_FORMAT

@@ -1,0 +1,74 @@
+"""When a race may end before its last block: by the width of the intervals or by the clock, never by who leads."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from fairlap import verdict
+from fairlap.race.plan import Block, Plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.results.results import drafts_of
+
+MINIMUM_BLOCKS = 12
+
+
+class Ending:
+    """Asked after each block. A race ends only between rounds, so that every work has had as many blocks.
+
+    ``target`` is the half-width wanted of every interval, as a share; the rule sees each block's figures sorted.
+    """
+
+    def __init__(self, plan: Plan, *, target: float | None = None, budget_s: float | None = None) -> None:
+        rounds = _rounds(plan, plan.blocks)
+        self._plan = plan
+        self._rule: verdict.StoppingRule | None = None
+        if target is not None:
+            self._rule = verdict.StoppingRule(target, minimum=MINIMUM_BLOCKS, cap=max(MINIMUM_BLOCKS, rounds))
+        self._budget_s = budget_s
+        self._began_s = time.monotonic()
+
+    def budget_left_s(self) -> float | None:
+        return None if self._budget_s is None else self._budget_s - self._elapsed_s()
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    def reason(self, ran: Sequence[Block], processes: Sequence[ProcessResult], kept: int = 0) -> str:
+        """Why to end here; empty to go on. Blocks that were kept from an earlier run have taken none of this time."""
+        rounds = _rounds(self._plan, ran)
+        if rounds == 0:
+            return ""
+        elapsed_s = self._elapsed_s()
+        next_round_s = elapsed_s / (len(ran) - kept) * len(ran) / rounds
+        if self._budget_s is not None and elapsed_s + next_round_s > self._budget_s:
+            return f"another block would not have fitted into {self._budget_s:g} s"
+        if self._rule is None or rounds < MINIMUM_BLOCKS:
+            return ""
+        tables = [work_result.table for work_result in drafts_of(self._plan, processes, self._plan.headline)]
+        advice = [verdict.advise(table, self._rule) for table in tables if table is not None]
+        if len(advice) < len(tables) or not all(each.stop for each in advice):
+            return ""
+        widest = max(each.half_width for each in advice)
+        return f"every interval is about as narrow as asked (+- {100 * widest:.2g} %)"
+
+
+def blinded_half_width(plan: Plan, processes: Sequence[ProcessResult]) -> float:
+    """Of the widest interval so far, as a share, found without looking at who has which figure; else infinite."""
+    tables = [work_result.table for work_result in drafts_of(plan, processes, plan.headline)]
+    if any(table is None for table in tables) or not tables:
+        return math.inf
+    rule = verdict.StoppingRule(minimum=2)
+    return max(math.expm1(verdict.advise(table, rule).half_width) for table in tables if table is not None)
+
+
+def _rounds(plan: Plan, blocks: Sequence[Block]) -> int:
+    """How many whole rounds of all works have run under the plan's headline conditions; 0 within a round."""
+    ran = Counter((block.work, block.conditions) for block in blocks)
+    headline = {ran[work, plan.headline] for work in range(len(plan.works))}
+    beside = {count for (_, conditions), count in ran.items() if conditions != plan.headline}
+    if len(headline) > 1 or len(beside) > 1:
+        return 0
+    return headline.pop()

@@ -1,0 +1,203 @@
+"""What charts draw, as small tables of records. Each is written into a page once, whoever draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from fairlap.errors import InvalidRequest
+from fairlap.models.registry import find
+from fairlap.render.charts.thinned_samples import curves_of_samples, samples_over_time
+from fairlap.render.report.numbers import duration, plain, seconds
+from fairlap.render.report.shown_run import ShownRun, ShownWork
+from fairlap.request.work import Precision, Work
+from fairlap.results.row import Estimate, judged_time_ns
+
+Record = dict[str, Any]
+
+PHASES = {
+    "interpreter": ("interpreter",),
+    "NumPy": ("numpy",),
+    "import": ("import",),
+    "build": ("build",),
+    "compile": ("lower", "trace", "compile"),
+    "bind": ("bind",),
+    "first call": ("first_call",),
+}
+"""From the start of a process to its first answer, in the words of a reader."""
+
+LAYERS = ("anonymous", "file", "shared")
+"""Of the memory that was held when the process had been measured. Together they are all of it."""
+
+
+def chart_tables(shown: ShownRun) -> dict[str, list[Record]]:
+    """By name. A table with nothing in it has the reason in the charts that would draw it."""
+    makers: dict[str, Callable[[ShownRun], Iterator[Record]]] = {
+        "processes": _processes,
+        "figures": _figures,
+        "percentiles": _percentiles,
+        "curves": _curves,
+        "phases": _phases,
+        "first": _first_answers,
+        "memory": _memory,
+        "errors": _errors,
+        "tolerances": _tolerances,
+        "sample_curves": curves_of_samples,
+        "samples": samples_over_time,
+    }
+    return {name: [_plainly(record) for record in make(shown)] for name, make in makers.items()}
+
+
+def group_of(work: Work) -> str:
+    """What a sweep over batches holds fixed."""
+    return f"{work.model} · {work.mode} · {work.precision}"
+
+
+def _plainly(record: Record) -> Record:
+    return {key: plain(value) for key, value in record.items()}
+
+
+def _key(work_result: ShownWork, contestant: str) -> Record:
+    return {"work": work_result.work.label, "conditions": work_result.conditions, "contestant": contestant}
+
+
+def _processes(shown: ShownRun) -> Iterator[Record]:
+    for work_result, result, _ in shown.every_row():
+        kept = set(work_result.work_result.blocks.kept)
+        for process in result.finished:
+            first = next(iter(process.figures.values()))
+            yield _key(work_result, result.contestant) | {
+                "block": process.block,
+                "time_ns": process.headline_ns,
+                "counts": "counts" if process.block in kept else "left out",
+                "samples": first.samples,
+                "course": first.course,
+            }
+
+
+def _figures(shown: ShownRun) -> Iterator[Record]:
+    for work_result, result, row in shown.every_row():
+        judged = judged_time_ns(row)
+        if judged is None:
+            continue
+        yield (
+            _key(work_result, result.contestant)
+            | {"batch": work_result.work.batch, "group": group_of(work_result.work)}
+            | _estimated("time_ns", judged, single=not row.modes)
+            | _estimated("p99_ns", row.latency_p99_ns)
+            | _estimated("throughput", row.throughput_per_s)
+            | _estimated("peak_bytes", row.peak_memory_bytes)
+            | _estimated("energy_j", row.energy_per_item_j)
+            | _estimated("power_w", row.mean_power_w)
+            | _estimated("cost", row.cost_per_1000_items)
+        )
+
+
+def _estimated(name: str, estimate: Estimate | None, *, single: bool = True) -> Record:
+    """Where processes run in several modes there is no single figure to draw."""
+    if estimate is None:
+        return {}
+    told: Record = {name: estimate.value if single else None}
+    if estimate.low is not None and estimate.high is not None and single:
+        told |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return told
+
+
+def _percentiles(shown: ShownRun) -> Iterator[Record]:
+    for work_result, result, row in shown.every_row():
+        for name, field in (("p50", "p50_ns"), ("p90", "p90_ns"), ("p99", "p99_ns")):
+            estimate: Estimate | None = getattr(row, f"latency_{field}")
+            if estimate is not None:
+                yield _key(work_result, result.contestant) | {
+                    "percentile": name,
+                    "ns": estimate.value,
+                    "whole": True,
+                }
+            for process in result.finished:
+                value = getattr(next(iter(process.figures.values())), field)
+                yield _key(work_result, result.contestant) | {
+                    "percentile": name,
+                    "ns": value,
+                    "block": process.block,
+                }
+
+
+def _curves(shown: ShownRun) -> Iterator[Record]:
+    """The share of processes that are at most as slow; it starts from none of them."""
+    for work_result, result, _ in shown.every_row():
+        ordered = sorted(process.headline_ns for process in result.finished)
+        for place, value in enumerate(ordered):
+            if place == 0:
+                yield _key(work_result, result.contestant) | {"ns": value, "share": 0.0}
+            yield _key(work_result, result.contestant) | {"ns": value, "share": (place + 1) / len(ordered)}
+
+
+def _phases(shown: ShownRun) -> Iterator[Record]:
+    for work_result, result, _ in shown.every_row():
+        processes = [process for process in result.finished if process.time_to_first_s() is not None]
+        for order, (phase, parts) in enumerate(PHASES.items()):
+            told = [sum(process.phases_s.get(part, 0.0) for part in parts) for process in processes]
+            if told and max(told) > 0:
+                middle = _median(told)
+                yield _key(work_result, result.contestant) | {
+                    "phase": phase,
+                    "order": order,
+                    "seconds": middle,
+                }
+
+
+def _first_answers(shown: ShownRun) -> Iterator[Record]:
+    for work_result, result, row in shown.every_row():
+        first = row.time_to_first_gradient_s or row.time_to_first_inference_s
+        if first is not None and (judged := judged_time_ns(row)) is not None:
+            steady = f"{len(row.modes)} modes" if row.modes else f"{duration(judged.value)} a call"
+            yield _key(work_result, result.contestant) | {"told": f"{seconds(first.value)}, then {steady}"}
+
+
+def _memory(shown: ShownRun) -> Iterator[Record]:
+    for work_result, result, row in shown.every_row():
+        for order, layer in enumerate(LAYERS):
+            held = row.memory_bytes.get(layer, 0.0)
+            if held > 0:
+                yield _key(work_result, result.contestant) | {"layer": layer, "order": order, "bytes": held}
+
+
+def _errors(shown: ShownRun) -> Iterator[Record]:
+    """Each thing that was checked once, by its worst; an exact answer has no place on a logarithmic scale."""
+    for work_result, result, _ in shown.every_row():
+        worst: dict[tuple[str, str], float] = {}
+        for process in result.processes:
+            for error in process.errors:
+                key = (error.what, error.when)
+                worst[key] = max(worst.get(key, 0.0), error.relative)
+        for (what, when), relative in worst.items():
+            if relative > 0:
+                yield _key(work_result, result.contestant) | {
+                    "what": what,
+                    "when": when,
+                    "relative": relative,
+                }
+
+
+def _tolerances(shown: ShownRun) -> Iterator[Record]:
+    """A model that is not installed here cannot tell its own; gradients are judged by their slopes instead."""
+    for work_result in shown.work_results:
+        if work_result.work.mode != "infer":
+            continue
+        relative = _tolerance(work_result.work.model, work_result.work.precision)
+        if relative is not None:
+            yield {"work": work_result.work.label, "conditions": work_result.conditions, "relative": relative}
+
+
+@cache
+def _tolerance(model: str, precision: Precision) -> float | None:
+    try:
+        return find(model).spec.tolerances[precision].relative
+    except (InvalidRequest, KeyError):
+        return None
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2

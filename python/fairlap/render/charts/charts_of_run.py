@@ -1,0 +1,68 @@
+"""Which charts a run has, and which are left out for want of figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairlap.render.charts import resources as other_charts
+from fairlap.render.charts import speed as speed_charts
+from fairlap.render.charts.chart import Chart, left_out
+from fairlap.render.charts.chart_tables import group_of
+from fairlap.render.report.shown_run import ShownRun
+from fairlap.results.row import judged_time_named
+
+Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def charts_of(shown: ShownRun, tables: Tables) -> list[Chart]:
+    sampled = bool(tables["samples"])
+    time = judged_time_named(fed=bool(shown.run.plan.data))
+    charts = [
+        speed_charts.ranked_intervals(time),
+        *_if_both_conditions(shown, time),
+        speed_charts.percentiles(),
+        speed_charts.curves_of_processes(),
+        speed_charts.curves_of_all_samples(sampled),
+        speed_charts.over_time(sampled),
+        *_sweep(shown),
+        other_charts.latency_against_throughput(),
+        other_charts.cold_and_warm(),
+        other_charts.memory(),
+        *_energy_and_cost(shown),
+        other_charts.errors(bool(tables["tolerances"])),
+    ]
+    return [chart if chart.absent or tables[chart.tables[0]] else _empty(chart) for chart in charts]
+
+
+def _empty(chart: Chart) -> Chart:
+    return left_out(
+        chart.key, chart.title, "No process told any of this, so the chart is left out.", section=chart.section
+    )
+
+
+def _if_both_conditions(shown: ShownRun, time: str) -> list[Chart]:
+    return (
+        [other_charts.conditions_beside(time)]
+        if len({work_result.conditions for work_result in shown.work_results}) > 1
+        else []
+    )
+
+
+def _sweep(shown: ShownRun) -> list[Chart]:
+    groups = [group_of(work) for work in shown.works()]
+    return [other_charts.batch_sweep()] if len(set(groups)) < len(groups) else []
+
+
+def _energy_and_cost(shown: ShownRun) -> list[Chart]:
+    """Only what was measured, or priced: an empty chart of energy would say nothing."""
+    rows = [row for _, _, row in shown.every_row()]
+    found = []
+    if any(row.energy_per_item_j for row in rows):
+        found.append(other_charts.single_figure("energy_j", "Energy", "Energy for one item.", "joules per item"))
+    if any(row.mean_power_w for row in rows):
+        found.append(other_charts.single_figure("power_w", "Power", "Mean power while measured.", "watts"))
+    if currency := next((row.currency for row in rows if row.currency), ""):
+        told = "Money for a thousand items, if the machine is kept busy by this alone."
+        found.append(other_charts.single_figure("cost", "Cost", told, f"{currency} for 1,000 items"))
+    return found

@@ -1,0 +1,70 @@
+"""Vega, Vega-Lite and Vega-Embed as one script that a page can carry.
+
+What the report needs beyond fairlap itself, and what to say where it is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from importlib.util import find_spec
+from typing import Any
+
+from fairlap.errors import NotAvailable
+from fairlap.machine.atomic_files import write_whole
+from fairlap.machine.user_folders import user_cache
+
+_NEEDED = ("altair", "vl_convert")
+
+
+def charts_missing() -> str:
+    """Why there can be no report, asked before a race; empty when there can be one. Nothing is imported."""
+    lacking = [name for name in _NEEDED if find_spec(name) is None]
+    return _told(f"{' and '.join(lacking)} cannot be found") if lacking else ""
+
+
+def altair() -> Any:
+    try:
+        import altair
+    except ImportError as error:
+        raise NotAvailable(_told(str(error))) from None
+    return altair
+
+
+def vl_convert() -> Any:
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise NotAvailable(_told(str(error))) from None
+    return vl_convert
+
+
+def _told(why: str) -> str:
+    return f"charts need Altair and vl-convert ({why}); install them with: pip install 'fairlap[report]'"
+
+
+_NOTICE = (
+    "Vega {vega}, Vega-Lite {lite} and Vega-Embed {embed}, BSD 3-Clause, University of Washington Interactive Data Lab"
+)
+_END = "\n/* whole */"  # a torn file lacks it
+
+
+def vega_lite_version() -> str:
+    """The newest that vl-convert brings, as ``6.4``."""
+    return str(vl_convert().get_vegalite_versions()[-1])
+
+
+def vega_script() -> str:
+    """Bundling takes about two seconds, so the script is kept in the user's cache; a cache that fails is no failure."""
+    convert, lite = vl_convert(), vega_lite_version()
+    embed, vega = convert.get_vega_embed_version(), convert.get_vega_version()
+    kept = user_cache() / "report" / f"vega-{vega}-lite-{lite}-embed-{embed}.js"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        script = kept.read_text("utf-8")
+        if script.endswith(_END):
+            return script
+    bundle = convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=lite)
+    script = f"/* {_NOTICE.format(vega=vega, lite=lite, embed=embed)} */\n{bundle}{_END}"
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(kept, script.encode())
+    return script

@@ -1,0 +1,247 @@
+"""Charts beside the time of a call: batches, first answers, memory, energy, cost, errors, and conditions compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.render.charts.chart import (
+    Chart,
+    by_contestant,
+    coloured,
+    contestant_only,
+    described,
+    measured_axis,
+    named,
+    ratio_scale,
+)
+from fairlap.render.charts.libraries import altair
+from fairlap.render.report.look import INK, LAYER_COLOURS, MUTED, PAPER, PHASE_COLOURS
+
+
+def batch_sweep() -> Chart:
+    alt = altair()
+    base = alt.Chart(named("figures"))
+    x = alt.X("batch:Q", scale=alt.Scale(type="log", base=2), axis=alt.Axis(title="items in one call", format="~s"))
+    y_axis = measured_axis("rate", "items per second")
+    y = alt.Y("throughput:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=y_axis)
+    bands = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
+        x=x, y=alt.Y("throughput_low:Q"), y2="throughput_high:Q", color=contestant_only()
+    )
+    lines = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=50)).encode(
+        x=x,
+        y=y,
+        color=coloured(),
+        tooltip=["contestant:N", "batch:Q", alt.Tooltip("throughput:Q", title="items per second", format=",.4~r")],
+    )
+    return Chart(
+        "sweep",
+        "Larger batches",
+        "Throughput by the number of items in one call, with its 95 % interval. Both axes are logarithmic.",
+        ("figures",),
+        described(alt.layer(bands, lines).properties(height=280)),
+        scope="batches",
+        keyed=True,
+    )
+
+
+def latency_against_throughput() -> Chart:
+    alt = altair()
+    base = alt.Chart(named("figures")).transform_calculate(shown="format(datum.p99_ns / 1e6, '.4~r') + ' ms'")
+    x = alt.X("p99_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", "latency: 99 of 100 calls are quicker"))
+    y = alt.Y("throughput:Q", scale=ratio_scale(), axis=measured_axis("rate", "items per second"))
+    lines = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(x=x, y=y, color=coloured(), order="batch:Q")
+    dots = base.mark_circle(size=110, opacity=0.95).encode(
+        x=x,
+        y=y,
+        color=coloured(),
+        tooltip=[
+            "contestant:N",
+            "batch:Q",
+            alt.Tooltip("shown:N", title="p99"),
+            alt.Tooltip("throughput:Q", title="items per second", format=",.4~r"),
+        ],
+    )
+    return Chart(
+        "trade",
+        "Latency against throughput",
+        "Up and to the left is better. A line joins the batch sizes of one contestant.",
+        ("figures",),
+        described(alt.layer(lines, dots).properties(height=280)),
+        scope="batches",
+        keyed=True,
+    )
+
+
+def cold_and_warm() -> Chart:
+    alt = altair()
+    y = by_contestant()
+    scale = alt.Scale(
+        domain=["interpreter", "NumPy", "import", "build", "compile", "bind", "first call"], range=[PHASE_COLOURS]
+    )
+    bars = (
+        alt.Chart(named("phases"))
+        .transform_calculate(shown="format(datum.seconds, '.3~r') + ' s'")
+        .mark_bar(height=20)
+        .encode(
+            x=alt.X("sum(seconds):Q", axis=measured_axis("seconds", "until the first answer")),
+            y=y,
+            color=alt.Color("phase:N", scale=scale, legend=alt.Legend(title=None, orient="top")),
+            order="order:Q",
+            tooltip=["contestant:N", "phase:N", alt.Tooltip("shown:N", title="median")],
+        )
+    )
+    words = (
+        alt.Chart(named("first"))
+        .mark_text(align="left", baseline="bottom", fontSize=11, color=MUTED, dy=-13)
+        .encode(x=alt.datum(0), y=y, text="told:N")
+    )
+    return Chart(
+        "phases",
+        "Cold against warm",
+        "What passes before the first answer, by phases, as medians over processes; and a steady call after it. "
+        "Nothing is left out, compiling least of all.",
+        ("phases", "first"),
+        described(alt.layer(bars, words)),
+        section="cold",
+    )
+
+
+def memory() -> Chart:
+    alt = altair()
+    y = by_contestant()
+    scale = alt.Scale(domain=["anonymous", "file", "shared"], range=[LAYER_COLOURS])
+    bars = (
+        alt.Chart(named("memory"))
+        .transform_calculate(shown="format(datum.bytes / 1e6, '.4~r') + ' MB'")
+        .mark_bar(height=20)
+        .encode(
+            x=alt.X("sum(bytes):Q", axis=measured_axis("bytes", "resident memory")),
+            y=y,
+            color=alt.Color("layer:N", scale=scale, legend=alt.Legend(title=None, orient="top")),
+            order="order:Q",
+            tooltip=["contestant:N", "layer:N", alt.Tooltip("shown:N", title="median")],
+        )
+    )
+    peaks = (
+        alt.Chart(named("figures"))
+        .transform_calculate(shown="format(datum.peak_bytes / 1e6, '.4~r') + ' MB'")
+        .mark_tick(thickness=2.5, height=28, color=INK)
+        .encode(
+            x=alt.X("peak_bytes:Q"), y=y, tooltip=["contestant:N", alt.Tooltip("shown:N", title="peak of the process")]
+        )
+    )
+    return Chart(
+        "memory",
+        "Memory",
+        "Bars: what the process held once it was measured, by kind. Anonymous memory is its own; file memory is "
+        "libraries and weights mapped from disk. The mark is the most it held at once.",
+        ("memory", "figures"),
+        described(alt.layer(bars, peaks)),
+        section="resources",
+    )
+
+
+def single_figure(key: str, title: str, told: str, axis: str) -> Chart:
+    """Energy, power, cost: a dot with its interval."""
+    alt = altair()
+    y = by_contestant()
+    base = alt.Chart(named("figures"))
+    spans = base.mark_rule(strokeWidth=4, opacity=0.5).encode(
+        x=alt.X(f"{key}_low:Q"), x2=f"{key}_high:Q", y=y, color=contestant_only()
+    )
+    dots = base.mark_circle(size=110, opacity=1).encode(
+        x=alt.X(f"{key}:Q", axis=measured_axis("plain", axis), scale=alt.Scale(zero=True)),
+        y=y,
+        color=contestant_only(),
+        tooltip=["contestant:N", alt.Tooltip(f"{key}:Q", title=axis, format=".4~r")],
+    )
+    spec = described(alt.layer(spans, dots))
+    return Chart(key, title, told, ("figures",), spec, section="resources")
+
+
+def errors(with_tolerance: bool) -> Chart:
+    alt = altair()
+    y = by_contestant()
+    x = alt.X(
+        "relative:Q",
+        scale=alt.Scale(type="log", nice=False, padding=14),
+        axis=alt.Axis(
+            title="relative error against float64", format="~e", values=[10.0**power for power in range(-20, 10)]
+        ),
+    )
+    when = alt.Scale(domain=["before", "changed inputs", "after"], range=["circle", "square", "triangle-right"])
+    dots = (
+        alt.Chart(named("errors"))
+        .mark_point(filled=True, size=75, opacity=0.8)
+        .encode(
+            x=x,
+            y=y,
+            color=contestant_only(),
+            shape=alt.Shape("when:N", scale=when, legend=alt.Legend(title=None, orient="top", symbolFillColor=MUTED)),
+            tooltip=["contestant:N", "what:N", "when:N", alt.Tooltip("relative:Q", format=".2e")],
+        )
+    )
+    layers: list[Any] = [dots]
+    told = (
+        "How far the answers lie from a float64 reference: before the timed run, on other inputs, and after it. "
+        "Further left is nearer."
+    )
+    if with_tolerance:
+        line = (
+            alt.Chart(named("tolerances"))
+            .mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=INK)
+            .encode(x=alt.X("min(relative):Q"), tooltip=[alt.Tooltip("min(relative):Q", title="tolerance")])
+        )
+        layers.append(line)
+        told += " The dashed line is what the model allows an element to be off, relative to itself."
+    else:
+        told += " The model's tolerance is not known here, so no line shows it."
+    return Chart(
+        "errors",
+        "Error against the reference",
+        told,
+        ("errors", "tolerances"),
+        described(alt.layer(*layers)),
+        section="answers",
+    )
+
+
+def conditions_beside(time: str) -> Chart:
+    alt = altair()
+    y = by_contestant()
+    x = alt.X("time_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", time))
+    base = alt.Chart(named("processes"))
+    scale = alt.Scale(domain=["controlled", "as-found"], range=[-9, 9])
+    offset = alt.YOffset("conditions:N", scale=scale)
+    fill = alt.FillOpacity(
+        "conditions:O",
+        scale=alt.Scale(domain=["controlled", "as-found"], range=[0.75, 0]),
+        legend=alt.Legend(
+            title=None, orient="top", symbolFillColor=MUTED, symbolStrokeColor=MUTED, symbolStrokeWidth=1.5
+        ),
+    )
+    dots = (
+        base.transform_calculate(shown="format(datum.time_ns / 1e6, '.4~r') + ' ms'")
+        .mark_point(filled=True, shape="circle", size=58, strokeWidth=1.5)
+        .encode(
+            x=x,
+            y=y,
+            yOffset=offset,
+            color=contestant_only(),
+            stroke=contestant_only(),
+            fillOpacity=fill,
+            tooltip=["contestant:N", "conditions:N", alt.Tooltip("shown:N", title=time), "block:Q"],
+        )
+    )
+    middles = base.mark_tick(thickness=2, height=14, color=INK, stroke=PAPER, strokeWidth=0.5).encode(
+        x=alt.X("median(time_ns):Q"), y=y, yOffset=offset, detail="conditions:N"
+    )
+    return Chart(
+        "beside",
+        "Controlled beside as found",
+        "Filled dots: the same memory behaviour for all, cores bound. Rings: processes as users find them. "
+        "Where the two lie apart, the conditions decide as much as the framework.",
+        ("processes",),
+        described(alt.layer(dots, middles)),
+        scope="both conditions",
+    )

@@ -1,0 +1,112 @@
+"""Every chart as SVG and PNG, without a browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairlap.errors import InvalidRequest
+from fairlap.render.charts.chart import Chart
+from fairlap.render.charts.chart_tables import chart_tables, group_of
+from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.libraries import vega_lite_version, vl_convert
+from fairlap.render.report.look import LIGHT, filled_in
+from fairlap.render.report.shown_run import ShownRun, ShownWork
+from fairlap.request.work import work_title
+
+_WIDTH = 720
+_FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
+_PNG_SCALE = 2.0
+_COLUMN_OF_KEY = 130
+
+Record = Mapping[str, Any]
+
+
+def write_charts(shown: ShownRun, folder: Path) -> list[Path]:
+    """For each work under the conditions of the verdict. The paths of what was written."""
+    convert = vl_convert()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidRequest(f"charts cannot be written to {folder}: {error.strerror}") from None
+    tables = chart_tables(shown)
+    version, written = vega_lite_version(), []
+    for work in shown.works():
+        work_result = shown.of_work(work)[0]
+        for chart in charts_of(shown, tables):
+            spec = static_spec(chart, shown, work_result, tables)
+            if spec is None:
+                continue
+            svg = convert.vegalite_to_svg(spec, vl_version=version)
+            stem = folder / f"{_file_name(work.label)}-{chart.key}"
+            for path, content in (
+                (stem.with_name(f"{stem.name}.svg"), svg.encode()),
+                (stem.with_name(f"{stem.name}.png"), convert.svg_to_png(svg, scale=_PNG_SCALE)),
+            ):
+                _write(path, content)
+                written.append(path)
+    return written
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be written: {error.strerror}") from None
+
+
+def static_spec(
+    chart: Chart, shown: ShownRun, work_result: ShownWork, tables: Mapping[str, Sequence[Record]]
+) -> dict[str, Any] | None:
+    """The chart with its data, ready to draw; None where there is nothing to draw."""
+    if chart.absent:
+        return None
+    works = {work.label for work in shown.works() if group_of(work) == group_of(work_result.work)}
+    data = {name: [r for r in tables[name] if _wanted(r, chart, work_result, works)] for name in chart.tables}
+    if not data[chart.tables[0]]:
+        return None
+    present = {record["contestant"] for records in data.values() for record in records if "contestant" in record}
+    colours = dict(zip(shown.contestants, LIGHT.colours(len(shown.contestants)), strict=True))
+    ordered = [result.contestant for result, _ in work_result.rows]
+    names = [name for name in ordered if name in present]
+    spec: dict[str, Any] = filled_in(chart.spec, LIGHT, names, [colours[name] for name in names])
+    for legend in _legends(spec):
+        legend["columns"] = max(1, _WIDTH // _COLUMN_OF_KEY)
+    if "facet" in spec:
+        spec["spec"]["width"] = _WIDTH - 100
+        spec["data"] = {"values": data[chart.tables[0]]}
+    else:
+        spec.setdefault("height", len(names) * chart.row_height)
+        spec |= {"width": _WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}, "datasets": data}
+    told = f"{work_title(work_result.work.label, shown.run.plan.data)} · {work_result.conditions}"
+    title = {"text": chart.title, "subtitle": told, "anchor": "start", "offset": 14}
+    return spec | {
+        "title": title,
+        "description": f"{chart.title}. {chart.told}",
+        "config": LIGHT.config(_FONT) | {"background": LIGHT.paper},
+        "padding": 16,
+    }
+
+
+def _wanted(record: Record, chart: Chart, work_result: ShownWork, works: set[str]) -> bool:
+    if chart.scope == "batches":
+        return record["work"] in works and bool(record["conditions"] == work_result.conditions)
+    same_work = bool(record["work"] == work_result.work.label)
+    return same_work and (chart.scope == "both conditions" or record["conditions"] == work_result.conditions)
+
+
+def _legends(spec: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(spec, dict):
+        if isinstance(spec.get("legend"), dict):
+            yield spec["legend"]
+        for value in spec.values():
+            yield from _legends(value)
+    elif isinstance(spec, list):
+        for value in spec:
+            yield from _legends(value)
+
+
+def _file_name(label: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", label).strip("-")

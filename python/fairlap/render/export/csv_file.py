@@ -1,0 +1,75 @@
+"""Comma-separated values: a header, one line for each row, structures as JSON in their cells.
+
+A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula and runs it, quoted or not. Such
+a text gets an apostrophe in front, which a spreadsheet shows as plain text. A text that begins with an apostrophe gets
+one more, so that the first one always goes when the file is read back. Numbers are left alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from fairlap.render.export.cells import require_header, row_of_cells
+from fairlap.results.columns import Column, columns, flat
+from fairlap.results.row import Row
+
+_GUARD = "'"
+_STARTS_A_FORMULA = tuple("=+-@＝＋－＠")  # the wide ones are taken for the narrow ones in some languages
+_LARGEST_CELL = 2**31 - 1
+
+
+def encode(rows: Sequence[Row]) -> bytes:
+    # Every text is quoted: then nothing in it ends a cell, whatever the reader takes for a separator.
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow([column.name for column in columns()])
+    for row in rows:
+        cells = flat(row)
+        writer.writerow([_guarded(cells[column.name], column) for column in columns()])
+    return text.getvalue().encode()
+
+
+def decode(content: bytes) -> list[Row]:
+    csv.field_size_limit(_LARGEST_CELL)
+    reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+    by_name = {column.name: column for column in columns()}
+    try:
+        header = next(reader, [])
+        require_header(header)
+        rows = []
+        for cells in reader:
+            if len(cells) != len(header):
+                raise ValueError(f"line {reader.line_num}: {len(cells)} cells under {len(header)} columns")
+            try:
+                rows.append(
+                    row_of_cells({name: _read(cell, by_name[name]) for name, cell in zip(header, cells, strict=True)})
+                )
+            except ValueError as error:
+                raise ValueError(f"line {reader.line_num}: {error}") from None
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num}: {error}") from None
+    return rows
+
+
+def _guarded(value: Any, column: Column) -> Any:
+    if column.kind == "text" and isinstance(value, str) and _needs_a_guard(value):
+        return _GUARD + value
+    return value
+
+
+def _needs_a_guard(text: str) -> bool:
+    # Some readers drop spaces, tabs and line ends in front before they look.
+    return text.startswith(_GUARD) or text.lstrip().startswith(_STARTS_A_FORMULA)
+
+
+def _read(cell: str, column: Column) -> Any:
+    if column.kind == "text":
+        return cell.removeprefix(_GUARD)
+    if column.kind == "structure":
+        return cell
+    if not cell:
+        return None
+    return int(cell) if column.kind == "whole" else float(cell)

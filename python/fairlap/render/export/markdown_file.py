@@ -1,0 +1,140 @@
+"""Markdown for a pull request's comment: who became slower first, then a compact table for every work.
+
+A comment may have 65,536 characters. Rows beyond that are counted, by what is known of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from fairlap.engine import digits
+from fairlap.render.export.markdown_table import as_code, columns_shown, percent_text, ratio_text, table_line
+from fairlap.render.repeated_warnings import KindOfWarning, kinds_of_warnings
+from fairlap.results.row import Row
+from fairlap.results.rows import IS_THE_BASELINE
+from fairlap.verdict import Verdict
+from fairlap.verdict.sentence import sensitivity
+
+MOST_CHARACTERS = 65_000
+_MOST_FOR_VERDICTS = 30_000
+_ROOM_FOR_COUNTS = 500
+_MOST_WARNINGS = 5
+_MOST_NAMED = 3
+_WORST_FIRST = ("slower", "disqualified", "failed", "inconclusive", "faster", "equivalent", "no verdict", "unsupported")
+
+
+def encode(rows: Sequence[Row]) -> bytes:
+    parts = [_headline(rows)]
+    verdicts = sorted((row for row in rows if not _is_baseline(row)), key=_worst_first)
+    parts += _as_many_as_fit([(row, f"- {_verdict_line(row)}") for row in verdicts], _MOST_FOR_VERDICTS)
+    room = MOST_CHARACTERS - _ROOM_FOR_COUNTS - sum(len(part) + 1 for part in parts)
+    lines: list[tuple[Row, str]] = []
+    for group in _groups(rows):
+        shown = columns_shown(group)
+        head = f"\n**{_work(group[0])}**, {_circumstances(group[0])}\n\n{table_line([column.head for column in shown])}"
+        head += f"\n{table_line(['---'] * len(shown))}\n"
+        for number, row in enumerate(group):
+            below = _warnings(group) if number == len(group) - 1 else ""
+            lines.append((row, ("" if number else head) + table_line([column.cell(row) for column in shown]) + below))
+    parts += _as_many_as_fit(lines, room)
+    return ("\n".join(parts) + "\n").encode()
+
+
+def _warnings(rows: Sequence[Row]) -> str:
+    """Said below a table, what most contestants were warned of first; of that, what was said with the most different
+    figures, as every process tells its own."""
+    kinds = kinds_of_warnings((row.contestant, [text]) for row in rows for text in row.warnings)
+    kinds.sort(key=lambda kind: (-len(kind.said_by), -kind.said_by.total()))
+    lines = [f"- {as_code(kind.first, most=300)}{_whose(kind, rows)}" for kind in kinds[:_MOST_WARNINGS]]
+    if len(kinds) > _MOST_WARNINGS:
+        further = digits.counted(len(kinds) - _MOST_WARNINGS, "further kind")
+        lines.append(f"- {further}; {as_code(f'fairlap show {rows[0].run}')} has them all")
+    return "\n".join(["\n\n*Warnings*, each kind as it was first said:\n", *lines]) if lines else ""
+
+
+def _whose(kind: KindOfWarning, rows: Sequence[Row]) -> str:
+    if len(rows) == 1:
+        return ""
+    if len(kind.said_by) == len(rows):
+        return " (all)"
+    if len(kind.said_by) > _MOST_NAMED:
+        return f" ({len(kind.said_by)} of {digits.counted(len(rows), 'contestant')})"
+    return f" ({', '.join(map(as_code, kind.said_by))})"
+
+
+def _as_many_as_fit(lines: Sequence[tuple[Row, str]], most: int) -> list[str]:
+    """From the first on; how many were left out is said."""
+    fitting: list[str] = []
+    used = 0
+    for number, (_, line) in enumerate(lines):
+        used += len(line) + 1
+        if used > most:
+            return [*fitting, "", _left_out([row for row, _ in lines[number:]])]
+        fitting.append(line)
+    return fitting
+
+
+def _left_out(rows: Sequence[Row]) -> str:
+    return f"*{digits.counted(len(rows), 'further row')} left out for want of room: {_counts(rows)}.*"
+
+
+def _headline(rows: Sequence[Row]) -> str:
+    compared = [row for row in rows if not _is_baseline(row)]
+    baselines = sorted({row.baseline for row in rows if row.baseline})
+    against = f", against {as_code(baselines[0])}" if len(baselines) == 1 else ""
+    return f"### fairlap: {_counts(compared) or 'nothing was compared'}{against}\n"
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    found = Counter("the baseline" if _is_baseline(row) else _standing(row) for row in rows)
+    return ", ".join(f"{found[word]} {word}" for word in (*_WORST_FIRST, "the baseline") if found[word])
+
+
+def _is_baseline(row: Row) -> bool:
+    return row.absent.get("ratio") == IS_THE_BASELINE
+
+
+def _standing(row: Row) -> str:
+    if row.verdict is not None:
+        return row.verdict
+    if row.outcome in ("disqualified", "unsupported"):
+        return row.outcome
+    return "failed" if row.processes_finished == 0 else "no verdict"
+
+
+def _worst_first(row: Row) -> tuple[int, float]:
+    ratio = row.ratio.value if row.ratio is not None else 1.0
+    return _WORST_FIRST.index(_standing(row)), -ratio
+
+
+def _verdict_line(row: Row) -> str:
+    who, where = as_code(row.contestant), f"on {_work(row)}, {row.conditions}"
+    if row.ratio is None or row.baseline is None:
+        why = as_code(row.message or row.absent.get("ratio", ""), most=300)
+        return f"**{_standing(row)}**: {who} {where}: {why}"
+    times = f"takes {ratio_text(row.ratio)} times as long as {as_code(row.baseline)}"
+    told = digits.counted(row.blocks_kept, "block")
+    if row.detectable_effect is not None:
+        told += f"; {sensitivity(Verdict(row.verdict), percent_text(row.detectable_effect))}"
+    trouble = f"; {as_code(row.message, most=300)}" if row.message else ""
+    return f"**{_standing(row)}**: {who} {times} {where} ({told}){trouble}"
+
+
+def _groups(rows: Sequence[Row]) -> list[list[Row]]:
+    """Rows that stand in one table, in the order in which they came."""
+    groups: dict[object, list[Row]] = {}
+    for row in rows:
+        key = (row.run, row.workload, row.mode, row.precision, row.batch, row.threads, row.device, row.data)
+        groups.setdefault((*key, row.conditions), []).append(row)
+    return list(groups.values())
+
+
+def _work(row: Row) -> str:
+    fed = f" fed {as_code(row.data)}" if row.data else ""
+    return f"{as_code(row.workload)} {row.mode} {row.precision} batch {row.batch}{fed}"
+
+
+def _circumstances(row: Row) -> str:
+    kept = digits.counted(row.blocks_kept, "block")
+    return f"{as_code(row.device)}, {digits.counted(row.threads, 'thread')}, {row.conditions}, {kept}"

@@ -1,0 +1,133 @@
+"""The container in which a saved run can be done again.
+
+A user's data in a recipe. It stays where it lies: the container gets it read-only, at the path that the plan has.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from fairlap.data.datasets import DATA_HASH, SYNTHETIC
+from fairlap.errors import InvalidRequest
+from fairlap.machine import variables
+from fairlap.race.process_result import values_in_force
+from fairlap.race.run import Run
+from fairlap.render.recipe.versions import Versions
+from fairlap.request.names import ContestantName
+
+
+def data_to_bring(run: Run) -> str:
+    """Empty where there is none to bring: nothing was fed, or what is drawn again from the plan's seed."""
+    data = run.plan.data
+    if data in ("", SYNTHETIC):
+        return ""
+    if not Path(data).is_absolute() or not data.isprintable():
+        raise InvalidRequest(f"the run says that it was fed {data!a}, which is no path that a container could be given")
+    return data
+
+
+def hashes_of_data(run: Run) -> list[str]:
+    """As the processes that were fed kept them; several where works name their inputs differently."""
+    return values_in_force(run.processes, DATA_HASH)
+
+
+def mount_option(data: str) -> str:
+    """Docker refuses a mount whose source is missing, where it would make a folder for a volume. It reads the option as
+    a line of CSV."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(["type=bind", f"source={data}", f"target={data}", "readonly"])
+    return f"--mount {shlex.quote(line.getvalue())}"
+
+
+# What contestants need from the system: compilers.
+_COMPILER_OF_TORCH = "g++"
+_COMPILER_OF_TINYGRAD = "clang"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHORTENED = re.compile(r"\.\.\. \([0-9]+ letters\)$")
+
+
+def dockerfile(run: Run, versions: Versions) -> str:
+    lines = ["# Written by `fairlap recipe` from a saved run. README.md tells how to use it.", *_made_in(run.machine)]
+    lines += [f"FROM python:{versions.python}-slim{_release(run.machine)}", ""]
+    system = _system_packages(run.plan.contestants)
+    if system:
+        lines.append(
+            f"RUN apt-get update && apt-get install --yes --no-install-recommends {' '.join(system)} "
+            "&& rm -rf /var/lib/apt/lists/*"
+        )
+    lines += [
+        "WORKDIR /race",
+        "COPY wheels wheels",
+        "COPY requirements.txt constraints.txt environments.txt ./",
+        "# Another package index: docker build --build-arg PIP_INDEX_URL=... --build-arg PIP_EXTRA_INDEX_URL=...",
+        "ARG PIP_INDEX_URL",
+        "ARG PIP_EXTRA_INDEX_URL",
+        f"RUN {install_command('pip')}",
+        "COPY plan.json ./",
+    ]
+    if versions.environments:
+        lines.append("ENV PIP_CONSTRAINT=/race/environments.txt")
+    lines += [f"ENV {name}={_quoted(value)}" for name, value in carried_variables(run.machine).items()]
+    lines.append('CMD ["fairlap", "compare", "--plan", "plan.json", "--json", "/out/run.json"]')
+    return "\n".join(lines) + "\n"
+
+
+def install_command(pip: str) -> str:
+    return (
+        f"{pip} install --no-cache-dir --find-links wheels --requirement requirements.txt --constraint constraints.txt"
+    )
+
+
+def carried_variables(machine: Mapping[str, str]) -> dict[str, str]:
+    """Those that mean the same elsewhere: nothing that names a file, was not kept, or was cut."""
+    return {name: value for name, value in _variables(machine).items() if _means_the_same(name, value)}
+
+
+def variables_left_out(machine: Mapping[str, str]) -> list[str]:
+    return [name for name, value in _variables(machine).items() if not _means_the_same(name, value)]
+
+
+def _variables(machine: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name.removeprefix(variables.PREFIX): value
+        for name, value in sorted(machine.items())
+        if name.startswith(variables.PREFIX)
+    }
+
+
+def _means_the_same(name: str, value: str) -> bool:
+    if _VARIABLE.fullmatch(name) is None or not value.isprintable() or _SHORTENED.search(value):
+        return False
+    return "/" not in value and value != variables.NOT_KEPT
+
+
+def _quoted(value: str) -> str:
+    """As a Dockerfile wants it: it would replace what follows a dollar sign."""
+    bare = "" if value == variables.EMPTY else value
+    return '"' + re.sub(r'(["\\$])', r"\\\1", bare) + '"'
+
+
+def _made_in(machine: Mapping[str, str]) -> list[str]:
+    digest = machine.get("image digest", "")
+    return [f"# The run was made in an image with the digest {digest}."] if re.fullmatch(r"sha256:\w+", digest) else []
+
+
+def _release(machine: Mapping[str, str]) -> str:
+    """Debian's own name for its release, which decides the C library."""
+    found = re.fullmatch(r"Debian GNU/Linux [0-9]+ \((?P<name>[a-z]+)\)", machine.get("distribution", ""))
+    return f"-{found['name']}" if found else ""
+
+
+def _system_packages(contestants: tuple[ContestantName, ...]) -> list[str]:
+    found = set()
+    for contestant in contestants:
+        if contestant.framework == "torch" and contestant.variant == "compile":
+            found.add(_COMPILER_OF_TORCH)
+        if contestant.framework == "tinygrad":
+            found.add(_COMPILER_OF_TINYGRAD)
+    return sorted(found)

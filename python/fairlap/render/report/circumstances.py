@@ -1,0 +1,218 @@
+"""What stands behind the figures: blocks, warnings, who is not ranked and why, the machine, the settings.
+
+The command that draws a run's plan again, where there is one.
+
+Who was fed how fast, and what the time went into; a race that is fed nothing has no such part.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from fairlap.engine import digits
+from fairlap.race.plan import Limits, Plan, draw_plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.render.repeated_warnings import kinds_of_warnings
+from fairlap.render.report import numbers as show
+from fairlap.render.report.markup import Markup, joined, table, tag
+from fairlap.render.report.shown_run import ShownRun, ShownWork
+from fairlap.request.work import work_title
+from fairlap.results.feeding import NO_CAUSE_TOLD
+
+
+def command_of(plan: Plan) -> str:
+    """Empty when no command line draws this very plan; the saved plan itself always does."""
+    modes = {(work.batch, work.mode, work.precision) for work in plan.works}
+    if len(modes) != 1 or not plan.works:
+        return ""
+    cores = tuple(sorted({core for block in plan.blocks for core in block.cores}))
+    blocks = sum(block.conditions == plan.headline for block in plan.blocks) // len(plan.works)
+    try:
+        again = draw_plan(
+            plan.contestants,
+            plan.works,
+            blocks=blocks,
+            conditions=plan.headline,
+            threads=plan.threads,
+            available_cores=cores,
+            seed=plan.seed,
+            data_seed=plan.data_seed,
+            measuring=plan.measuring,
+            limits=plan.limits,
+            device=plan.device,
+            min_memory=plan.min_memory,
+            data=plan.data,
+        )
+    except ValueError:
+        return ""
+    sayable = plan.limits == Limits(memory_bytes=plan.limits.memory_bytes) and plan.measuring.samples is None
+    if again != plan or plan.data_seed or not sayable:
+        return ""
+    [(batch, mode, precision)] = modes
+    words = ["fairlap", "compare", *(work.model for work in plan.works)]
+    words += ["--on", ",".join(name.text for name in plan.contestants)]
+    words += ["--batch", str(batch), "--mode", mode, "--precision", precision, "--device", plan.device]
+    words += ["--threads", str(plan.threads), "--blocks", str(blocks), "--conditions", plan.headline]
+    words += ["--seconds", f"{plan.measuring.seconds:g}", "--seed", str(plan.seed)]
+    if plan.data:
+        words += ["--data", plan.data]
+    if plan.limits.memory_bytes is not None:
+        words += ["--memory-limit", str(plan.limits.memory_bytes)]
+    if plan.min_memory:
+        words.append("--min-memory")
+    return shlex.join(words)
+
+
+_NOT_TOLD = "not told by this pipeline"
+
+
+def feeding(shown: ShownRun, told: ShownWork) -> Markup | None:
+    fed = [(result, row) for result, row in told.rows if row.pipeline_throughput_per_s and row.waited_share]
+    if not fed:
+        return None
+    named = dict.fromkeys(name for _, row in fed for name in row.stall_shares)
+    causes = [name for name in named if name != NO_CAUSE_TOLD]
+    rows = [
+        {
+            "contestant": result.contestant,
+            "fed by": row.settings.get("feed", ""),
+            "items a second": show.rate(row.pipeline_throughput_per_s.value) if row.pipeline_throughput_per_s else "",
+            "waited": f"{row.waited_share.value:.1%}" if row.waited_share else "",
+            **{name: _share(row.stall_shares.get(name)) for name in causes},
+        }
+        for result, row in fed
+    ]
+    heads = ["contestant", "fed by", "items a second", "waited", *causes]
+    names = [result.contestant for result, _ in fed]
+    caption = f"{work_title(told.work.label, shown.run.plan.data)}, {told.conditions}"
+    return table(caption, heads, rows, "feeding cards", names)
+
+
+def _share(share: float | None) -> str:
+    return _NOT_TOLD if share is None else f"{share:.1%}"
+
+
+_MOST_DETAILS = 4000
+_ABSENT_SETTING = "–"
+
+
+def not_ranked(told: ShownWork) -> Markup | None:
+    """Everyone who did other work, crashed or could not take part, in full."""
+    lost = [(result, row) for result, row in told.rows if not result.ranked]
+    if not lost:
+        return None
+    return tag(
+        "div",
+        tag("h3", "Not ranked"),
+        (
+            tag(
+                "div",
+                tag("p", tag("strong", result.contestant), ": ", result.trouble),
+                _details(result.processes),
+                class_="lost",
+            )
+            for result, _ in lost
+        ),
+    )
+
+
+def _details(processes: tuple[ProcessResult, ...]) -> Markup | None:
+    text = next((process.details for process in processes if process.details), "")
+    wrong = [error for process in processes for error in process.errors if not error.right]
+    checked = (tag("li", f"{each.what}, {each.when}: {each.why}") for each in wrong[:5])
+    answers = tag("ul", checked) if wrong else None
+    if not text:
+        return answers
+    return joined(
+        answers, tag("details", tag("summary", "What it said last"), tag("pre", text[-_MOST_DETAILS:], tabindex="0"))
+    )
+
+
+def blocks(told: ShownWork) -> Markup:
+    """Every block as a square. A block counts for everyone or for nobody."""
+    kept, dropped = set(told.work_result.blocks.kept), set(told.work_result.blocks.dropped)
+    seen = sorted({process.block for result, _ in told.rows for process in result.processes})
+    incomplete = len(set(seen) - kept - dropped)
+    parts = [f"{digits.counted(len(kept), 'block')} kept", f"{len(dropped)} dropped as noisy, blind to who ran"]
+    if incomplete:
+        parts.append(f"{incomplete} incomplete")
+    squares = (
+        tag("span", title=f"block {number}: {kind}", class_=f"block {kind}")
+        for number in seen
+        for kind in ["kept" if number in kept else "dropped" if number in dropped else "incomplete"]
+    )
+    return tag(
+        "div",
+        tag("p", tag("strong", f"{told.conditions}: "), "; ".join(parts), ". ", told.work_result.blocks.told),
+        tag("div", squares, class_="blocks", aria_hidden="true"),
+    )
+
+
+def warnings(told: ShownWork) -> Markup:
+    """Alike but for their numbers, they are one: with how many processes said so, and whose."""
+    kinds = kinds_of_warnings(
+        (process.contestant, process.warnings) for result, _ in told.rows for process in result.processes
+    )
+    if not kinds:
+        return tag("p", f"{told.conditions}: none.")
+    rows = [
+        {
+            "warning": kind.first,
+            "processes": f"{kind.said_by.total()}",
+            "of": ", ".join(f"{name} ({count})" for name, count in kind.said_by.most_common()),
+        }
+        for kind in sorted(kinds, key=lambda kind: -kind.said_by.total())
+    ]
+    return table(
+        f"Warnings, {told.conditions}; the first of each kind", ["warning", "processes", "of"], rows, "warnings cards"
+    )
+
+
+def machine(shown: ShownRun) -> Markup:
+    facts = shown.run.machine or {"facts": "none were kept"}
+    pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items())
+    return tag("dl", pairs, class_="facts")
+
+
+def settings(told: ShownWork) -> Markup:
+    """What differs between contestants stands first; what is the same for all is said once."""
+    in_force = {result.contestant: dict(row.settings) for result, row in told.rows if row.settings}
+    for result, row in told.rows:
+        if result.contestant in in_force:
+            in_force[result.contestant] = {
+                "version": row.version or "",
+                **in_force[result.contestant],
+            }
+    if not in_force:
+        return tag("p", "No contestant told its settings.")
+    keys = list(dict.fromkeys(key for own in in_force.values() for key in own))
+    shared = [key for key in keys if sum(key in own for own in in_force.values()) > 1]
+    same = [key for key in shared if len({own.get(key) for own in in_force.values()}) == 1]
+    rows: list[dict[str, Markup | str]] = [
+        {"setting": key, **{name: own.get(key, _ABSENT_SETTING) for name, own in in_force.items()}}
+        for key in shared
+        if key not in same
+    ]
+    alike = ", ".join(f"{key} {next(iter(in_force.values()))[key]}" for key in same)
+    return tag(
+        "div",
+        tag("p", "The same for all: ", alike, ".") if same else None,
+        _differing(rows, list(in_force)) if rows else None,
+        tag(
+            "div", [part for name, own in in_force.items() if (part := _own_settings(name, own, shared))], class_="own"
+        ),
+    )
+
+
+def _differing(rows: list[dict[str, Markup | str]], names: list[str]) -> Markup:
+    told = table("Settings that several have and that differ", ["setting", *names], rows, class_="wide")
+    return tag("div", told, class_="scroll", tabindex="0", role="region", aria_label="Settings that differ")
+
+
+def _own_settings(name: str, own: dict[str, str], shared: list[str]) -> Markup | None:
+    """What only this one told of."""
+    alone = [(key, value) for key, value in own.items() if key not in shared]
+    if not alone:
+        return None
+    pairs = (tag("div", tag("dt", key), tag("dd", value or "(empty)")) for key, value in alone)
+    return tag("div", tag("h3", name), tag("dl", pairs))

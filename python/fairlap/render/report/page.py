@@ -1,0 +1,284 @@
+"""A run as one HTML file that needs nothing else: no network, no server."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+
+import msgspec
+
+from fairlap.engine import digits
+from fairlap.race.run import Run
+from fairlap.render.charts.chart import Chart
+from fairlap.render.charts.chart_tables import chart_tables
+from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.libraries import vega_script
+from fairlap.render.report import circumstances, look
+from fairlap.render.report.answer import answer, headline
+from fairlap.render.report.circumstances import command_of, feeding
+from fairlap.render.report.markup import Markup, joined, json_island, table, tag, trusted
+from fairlap.render.report.page_data import for_the_program
+from fairlap.render.report.ranked_table import ranked_table
+from fairlap.render.report.shown_run import Samples, ShownRun, shown_run
+from fairlap.request.work import Work, work_title
+from fairlap.results.prices import Price
+
+_SECTIONS = {
+    "speed": "The time of a call",
+    "cold": "The first answer",
+    "resources": "Memory, energy, cost",
+    "answers": "The answers themselves",
+}
+
+
+def html_report(
+    run: Run, run_id: str, *, samples: Samples | None = None, baseline: str = "", price: Price | None = None
+) -> str:
+    """The whole page. Every text of the run is escaped; only programs of this package may run in it."""
+    return page_of(shown_run(run, run_id, samples=samples, baseline=baseline, price=price))
+
+
+def page_of(shown: ShownRun) -> str:
+    tables = chart_tables(shown)
+    charts = charts_of(shown, tables)
+    scripts = [trusted(vega_script()), trusted(_own("page.js"))]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(scripts)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{_title(shown)} – fairlap"),
+        tag("style", trusted(_own("page.css") + _colours(shown))),
+    )
+    body = tag(
+        "body",
+        tag("a", "To the answer", href="#answer", class_="skip"),
+        _header(shown),
+        tag("main", _answers(shown), _filters(shown), _tables(shown), _fed(shown), _charts(charts), _behind(shown)),
+        tag("footer", f"Made by fairlap {shown.run.fairlap}. This page needs no network and sends nothing anywhere."),
+        json_island("shown", for_the_program(shown, charts, tables)),
+        (tag("script", script) for script in scripts),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _own(name: str) -> str:
+    return files("fairlap.render.report").joinpath(name).read_text("utf-8")
+
+
+def _policy(scripts: Sequence[Markup]) -> str:
+    """By their hashes, so that no other script runs even if one were smuggled in."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
+    inline = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {hashes}; {inline}"
+
+
+def _colours(shown: ShownRun) -> str:
+    """Contestants' colours as the style sheet names them, on both papers."""
+
+    def named(of: look.Look) -> str:
+        colours = of.colours(len(shown.contestants))
+        return "".join(f"--contestant-{place}:{colour};" for place, colour in enumerate(colours))
+
+    light, dark = named(look.LIGHT), named(look.DARK)
+    return (
+        f":root{{{light}}}@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}"
+        f":root[data-theme=dark]{{{dark}}}@media print{{:root{{{light}}}}}"
+    )
+
+
+def _title(shown: ShownRun) -> str:
+    works = shown.works()
+    return work_title(works[0].label if len(works) == 1 else digits.counted(len(works), "work"), shown.run.plan.data)
+
+
+def _header(shown: ShownRun) -> Markup:
+    plan = shown.run.plan
+    told = [shown.run.began_at.replace("T", " ").removesuffix("+00:00"), f"run {shown.run_id}", plan.device]
+    return tag(
+        "header",
+        tag("div", tag("span", "fairlap", class_="mark"), tag("h1", _title(shown)), class_="name"),
+        tag("p", " · ".join(part for part in told if part), class_="about"),
+        tag("button", "Dark", type="button", id="theme", aria_pressed="false", hidden=True),
+    )
+
+
+def _answers(shown: ShownRun) -> Markup:
+    works = shown.works()
+    overview = None
+    if len(works) > 1:
+        rows = [_overview_row(shown, work) for work in works]
+        overview = tag(
+            "div",
+            table("All works", ["work", "answer"], rows),
+            class_="scroll overview",
+            tabindex="0",
+            role="region",
+            aria_label="All works",
+        )
+    early = shown.run.ended_early
+    return tag(
+        "section",
+        tag("h2", "The answer"),
+        tag("p", f"The race ended early: {early}.", class_="note") if early else None,
+        overview,
+        _nothing(shown),
+        (_of_work(work, answer(shown, shown.of_work(work)[0])) for work in works),
+        id="answer",
+    )
+
+
+def _nothing(shown: ShownRun) -> Markup | None:
+    if shown.work_results:
+        return None
+    return tag(
+        "div", tag("p", "Nothing was measured", class_="headline"), tag("p", "No process ended."), class_="answer"
+    )
+
+
+def _overview_row(shown: ShownRun, work: Work) -> dict[str, Markup | str]:
+    link = tag("button", work.label, type="button", class_="link", data_choose=work.label)
+    return {"work": link, "answer": headline(shown.of_work(work)[0].work_result)}
+
+
+def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: str | None = None) -> Markup:
+    """Shown while its work is chosen, and its conditions where it has some. Without the program all are shown."""
+    return tag("div", *children, data_work=work.label, data_conditions=conditions)
+
+
+def _filters(shown: ShownRun) -> Markup:
+    works, conditions = shown.works(), list(dict.fromkeys(work_result.conditions for work_result in shown.work_results))
+    conditions.sort(key=lambda each: each != shown.run.plan.headline)
+    chosen = tag("select", (tag("option", work.label, value=work.label) for work in works), id="work")
+    kinds = tag("select", (tag("option", each, value=each) for each in conditions), id="conditions")
+    boxes = (
+        tag(
+            "label",
+            tag("input", type="checkbox", value=name, checked=True, class_="contestant"),
+            tag("span", class_="dot", style=f"--colour: var(--contestant-{place})"),
+            tag("span", name),
+            class_="chip",
+        )
+        for place, name in enumerate(shown.contestants)
+    )
+    return tag(
+        "form",
+        tag("label", "Work ", chosen, class_="pick", hidden=len(works) < 2),
+        tag("label", "Conditions ", kinds, class_="pick", hidden=len(conditions) < 2),
+        tag("fieldset", tag("legend", "Contestants"), boxes),
+        id="filters",
+        aria_label="What is shown",
+        hidden=True,
+    )
+
+
+def _tables(shown: ShownRun) -> Markup:
+    parts = (
+        _of_work(
+            work,
+            _scrolling(ranked_table(shown, work_result)),
+            circumstances.not_ranked(work_result),
+            conditions=work_result.conditions,
+        )
+        for work in shown.works()
+        for work_result in shown.of_work(work)
+    )
+    told = (
+        "Places are told by what the comparisons show: 1= says that somebody else may hold the place as well. "
+        "Brackets hold 95 % intervals."
+    )
+    return tag("section", tag("h2", "Ranked"), parts, tag("p", told, class_="told"), id="ranked")
+
+
+def _fed(shown: ShownRun) -> Markup | None:
+    if not shown.run.plan.data:
+        return None
+    parts = (
+        _of_work(work, _scrolling(found), conditions=work_result.conditions)
+        for work in shown.works()
+        for work_result in shown.of_work(work)
+        if (found := feeding(shown, work_result)) is not None
+    )
+    told = "Every call took a batch, worked on it and gave it back. The shares are of that whole time."
+    return tag("section", tag("h2", "Feeding"), parts, tag("p", told, class_="told"), id="feeding")
+
+
+def _scrolling(inside: Markup) -> Markup:
+    return tag("div", inside, class_="scroll")
+
+
+def _charts(charts: Sequence[Chart]) -> list[Markup]:
+    return [
+        tag("section", tag("h2", title), (_figure(chart) for chart in charts if chart.section == key), id=key)
+        for key, title in _SECTIONS.items()
+        if any(chart.section == key for chart in charts)
+    ]
+
+
+def _figure(chart: Chart) -> Markup:
+    if chart.absent:
+        return tag("div", tag("h3", chart.title), tag("p", chart.absent, class_="told"), class_="left-out")
+    return tag(
+        "figure",
+        tag("figcaption", tag("h3", chart.title), tag("p", chart.told, class_="told")),
+        tag("ul", class_="key", hidden=True) if chart.keyed else None,
+        tag("div", class_="chart", data_chart=chart.key),
+    )
+
+
+def _behind(shown: ShownRun) -> Markup:
+    every = tag("details", tag("summary", "Every figure of the rows"), tag("div", id="every"), id="every-figure")
+    work_results = [(work, work_result) for work in shown.works() for work_result in shown.of_work(work)]
+    return joined(
+        tag("section", tag("h2", "Every figure"), every, id="figures"),
+        tag(
+            "section",
+            tag("h2", "Blocks and warnings"),
+            (
+                _of_work(work, circumstances.blocks(work_result), conditions=work_result.conditions)
+                for work, work_result in work_results
+            ),
+            (
+                _of_work(work, _scrolling(circumstances.warnings(work_result)), conditions=work_result.conditions)
+                for work, work_result in work_results
+            ),
+            id="blocks",
+        ),
+        tag(
+            "section",
+            tag("h2", "Machine and settings"),
+            circumstances.machine(shown),
+            (
+                _of_work(work, circumstances.settings(work_result), conditions=work_result.conditions)
+                for work, work_result in work_results
+            ),
+            id="machine",
+        ),
+        _repeat(shown),
+    )
+
+
+def _repeat(shown: ShownRun) -> Markup:
+    command = command_of(shown.run.plan)
+    told = (
+        "This draws the same plan: the same orders, the same settings of every process."
+        if command
+        else ("No single command line draws this plan; the plan itself repeats the race.")
+    )
+    plan = msgspec.json.format(msgspec.json.encode(shown.run.plan), indent=1).decode()
+    return tag(
+        "section",
+        tag("h2", "How to repeat it"),
+        tag("p", told),
+        tag("pre", tag("code", command), tabindex="0") if command else None,
+        tag("p", "Save the plan as plan.json and run:"),
+        tag("pre", tag("code", "fairlap compare --plan plan.json"), tabindex="0"),
+        tag("p", tag("button", "Save the plan", type="button", id="save-plan", hidden=True)),
+        tag("details", tag("summary", "The plan"), tag("pre", plan, id="plan", tabindex="0")),
+        id="repeat",
+    )

@@ -1,0 +1,118 @@
+"""What the page's program is given: charts without data, their tables, the colours, the table of every figure.
+
+Tables for the page's program, column by column; a text that comes again is written once.
+
+All columns of all rows, for the table that a page fills when somebody opens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fairlap.render.charts.chart import Chart
+from fairlap.render.charts.chart_tables import group_of
+from fairlap.render.report import look
+from fairlap.render.report.numbers import plain
+from fairlap.render.report.shown_run import ShownRun
+from fairlap.results.columns import columns, flat
+
+Packed = dict[str, Any]
+
+
+def packed(records: Sequence[Mapping[str, Any]]) -> Packed:
+    names = list(dict.fromkeys(name for record in records for name in record))
+    return {"length": len(records), "columns": {name: _column([r.get(name) for r in records]) for name in names}}
+
+
+def _column(values: list[Any]) -> list[Any] | Packed:
+    """Numbers as they are. Texts as places in a list, unless nearly all of them differ."""
+    if not any(isinstance(value, str) for value in values):
+        return values
+    distinct = list(dict.fromkeys(values))
+    places = {value: place for place, value in enumerate(distinct)}
+    return {"of": distinct, "at": [places[value] for value in values]}
+
+
+_KEYS = frozenset({"run", "recorded_at", "contestant", "conditions", "absent"})
+
+
+def every_figure(shown: ShownRun) -> dict[str, Any]:
+    """The columns with their meanings, and the rows under them; ``absent`` is folded into the cells."""
+    told = [column for column in columns() if column.name not in _KEYS]
+    records = []
+    for work_result, result, row in shown.every_row():
+        own = flat(row)
+        record = {
+            "work": work_result.work.label,
+            "conditions": work_result.conditions,
+            "contestant": result.contestant,
+        }
+        for column in told:
+            value = own[column.name]
+            why = row.absent.get(column.field) if value is None and column.name == column.field else None
+            if column.kind == "structure":
+                value = _readable(msgspec.json.decode(value))
+            record[column.name] = plain(value) if why is None else f"absent: {why}"
+        records.append(record)
+    described = [{"name": column.name, "group": column.group, "meaning": column.meaning} for column in told]
+    return {"described": described, "rows": packed(records)}
+
+
+def _readable(value: Any) -> str:
+    """A structure in words: ``anonymous 54804480, file 40431616``."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_readable(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return "; ".join(_readable(each) for each in value)
+    return f"{plain(value)}"
+
+
+def for_the_program(shown: ShownRun, charts: Sequence[Chart], tables: dict[str, list[dict[str, Any]]]) -> Any:
+    used = {name for chart in charts for name in chart.tables}
+    return {
+        "contestants": shown.contestants,
+        "looks": {name: _look(shown, of) for name, of in (("light", look.LIGHT), ("dark", look.DARK))},
+        "words": {
+            "contestants": look.CONTESTANTS,
+            "colours": look.CONTESTANT_COLOURS,
+            "phases": look.PHASE_COLOURS,
+            "layers": look.LAYER_COLOURS,
+            "ink": look.INK,
+            "muted": look.MUTED,
+            "paper": look.PAPER,
+        },
+        "groups": {work.label: group_of(work) for work in shown.works()},
+        "order": {
+            f"{work_result.work.label}|{work_result.conditions}": [result.contestant for result, _ in work_result.rows]
+            for work_result in shown.work_results
+        },
+        "charts": {
+            chart.key: {
+                "spec": chart.spec,
+                "tables": chart.tables,
+                "scope": chart.scope,
+                "rowHeight": chart.row_height,
+                "told": f"{chart.title}. {chart.told}",
+            }
+            for chart in charts
+            if not chart.absent
+        },
+        "tables": {name: packed(records) for name, records in tables.items() if name in used},
+        "figures": every_figure(shown),
+    }
+
+
+def _look(shown: ShownRun, of: look.Look) -> dict[str, Any]:
+    colours = of.colours(len(shown.contestants))
+    return {
+        "config": of.config(),
+        "ink": of.ink,
+        "muted": of.muted,
+        "paper": of.paper,
+        "phases": of.phases,
+        "layers": of.layers,
+        "colours": dict(zip(shown.contestants, colours, strict=True)),
+    }

@@ -1,0 +1,130 @@
+"""The ranked table: a place, a time with its interval, a ratio, and whatever went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlap.render.report import numbers as show
+from fairlap.render.report.markup import Markup, breaking, table, tag
+from fairlap.render.report.shown_run import ShownRun, ShownWork
+from fairlap.request.work import work_title
+from fairlap.results.results import ContestantResult
+from fairlap.results.row import Row, judged_time_ns
+
+Cells = Mapping[str, Markup | str]
+
+
+def ranked_table(shown: ShownRun, told: ShownWork) -> Markup:
+    grad = told.work.mode == "grad"
+    first = "first gradient" if grad else "first answer"
+    against = f"against {shown.baseline}" if shown.baseline else "against the first"
+    time = "time of a fed batch" if shown.run.plan.data else "time of a call"
+    heads = ["place", "contestant", time, against, "p99", "per second", first, "peak memory", "error"]
+    slowest = max((result.median_ns for result, _ in told.rows if result.finished), default=0.0)
+    rows = [_cells(shown, result, row, slowest, (time, against, first)) for result, row in told.rows]
+    names = [result.contestant for result, _ in told.rows]
+    if any(row.cost_per_1000_items for _, row in told.rows):
+        heads.append("1,000 items")
+    if any(row.min_memory_bytes for _, row in told.rows):
+        heads.append("runs in")
+    if any(row.energy_per_item_j for _, row in told.rows):
+        heads.append("energy an item")
+    caption = f"{work_title(told.work.label, shown.run.plan.data)}, {told.conditions}"
+    return table(caption, heads, rows, "ranked cards", names)
+
+
+def _cells(shown: ShownRun, result: ContestantResult, row: Row, slowest: float, heads: tuple[str, str, str]) -> Cells:
+    time, against, first = heads
+    to_first = row.time_to_first_gradient_s or row.time_to_first_inference_s
+    cost, memory, error = row.cost_per_1000_items, row.peak_memory_bytes, row.error_relative
+    energy = row.energy_per_item_j
+    return {
+        "place": tag("span", row.place or "–", class_="place", title=row.absent.get("place")),
+        "contestant": _contestant(shown, result, row),
+        time: _time(shown, result, row, slowest),
+        against: _ratio(row),
+        "p99": _or_dash(row, "latency_p99_ns", row.latency_p99_ns and show.duration(row.latency_p99_ns.value)),
+        "per second": _or_dash(row, "throughput_per_s", row.throughput_per_s and _rate(row)),
+        first: _or_dash(row, "time_to_first_inference_s", to_first and show.seconds(to_first.value)),
+        "peak memory": _or_dash(row, "peak_memory_bytes", memory and show.size(memory.value)),
+        "error": _or_dash(row, "error_relative", None if error is None else show.error(error)),
+        "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),
+        "energy an item": _or_dash(row, "energy_per_item_j", energy and f"{energy.value:.3g} J"),
+        "1,000 items": _or_dash(row, "cost_per_1000_items", cost and f"{cost.value:.3g} {row.currency}"),
+    }
+
+
+def _smallest_memory(row: Row) -> str:
+    """With what was limited: address space is not resident memory."""
+    return f"{show.size(row.min_memory_bytes)}, {row.min_memory_limit}" if row.min_memory_bytes else ""
+
+
+def _rate(row: Row) -> str:
+    return show.rate(row.throughput_per_s.value) if row.throughput_per_s else ""
+
+
+def _or_dash(row: Row, field: str, text: object) -> Markup | str:
+    """Absent is never 0: a dash, and why, where the pointer rests or a reader is read to."""
+    if text:
+        return str(text)
+    why = row.absent.get(field, "it was not measured")
+    return tag("span", "–", title=why, aria_label=f"absent: {why}", role="img", class_="absent")
+
+
+def _contestant(shown: ShownRun, result: ContestantResult, row: Row) -> Markup:
+    place = shown.contestants.index(result.contestant)
+    remarks = [tag("span", text, class_="trouble") for text in _remarks(result)]
+    return tag(
+        "span",
+        tag("span", class_="dot", style=f"--colour: var(--contestant-{place})"),
+        tag("strong", breaking(result.contestant)),
+        " ",
+        tag("span", row.version or "", class_="version"),
+        remarks,
+        class_="who",
+    )
+
+
+def _remarks(result: ContestantResult) -> list[str]:
+    told = [result.trouble] if result.trouble else []
+    for cause in result.causes:
+        remedy = f"; {cause.remedy}" if cause.remedy else ""
+        told.append(f"its modes go with {cause.covariate} ({', '.join(cause.typical)}){remedy}")
+    return told
+
+
+def _time(shown: ShownRun, result: ContestantResult, row: Row, slowest: float) -> Markup:
+    judged = judged_time_ns(row)
+    if not result.finished or judged is None:
+        return tag("span", "–", class_="absent", title=row.absent.get("latency_p50_ns"))
+    if row.modes:
+        modes = (
+            tag("span", f"{show.duration(mode.value_ns, row.resolution_ns)} in {mode.share:.0%}", class_="mode")
+            for mode in row.modes
+        )
+        return tag("span", tag("span", f"{len(row.modes)} modes: ", class_="modes"), modes, class_="time")
+    share = 100 * result.median_ns / slowest if slowest else 0
+    colour = f"--colour: var(--contestant-{shown.contestants.index(result.contestant)})"
+    bar = tag("span", class_="bar", style=f"width: {share:.1f}%; {colour}", aria_hidden="true")
+    return tag(
+        "span",
+        tag("strong", show.duration(judged.value, row.resolution_ns)),
+        " ",
+        tag("span", show.bounds(judged, row.resolution_ns), class_="bounds"),
+        bar,
+        class_="time",
+    )
+
+
+def _ratio(row: Row) -> Markup | str:
+    if row.ratio is None:
+        why = row.absent.get("ratio", "")
+        return tag("span", "1×" if why == "it is the baseline" else "–", title=why, class_="absent")
+    return tag(
+        "span",
+        show.times(row.ratio.value),
+        " ",
+        tag("span", show.times_with_bounds(row.ratio).partition(" ")[2], class_="bounds"),
+        tag("span", row.verdict or "", class_=f"verdict {row.verdict}"),
+        class_="ratio",
+    )

@@ -1,0 +1,135 @@
+"""The columns of a row that tell of energy. Their intervals hold what the sensors leave open, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairlap.meters.energy_readings import EnergyRead, IdlePower
+from fairlap.race.process_result import ProcessResult
+from fairlap.request.work import Work
+from fairlap.results.estimates import Told, estimate, why_not
+from fairlap.results.results import ContestantResult
+from fairlap.results.row import Estimate
+
+_Told = tuple[float | None, float | None, float | None, str]  # value, low, high, why there is no value
+_NOT_READ = "no source of power was read"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A figure of one process, all sensors added up. Its value is absent where one sensor's is."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    why: str = ""
+
+    def times(self, factor: float) -> Span:
+        value, low, high = (None if each is None else each * factor for each in (self.value, self.low, self.high))
+        return Span(value, low, high, self.why)
+
+
+def energy_of(result: ContestantResult, work: Work) -> dict[str, Told]:
+    processes = result.finished
+    return {
+        "energy_per_item_j": _over(result, [_per_item(process, work, _energy(process)) for process in processes], "J"),
+        "idle_energy_per_item_j": _over(
+            result, [_per_item(process, work, _idle_energy(process)) for process in processes], "J"
+        ),
+        "mean_power_w": _over(result, [_per_second(process) for process in processes], "W"),
+        "idle_power_w": _over(result, [_idle(process) for process in processes], "W"),
+    }
+
+
+def energy_by_sensor(result: ContestantResult, work: Work) -> dict[str, float]:
+    """By the rule of the sum: a sensor that one process did not resolve has no figure."""
+    processes = result.finished
+    sensors = dict.fromkeys(
+        each.sensor for process in processes if process.energy is not None for each in process.energy.read
+    )
+    found = {
+        name: _over(result, [_per_item(process, work, _energy(process, name)) for process in processes], "J")
+        for name in sensors
+    }
+    return {name: told.value.value for name, told in sorted(found.items()) if told.value is not None}
+
+
+def _over(result: ContestantResult, spans: Sequence[Span], unit: str) -> Told:
+    """Over processes: from the low end of the lowest to the high end of the highest, and with six or more processes
+    from the low end of their low ends' interval to the high end of their high ends'."""
+    if not spans:
+        return Told(None, why_not(result))
+    unresolved = [span for span in spans if span.value is None]
+    if unresolved:
+        often = "" if len(unresolved) == len(spans) else f"in {len(unresolved)} of {len(spans)} processes "
+        return Told(None, f"{often}{unresolved[0].why}{_between(unresolved, unit)}")
+    values, lows, highs = ([getattr(span, end) for span in spans] for end in ("value", "low", "high"))
+    middle, low, high = (_estimate(result.finished, each) for each in (values, lows, highs))
+    assert middle is not None
+    if low is None or high is None:
+        return Told(Estimate(middle.value))
+    least = low.low if low.low is not None else min(lows)
+    most = high.high if high.high is not None else max(highs)
+    return Told(Estimate(middle.value, min(least, middle.value), max(most, middle.value)))
+
+
+def _estimate(processes: Sequence[ProcessResult], values: Sequence[float | None]) -> Estimate | None:
+    by_process = {id(process): value for process, value in zip(processes, values, strict=True)}
+    return estimate(processes, lambda process: by_process[id(process)])
+
+
+def _between(unresolved: Sequence[Span], unit: str) -> str:
+    lows = [span.low for span in unresolved if span.low is not None]
+    highs = [span.high for span in unresolved if span.high is not None]
+    if not lows or not highs:
+        return ""
+    return f"; it lies between {min(lows):.3g} and {max(highs):.3g} {unit}"
+
+
+def _energy(process: ProcessResult, sensor: str = "") -> Span:
+    """By one sensor, or by all together."""
+    if process.energy is None:
+        return Span(None, None, None, process.energy_absent or _NOT_READ)
+    read = [each for each in process.energy.read if sensor in ("", each.sensor)]
+    return _sum([(each.joules, each.low_j, each.high_j, _unresolved(each, alone=len(read) == 1)) for each in read])
+
+
+def _idle(process: ProcessResult) -> Span:
+    if not process.idle_power:
+        return Span(None, None, None, process.energy_absent or _NOT_READ)
+    return _sum(
+        [
+            (each.watts, each.low_w, each.high_w, _unresolved(each, alone=len(process.idle_power) == 1))
+            for each in process.idle_power
+        ]
+    )
+
+
+def _unresolved(read: EnergyRead | IdlePower, *, alone: bool) -> str:
+    return f"unresolved: {read.why}" if alone else f"unresolved by {read.sensor}: {read.why}"
+
+
+def _idle_energy(process: ProcessResult) -> Span:
+    seconds = process.energy.seconds if process.energy is not None else 0.0
+    return _idle(process).times(seconds) if seconds else Span(None, None, None, process.energy_absent or _NOT_READ)
+
+
+def _per_item(process: ProcessResult, work: Work, joules: Span) -> Span:
+    return joules if process.energy is None else joules.times(1 / (process.energy.calls * work.batch))
+
+
+def _per_second(process: ProcessResult) -> Span:
+    return _energy(process) if process.energy is None else _energy(process).times(1 / process.energy.seconds)
+
+
+def _sum(told: Sequence[_Told]) -> Span:
+    why = next((why for value, _, _, why in told if value is None), "")
+    value = _added([value for value, _, _, _ in told])
+    return Span(value, _added([low for _, low, _, _ in told]), _added([high for _, _, high, _ in told]), why)
+
+
+def _added(values: Sequence[float | None]) -> float | None:
+    """Absent where one is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None

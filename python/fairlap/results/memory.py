@@ -1,0 +1,79 @@
+"""The columns of a row that tell of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median_low
+
+from fairlap.race.process_result import ProcessResult
+from fairlap.results.estimates import Told, estimate, told_or, why_not
+from fairlap.results.results import ContestantResult
+from fairlap.results.row import Estimate
+
+_PEAKS = {
+    "peak_memory_bytes": "peak",
+    "peak_memory_until_ready_bytes": "peak_until_ready",
+    "peak_memory_while_running_bytes": "peak_while_running",
+}
+_SMALLEST = ("min_memory_bytes", "min_memory_resolution_bytes", "min_memory_limit", "min_memory_tries")
+_NOT_ASKED_FOR = "it was not looked for here; --min-memory does, under the verdict's conditions"
+_NOT_FINISHED = "the search for it was interrupted or not reached; fairlap compare --resume finishes it"
+_NOT_TOLD = "the worker did not tell it"
+
+
+def memory_of(result: ContestantResult) -> dict[str, Told]:
+    absent, why = memory_absent(result), why_not(result)
+    return {
+        column: told_or(_bytes(result.finished, layer), why or absent.get(layer, _NOT_TOLD))
+        for column, layer in _PEAKS.items()
+    }
+
+
+def smallest_memory_of(result: ContestantResult, *, asked_for: bool) -> dict[str, Told]:
+    """``asked_for`` under the result's own conditions. A search that has ended left what it found."""
+    found = result.smallest_memory
+    if found is None:
+        why = why_not(result) or (_NOT_FINISHED if asked_for else _NOT_ASKED_FOR)
+        return {name: Told(None, why) for name in _SMALLEST}
+    resolution = float(found.resolution_bytes) if found.bytes is not None else None
+    return {
+        "min_memory_bytes": told_or(None if found.bytes is None else float(found.bytes), found.why),
+        "min_memory_resolution_bytes": told_or(resolution, found.why),
+        "min_memory_limit": told_or(found.limit or None, found.why),
+        "min_memory_tries": Told(found.tries),
+    }
+
+
+def memory_by_layer(result: ContestantResult) -> dict[str, float]:
+    processes = result.finished
+    layers = sorted({layer for process in processes for layer in process.memory_bytes})
+    return {
+        layer: _middle([process for process in processes if layer in process.memory_bytes], layer) for layer in layers
+    }
+
+
+def memory_absent(result: ContestantResult) -> dict[str, str]:
+    """A layer that some processes told has a figure; why the others did not is the same as for all."""
+    told = memory_by_layer(result)
+    found: dict[str, str] = {}
+    for process in result.finished:
+        found |= {layer: why for layer, why in process.memory_absent.items() if layer not in told}
+    return found
+
+
+def _bytes(processes: Sequence[ProcessResult], layer: str) -> Estimate | None:
+    """Whole bytes, and the same figure as among the layers."""
+    told = estimate(processes, _layer(layer))
+    if told is None:
+        return None
+    low, high = (None if end is None else float(round(end)) for end in (told.low, told.high))
+    return Estimate(_middle(processes, layer), low, high)
+
+
+def _middle(processes: Sequence[ProcessResult], layer: str) -> float:
+    """Of an even number of processes the lower of the two in the middle: so many bytes one of them really had."""
+    return float(median_low(process.memory_bytes[layer] for process in processes))
+
+
+def _layer(name: str) -> Callable[[ProcessResult], float | None]:
+    return lambda process: process.memory_bytes.get(name)

@@ -1,0 +1,73 @@
+"""Beside the headline: every figure that has one value per process is compared in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlap import verdict
+from fairlap.race.process_result import ProcessResult
+from fairlap.request.work import Work
+
+P90 = verdict.Metric("latency p90", "ns")
+P99 = verdict.Metric("latency p99", "ns")
+TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
+
+
+@dataclass(frozen=True)
+class OtherFigure:
+    """One metric compared between all that have it. Each metric is a family of its own."""
+
+    metric: verdict.Metric
+    comparisons: tuple[verdict.Comparison, ...]
+    without: tuple[str, ...]  # contestants that have no such figure
+
+
+def other_figures(
+    work: Work, processes_by_contestant: Mapping[str, Sequence[ProcessResult]]
+) -> tuple[OtherFigure, ...]:
+    """``processes_by_contestant`` has one process for each block, in the blocks' order."""
+    found = []
+    for metric, read in _METRICS.items():
+        values = {
+            name: [read(process, work) for process in processes] for name, processes in processes_by_contestant.items()
+        }
+        have = {name: [v for v in own if v is not None] for name, own in values.items() if None not in own}
+        if work.mode == "grad" and metric == TIME_TO_FIRST_INFERENCE:
+            metric = verdict.TIME_TO_FIRST_GRADIENT
+        comparisons: tuple[verdict.Comparison, ...] = ()
+        if len(have) > 1:
+            comparisons = verdict.judge([verdict.block_table(have, metric=metric, workload=work.label)])
+        found.append(OtherFigure(metric, comparisons, tuple(name for name in values if name not in have)))
+    return tuple(found)
+
+
+def _p90(process: ProcessResult, work: Work) -> float | None:
+    return next(iter(process.figures.values())).p90_ns
+
+
+def _p99(process: ProcessResult, work: Work) -> float | None:
+    return next(iter(process.figures.values())).p99_ns
+
+
+def _throughput(process: ProcessResult, work: Work) -> float | None:
+    return work.batch / process.headline_ns * 1e9
+
+
+def _first(process: ProcessResult, work: Work) -> float | None:
+    seconds = process.time_to_first_s()
+    return None if seconds is None else seconds * 1e9
+
+
+def _compiling(process: ProcessResult, work: Work) -> float | None:
+    seconds = process.compiling_s()
+    return None if seconds is None else seconds * 1e9
+
+
+_METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = {
+    P90: _p90,
+    P99: _p99,
+    verdict.THROUGHPUT: _throughput,
+    TIME_TO_FIRST_INFERENCE: _first,
+    verdict.COMPILE_TIME: _compiling,
+}

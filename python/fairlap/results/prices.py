@@ -1,0 +1,99 @@
+"""The user's own table of prices: what an hour of an instance or a device costs, in what currency, and when.
+
+What an hour of a machine costs. No price, no figure.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import math
+import re
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from fairlap.errors import InvalidRequest
+from fairlap.machine.user_folders import user_settings
+from fairlap.request.toml_file import TomlFile
+
+_PRICE = re.compile(r"(?P<amount>\d+(\.\d+)?)\s*(?P<currency>[A-Za-z]{3})?\s*/\s*h")
+_DEFAULT_CURRENCY = "USD"
+_SECONDS_PER_HOUR = 3600.0
+
+
+class Price(msgspec.Struct, frozen=True):
+    per_hour: float
+    currency: str = _DEFAULT_CURRENCY
+    source: str = ""  # where the price comes from: an instance type of the table, or the command line
+    dated: str = ""  # when it held, ISO 8601; empty when unknown
+
+    def of_seconds(self, seconds: float) -> float:
+        return self.per_hour * seconds / _SECONDS_PER_HOUR
+
+
+def price_given(text: str) -> Price:
+    """``1.212/h`` or ``1.10 EUR/h``."""
+    found = _PRICE.fullmatch(text.strip())
+    if found is None or float(found["amount"]) <= 0:
+        raise InvalidRequest(f"{text!r} is no price; write it as 1.212/h or 1.10EUR/h")
+    return Price(float(found["amount"]), (found["currency"] or _DEFAULT_CURRENCY).upper(), "the command line")
+
+
+EXAMPLE = """[[price]]
+name = "my-instance"
+per_hour = 0.50
+currency = "USD"
+dated = 2026-01-31
+"""
+
+
+class PriceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``dated`` is the day on which the price held."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    per_hour: Annotated[float, msgspec.Meta(gt=0)]
+    currency: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}$", description='Three capital letters, such as "EUR".')]
+    dated: datetime.date
+
+    def price(self) -> Price:
+        return Price(self.per_hour, self.currency, self.name, self.dated.isoformat())
+
+
+class PriceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    price: list[PriceEntry] = []
+
+
+def prices_file() -> Path:
+    return user_settings() / "prices.toml"
+
+
+def known_prices() -> list[PriceEntry]:
+    """In the table's order; none when there is no table."""
+    path = prices_file()
+    if not path.exists():
+        return []
+    file = TomlFile(path, "the table of prices")
+    entries = file.read(PriceTable).price
+    names: set[str] = set()
+    for place, entry in enumerate(entries):
+        if not math.isfinite(entry.per_hour):
+            raise file.wrong(("price", place, "per_hour"), "it must be finite")
+        if entry.name in names:
+            raise file.wrong(("price", place, "name"), f"{entry.name} has a price already")
+        names.add(entry.name)
+    return entries
+
+
+def price_named(text: str) -> Price:
+    """A name out of the table, or an amount such as ``1.212/h``."""
+    try:
+        return price_given(text)
+    except InvalidRequest:
+        entries = {entry.name: entry for entry in known_prices()}
+    if text in entries:
+        return entries[text].price()
+    near = difflib.get_close_matches(text, entries, n=1)
+    told = f"did you mean {near[0]}?" if near else f"names stand in {prices_file()}"
+    raise InvalidRequest(f"there is no price {text!r}; write an amount as 1.212/h or 1.10EUR/h, or a name; {told}")

@@ -1,0 +1,197 @@
+"""The row: all that is known of one contestant on one work under one kind of conditions. It is defined here only.
+
+CSV headers, the JSON schema, the store's view, the data dictionary and the report's columns are made from this class.
+A unit is the end of a name. A value that is absent is None, and ``absent`` says why; it is never 0.
+
+The time of a row that the verdict is about.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from fairlap.race.process_result import Outcome
+from fairlap.request.work import Conditions, Mode, Precision
+
+
+def _about(meaning: str, group: str) -> msgspec.Meta:
+    return msgspec.Meta(description=meaning, extra={"group": group})
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """A figure with its 95 % interval, which takes at least six processes; fewer have the figure alone."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class ModeOfProcesses(msgspec.Struct, frozen=True):
+    """Where processes fall into groups, one group."""
+
+    value_ns: float
+    share: float
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    run: Annotated[str, _about("The run's id, as `fairlap runs` lists it.", "run")]
+    recorded_at: Annotated[str, _about("When the run began, in UTC, ISO 8601.", "run")]
+    fairlap: Annotated[str, _about("The version of fairlap that measured.", "run")]
+    machine: Annotated[str, _about("Fingerprint of the hardware and the operating system.", "run")]
+    environment: Annotated[str, _about("Fingerprint of all that is installed and set around the contestant.", "run")]
+
+    workload: Annotated[str, _about("The model.", "work")]
+    mode: Annotated[Mode, _about("Inference, or the loss and its gradients.", "work")]
+    precision: Annotated[Precision, _about("The precision that was asked of everyone.", "work")]
+    batch: Annotated[int, _about("Items in one call.", "work")]
+    threads: Annotated[int, _about("Threads that every contestant was given.", "work")]
+    device: Annotated[str, _about("Where the work ran.", "work")]
+    data: Annotated[
+        str, _about("What the calls were fed: synthetic, or a path; empty when their inputs stayed.", "work")
+    ]
+    conditions: Annotated[
+        Conditions, _about("Controlled: the same memory behaviour for all, cores bound. As found: untouched.", "work")
+    ]
+
+    contestant: Annotated[str, _about("The contestant as it was named.", "contestant")]
+    framework: Annotated[str, _about("Its framework, or the program that speaks the worker protocol.", "contestant")]
+    version: Annotated[str | None, _about("The version that the framework tells of itself.", "contestant")]
+    variant: Annotated[str, _about("The variant, such as compile; empty for the plain one.", "contestant")]
+    settings: Annotated[dict[str, str], _about("Settings in force, read back from the framework.", "contestant")]
+
+    outcome: Annotated[Outcome, _about("What became of it; the worst of its processes decides.", "outcome")]
+    message: Annotated[str, _about("What went wrong, in words; empty when nothing did.", "outcome")]
+    place: Annotated[str | None, _about("Its place among the ranked; ties share one, as 2=.", "outcome")]
+
+    latency_p50_ns: Annotated[Estimate | None, _about("Median time of a call, over processes.", "latency")]
+    latency_p90_ns: Annotated[Estimate | None, _about("Nine of ten calls are quicker.", "latency")]
+    latency_p99_ns: Annotated[Estimate | None, _about("Ninety-nine of a hundred calls are quicker.", "latency")]
+    modes: Annotated[
+        list[ModeOfProcesses], _about("Groups of processes with nothing in between; one is none.", "latency")
+    ]
+    method: Annotated[str | None, _about("How the latency was measured.", "latency")]
+    resolution_ns: Annotated[float | None, _about("Below this the method cannot see.", "latency")]
+    host_issue_ns: Annotated[Estimate | None, _about("From the call being entered to its return.", "latency")]
+    device_span_ns: Annotated[Estimate | None, _about("From event to event on the device's stream.", "latency")]
+    kernel_sum_ns: Annotated[Estimate | None, _about("Time of the kernels, from activity records.", "latency")]
+    throughput_per_s: Annotated[
+        Estimate | None,
+        _about("Items in a second; in a fed race with all that feeding takes, else call after call.", "latency"),
+    ]
+
+    pipeline_throughput_per_s: Annotated[
+        Estimate | None, _about("Items in a second with all that feeding takes, over the whole time.", "feeding")
+    ]
+    waited_share: Annotated[
+        Estimate | None,
+        _about("How much of the time was waited for batches, in the process in the middle by this share.", "feeding"),
+    ]
+    stall_shares: Annotated[
+        dict[str, float],
+        _about("That process's time by what it went into: work, and what was waited for. They add up to 1.", "feeding"),
+    ]
+
+    import_s: Annotated[Estimate | None, _about("Importing the framework.", "phases")]
+    build_s: Annotated[Estimate | None, _about("Building the model from its weights.", "phases")]
+    compile_s: Annotated[Estimate | None, _about("Tracing, lowering and compiling ahead of the first call.", "phases")]
+    time_to_first_inference_s: Annotated[
+        Estimate | None, _about("From the start of the process to its first answer.", "phases")
+    ]
+    time_to_first_gradient_s: Annotated[
+        Estimate | None, _about("From the start of the process to its first gradient.", "phases")
+    ]
+
+    peak_memory_bytes: Annotated[
+        Estimate | None, _about("The most that the process held at once, of the two peaks that follow.", "memory")
+    ]
+    peak_memory_until_ready_bytes: Annotated[
+        Estimate | None, _about("The most that it held from its start to its first answer.", "memory")
+    ]
+    peak_memory_while_running_bytes: Annotated[
+        Estimate | None, _about("The most that it held while it was warmed up and timed.", "memory")
+    ]
+    memory_bytes: Annotated[
+        dict[str, float],
+        _about("Memory by layer: resident by kind, children, allocator, driver; median of processes.", "memory"),
+    ]
+    memory_absent: Annotated[dict[str, str], _about("Layers of memory without a figure, and why.", "memory")]
+
+    min_memory_bytes: Annotated[
+        float | None, _about("The smallest limit under which it still ran, and ran once more.", "memory")
+    ]
+    min_memory_resolution_bytes: Annotated[
+        float | None, _about("A limit smaller by this was not found to do.", "memory")
+    ]
+    min_memory_limit: Annotated[
+        str | None,
+        _about(
+            "What was limited: a control group, address space (not resident memory), or its own pool.",
+            "memory",
+        ),
+    ]
+    min_memory_tries: Annotated[int | None, _about("Fresh processes that were tried for it.", "memory")]
+
+    energy_per_item_j: Annotated[
+        Estimate | None,
+        _about("Energy for one item, by all sensors together; idle power included.", "energy"),
+    ]
+    idle_energy_per_item_j: Annotated[
+        Estimate | None, _about("What the idle machine would have drawn in the time of one item.", "energy")
+    ]
+    mean_power_w: Annotated[Estimate | None, _about("Mean power while it was measured.", "energy")]
+    idle_power_w: Annotated[Estimate | None, _about("Power of the idle machine, before the first block.", "energy")]
+    energy_by_sensor_j: Annotated[
+        dict[str, float],
+        _about("Energy for one item by each sensor that every process resolved, by the rule of the sum.", "energy"),
+    ]
+
+    cost_per_1000_items: Annotated[Estimate | None, _about("Money for a thousand items at the given price.", "cost")]
+    currency: Annotated[str | None, _about("Of the cost.", "cost")]
+
+    error_relative: Annotated[float | None, _about("Worst distance from the float64 reference, relative.", "accuracy")]
+    error_absolute: Annotated[float | None, _about("Worst distance of any one element.", "accuracy")]
+    accuracy: Annotated[float | None, _about("Share of right answers on a dataset.", "accuracy")]
+
+    baseline: Annotated[str | None, _about("Who it is held against.", "verdict")]
+    ratio: Annotated[
+        Estimate | None,
+        _about("How many times as long it takes as the baseline, from the blocks they shared.", "verdict"),
+    ]
+    verdict: Annotated[str | None, _about("Faster, slower, equivalent or inconclusive.", "verdict")]
+    detectable_effect: Annotated[
+        float | None, _about("A difference that such a run finds four times in five.", "verdict")
+    ]
+    blocks_kept: Annotated[int, _about("Blocks that the verdict rests on.", "verdict")]
+    blocks_dropped: Annotated[int, _about("Blocks left out as noisy, blind to who ran.", "verdict")]
+    processes: Annotated[int, _about("Processes started for it.", "verdict")]
+    processes_finished: Annotated[int, _about("Those that did the whole work.", "verdict")]
+
+    warnings: Annotated[list[str], _about("What a reader should know of these figures.", "warnings")]
+    absent: Annotated[dict[str, str], _about("Why a value is absent, by the column's name.", "warnings")]
+
+    def __post_init__(self) -> None:
+        missing = {name for name in self.__struct_fields__ if getattr(self, name) is None}
+        if missing != set(self.absent):
+            unsaid, needless = sorted(missing - set(self.absent)), sorted(set(self.absent) - missing)
+            raise ValueError(f"absent without a reason: {unsaid}; a reason but not absent: {needless}")
+
+
+_NS_PER_S = 1e9
+
+
+def judged_time_ns(row: Row) -> Estimate | None:
+    """Of the median call; where the race was fed, of a batch, with all that feeding takes."""
+    rate = row.pipeline_throughput_per_s
+    if rate is None:
+        return row.latency_p50_ns
+
+    def of(items_per_s: float | None) -> float | None:
+        return None if items_per_s is None else row.batch / items_per_s * _NS_PER_S
+
+    return Estimate(row.batch / rate.value * _NS_PER_S, of(rate.high), of(rate.low))
+
+
+def judged_time_named(*, fed: bool) -> str:
+    return "time of a fed batch" if fed else "median time of a call"

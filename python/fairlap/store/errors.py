@@ -1,0 +1,88 @@
+"""What SQLite says, in words that a user can act on."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fairlap.errors import FairlapError, InvalidRequest
+
+CHANGED = "samples are not what was written"
+
+
+class StoreError(FairlapError):
+    """The store of runs cannot be used; the message says why and what to do."""
+
+
+class StoreIsFull(StoreError):
+    """Nothing more can be written. What was kept before is whole."""
+
+
+class StoreIsBusy(StoreError):
+    """Another process has been writing for longer than we wait."""
+
+
+class StoreIsReadOnly(StoreError):
+    """This user may not write there."""
+
+
+class StoreIsDamaged(StoreError):
+    """The file is no longer what SQLite wrote."""
+
+
+class StoreIsNewer(StoreError):
+    """A newer fairlap has written it."""
+
+
+class NoSuchRun(InvalidRequest):
+    """The name fits no run, or several."""
+
+
+_ELSEWHERE = "set FAIRLAP_STORE to a file elsewhere"
+
+
+@contextmanager
+def said_plainly(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise store_error(error, path) from error
+
+
+def store_error(error: sqlite3.Error, path: Path) -> StoreError:
+    code = primary_code(error)
+    if code == sqlite3.SQLITE_FULL:
+        return StoreIsFull(f"the disk is full: {path} could not be written; what was kept before is whole")
+    if code == sqlite3.SQLITE_IOERR:
+        return StoreIsFull(
+            f"{path} could not be written or read ({error}); is the disk full, or gone? What was kept before is whole"
+        )
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreIsBusy(f"another process keeps writing to {path}; try again when it has ended, or {_ELSEWHERE}")
+    if code == sqlite3.SQLITE_READONLY:
+        return StoreIsReadOnly(f"{path} may not be written by this user; mend its permissions, or {_ELSEWHERE}")
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StoreIsReadOnly(f"{path} cannot be opened; mend the permissions of its folder, or {_ELSEWHERE}")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or _told_by_python(error):
+        return damaged(path, str(error))
+    return StoreError(f"{path}: {error}")
+
+
+def _told_by_python(error: sqlite3.Error) -> bool:
+    """Damage that SQLite itself does not see: in a text, or in samples."""
+    return primary_code(error) == -1 and ("decode to UTF-8" in str(error) or str(error) == CHANGED)
+
+
+def damaged(path: Path, how: str) -> StoreIsDamaged:
+    return StoreIsDamaged(
+        f"{path} is damaged ({how}).\n"
+        "`fairlap runs salvage` moves what can still be read into a new store, and keeps the damaged file"
+    )
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """Without the details that SQLite packs into the higher bytes; -1 for an error that is not SQLite's own."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return -1 if code is None else code & 0xFF

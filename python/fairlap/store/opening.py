@@ -1,0 +1,168 @@
+"""Where the store lies, and opening it: made when there is none, brought up to date when it is old."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from fairlap.errors import InvalidRequest
+from fairlap.machine.user_folders import user_data
+from fairlap.store.errors import StoreIsNewer, StoreIsReadOnly, primary_code, said_plainly
+from fairlap.store.schema import APPLICATION_ID, STEPS, add_columns, lacking_columns
+
+_WAIT_FOR_OTHERS_S = 30.0
+
+
+def store_path() -> Path:
+    """``FAIRLAP_STORE``, else the user's data folder."""
+    if chosen := os.environ.get("FAIRLAP_STORE"):
+        return Path(chosen)
+    return user_data() / "runs.sqlite"
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreIsReadOnly(
+            f"{path.parent}, where runs are kept, cannot be made: {error.strerror};"
+            " set FAIRLAP_STORE to a file elsewhere"
+        ) from None
+    if path.is_dir():
+        raise InvalidRequest(f"{path} is a folder; FAIRLAP_STORE names the store's file")
+    with said_plainly(path):
+        db = _connect(path)
+        try:
+            _prepare(db, path)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """A store that lies where nothing may be written is read as it is."""
+    try:
+        return open_for_writing(path)
+    except StoreIsReadOnly:
+        with said_plainly(path):
+            return _connect_reading(path)
+
+
+def _connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
+    db = sqlite3.connect(uri or path, timeout=_WAIT_FOR_OTHERS_S, isolation_level=None, uri=bool(uri))
+    try:
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA synchronous = FULL")  # a process that was kept survives a power cut
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _connect_reading(path: Path) -> sqlite3.Connection:
+    """Beside a store are two files that even a reader writes; where it may not, a store at rest can be read without."""
+    where = path.resolve().as_uri()
+    unsettled = path.with_name(f"{path.name}-wal")
+    at_rest = not unsettled.exists() or unsettled.stat().st_size == 0
+    try:
+        db = _connect(path, uri=f"{where}?mode=ro&immutable=1" if at_rest else f"{where}?mode=ro")
+    except sqlite3.Error as error:
+        if not at_rest and primary_code(error) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            raise StoreIsReadOnly(
+                f"{path} was left by a process that ended in the middle, and its folder may not be written;"
+                f" copy it and {unsettled.name} to a folder of your own, and set FAIRLAP_STORE to the copy"
+            ) from error
+        raise
+    try:
+        if _version(db, path) < len(STEPS):
+            raise StoreIsReadOnly(
+                f"{path} is of an older fairlap and may not be written, so that it cannot be brought up to date;"
+                " copy it to a folder of your own, and set FAIRLAP_STORE to the copy"
+            )
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
+    version = _version(db, path)
+    if version == 0:
+        _enter_write_ahead_mode(db)
+    elif version < len(STEPS):
+        _copy_beside(db, path, version)
+    if version < len(STEPS):
+        with writing(db):
+            for number in range(_version(db, path), len(STEPS)):  # asked again: another process may have been quicker
+                STEPS[number](db)
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {len(STEPS)}")
+    if lacking_columns(db):
+        with writing(db):
+            add_columns(db, lacking_columns(db))
+
+
+def require_own(db: sqlite3.Connection, path: Path) -> None:
+    """Ours, or empty."""
+    [[application]] = db.execute("PRAGMA application_id")
+    [[tables]] = db.execute("SELECT count(*) FROM sqlite_master")
+    if tables and application != APPLICATION_ID:
+        raise InvalidRequest(f"{path} is a database of something else; set FAIRLAP_STORE to another file")
+
+
+def _version(db: sqlite3.Connection, path: Path) -> int:
+    """0 for an empty file."""
+    require_own(db, path)
+    [[version]] = db.execute("PRAGMA user_version")
+    if version > len(STEPS):
+        raise StoreIsNewer(
+            f"{path} was written by a newer fairlap (schema {version}; this one knows up to {len(STEPS)});"
+            " update fairlap, or set FAIRLAP_STORE to another file"
+        )
+    return int(version)
+
+
+def _enter_write_ahead_mode(db: sqlite3.Connection) -> None:
+    """SQLite does not wait for others here as it does elsewhere, when two processes make the store at once."""
+    db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before the first table; removed runs give their space back
+    deadline_s = time.monotonic() + _WAIT_FOR_OTHERS_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.05)
+
+
+def _copy_beside(db: sqlite3.Connection, path: Path, version: int) -> None:
+    """Whole, whoever writes meanwhile; under its own name only when complete."""
+    copy = path.with_name(f"{path.name}.schema-{version}")
+    if copy.exists():
+        return
+    unfinished = copy.with_name(f"{copy.name}.{os.getpid()}")
+    try:
+        with closing(sqlite3.connect(unfinished)) as into:
+            db.backup(into)
+        unfinished.replace(copy)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(db: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing. Asks for the right to write at once, so that two writers wait instead of failing half-way."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # SQLite itself has rolled back after some errors
+            db.execute("ROLLBACK")
+        raise

@@ -1,0 +1,57 @@
+"""A run on its way into the store: every process is kept on its own, as soon as it has ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING
+
+from fairlap.race.process_result import ProcessResult
+from fairlap.store.run_locks import let_go
+from fairlap.store.tables import StoredProcess, stored_process
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fairlap.results.prices import Price
+    from fairlap.store.store import Store
+
+
+class Recording:
+    """What cannot be written is held and tried again with the next process, so that space made in time saves it all."""
+
+    def __init__(self, store: Store, run: str, lock: IO[str]) -> None:
+        self.run = run
+        self._store = store
+        self._lock = lock
+        self._waiting: deque[StoredProcess] = deque()
+
+    @property
+    def not_kept(self) -> int:
+        """Measured that wait for space."""
+        return len(self._waiting)
+
+    def keep(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray] | None = None) -> None:
+        """A process that crashed has no samples. Kept again, it replaces what was known of it, and its samples stay."""
+        self._waiting.append(stored_process(process, samples_ns))
+        self._write_waiting()
+
+    def end(
+        self,
+        wall_s: Mapping[str, float],
+        ended_early: str = "",
+        interrupted: bool = False,
+        *,
+        baseline: str = "",
+        price: Price | None = None,
+    ) -> None:
+        """The run's end first, then its rows: what the processes show can be drawn anew, that it ended cannot."""
+        self._write_waiting()
+        self._store.note_end(self.run, "interrupted" if interrupted else "finished", wall_s, ended_early)
+        let_go(self._store.path, self.run, self._lock)
+        self._store.draw_rows(self.run, baseline=baseline, price=price)
+
+    def _write_waiting(self) -> None:
+        while self._waiting:
+            self._store.keep(self.run, self._waiting[0])
+            self._waiting.popleft()

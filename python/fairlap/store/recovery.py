@@ -1,0 +1,181 @@
+"""What can still be read of a damaged store, moved into a new one.
+
+SQLite stops at the first damaged page it meets. Tables are read from both ends up to the damage, and what lies
+between by number, one entry at a time, so that an undamaged page is read wherever it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from zlib import crc32
+
+from fairlap.engine import digits
+from fairlap.errors import FairlapError
+from fairlap.store.errors import NoSuchRun, StoreIsDamaged, said_plainly
+from fairlap.store.opening import open_for_writing, require_own, writing
+from fairlap.store.store import Store
+
+_MOST_TRIED_BETWEEN = 1_000_000
+_BESIDES = ("-wal", "-shm")
+
+
+@dataclass(frozen=True)
+class Salvaged:
+    store: Path
+    damaged: Path | None  # where the damaged file is now; None when there was nothing to do
+    runs: tuple[str, ...] = ()
+    processes: int = 0
+    planned_processes: int = 0
+    samples: int = 0  # processes times quantities
+    strays: int = 0  # processes whose run is lost
+
+    @property
+    def text(self) -> str:
+        if self.damaged is None:
+            return f"{self.store} is whole; there is nothing to salvage"
+        runs, planned = digits.counted(len(self.runs), "run"), digits.counted(self.planned_processes, "planned process")
+        kept = f"{runs} with {self.processes} of {planned}"
+        lines = [f"salvaged into {self.store}: {kept}, {digits.counted(self.samples, 'set')} of samples"]
+        if self.strays:
+            lines.append(f"lost: the plans of {digits.counted(self.strays, 'more process')}")
+        lines.append(f"the damaged file is now {self.damaged}; runs that you exported can be taken in again")
+        return "\n".join(lines)
+
+
+def salvage(path: Path) -> Salvaged:
+    """A file of which no run can be read is left where it is: perhaps it never was a store."""
+    if not path.exists():
+        raise NoSuchRun(f"there is no store at {path}")
+    with tempfile.TemporaryDirectory(prefix="fairlap-salvage-", dir=path.parent) as folder:
+        copy = Path(folder) / "damaged.sqlite"  # reading changes the file, and the damaged one is evidence
+        for end in ("", *_BESIDES):
+            if (beside := path.with_name(f"{path.name}{end}")).exists():
+                shutil.copyfile(beside, copy.with_name(f"{copy.name}{end}"))
+        _require_own(copy, path)
+        if _is_whole(copy):
+            return Salvaged(path, None)
+        new = Path(folder) / "new.sqlite"
+        with Store(new, open_for_writing(new)) as store:
+            with said_plainly(new):
+                strays = _move(copy, new)
+            runs = _keep_readable(store)
+            processes, planned, samples = _counted(new)
+        if not runs:
+            raise StoreIsDamaged(
+                f"no run can be read in {path}, and it is left as it is;"
+                " move it away to begin a new store, or set FAIRLAP_STORE to another file"
+            )
+        aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+        for end in ("", *_BESIDES):
+            if (beside := path.with_name(f"{path.name}{end}")).exists():
+                beside.replace(aside.with_name(f"{aside.name}{end}"))
+        new.replace(path)
+    return Salvaged(path, aside, tuple(runs), processes, planned, samples, strays)
+
+
+def _require_own(copy: Path, path: Path) -> None:
+    """Someone else's database is refused; one that cannot even tell what it is may be ours, damaged."""
+    with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(copy)) as db:
+        require_own(db, path)
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            if [told for (told,) in db.execute("PRAGMA integrity_check(1)")] != ["ok"]:
+                return False
+            for _ in db.execute(
+                "SELECT plan, machine, wall_s FROM runs UNION ALL SELECT process, '', '' FROM processes"
+            ):
+                pass  # reading a text that is none raises
+            return all(crc32(raw) == check for raw, check in db.execute("SELECT ns, crc32 FROM samples"))
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _move(damaged: Path, new: Path) -> int:
+    """Under the same numbers, so that processes find their runs. How many processes have lost theirs."""
+    strays = 0
+    with closing(sqlite3.connect(damaged)) as old, closing(sqlite3.connect(new, isolation_level=None)) as db:
+        old.text_factory = lambda raw: raw.decode(errors="replace")
+        db.execute("PRAGMA foreign_keys = ON")
+        with writing(db):
+            for table in ("runs", "works", "contestants", "processes", "samples"):
+                for names, cells in _entries(old, table):
+                    if table == "samples" and not _is_as_written(names, cells):
+                        continue
+                    try:
+                        db.execute(
+                            f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(cells))})", cells
+                        )
+                    except sqlite3.IntegrityError:
+                        strays += table == "processes"
+    return strays
+
+
+def _is_as_written(names: list[str], cells: tuple[object, ...]) -> bool:
+    told = dict(zip(names, cells, strict=True))
+    raw = told["ns"]
+    return isinstance(raw, bytes) and crc32(raw) == told["crc32"]
+
+
+def _entries(old: sqlite3.Connection, table: str) -> Iterator[tuple[list[str], tuple[object, ...]]]:
+    try:
+        [names] = [[told[1] for told in old.execute(f"PRAGMA table_info({table})")]]
+    except sqlite3.DatabaseError:
+        return
+    key = names[0]  # the number, or the run's
+    listed = ", ".join(names)
+    for number in _numbers(old, table, key):
+        try:
+            for cells in old.execute(f"SELECT {listed} FROM {table} NOT INDEXED WHERE {key} = ?", (number,)).fetchall():
+                yield names, cells
+        except sqlite3.DatabaseError:
+            continue
+
+
+def _numbers(old: sqlite3.Connection, table: str, key: str) -> list[int]:
+    upwards = _until_damaged(old, f"SELECT {key} FROM {table} NOT INDEXED ORDER BY {key}")
+    downwards = _until_damaged(old, f"SELECT {key} FROM {table} NOT INDEXED ORDER BY {key} DESC")
+    first, last = max(upwards, default=0) + 1, min(downwards, default=0)
+    between = range(first, min(last, first + _MOST_TRIED_BETWEEN))
+    return sorted({*upwards, *between, *downwards})
+
+
+def _until_damaged(old: sqlite3.Connection, query: str) -> list[int]:
+    found: list[int] = []
+    try:
+        for (number,) in old.execute(query):
+            if isinstance(number, int):
+                found.append(number)
+    except sqlite3.DatabaseError:
+        pass
+    return found
+
+
+def _keep_readable(store: Store) -> list[str]:
+    """Runs whose text was damaged are left out; the others get their rows, drawn anew."""
+    kept = []
+    for summary in store.runs():
+        try:
+            store.draw_rows(summary.run)
+        except (FairlapError, ValueError, LookupError):
+            store.remove(summary.run)
+            continue
+        kept.append(summary.run)
+    return kept
+
+
+def _counted(path: Path) -> tuple[int, int, int]:
+    """Recorded processes, planned processes, and sets of samples."""
+    counts = "(SELECT count(*) FROM processes), (SELECT total(processes) FROM runs), (SELECT count(*) FROM samples)"
+    with closing(sqlite3.connect(path)) as db:
+        [[processes, planned, samples]] = db.execute(f"SELECT {counts}")
+    return int(processes), int(planned), int(samples)

@@ -1,0 +1,70 @@
+"""A run's id: when it began and three letters drawn, such as 20260102-030405-k3f. Sorted, ids are in order of time."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import sqlite3
+from datetime import UTC, datetime
+
+from fairlap.store.errors import NoSuchRun
+
+LAST = "last"
+_LETTERS = "23456789abcdefghjkmnpqrstvwxyz"  # none that is taken for another
+_DRAWN = 3
+_FORM = re.compile(rf"\d{{8}}-\d{{6}}-[{_LETTERS}]{{{_DRAWN}}}")
+_MOST_NAMED = 5
+
+
+def utc_text(began_at: str) -> str:
+    """As it is stored: UTC, to the second. Empty for what is no time, as in runs of a time when it was not kept."""
+    try:
+        given = datetime.fromisoformat(began_at)
+    except ValueError:
+        return ""
+    given = given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+    return given.isoformat(timespec="seconds")
+
+
+def id_of(began_at: str, content: bytes | None = None) -> str:
+    """The letters are drawn, or follow from the content, so that the same content has the same id again."""
+    number = secrets.randbits(64) if content is None else int.from_bytes(hashlib.sha256(content).digest()[:8])
+    letters = ""
+    for _ in range(_DRAWN):
+        number, place = divmod(number, len(_LETTERS))
+        letters += _LETTERS[place]
+    return f"{time_in_ids(began_at)}-{letters}"
+
+
+def time_in_ids(began_at: str) -> str:
+    """What the ids of runs begin with that began then; noughts for a time that is not known."""
+    digits = re.sub(r"\D", "", utc_text(began_at))[:14] or "0" * 14
+    return f"{digits[:8]}-{digits[8:]}"
+
+
+def is_an_id(text: str) -> bool:
+    return _FORM.fullmatch(text) is not None
+
+
+def id_meant(db: sqlite3.Connection, text: str) -> str:
+    """The id that a user means by its beginning, or by ``last``, the newest."""
+    if text == LAST:
+        newest = db.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1").fetchone()
+        if newest is None:
+            raise NoSuchRun("no run has been kept yet; `fairlap compare` keeps one")
+        return str(newest[0])
+    # Every id that begins so lies between the text and the text followed by what sorts after all letters.
+    found = [
+        told[0]
+        for told in db.execute(
+            "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?", (text, f"{text}~", _MOST_NAMED + 1)
+        )
+    ]
+    if len(found) == 1 or text in found:
+        return text if text in found else str(found[0])
+    if not found or not text:
+        raise NoSuchRun(f"there is no run {text!r}; `fairlap runs` lists them, and `last` is the newest")
+    named = ", ".join(found[:_MOST_NAMED])
+    more = "" if len(found) <= _MOST_NAMED else " and others"
+    raise NoSuchRun(f"{text!r} begins more than one id: {named}{more}; give more of it")

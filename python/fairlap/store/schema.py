@@ -1,0 +1,107 @@
+"""The tables of the store. Those of runs change by numbered steps; the table of rows follows the row's definition."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from fairlap.results.columns import Column, columns
+
+APPLICATION_ID = 0x66616972  # "fair", in the file's header: a store is told from any other database
+
+_SQL_TYPES = {"text": "TEXT", "whole": "INTEGER", "number": "REAL", "structure": "TEXT"}
+
+_RUNS = """
+CREATE TABLE runs (
+    number      INTEGER PRIMARY KEY,
+    id          TEXT NOT NULL UNIQUE,
+    began_at    TEXT NOT NULL,     -- UTC, ISO 8601
+    state       TEXT NOT NULL CHECK (state IN ('running', 'finished', 'interrupted', 'killed')),
+    ended_early TEXT NOT NULL,     -- why; empty when every block of the plan ran
+    processes   INTEGER NOT NULL,  -- that the plan has
+    fairlap     TEXT NOT NULL,     -- the version that measured
+    format      INTEGER NOT NULL,
+    plan        TEXT NOT NULL,     -- this and the next two are JSON
+    machine     TEXT NOT NULL,
+    wall_s      TEXT NOT NULL
+);
+CREATE TABLE works (
+    run       INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+    place     INTEGER NOT NULL,
+    label     TEXT NOT NULL,
+    model     TEXT NOT NULL,
+    batch     INTEGER NOT NULL,
+    mode      TEXT NOT NULL,
+    precision TEXT NOT NULL,
+    PRIMARY KEY (run, place)
+) WITHOUT ROWID;
+CREATE INDEX works_by_model ON works (model, run);
+CREATE TABLE contestants (
+    run       INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+    place     INTEGER NOT NULL,
+    name      TEXT NOT NULL,
+    framework TEXT NOT NULL,       -- or the program
+    PRIMARY KEY (run, place)
+) WITHOUT ROWID;
+CREATE INDEX contestants_by_name ON contestants (name, run);
+CREATE INDEX contestants_by_framework ON contestants (framework, run);
+CREATE TABLE processes (
+    number     INTEGER PRIMARY KEY,
+    run        INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+    block      INTEGER NOT NULL,
+    contestant TEXT NOT NULL,
+    outcome    TEXT NOT NULL,
+    process        TEXT NOT NULL,      -- the whole process as JSON
+    UNIQUE (run, block, contestant)
+);
+CREATE TABLE samples (
+    number   INTEGER PRIMARY KEY,
+    process      INTEGER NOT NULL REFERENCES processes (number) ON DELETE CASCADE,
+    quantity TEXT NOT NULL,
+    count    INTEGER NOT NULL,
+    crc32    INTEGER NOT NULL,     -- of the next; SQLite would not notice a bit that has changed in it
+    ns       BLOB NOT NULL,        -- little-endian float64
+    UNIQUE (process, quantity)
+);
+CREATE INDEX runs_running ON runs (id) WHERE state = 'running'
+"""
+
+
+def _first_tables(db: sqlite3.Connection) -> None:
+    _execute_all(db, _RUNS)
+    listed = ",\n    ".join(f'"{column.name}" {_sql_type(column.name, column.kind)}' for column in columns())
+    db.execute(f"CREATE TABLE rows (\n    {listed}\n)")
+    db.execute("CREATE INDEX rows_by_run ON rows (run)")
+    db.execute("CREATE INDEX rows_by_work ON rows (workload, contestant)")
+    db.execute(
+        "CREATE VIEW results AS SELECT runs.state AS run_state, runs.ended_early AS run_ended_early, rows.*"
+        " FROM rows JOIN runs ON runs.id = rows.run"
+    )
+
+
+STEPS: list[Callable[[sqlite3.Connection], None]] = [_first_tables]
+"""Each leads from one schema version to the next. One that has been released is never changed."""
+
+
+def lacking_columns(db: sqlite3.Connection) -> list[Column]:
+    """Those that the row has got since the store was made."""
+    there = {told[1] for told in db.execute("PRAGMA table_info(rows)")}
+    return [column for column in columns() if column.name not in there]
+
+
+def add_columns(db: sqlite3.Connection, lacking: list[Column]) -> None:
+    """Rows that are there already have nothing in them."""
+    for column in lacking:
+        db.execute(f'ALTER TABLE rows ADD COLUMN "{column.name}" {_sql_type(column.name, column.kind)}')
+
+
+def _sql_type(name: str, kind: str) -> str:
+    if name == "run":
+        return "TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE"
+    return _SQL_TYPES[kind]
+
+
+def _execute_all(db: sqlite3.Connection, script: str) -> None:
+    """One by one: executescript() would end the transaction that a step runs in."""
+    for statement in script.split(";\n"):
+        db.execute(statement)

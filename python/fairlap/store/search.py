@@ -1,0 +1,132 @@
+"""Which runs there are: their summaries, the newest first, those that a user asks for."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from fairlap.request.work import Work
+from fairlap.store.run_ids import time_in_ids
+from fairlap.store.run_locks import is_held
+
+State = Literal["running", "finished", "interrupted", "killed"]
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is empty does not matter."""
+
+    model: str = ""
+    on: str = ""  # a contestant as it was named, or its framework
+    since: str = ""  # UTC, ISO 8601
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """One contestant on one work under the conditions that the verdict is about."""
+
+    work: str
+    contestant: str
+    place: str | None  # None when it is not ranked
+
+
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
+    run: str
+    began_at: str
+    state: State
+    works: tuple[str, ...]
+    data: str  # what the calls were fed; empty where nothing was
+    contestants: tuple[str, ...]
+    recorded_processes: int
+    planned_processes: int
+    ended_early: str
+    fairlap: str
+    placed: tuple[Placed, ...]  # the fastest first; empty until the run has ended
+
+
+def state_shown(store: Path, run: str, stored: State) -> State:
+    """A run that nobody records any more was ended from outside."""
+    return "killed" if stored == "running" and not is_held(store, run) else stored
+
+
+def summaries(db: sqlite3.Connection, store: Path, wanted: Wanted, limit: int | None) -> list[RunSummary]:
+    runs = _runs_found(db, wanted, limit)
+    numbers = json.dumps([run["number"] for run in runs])
+    works = _grouped(db, f"SELECT run, label FROM works WHERE run IN ({_OF_LIST}) ORDER BY run, place", numbers)
+    names = _grouped(db, f"SELECT run, name FROM contestants WHERE run IN ({_OF_LIST}) ORDER BY run, place", numbers)
+    processes = dict(
+        db.execute(f"SELECT run, count(*) FROM processes WHERE run IN ({_OF_LIST}) GROUP BY run", (numbers,))
+    )
+    placed = _placed(db, json.dumps([run["id"] for run in runs]))
+    return [
+        RunSummary(
+            run=run["id"],
+            began_at=run["began_at"],
+            state=state_shown(store, run["id"], run["state"]),
+            works=tuple(works.get(run["number"], ())),
+            data=run["data"],
+            contestants=tuple(names.get(run["number"], ())),
+            recorded_processes=processes.get(run["number"], 0),
+            planned_processes=run["processes"],
+            ended_early=run["ended_early"],
+            fairlap=run["fairlap"],
+            placed=tuple(placed.get(run["id"], ())),
+        )
+        for run in runs
+    ]
+
+
+_OF_LIST = "SELECT value FROM json_each(?)"
+# A plan that cannot be read is no reason to list nothing; one of an older fairlap has no data.
+_DATA = "CASE WHEN json_valid(plan) THEN coalesce(json_extract(plan, '$.data'), '') ELSE '' END"
+
+
+def _runs_found(db: sqlite3.Connection, wanted: Wanted, limit: int | None) -> list[dict[str, Any]]:
+    """Along the index of ids, from the newest, until there are enough; only then are runs themselves read.
+
+    The plus keeps SQLite from reading all runs of a common framework and sorting them: five seconds from a cold disk.
+    """
+    conditions, values = ["1"], []
+    if wanted.model:
+        conditions.append("+number IN (SELECT run FROM works WHERE model = ?)")
+        values.append(wanted.model)
+    if wanted.on:
+        conditions.append(
+            "+number IN (SELECT run FROM contestants WHERE name = ?"
+            " UNION ALL SELECT run FROM contestants WHERE framework = ?)"
+        )
+        values += [wanted.on, wanted.on]
+    if wanted.since:
+        conditions.append("id >= ?")
+        values.append(time_in_ids(wanted.since))
+    fields = ("number", "id", "began_at", "state", "processes", "ended_early", "fairlap")
+    found = db.execute(
+        f"SELECT {', '.join(fields)}, {_DATA} FROM runs WHERE number IN"
+        f" (SELECT number FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?) ORDER BY id DESC",
+        (*values, -1 if limit is None else limit),
+    )
+    return [dict(zip((*fields, "data"), each, strict=True)) for each in found]
+
+
+def _grouped(db: sqlite3.Connection, query: str, numbers: str) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for run, text in db.execute(query, (numbers,)):
+        found.setdefault(run, []).append(text)
+    return found
+
+
+def _placed(db: sqlite3.Connection, ids: str) -> dict[str, list[Placed]]:
+    """Controlled rows come first in a run; a work's as-found ones count where there are no others."""
+    found: dict[str, list[Placed]] = {}
+    headline: dict[tuple[str, str], str] = {}
+    for run, conditions, contestant, place, *work in db.execute(
+        "SELECT run, conditions, contestant, place, workload, batch, mode, precision FROM rows"
+        f" WHERE run IN ({_OF_LIST}) ORDER BY rowid",
+        (ids,),
+    ):
+        label = Work(*work).label
+        if headline.setdefault((run, label), conditions) == conditions:
+            found.setdefault(run, []).append(Placed(label, contestant, place))
+    return found

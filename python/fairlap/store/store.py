@@ -1,0 +1,304 @@
+"""The store of runs: one SQLite file with every plan, process, sample and row. See docs/store.md for its tables."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import msgspec
+
+from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.race.plan import Plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.resume import known
+from fairlap.race.run import RUN_FORMAT, Run
+from fairlap.store import run_ids
+from fairlap.store.errors import NoSuchRun, StoreError, said_plainly
+from fairlap.store.opening import open_for_reading, open_for_writing, store_path, writing
+from fairlap.store.run_locks import hold, is_held, let_go
+from fairlap.store.search import RunSummary, State, Wanted, state_shown, summaries
+from fairlap.store.tables import (
+    StoredProcess,
+    insert_run,
+    keep_only,
+    keep_rows,
+    kept_rows,
+    kept_samples,
+    store_process,
+    stored_processes,
+    whole,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fairlap.results.prices import Price
+    from fairlap.results.row import Row
+    from fairlap.store.recording import Recording
+
+_ATTEMPTS_AT_AN_ID = 100
+
+
+def open_store(path: Path | None = None, *, reading: bool = False) -> Store:
+    """The user's own store unless another is named. It is made when there is none, but not for reading."""
+    path = path or store_path()
+    if reading and not path.exists():
+        raise NoSuchRun(f"no run has been kept yet; they will lie in {path}")
+    return Store(path, open_for_reading(path) if reading else open_for_writing(path))
+
+
+class Store:
+    """Runs are named by their id, by a beginning of it that fits one only, or by ``last``."""
+
+    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = db
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with contextlib.suppress(sqlite3.Error):  # on a full disk the log stays beside, and is as good
+            self._db.close()
+
+    # Recording
+
+    def begin(self, plan: Plan, machine: Mapping[str, str], began_at: str) -> Recording:
+        """Runs whose process was killed are settled on this occasion."""
+        from fairlap import __version__
+        from fairlap.store.recording import Recording
+
+        run = Run(plan, [], dict(machine), {}, began_at, fairlap=str(__version__))
+        self.settle_killed()
+        for _ in range(_ATTEMPTS_AT_AN_ID):
+            run_id = run_ids.id_of(began_at)
+            if self._number_of(run_id) is None:
+                break
+        with self._writing_alone(run_id) as (db, lock):
+            insert_run(db, run_id, "running", run)
+        return Recording(self, run_id, lock)
+
+    def go_on(self, run: str, before: Sequence[ProcessResult]) -> Recording:
+        """Record more processes of an interrupted run, after those in ``before``, which are all that is kept of it."""
+        from fairlap.store.recording import Recording
+
+        run = self.id_of(run)
+        with self._writing_alone(run) as (db, lock):
+            stored = self.load(run)
+            if not known(stored.plan, stored.processes) <= known(stored.plan, before):
+                raise InvalidRequest(f"the run {run} has got more processes in the meantime; resume it once more")
+            db.execute("UPDATE runs SET state = 'running' WHERE id = ?", (run,))
+            db.execute("DELETE FROM rows WHERE run = ?", (run,))
+            keep_only(db, self._number(run), before)
+        return Recording(self, run, lock)
+
+    def require_ended(self, run: str) -> None:
+        """Where locks are not known, or cannot be made, nobody can tell."""
+        try:
+            let_go(self.path, run, hold(self.path, run))
+        except BlockingIOError:
+            raise _still_recorded(run) from None
+        except OSError:
+            return
+
+    def keep(self, run: str, process: StoredProcess) -> None:
+        with self._writing() as db:
+            store_process(db, self._number(run), process)
+
+    def note_end(self, run: str, state: State, wall_s: Mapping[str, float], ended_early: str) -> None:
+        with self._writing() as db:
+            db.execute(
+                "UPDATE runs SET state = ?, wall_s = ?, ended_early = ? WHERE id = ?",
+                (state, msgspec.json.encode(dict(wall_s)).decode(), ended_early, run),
+            )
+
+    def draw_rows(self, run: str, *, baseline: str = "", price: Price | None = None) -> list[Row]:
+        """From the processes, in the place of what was there."""
+        from fairlap.results.rows import rows_of_run
+
+        rows = rows_of_run(self.load(run), run, baseline=baseline, price=price)
+        with self._writing() as db:
+            db.execute("DELETE FROM rows WHERE run = ?", (run,))
+            keep_rows(db, rows)
+        return rows
+
+    def settle_killed(self) -> None:
+        """Runs that nobody records any more are marked as killed, and get their rows."""
+        with self._reading() as db:
+            running = [run for (run,) in db.execute("SELECT id FROM runs WHERE state = 'running' ORDER BY id")]
+        for run in running:
+            if is_held(self.path, run):
+                continue
+            try:
+                with self._writing_alone(run) as (db, lock):
+                    settled = "UPDATE runs SET state = 'killed' WHERE id = ? AND state = 'running'"
+                    killed = db.execute(settled, (run,)).rowcount > 0  # else it has ended since
+            except InvalidRequest:
+                continue  # somebody has begun to go on with it
+            let_go(self.path, run, lock)
+            with contextlib.suppress(FairlapError):  # its processes are there; nobody else's run waits for its rows
+                if killed:
+                    self.draw_rows(run)
+
+    # Reading
+
+    def runs(self, wanted: Wanted | None = None, limit: int | None = None) -> list[RunSummary]:
+        """The newest first."""
+        with self._reading() as db:
+            return summaries(db, self.path, wanted or Wanted(), limit)
+
+    def id_of(self, run: str) -> str:
+        with self._reading() as db:
+            return run_ids.id_meant(db, run)
+
+    def state(self, run: str) -> State:
+        run = self.id_of(run)
+        with self._reading() as db:
+            [[stored]] = db.execute("SELECT state FROM runs WHERE id = ?", (run,))
+        return state_shown(self.path, run, stored)
+
+    def same_as(self, run: Run) -> str:
+        """The id of the run that began then with this plan, whose seed was drawn; empty when there is none."""
+        plan, began_at = msgspec.json.encode(run.plan).decode(), run_ids.utc_text(run.began_at)
+        if not began_at:
+            return ""
+        with self._reading() as db:
+            found = db.execute(
+                "SELECT id FROM runs WHERE id >= ? AND id < ? AND plan = ?",
+                (run_ids.time_in_ids(began_at), f"{run_ids.time_in_ids(began_at)}~", plan),
+            ).fetchone()
+        return "" if found is None else str(found[0])
+
+    def load(self, run: str) -> Run:
+        run = self.id_of(run)
+        with self._reading() as db:
+            number, began_at, ended_early, fairlap, version, *texts = db.execute(
+                "SELECT number, began_at, ended_early, fairlap, format, plan, machine, wall_s FROM runs WHERE id = ?",
+                (run,),
+            ).fetchone()
+            if version != RUN_FORMAT:
+                raise StoreError(f"the run {run} has format {version}; this fairlap reads {RUN_FORMAT}")
+            try:
+                plan = msgspec.json.decode(texts[0], type=Plan)
+                machine, wall_s = (
+                    msgspec.json.decode(texts[1], type=dict[str, str]),
+                    msgspec.json.decode(texts[2], type=dict[str, float]),
+                )
+                return Run(plan, stored_processes(db, number), machine, wall_s, began_at, ended_early, fairlap, version)
+            except msgspec.MsgspecError as error:
+                raise StoreError(f"the run {run} in {self.path} cannot be read: {error}") from None
+
+    def samples(self, run: str, block: int, contestant: str) -> dict[str, np.ndarray]:
+        """By quantity, in nanoseconds, the headline first. Empty for a process that ended without any."""
+        import numpy as np
+
+        run = self.id_of(run)
+        with self._reading() as db:
+            found = kept_samples(db, self._number(run), block, contestant)
+        if found is None:
+            raise InvalidRequest(f"the run {run} has no process of {contestant} in block {block}")
+        return {quantity: np.frombuffer(raw, dtype="<f8") for quantity, raw in found.items()}
+
+    def rows(self, run: str) -> list[Row]:
+        """As they were drawn when the run ended; drawn now for one that has not, or was kept by an older fairlap."""
+        from fairlap.results.rows import rows_of_run
+
+        run = self.id_of(run)
+        with self._reading() as db:
+            kept = kept_rows(db, run)
+        return kept or rows_of_run(self.load(run), run)
+
+    def remove(self, run: str) -> str:
+        """With its samples; the space goes back to the disk. The id of the run that is gone."""
+        run = self.id_of(run)
+        if self.state(run) == "running":
+            raise InvalidRequest(f"the run {run} is still being recorded; end it first")
+        with self._writing() as db:
+            db.execute("DELETE FROM runs WHERE id = ?", (run,))
+        let_go(self.path, run)
+        with self._reading() as db:
+            db.executescript("PRAGMA incremental_vacuum")  # execute() would free a single page
+        return run
+
+    # Carrying a run from one store to another
+
+    def export_to(self, run: str, file: Path) -> None:
+        from fairlap.store.run_file import carried, write_carried
+
+        run = self.id_of(run)
+        with self._reading() as db:
+            found = db.execute(
+                "SELECT processes.block, processes.contestant, samples.quantity, samples.ns, samples.crc32 FROM samples"
+                " JOIN processes ON processes.number = samples.process WHERE processes.run = ? ORDER BY samples.number",
+                (self._number(run),),
+            )
+            samples = [(*whose, whole(raw, check)) for *whose, raw, check in found]
+        write_carried(file, carried(run, self.state(run), self.load(run), self.rows(run), samples))
+
+    def import_from(self, file: Path) -> str:
+        """All of it or nothing. The id, which is the one that it had elsewhere."""
+        from fairlap.store.run_file import processes_with_samples, read_carried, state_of
+
+        given = read_carried(file)
+        processes = processes_with_samples(given, file)
+        with self._writing() as db:
+            there = given.id if self._number_of(given.id) is not None else self.same_as(given)
+            if there:
+                raise InvalidRequest(f"the run {there} is in {self.path} already; nothing was changed")
+            number = insert_run(db, given.id, state_of(given), given)
+            for process in processes:
+                store_process(db, number, process)
+            keep_rows(db, given.rows)
+        if not given.rows:
+            self.draw_rows(given.id)
+        return given.id
+
+    # What SQLite says is said in our words
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with said_plainly(self.path):
+            yield self._db
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with said_plainly(self.path), writing(self._db):
+            yield self._db
+
+    @contextmanager
+    def _writing_alone(self, run: str) -> Iterator[tuple[sqlite3.Connection, IO[str]]]:
+        """The lock stays held, unless what is written fails."""
+        try:
+            lock = hold(self.path, run)
+        except BlockingIOError:
+            raise _still_recorded(run) from None
+        except OSError as error:
+            raise StoreError(f"{self.path.parent} cannot be written: {error.strerror}") from None
+        try:
+            with self._writing() as db:
+                yield db, lock
+        except BaseException:
+            let_go(self.path, run, lock)
+            raise
+
+    def _number(self, run: str) -> int:
+        number = self._number_of(run)
+        if number is None:
+            raise NoSuchRun(f"the run {run} is no longer in {self.path}; somebody has removed it")
+        return number
+
+    def _number_of(self, run: str) -> int | None:
+        with self._reading() as db:
+            found = db.execute("SELECT number FROM runs WHERE id = ?", (run,)).fetchone()
+        return None if found is None else int(found[0])
+
+
+def _still_recorded(run: str) -> InvalidRequest:
+    return InvalidRequest(f"the run {run} is still being recorded by another process; end it first, or wait for it")

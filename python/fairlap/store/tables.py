@@ -1,0 +1,167 @@
+"""Measured in the store, each with its raw samples: little-endian float64, as the worker sent them.
+
+Not compressed: zlib takes a tenth off the samples of real races, seldom a third, and short ones grow.
+
+A run's plan and circumstances in the store, with what it can be found by.
+
+Rows in the store: every column of the row's definition is one of the table, and a row is put together again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import msgspec
+
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.resume import measured
+from fairlap.race.run import Run
+from fairlap.results.columns import columns, flat
+from fairlap.results.row import Row
+from fairlap.store.errors import CHANGED
+from fairlap.store.run_ids import utc_text
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def insert_run(db: sqlite3.Connection, run_id: str, state: str, run: Run) -> int:
+    """Without its processes."""
+    plan = run.plan
+    cursor = db.execute(
+        "INSERT INTO runs (id, began_at, state, ended_early, processes, fairlap, format, plan, machine, wall_s)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            run_id,
+            utc_text(run.began_at) or run.began_at,
+            state,
+            run.ended_early,
+            plan.process_count(),
+            run.fairlap,
+            run.format,
+            *(msgspec.json.encode(each).decode() for each in (plan, run.machine, run.wall_s)),
+        ),
+    )
+    number = cursor.lastrowid
+    assert number is not None
+    db.executemany(
+        "INSERT INTO works (run, place, label, model, batch, mode, precision) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (number, place, work.label, work.model, work.batch, work.mode, work.precision)
+            for place, work in enumerate(plan.works)
+        ),
+    )
+    db.executemany(
+        "INSERT INTO contestants (run, place, name, framework) VALUES (?, ?, ?, ?)",
+        ((number, place, name.text, name.framework or name.program) for place, name in enumerate(plan.contestants)),
+    )
+    return number
+
+
+BYTES_OF_A_SAMPLE = 8
+
+
+class StoredProcess(msgspec.Struct, frozen=True):
+    """As it was when it was handed over: processes and samples may change in the caller's hands afterwards."""
+
+    block: int
+    contestant: str
+    outcome: str
+    process: str
+    samples: dict[str, bytes]
+
+
+def stored_process(process: ProcessResult, samples_ns: Mapping[str, np.ndarray] | None = None) -> StoredProcess:
+    raw = {name: _raw(values) for name, values in (samples_ns or {}).items()}
+    return StoredProcess(process.block, process.contestant, process.outcome, msgspec.json.encode(process).decode(), raw)
+
+
+def _raw(values: np.ndarray) -> bytes:
+    import numpy as np
+
+    return np.ascontiguousarray(values, dtype="<f8").tobytes()
+
+
+def store_process(db: sqlite3.Connection, run: int, kept: StoredProcess) -> None:
+    """One that is kept again replaces what was known of it; its samples stay unless there are new ones."""
+    [[number]] = db.execute(
+        "INSERT INTO processes (run, block, contestant, outcome, process) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (run, block, contestant) DO UPDATE SET outcome = excluded.outcome, process = excluded.process"
+        " RETURNING number",
+        (run, kept.block, kept.contestant, kept.outcome, kept.process),
+    ).fetchall()
+    db.executemany(
+        "INSERT INTO samples (process, quantity, count, crc32, ns) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (process, quantity)"
+        " DO UPDATE SET count = excluded.count, crc32 = excluded.crc32, ns = excluded.ns",
+        ((number, name, len(raw) // BYTES_OF_A_SAMPLE, crc32(raw), raw) for name, raw in kept.samples.items()),
+    )
+
+
+def keep_only(db: sqlite3.Connection, run: int, processes: Sequence[ProcessResult]) -> None:
+    """Others go with their samples, which would else stay with a process that takes their place. New ones have none."""
+    wanted = {measured(process) for process in processes}
+    found = db.execute("SELECT number, process FROM processes WHERE run = ?", (run,)).fetchall()
+    stored = {number: msgspec.json.decode(text, type=ProcessResult) for number, text in found}
+    gone = [(number,) for number, process in stored.items() if measured(process) not in wanted]
+    db.executemany("DELETE FROM processes WHERE number = ?", gone)
+    same = {msgspec.json.encode(process) for process in stored.values()}
+    for process in processes:
+        if msgspec.json.encode(process) not in same:
+            store_process(db, run, stored_process(process))
+
+
+def stored_processes(db: sqlite3.Connection, run: int) -> list[ProcessResult]:
+    """In the order in which they were kept."""
+    found = db.execute("SELECT process FROM processes WHERE run = ? ORDER BY number", (run,))
+    return [msgspec.json.decode(text, type=ProcessResult) for (text,) in found]
+
+
+def kept_samples(db: sqlite3.Connection, run: int, block: int, contestant: str) -> dict[str, bytes] | None:
+    """By quantity, the headline first; None when there is no such process."""
+    process = db.execute(
+        "SELECT number FROM processes WHERE run = ? AND block = ? AND contestant = ?", (run, block, contestant)
+    ).fetchone()
+    if process is None:
+        return None
+    found = db.execute("SELECT quantity, ns, crc32 FROM samples WHERE process = ? ORDER BY number", process)
+    return {quantity: whole(raw, check) for quantity, raw, check in found}
+
+
+def whole(raw: bytes, check: int) -> bytes:
+    if crc32(raw) != check:
+        raise sqlite3.DatabaseError(CHANGED)
+    return raw
+
+
+def keep_rows(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    names = ", ".join(f'"{column.name}"' for column in columns())
+    places = ", ".join("?" * len(columns()))
+    db.executemany(f"INSERT INTO rows ({names}) VALUES ({places})", (tuple(flat(row).values()) for row in rows))
+
+
+def kept_rows(db: sqlite3.Connection, run: str) -> list[Row] | None:
+    """None where they were kept by a fairlap whose rows had other columns: they are drawn anew from the processes."""
+    found = db.execute("SELECT * FROM rows WHERE run = ? ORDER BY rowid", (run,))
+    names = [told[0] for told in found.description]
+    try:
+        return [row_of(dict(zip(names, cells, strict=True))) for cells in found]
+    except (KeyError, ValueError):  # msgspec's own error is a ValueError, and so is an absent value without a reason
+        return None
+
+
+def row_of(cells: Mapping[str, Any]) -> Row:
+    """The inverse of ``flat``."""
+    fields: dict[str, Any] = {}
+    for column in columns():
+        cell = cells[column.name]
+        if column.kind == "structure":
+            fields[column.field] = msgspec.json.decode(cell) if cell is not None else None
+        elif column.name == column.field:
+            bounds = {end: cells.get(f"{column.name}_{end}") for end in ("low", "high")}
+            estimate = f"{column.name}_low" in cells and cell is not None
+            fields[column.field] = {"value": cell, **bounds} if estimate else cell
+    return msgspec.convert(fields, Row)

@@ -1,0 +1,57 @@
+"""Mean, standard deviation and Welch's t test, beside the verdict for those who expect them.
+
+They are never the verdict: on runs that are not interleaved, under a 2 % drift, Welch's test calls identical
+code different in 74 % of cases.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlap.verdict.blocks import BlockTable
+
+
+@dataclass(frozen=True)
+class MeanAndSpread:
+    contestant: str
+    mean: float
+    standard_deviation: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Welch:
+    a: str
+    b: str
+    t: float
+    degrees_of_freedom: float
+    p: float
+
+
+def means_and_spreads(table: BlockTable) -> tuple[MeanAndSpread, ...]:
+    """Arithmetic mean and standard deviation of the process figures themselves, not of their logarithms."""
+    figures = np.exp(table.log_figures)
+    return tuple(
+        MeanAndSpread(name, float(mean), float(deviation), table.blocks)
+        for name, mean, deviation in zip(
+            table.contestants, figures.mean(axis=0), figures.std(axis=0, ddof=1), strict=True
+        )
+    )
+
+
+def welch(table: BlockTable) -> tuple[Welch, ...]:
+    """Welch's unequal-variances t test for every pair, ignoring the blocks and the number of pairs."""
+    from scipy.special import stdtr  # type: ignore[import-untyped,unused-ignore]
+
+    figures = np.exp(table.log_figures)
+    means, squared_errors = figures.mean(axis=0), figures.var(axis=0, ddof=1) / table.blocks
+    first, second = np.triu_indices(len(table.contestants), k=1)
+    both = squared_errors[first] + squared_errors[second]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (means[first] - means[second]) / np.sqrt(both)
+        freedom = both**2 * (table.blocks - 1) / (squared_errors[first] ** 2 + squared_errors[second] ** 2)
+        p = 2 * stdtr(freedom, -np.abs(t))
+    return tuple(
+        Welch(table.contestants[i], table.contestants[j], float(t[k]), float(freedom[k]), float(p[k]))
+        for k, (i, j) in enumerate(zip(first, second, strict=True))
+    )

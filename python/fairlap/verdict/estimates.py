@@ -1,0 +1,103 @@
+"""From the samples of one process to its figure: the logarithm of a quantile of the steady part.
+
+One process gives one number, because samples inside a process share everything the process drew at its
+start; 100 samples of one process, tested as 100, are called different from an identical process in 58 %
+of cases.
+
+How much the samples inside one process depend on each other.
+
+Used for evidence that comes from within one process, where there is nothing but samples: many dependent
+samples look like much evidence and are little.
+
+One contestant's own figure over all its processes, or its modes if no single figure describes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlap.verdict.blocks import Floats, OneSample, log_of_positive, require_between
+from fairlap.verdict.doubts import DependentSamples, Doubt, FewSamplesBeyond, NoSteadyState
+from fairlap.verdict.modes import Modes, find_modes
+from fairlap.verdict.signed_rank import sign_interval
+from fairlap.verdict.steady_state import Course, SteadyState
+
+_FEWEST_SAMPLES = 20
+
+
+def dependent_samples(samples: Sequence[float] | Floats, whose: str = "process") -> DependentSamples | None:
+    """A doubt if Politis and White's block length says that three or more samples hang together."""
+    logs = log_of_positive(samples, whose)
+    if logs.size < _FEWEST_SAMPLES:
+        raise OneSample(f"{whose}: {logs.size} samples cannot show dependence; {_FEWEST_SAMPLES} can")
+    if np.ptp(logs) == 0:
+        return None
+    from arch.bootstrap import optimal_block_length
+
+    length = float(optimal_block_length(logs)["stationary"].iloc[0])
+    if length < 3:
+        return None
+    return DependentSamples(logs.size, max(1, round(logs.size / length)))
+
+
+@dataclass(frozen=True)
+class ProcessFigure:
+    """One process's log figure, what it rests on, and what to doubt about it."""
+
+    log_value: float
+    samples: int
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def value(self) -> float:
+        return float(np.exp(self.log_value))
+
+
+def process_figure(
+    samples: Sequence[float] | Floats, steady: SteadyState, *, quantile: float = 0.5, whose: str = "process"
+) -> ProcessFigure:
+    """The log of a quantile of the steady part, 0.5 being the median."""
+    require_between("quantile", quantile, 0.0, 1.0)
+    part = log_of_positive(samples, whose)[steady.steady_from :]
+    if part.size < 2:
+        raise OneSample(f"{whose}: {part.size} steady samples; at least two are needed, better thirty")
+    doubts: list[Doubt] = []
+    if part.size * min(quantile, 1 - quantile) < 5 and quantile != 0.5:
+        doubts.append(FewSamplesBeyond(quantile, part.size))
+    if steady.course is Course.NO_STEADY_STATE:
+        doubts.append(NoSteadyState())
+    return ProcessFigure(float(np.quantile(part, quantile)), part.size, tuple(doubts))
+
+
+def throughput(time_figure: ProcessFigure, items_per_call: float, seconds_per_unit: float = 1e-9) -> ProcessFigure:
+    """Items per second from a time per call; 1e-9 says that the times are in nanoseconds."""
+    log_items = float(log_of_positive([items_per_call / seconds_per_unit], "items per call")[0])
+    return ProcessFigure(log_items - time_figure.log_value, time_figure.samples, time_figure.doubts)
+
+
+@dataclass(frozen=True)
+class ContestantFigure:
+    """The median over processes with the sign interval; all three are None if there are several modes."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    modes: Modes
+
+
+def contestant_figure(log_figures: Floats, *, alpha: float = 0.05) -> ContestantFigure:
+    """Summarise one contestant's processes.
+
+    The interval assumes that processes are draws from one distribution. It describes this contestant
+    alone; whether two differ is decided inside the blocks, where the machine's noise cancels.
+    """
+    require_between("alpha", alpha, 0.0, 1.0)
+    modes = find_modes(log_figures)
+    if modes.several:
+        return ContestantFigure(None, None, None, modes)
+    low, high = sign_interval(log_figures, alpha)
+    value = float(np.exp(np.median(log_figures)))
+    return ContestantFigure(value, float(np.exp(low)), float(np.exp(high)), modes)

@@ -1,0 +1,56 @@
+"""A contestant made slower on purpose, ``torch:slowdown=2%``: to see whether such a difference would be found here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from fairlap.frameworks.contract import Contestant, Unsupported
+from fairlap.models.workload import Arrays
+
+OPTION = "slowdown"
+
+
+def slowdown_in(options: dict[str, str]) -> float:
+    """Taken out of the options, since it is no framework's own; a share, 0.02 for "2%"."""
+    text = options.pop(OPTION, "0")
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 100:
+        raise Unsupported(f"{OPTION}={text} is no share such as 2% or 0.02")
+    return share
+
+
+def slowed(contestant: Contestant, share: float) -> Contestant:
+    """Every call, with its completion, is followed by a wait that takes this share of the call's own time."""
+    if share == 0:
+        return contestant
+    if contestant.stream is not None:
+        raise Unsupported(f"{OPTION}= waits on the processor and cannot slow down what a stream does")
+
+    def bind(inputs: Arrays) -> Callable[[], Any]:
+        return _slower(contestant.bind(inputs), contestant.done, share)
+
+    told = f"{100 * share:g} % added to every call, on purpose"
+    return replace(contestant, bind=bind, done=None, fed=None, in_force={**contestant.in_force, OPTION: told})
+
+
+def _slower(call: Callable[[], Any], done: Callable[[Any], Any] | None, share: float) -> Callable[[], Any]:
+    now_ns = time.perf_counter_ns
+
+    def slower() -> Any:
+        began_ns = now_ns()
+        result = call()
+        if done is not None:
+            done(result)
+        ended_ns = now_ns()
+        until_ns = ended_ns + share * (ended_ns - began_ns)
+        while now_ns() < until_ns:
+            pass
+        return result
+
+    return slower

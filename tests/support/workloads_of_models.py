@@ -1,0 +1,29 @@
+"""The work of a model as the tests need it: drawn from a seed, without files."""
+
+from __future__ import annotations
+
+from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
+from fairlap.models.registry import find, workload_names
+from fairlap.models.workload import Workload
+from fairlap.request.work import Mode
+
+_QUICK_GMACS = 0.2
+_QUICK_PARAMETERS = 10_000_000
+
+
+def workload_of(model: str, mode: Mode = "infer", batch: int = 2, seed: int = 0) -> Workload:
+    found = find(model)
+    spec = found.spec
+    weights, inputs = draw_weights(spec, seed), draw_inputs(spec, batch, seed)
+    return Workload(spec, found.package, batch, mode, "fp32", weights, inputs, draw_labels(spec, batch, seed))
+
+
+def our_models() -> list[str]:
+    return [name for name in workload_names() if find(name).package == f"fairlap.bench_models.{name}"]
+
+
+def quick_models() -> list[str]:
+    """Those whose reference takes no time worth speaking of."""
+    specs = [find(name).spec for name in our_models()]
+    quick = [spec for spec in specs if (spec.gmacs_per_item or 0.0) < _QUICK_GMACS]
+    return [spec.name for spec in quick if spec.parameters < _QUICK_PARAMETERS]

@@ -1,0 +1,78 @@
+"""``fairlap export``: a saved run in the format asked for, or a line that says why not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from fairlap.render.export import read_rows
+from fairlap.results.row import Row
+from fairlap.results.rows import rows_of_run
+from fairlap.store.run_file import save_run
+from runs_for_rows import a_run
+
+pytestmark = pytest.mark.sanitized
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    save_run(tmp_path / "monday.json", a_run())
+    return tmp_path / "monday.json"
+
+
+def export(*arguments: object, settings: Path | None = None) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, **({"XDG_CONFIG_HOME": str(settings)} if settings else {})}
+    command = [sys.executable, "-m", "fairlap", "export", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=variables)
+
+
+def test_rows_go_to_standard_output_or_to_a_file_whose_name_tells_the_format(saved: Path, tmp_path: Path) -> None:
+    told = export(saved)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith('"run","recorded_at"')
+    assert export(saved, "--format", "md").stdout.startswith("### fairlap: 1 slower, against `jax:fast`")
+    assert export(saved, "--out", tmp_path / "rows.jsonl").stdout == ""
+    assert read_rows(tmp_path / "rows.jsonl") == rows_of_run(a_run(), "monday")
+
+
+def test_the_baseline_and_a_price_by_name_are_those_that_were_asked_for(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "fairlap").mkdir()
+    entry = "[[price]]\nname = 'mine'\nper_hour = 3.6\ncurrency = 'EUR'\ndated = 2026-01-31\n"
+    (tmp_path / "fairlap" / "prices.toml").write_text(entry)
+    told = export(saved, "--format", "json", "--baseline", "torch", "--price", "mine", settings=tmp_path)
+    fast, slow = msgspec.json.decode(told.stdout, type=list[Row])
+    assert (fast.baseline, fast.verdict, fast.currency) == ("torch", "faster", "EUR")
+    assert slow.absent["ratio"] == "it is the baseline"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--format", "parquet"], "parquet is not for a terminal; give --out FILE"),
+        (["--baseline", "torhc"], "the baseline 'torhc' did not race; did you mean torch?"),
+        (["--price", "cheap"], "there is no price 'cheap'"),
+        (["--out", "rows.xlsx"], "the name rows.xlsx does not tell the format"),
+        (["--out", "/nowhere/rows.csv"], "/nowhere/rows.csv could not be written: No such file or directory"),
+        (["--out", "/dev/full", "--format", "csv"], "/dev/full could not be written: No space left on device"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_a_line(
+    arguments: list[str], words: str, saved: Path, tmp_path: Path
+) -> None:
+    told = export(saved, *arguments, settings=tmp_path)
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"fairlap: {words}")
+    assert len(told.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["none.json", ".", "rubbish.json"])
+def test_what_is_no_run_is_refused_by_its_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / "rubbish.json").write_bytes(b"\x00\xff{")
+    told = export(tmp_path / name)
+    assert told.returncode == 2
+    assert str(tmp_path / name) in told.stderr
+    assert len(told.stderr.splitlines()) == 1

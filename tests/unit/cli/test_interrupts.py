@@ -1,0 +1,156 @@
+"""Ctrl-C, a polite kill and a closed terminal end a race once; what was measured is kept, and said."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fairlap.interrupts import hear_no_more, heard_once, status_of
+from fairlap.store.run_file import load_run
+
+RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_once_and_has_its_own_status(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with heard_once():
+        with pytest.raises(KeyboardInterrupt) as heard:
+            os.kill(os.getpid(), number)
+        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert status_of(heard.value) == 128 + number
+    assert signal.getsignal(number) is before
+
+
+def test_what_is_put_away_is_not_interrupted() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with heard_once():
+        hear_no_more()
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_signal_that_was_switched_off_stays_off() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with heard_once():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGINT, signal.SIGINT)])
+def test_a_race_that_is_ended_tells_what_it_found_and_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signals: tuple[signal.Signals, ...]
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    file = tmp_path / "race.json"
+    arguments = [*RACE, "--blocks", "30", "--seconds", "0.05", "--json", str(file)]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "fairlap", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stderr is not None
+    for line in running.stderr:
+        if line.startswith("[5/60]"):
+            for number in signals:
+                running.send_signal(number)
+            break
+    table, told = running.communicate(timeout=120)
+    assert running.returncode == 128 + signals[0]
+    assert "python:call=os.getpid" in table
+    assert re.search(r"interrupted after \d+ of 60 processes", told)
+    [run_id] = re.findall(r"kept as (\S+);", told)
+    assert f"go on with: fairlap compare --resume {run_id} --json {file}" in told
+    assert len(load_run(file).processes) >= 4
+
+
+def ended_inside(step: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    """A race that is told to end just when it takes this step."""
+    program = (
+        "import os, signal, sys\n"
+        "from fairlap.cli import main, run_race as compare_running\n"
+        f"took = compare_running.{step}\n"
+        "def step(*arguments, **named):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return took(*arguments, **named)\n"
+        f"compare_running.{step} = step\n"
+        f"sys.argv = ['fairlap', *{arguments!r}]\n"
+        "main()\n"
+    )
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.sanitized
+def test_a_race_that_is_over_is_kept_and_told_whatever_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    rows = tmp_path / "rows.csv"
+    told = ended_inside("results_of", [*RACE, "--blocks", "1", "--seconds", "0.02", "--quiet", "--csv", str(rows)])
+    assert told.returncode == 0, told.stderr
+    assert "python:call=os.getpid" in told.stdout
+    assert "kept as " in told.stderr
+    assert rows.exists()
+
+
+@pytest.mark.sanitized
+def test_a_race_that_is_ended_before_it_began_says_so_by_its_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    told = ended_inside("progress_for", [*RACE, "--blocks", "1", "--seconds", "0.02"])
+    assert (told.returncode, told.stderr) == (128 + signal.SIGTERM, "\nfairlap: interrupted\n")
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
+    program = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'click':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from fairlap.__main__ import main\n"
+        "main()\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stderr) == (130, "fairlap: interrupted\n")
+
+
+@pytest.mark.sanitized
+def test_a_file_is_resumed_as_the_run_that_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    file = tmp_path / "race.json"
+
+    def fairlap(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "fairlap", *words], capture_output=True, text=True, timeout=120)
+
+    assert fairlap(*RACE, "--blocks", "2", "--seconds", "0.02", "--json", str(file), "--quiet").returncode == 0
+    assert fairlap("compare", "--resume", str(file), "--quiet").returncode == 0
+    assert fairlap("runs").stdout.count("finished") == 1
+    taken_in = fairlap("runs", "import", str(file))
+    assert taken_in.returncode == 2
+    assert "already; nothing was changed" in taken_in.stderr
+
+
+@pytest.mark.sanitized
+def test_a_full_output_still_says_where_the_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run(
+            [sys.executable, "-m", "fairlap", *RACE, "--blocks", "1", "--seconds", "0.02", "--quiet"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+    assert told.returncode == 1
+    assert re.search(r"kept as (\S+);", told.stderr)
+    assert "No space left on device" in told.stderr

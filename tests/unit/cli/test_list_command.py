@@ -1,0 +1,99 @@
+"""What there is, told without importing a framework; a broken guest does not hide the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from cuda_on_fakes import environment_with_fakes
+from example_installed import install_example
+from fairlap.cli import catalogue
+from fairlap.cli.commands.list import command
+from fairlap.frameworks.registry import framework_names
+from fairlap.models.registry import workload_names
+
+
+def told(*arguments: str) -> str:
+    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def told_as_json(what: str) -> Any:
+    return json.loads(told(what, "--json"))
+
+
+def test_models_are_listed_with_their_size_and_what_they_run_in() -> None:
+    models = {each["name"]: each for each in told_as_json("models")}
+    assert sorted(models) == workload_names()
+    assert models["resnet50"]["parameters"] == 25_557_032
+    assert models["resnet50"]["gmacs_per_item"] == 4.09
+    assert models["softmax"]["modes"] == ["infer"]
+    assert models["convnet"]["batch"] == 8
+    lines = told("models").splitlines()
+    assert lines[0].split() == ["model", "parameters", "GMACs", "modes", "precisions", "batch", "task"]
+    assert len(lines) == 1 + len(models)
+
+
+def test_frameworks_are_listed_with_variants_modes_and_precisions() -> None:
+    frameworks = {each["name"]: each for each in told_as_json("frameworks")}
+    assert sorted(frameworks) == framework_names()
+    assert frameworks["tensorflow"]["variants"] == ["", "graph", "xla"]
+    assert (frameworks["python"]["here"], frameworks["python"]["version"]) == (True, sys.version.split()[0])
+    assert "torch, torch:compile" in told("frameworks")
+
+
+@pytest.mark.sanitized
+def test_listing_imports_no_framework() -> None:
+    program = (
+        "import sys; from fairlap.cli.catalogue import devices, frameworks, models; devices(), frameworks(), models();"
+        "print([name for name in ('torch', 'jax', 'tensorflow', 'onnxruntime', 'openvino') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_a_framework_and_a_model_from_elsewhere_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_example(tmp_path, monkeypatch)
+    assert "example_model" in {each.name for each in catalogue.models()}
+    [found] = [each for each in catalogue.frameworks() if each.name == "example"]
+    assert found.here
+    assert found.version == version("numpy")  # the package that it names as carrying its version
+
+
+def test_a_guest_that_cannot_be_loaded_says_why_and_hides_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    groups = "[fairlap.workloads]\nshattered = no_such_package\n[fairlap.frameworks]\nshattered = no_such:Thing\n"
+    (info / "entry_points.txt").write_text(groups)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "shattered     broken:" in told("models")
+    assert "No module named 'no_such'" in told("frameworks")
+    assert "mlp" in told("models")
+
+
+def test_without_a_driver_devices_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlap.engine.cuda_floor.cuda_floors", lambda: (None, "libcuda.so.1 is not there"))
+    cpu, cuda = told_as_json("devices")
+    assert (cpu["name"], cpu["cores"]) == ("cpu", len(os.sched_getaffinity(0)))
+    assert (cuda["name"], cuda["absent"]) == ("cuda", "libcuda.so.1 is not there")
+    assert "absent: libcuda.so.1 is not there" in told("devices")
+
+
+@pytest.mark.sanitized
+def test_cuda_devices_are_listed_by_the_name_that_races_take() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fairlap", "list", "devices"],
+        env=environment_with_fakes(), capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert "cuda:0  fairlap fake device 0" in done.stdout, done.stderr

@@ -1,0 +1,394 @@
+"""What a feeder delivers, lends and refuses, seen through NumPy."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.engine import BatchReleased, Feeder, FeedingFailed, RawFile, _native
+from fairlap.engine.feeder import require_readable_npy
+from fairlap.errors import InvalidRequest, NotAvailable
+
+
+def delivered(feeder: Feeder) -> list[Any]:
+    out = []
+    for batch in feeder:
+        out.append(np.from_dlpack(batch).copy())
+        batch.release()
+    feeder.close()
+    return out
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"])
+def test_a_npy_file_and_an_array_are_delivered_as_they_are(tmp_path: Path, dtype: str, threads: int) -> None:
+    array = np.random.default_rng(1).integers(0, 2, (23, 3, 5)).astype(dtype)
+    np.save(tmp_path / "samples.npy", array)
+    for source in (array, tmp_path / "samples.npy", str(tmp_path / "samples.npy")):
+        batches = delivered(Feeder(source, batch=4, threads=threads))
+        assert [len(batch) for batch in batches] == [4, 4, 4, 4, 4, 3]
+        together = np.concatenate(batches)
+        assert together.dtype == array.dtype
+        np.testing.assert_array_equal(together, array)
+
+
+def test_a_raw_file_is_delivered_from_its_offset_on(tmp_path: Path) -> None:
+    array = np.arange(60, dtype=np.int32).reshape(10, 6)
+    (tmp_path / "samples.bin").write_bytes(b"header--" + array.tobytes())
+    raw = RawFile(tmp_path / "samples.bin", "int32", (6,), offset=8)
+    np.testing.assert_array_equal(np.concatenate(delivered(Feeder(raw, batch=4))), array)
+
+
+def test_shuffled_epochs_differ_and_each_has_every_sample_once() -> None:
+    array = np.arange(100)
+    first, second = np.concatenate(delivered(Feeder(array, batch=8, seed=3, epochs=2))).reshape(2, 100)
+    assert sorted(first) == sorted(second) == list(range(100))
+    assert list(first) != list(second)
+    assert list(first) != list(range(100))
+
+
+def test_labels_from_a_second_feeder_with_the_same_seed_belong_to_the_samples() -> None:
+    samples, labels = np.arange(50, dtype=np.float32), np.arange(50, dtype=np.int64)
+    with Feeder(samples, batch=7, seed=5, threads=2) as images, Feeder(labels, batch=7, seed=5) as numbers:
+        for image, number in zip(images, numbers, strict=True):
+            np.testing.assert_array_equal(np.from_dlpack(image), np.from_dlpack(number).astype(np.float32))
+            image.release()
+            number.release()
+
+
+def test_images_are_scaled_and_turned_as_numpy_would() -> None:
+    images = np.random.default_rng(2).integers(0, 256, (9, 5, 4, 3), dtype=np.uint8)
+    feeder = Feeder(images, batch=4, dtype="float32", scale=1 / 255, offset=-0.5, layout="nhwc_to_nchw")
+    wanted = images.astype(np.float32) * np.float32(1 / 255) + np.float32(-0.5)
+    np.testing.assert_array_equal(np.concatenate(delivered(feeder)), wanted.transpose(0, 3, 1, 2))
+
+
+def test_bfloat16_is_rounded_as_the_frameworks_own_type_rounds() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    bits = np.random.default_rng(3).integers(0, 2**32, 20_000, dtype=np.uint32)
+    values = bits.view(np.float32)
+    values = values[~np.isnan(values)]
+    with Feeder(values, batch=len(values), dtype="bfloat16") as feeder:
+        batch = feeder.next()
+        assert batch is not None
+        ours = np.frombuffer(_bytes_at(batch.pointer, batch.nbytes), dtype=np.uint16)
+        np.testing.assert_array_equal(ours, values.astype(ml_dtypes.bfloat16).view(np.uint16))
+        batch.release()
+
+
+def _bytes_at(pointer: int, count: int) -> bytes:
+    import ctypes
+
+    return ctypes.string_at(pointer, count)
+
+
+def test_a_batch_says_what_it_is_and_lies_on_a_page() -> None:
+    with Feeder(np.zeros((10, 3), np.float32), batch=4) as feeder:
+        assert len(feeder) == 3
+        batch = feeder.next()
+        assert batch is not None
+        assert (batch.number, batch.samples, batch.shape, batch.dtype, batch.nbytes) == (0, 4, (4, 3), "float32", 48)
+        assert batch.pointer % 4096 == 0
+        assert np.from_dlpack(batch).ctypes.data == batch.pointer
+        assert batch.__dlpack_device__() == (1, 0)
+        batch.release()
+
+
+def test_a_consumer_gets_the_generation_of_dlpack_that_it_asks_for() -> None:
+    with Feeder(np.zeros((4, 3), np.float32), batch=4) as feeder:
+        batch = feeder.next()
+        assert batch is not None
+        assert '"dltensor"' in repr(batch.__dlpack__())
+        assert '"dltensor"' in repr(batch.__dlpack__(max_version=(0, 8)))
+        assert '"dltensor_versioned"' in repr(batch.__dlpack__(max_version=(1, 0), dl_device=(1, 0), copy=False))
+        for wrong in ({"dl_device": (2, 0)}, {"copy": True}):
+            with pytest.raises(BufferError):
+                batch.__dlpack__(**wrong)
+        with pytest.raises(ValueError, match="no stream"):
+            batch.__dlpack__(stream=7)
+        batch.release()
+
+
+def test_a_capsule_that_nobody_took_gives_its_hold_back() -> None:
+    with Feeder(np.zeros((40, 3), np.float32), batch=4, slots=2) as feeder:
+        for batch in feeder:
+            for version in (None, (1, 0)):
+                del_me = batch.__dlpack__(max_version=version)
+                del del_me
+            batch.release()
+
+
+def test_a_released_batch_is_refused() -> None:
+    with Feeder(np.zeros((10, 3), np.float32), batch=4) as feeder:
+        batch = feeder.next()
+        assert batch is not None
+        batch.release()
+        batch.release()
+        assert batch.released
+        with pytest.raises(BatchReleased, match="batch 0 has been released"):
+            np.from_dlpack(batch)
+        with pytest.raises(BatchReleased):
+            _ = batch.pointer
+
+
+def test_a_slot_is_not_filled_again_while_a_tensor_made_from_it_lives() -> None:
+    with Feeder(np.arange(1000, dtype=np.int64), batch=1, slots=2) as feeder:
+        first = feeder.next()
+        assert first is not None
+        tensor = np.from_dlpack(first)
+        first.release()
+        for batch in feeder:
+            batch.release()
+        assert tensor[0] == 0
+
+
+def test_a_tensor_outlives_the_feeder() -> None:
+    feeder = Feeder(np.arange(10), batch=5)
+    batch = feeder.next()
+    assert batch is not None
+    tensor = np.from_dlpack(batch)
+    batch.release()
+    with pytest.warns(ResourceWarning, match="batches were held: 0"):
+        feeder.close()
+    del feeder, batch
+    gc.collect()
+    assert list(tensor) == [0, 1, 2, 3, 4]
+
+
+def test_holding_every_slot_is_an_error_that_says_so() -> None:
+    with Feeder(np.arange(10), batch=1, slots=2) as feeder:
+        held = [feeder.next(), feeder.next()]
+        with pytest.raises(FeedingFailed, match="all 2 slots are held"):
+            feeder.next(patience_s=0.01)
+        held.clear()
+        assert feeder.next() is not None
+
+
+def test_a_file_that_shrinks_is_an_error_with_the_batch_number(tmp_path: Path) -> None:
+    path = tmp_path / "samples.npy"
+    np.save(path, np.zeros((1000, 100)))
+    with Feeder(path, batch=1, slots=1, epochs=None) as feeder:
+        assert feeder.next() is not None
+        os.truncate(path, 200)
+        with pytest.raises(FeedingFailed, match=r"batch \d+ could not be fed: .*samples\.npy' became shorter"):
+            delivered(feeder)
+
+
+def test_a_label_that_does_not_fit_is_an_error_with_the_batch_and_the_sample() -> None:
+    labels = np.array([1, 2, 3, 2**31, 5])
+    with (
+        Feeder(labels, batch=2, dtype="int32") as feeder,
+        pytest.raises(FeedingFailed, match="batch 1 could not be fed: sample 3 has a value that int32 cannot hold"),
+    ):
+        delivered(feeder)
+
+
+def waited_for_and_interrupted(feeder: Feeder) -> None:
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    feeder.next(patience_s=60)
+
+
+def test_the_interpreter_runs_on_while_a_batch_is_waited_for_and_hears_ctrl_c() -> None:
+    feeder = Feeder(np.arange(4), batch=1, slots=1)
+    held = feeder.next()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        waited_for_and_interrupted(feeder)
+    assert time.monotonic() - began < 30
+    del held
+    assert feeder.next() is not None
+    feeder.close()
+
+
+def test_who_waits_for_its_turn_hears_ctrl_c_and_is_as_patient_as_it_was_told() -> None:
+    feeder = Feeder(np.arange(4), batch=1, slots=1)
+    held = feeder.next()
+    other = threading.Thread(target=lambda: feeder.next(patience_s=60))
+    other.start()
+    with pytest.raises(FeedingFailed, match="all 1 slots are held"):
+        feeder.next(patience_s=0.2)
+    with pytest.raises(KeyboardInterrupt):
+        waited_for_and_interrupted(feeder)
+    assert other.is_alive()
+    del held
+    other.join()
+    feeder.close()
+
+
+def test_the_ledger_adds_up_to_the_wall_time() -> None:
+    with Feeder(np.zeros((200, 1000), np.float32), batch=10) as feeder:
+        for batch in feeder:
+            time.sleep(0.005)
+            batch.release()
+        ledger = feeder.ledger
+    parts = ledger.consumer_ns + ledger.source_ns + ledger.staging_ns + ledger.no_slot_ns
+    assert parts == pytest.approx(ledger.wall_ns, rel=0.01)
+    assert (ledger.batches, ledger.samples, ledger.bytes) == (20, 200, 800_000)
+    assert ledger.consumer_ns >= 20 * 5_000_000
+
+
+def test_a_closed_feeder_refuses_and_may_be_closed_again() -> None:
+    feeder = Feeder(np.arange(10), batch=2, epochs=None)
+    with pytest.raises(TypeError, match="no length"):
+        len(feeder)
+    feeder.close()
+    feeder.close()
+    with pytest.raises(FeedingFailed, match="closed"):
+        feeder.next()
+
+
+def test_two_threads_may_close_one_feeder() -> None:
+    for _ in range(20):
+        feeder = Feeder(np.arange(1000), batch=2, epochs=None, threads=2)
+        feeder.next()
+        closers = [threading.Thread(target=feeder._native.close) for _ in range(2)]
+        for closer in closers:
+            closer.start()
+        for closer in closers:
+            closer.join()
+        feeder.close()
+
+
+def test_a_forked_child_is_refused_the_ledger_too_and_can_forget_the_feeder() -> None:
+    with Feeder(np.arange(100_000), batch=1, epochs=None, threads=2) as feeder:
+        for _ in range(20):
+            batch = feeder.next()
+            assert batch is not None
+            child = os.fork()
+            if child == 0:
+                try:
+                    with pytest.raises(FeedingFailed, match="forked"):
+                        _ = feeder.ledger
+                    feeder.close()
+                    del feeder
+                    batch.release()
+                except BaseException:
+                    os._exit(1)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            batch.release()
+
+
+def test_patience_without_end_is_borne() -> None:
+    with Feeder(np.arange(4), batch=2) as feeder:
+        assert feeder.next(patience_s=float("inf")) is not None
+
+
+def test_a_mapped_array_is_refused_since_its_file_could_shrink(tmp_path: Path) -> None:
+    np.save(tmp_path / "samples.npy", np.zeros((10, 3)))
+    mapped = np.load(tmp_path / "samples.npy", mmap_mode="r")
+    for array in (mapped, np.asarray(mapped)[2:]):
+        with pytest.raises(InvalidRequest, match="give the file's path"):
+            Feeder(array, batch=2)
+
+
+@pytest.mark.parametrize(
+    ("source", "settings", "says"),
+    [
+        (np.zeros((10, 3)), {"batch": 0}, "batch must lie between 1 and 9223372036854775807, not 0"),
+        (np.zeros((10, 3)), {"batch": 2.0}, "batch must be a whole number, not 2.0"),
+        (np.zeros((10, 3)), {"batch": np.arange(3)}, "batch must be a whole number"),
+        (np.zeros((10, 3)), {"batch": True}, "batch must be a whole number"),
+        (np.zeros((10, 3)), {"batch": 2, "slots": 0}, "slots"),
+        (np.zeros((10, 3)), {"batch": 2, "slots": 65_537}, "slots must lie between 1 and 65536, not 65537"),
+        (np.zeros((10, 3)), {"batch": 2, "threads": 0}, "threads"),
+        (np.zeros((10, 3)), {"batch": 2, "threads": 1025}, "threads must lie between 1 and 1024, not 1025"),
+        (np.zeros((10, 3)), {"batch": 2, "scale": 10**400}, "scale must be a number"),
+        (np.zeros((10, 3)), {"batch": 2, "offset": float("nan")}, "offset must be a number, not nan"),
+        (np.zeros((10, 3)), {"batch": 2, "seed": 2**63}, "seed must lie between 0 and 9223372036854775807"),
+        (np.zeros((10, 3)), {"batch": 2, "seed": 10**5000}, "seed must lie between 0 and 9223372036854775807"),
+        (np.zeros((10, 3)), {"batch": 2, "seed": -1}, "seed"),
+        (np.zeros((10, 3)), {"batch": 2, "last": "some"}, "not 'some'"),
+        (np.zeros((10, 3)), {"batch": 2, "layout": "nchw"}, "not 'nchw'"),
+        (np.zeros((10, 3)), {"batch": 2, "layout": "nhwc_to_nchw"}, "three"),
+        (np.zeros((10, 3)), {"batch": 2, "dtype": "float32"}, "float64 cannot be fed as float32"),
+        (np.zeros((10, 3)), {"batch": 2, "dtype": "float31"}, "float31"),
+        (np.zeros((10, 3)), {"batch": 2, "scale": 2.0}, "scale"),
+        (np.zeros((10, 3)), {"batch": 20, "last": "drop"}, "dropped"),
+        (np.zeros((10, 3)), {"batch": 2**60}, "larger than any memory"),
+        (np.zeros((10, 3)).T, {"batch": 2}, "ascontiguousarray"),
+        (np.zeros((10, 3), ">f4"), {"batch": 2}, "swapped"),
+        (np.zeros((0, 3)), {"batch": 2}, "no samples"),
+        (np.zeros((10, 3), complex), {"batch": 2}, "complex128"),
+        ([1, 2, 3], {"batch": 2}, "NumPy array"),
+        ("/nowhere/samples.npy", {"batch": 2}, "/nowhere/samples.npy"),
+        ("\0", {"batch": 2}, r"the samples' path must be a path without a zero byte, not '\\x00'"),
+        ("\udcff.npy", {"batch": 2}, "must be a path in UTF-8"),
+        (RawFile(5, "float32"), {"batch": 2}, "a RawFile's path must be a path, not 5"),  # type: ignore[arg-type]
+        (RawFile("a", np.float32), {"batch": 2}, "dtype must be a name in quotes, not "),  # type: ignore[arg-type]
+        (RawFile("a", "int8", 10), {"batch": 2}, "sample_shape must be a tuple .*, not 10"),  # type: ignore[arg-type]
+        (RawFile("a", "int8", (0,)), {"batch": 2}, "every extent of sample_shape must lie between 1 and"),
+        (RawFile("a", "int8", offset=-1), {"batch": 2}, "offset must lie between 0 and"),
+        (RawFile("a", "int8", samples=0), {"batch": 2}, "samples must lie between 1 and"),
+    ],
+)
+def test_what_cannot_be_fed_is_refused_with_the_reason(source: Any, settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidRequest, match=says) as refused:
+        Feeder(source, **settings)
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (np.asfortranarray(np.zeros((4, 3))), "fortran_order"),
+        (np.zeros((4, 3), ">f4"), "'>f4'"),
+        (np.float32(1), "a shape of ()"),
+        (np.array([{}, 1], object), "'|O'"),
+        (np.zeros((4, 0)), "every extent of a sample's shape"),
+        (np.zeros((0, 3)), "no samples"),
+    ],
+)
+@pytest.mark.parametrize("read", [lambda path: Feeder(path, batch=2), require_readable_npy])
+def test_a_file_that_cannot_be_fed_is_named_once_with_the_reason(
+    tmp_path: Path, array: Any, says: str, read: Callable[[Path], object]
+) -> None:
+    np.save(tmp_path / "samples.npy", array)
+    with pytest.raises(InvalidRequest) as refused:
+        read(tmp_path / "samples.npy")
+    assert says in str(refused.value)
+    assert str(refused.value).count(str(tmp_path / "samples.npy")) == 1
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    array = np.arange(60, dtype=np.int32).reshape(10, 6)
+    (tmp_path / "samples.bin").write_bytes(array.tobytes())
+    raw = RawFile(tmp_path / "samples.bin", "int32", (np.int64(6),), samples=np.uint8(10))  # type: ignore[arg-type]
+    fed = delivered(Feeder(raw, batch=np.int64(4), slots=np.uint8(2), seed=np.int16(3)))  # type: ignore[arg-type]
+    assert sorted(np.concatenate(fed).ravel()) == list(range(60))
+    images = np.full((4, 3), 200, np.uint8)
+    (scaled,) = delivered(Feeder(images, batch=4, dtype="float32", scale=np.float32(0.5)))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(scaled, 100.0)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "CUDA", "cpu:0", 0, None])
+def test_a_device_that_is_none_is_refused_with_what_there_is(device: Any) -> None:
+    with pytest.raises(InvalidRequest, match="cpu, cuda or cuda:N"):
+        Feeder(np.zeros((10, 3)), batch=2, device=device)
+
+
+def test_a_machine_without_a_driver_is_told_so() -> None:
+    if not _native.cuda_absent_because():
+        pytest.skip("this machine has a CUDA driver; it runs where there is none")
+    with pytest.raises(NotAvailable, match=r"cannot deliver to a CUDA device here: .*libcuda"):
+        Feeder(np.zeros((10, 3)), batch=2, device="cuda:0")
+
+
+def test_a_batch_in_host_memory_goes_with_no_stream_and_is_there_at_once() -> None:
+    with Feeder(np.zeros((10, 3)), batch=5) as feeder:
+        batch = feeder.next()
+        assert batch is not None
+        batch.wait()
+        with pytest.raises(ValueError, match="no stream"):
+            batch.release([7])
+        assert not batch.released
+        batch.release()
+        assert feeder.ledger.link_ns is None

@@ -1,0 +1,106 @@
+"""The feeder's way to a device, seen from Python against the fake driver. What lies on the fake device is memory."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_on_fakes import Machine, on_fakes
+from fairlap.engine import Batch, Feeder, FeedingFailed, LinkFailed
+from fairlap.errors import InvalidRequest
+
+SAMPLES = np.arange(100 * 16, dtype=np.int64).reshape(100, 16)
+CUDA = 2
+
+
+def copied_on(machine: Machine, batch: Batch, stream: int) -> Any:
+    """An array that the consumer's stream copies the batch to, once it gets there."""
+    out = np.zeros(batch.shape, np.int64)
+    copy = machine.cuda.cuMemcpyDtoHAsync_v2
+    copy.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_uint64)
+    assert copy(out.ctypes.data, batch.pointer, batch.nbytes, stream) == 0
+    return out
+
+
+@on_fakes
+def test_batches_reach_a_consumer_that_runs_ahead_whole_and_in_order() -> None:
+    machine = Machine()
+    machine.cuda.fake_cuda_set_cost(b"cuEventQuery", 20_000)
+    with Feeder(SAMPLES, batch=8, slots=2, device="cuda:0") as feeder:
+        arrived = []
+        for batch in feeder:
+            capsule = batch.__dlpack__(stream=machine.stream, max_version=(1, 0))
+            machine.kernel(50_000)
+            arrived.append(copied_on(machine, batch, machine.stream))
+            del capsule
+            batch.release([machine.stream])
+        machine.synchronize()
+        np.testing.assert_array_equal(np.concatenate(arrived), SAMPLES)
+        assert feeder.ledger.link_ns is not None
+    ledger = feeder.ledger
+    parts = ledger.consumer_ns + ledger.source_ns + ledger.staging_ns + (ledger.link_ns or 0) + ledger.no_slot_ns
+    assert parts == pytest.approx(ledger.wall_ns, rel=0.01)
+    del feeder, batch
+    assert machine.outstanding() == 0
+    assert machine.cuda.fake_cuda_outstanding(b"host_registrations") == 0
+
+
+@on_fakes
+def test_a_batch_says_where_it_lies_and_takes_both_generations_of_dlpack() -> None:
+    machine = Machine()
+    with Feeder(SAMPLES, batch=8, device="cuda") as feeder:
+        batch = feeder.next()
+        assert batch is not None
+        assert batch.__dlpack_device__() == (CUDA, 0)
+        for stream in (None, -1, 1, 2, machine.stream):
+            assert '"dltensor"' in repr(batch.__dlpack__(stream=stream))
+            versioned = batch.__dlpack__(stream=stream, max_version=(1, 0), dl_device=(CUDA, 0))
+            assert '"dltensor_versioned"' in repr(versioned)
+        for refused in (0, "1", 1.0, True):
+            with pytest.raises(ValueError, match="stream"):
+                batch.__dlpack__(stream=refused)
+        for elsewhere in ((1, 0), (CUDA, 1)):
+            with pytest.raises(BufferError, match="on its feeder's device"):
+                batch.__dlpack__(dl_device=elsewhere)
+        batch.wait()
+        lying_there = np.frombuffer(ctypes.string_at(batch.pointer, batch.nbytes), np.int64)
+        np.testing.assert_array_equal(lying_there.reshape(8, 16), SAMPLES[:8])
+        batch.release()
+
+
+@on_fakes
+def test_failures_of_the_device_are_one_line_each() -> None:
+    machine = Machine()
+    with pytest.raises(InvalidRequest, match="there is no CUDA device 5"):
+        Feeder(SAMPLES, batch=8, device="cuda:5")
+    machine.fail("cuMemAlloc_v2", 1, 2)
+    with pytest.raises(FeedingFailed, match="cuMemAlloc failed: CUDA_ERROR_OUT_OF_MEMORY; ask for fewer slots"):
+        Feeder(SAMPLES, batch=8, device="cuda:0")
+    feeder = Feeder(SAMPLES, batch=8, slots=1, device="cuda:0")
+    batch = feeder.next()
+    assert batch is not None
+    with pytest.raises(LinkFailed, match="is not a CUDA stream"):
+        batch.__dlpack__(stream=0xDEAD0)
+    with pytest.raises(LinkFailed, match="is not a CUDA stream"):
+        batch.release([0xDEAD0])
+    assert not batch.released
+    machine.fail("cuMemcpyHtoDAsync_v2", 1)
+    batch.release()
+    with pytest.raises(FeedingFailed, match="batch 1 could not be fed: cuMemcpyHtoDAsync failed"):
+        feeder.next()
+    feeder.close()
+
+
+@on_fakes
+def test_a_feeder_forgotten_with_a_batch_lent_leaves_nothing_behind_when_the_batch_goes() -> None:
+    machine = Machine()
+    feeder = Feeder(SAMPLES, batch=8, device="cuda:0")
+    batch = feeder.next()
+    assert batch is not None
+    capsule = batch.__dlpack__(stream=machine.stream)
+    del feeder, batch
+    assert machine.cuda.fake_cuda_outstanding(b"device_allocations") == 1
+    del capsule
+    assert machine.outstanding() == 0

@@ -1,0 +1,167 @@
+"""Two saved runs: who is matched with whom, what differs, and what may be claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from fairlap.history.between_runs import compare_saved_runs
+from fairlap.history.text import runs_text
+from fairlap.race.run import Run
+from fairlap.verdict import Change
+
+from .runs import MACHINE, saved_run
+
+
+def test_a_run_held_against_itself_shows_no_change() -> None:
+    run = saved_run({"torch": 1e6, "jax": 2e6})
+    compared = compare_saved_runs(run, run)
+    assert [each.regression.change for each in compared.differences] == [Change.EQUIVALENT, Change.EQUIVALENT]
+    assert compared.unmatched == ()
+
+
+def test_a_slowdown_far_above_the_allowance_is_shown() -> None:
+    [found] = compare_saved_runs(saved_run({"torch": 1e6}), saved_run({"torch": 1.2e6}, seed=1)).differences
+    assert found.regression.change is Change.SLOWER
+    assert "slower: 1.2" in runs_text(compare_saved_runs(saved_run({"torch": 1e6}), saved_run({"torch": 1.2e6})))
+
+
+def test_a_change_as_small_as_the_machine_may_make_is_not_claimed() -> None:
+    [found] = compare_saved_runs(saved_run({"torch": 1e6}), saved_run({"torch": 1.008e6}, seed=1)).differences
+    assert found.regression.change in (Change.INCONCLUSIVE, Change.EQUIVALENT)
+
+
+def test_a_new_version_under_a_new_name_is_the_same_contestant() -> None:
+    before = saved_run({"onnxruntime==1.24.4": 1e6, "torch": 1e6}, versions={"onnxruntime==1.24.4": "1.24.4"})
+    after = saved_run({"onnxruntime==1.31.1": 1e6, "torch": 1e6}, versions={"onnxruntime==1.31.1": "1.31.1"})
+    compared = compare_saved_runs(before, after)
+    names = {(each.before, each.after) for each in compared.differences}
+    assert names == {("torch", "torch"), ("onnxruntime==1.24.4", "onnxruntime==1.31.1")}
+    assert "onnxruntime==1.24.4 -> onnxruntime==1.31.1 (1.24.4 -> 1.31.1)" in runs_text(compared)
+
+
+def test_a_changed_version_is_the_question_and_costs_no_allowance() -> None:
+    same = saved_run({"torch": 1e6})
+    newer = saved_run({"torch": 1e6}, versions={"torch": "2.0"})
+    [one], [other] = (compare_saved_runs(same, run).differences for run in (same, newer))
+    assert one.regression.allowance == other.regression.allowance
+
+
+def test_two_candidates_for_one_name_are_left_unmatched() -> None:
+    before = saved_run({"torch==1": 1e6})
+    after = saved_run({"torch==2": 1e6, "torch==3": 1e6})
+    compared = compare_saved_runs(before, after)
+    assert compared.differences == ()
+    assert len(compared.unmatched) == 3
+    assert "only before: torch==1 on mlp" in runs_text(compared)
+
+
+def test_variants_are_not_mixed_up() -> None:
+    compared = compare_saved_runs(saved_run({"torch": 1e6}), saved_run({"torch:compile": 1e6}))
+    assert compared.differences == ()
+
+
+def test_another_kernel_is_named_and_widens_the_answer() -> None:
+    before, after = saved_run({"torch": 1e6}), saved_run({"torch": 1e6}, machine={**MACHINE, "kernel": "6.2"})
+    [same], [other] = (compare_saved_runs(before, run).differences for run in (before, after))
+    assert other.regression.allowance > same.regression.allowance
+    assert "kernel differs: 6.1 before, 6.2 after" in runs_text(compare_saved_runs(before, after))
+
+
+def test_another_processor_or_thread_count_or_data_is_not_comparable() -> None:
+    before = saved_run({"torch": 1e6})
+    for after in (
+        saved_run({"torch": 1e6}, machine={**MACHINE, "cpu model": "two"}),
+        saved_run({"torch": 1e6}, threads=2),
+    ):
+        [found] = compare_saved_runs(before, after).differences
+        assert found.regression.change is Change.NOT_COMPARABLE
+        assert "not comparable" in runs_text(compare_saved_runs(before, after))
+
+
+def test_what_varies_from_process_to_process_is_no_difference_between_runs() -> None:
+    run = saved_run({"torch": 1e6})
+    assert "cache hits" not in runs_text(compare_saved_runs(run, saved_run({"torch": 1e6}, blocks=11)))
+
+
+def test_the_disqualified_are_not_compared() -> None:
+    before, after = saved_run({"torch": 1e6}), saved_run({"torch": 1e6})
+    after.processes[3].outcome = "disqualified"
+    compared = compare_saved_runs(before, after)
+    assert compared.differences == ()
+    assert runs_text(compared).startswith("only before: torch")
+
+
+def test_runs_without_anything_finished_have_nothing_in_common() -> None:
+    run = saved_run({"torch": 1e6})
+    for process in run.processes:
+        process.outcome = "crash"
+    assert runs_text(compare_saved_runs(run, run)) == "the two runs have nothing in common"
+
+
+def fed(data: str = "synthetic", hashes: Sequence[str] = ("aa",), pipeline: str = "fairlap") -> Run:
+    return saved_run({"torch": 1.5e6}, data=data, hashes=hashes, pipeline=pipeline)
+
+
+UNFED = saved_run({"torch": 1e6})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (UNFED, fed(), "data differs: nothing was fed before, synthetic after"),
+        (fed(), UNFED, "data differs: synthetic before, nothing was fed after"),
+        (fed(), fed("x.npy", ["bb"]), "data differs: synthetic (hash aa) before, x.npy (hash bb) after"),
+        (fed("x.npy", []), fed("y.npy"), "data differs: x.npy before, y.npy after"),
+        (
+            fed(hashes=["aa", "bb"]),
+            fed(hashes=["bb"]),
+            "data differs: synthetic (hash aa and bb) before, synthetic (hash bb) after",
+        ),
+        (
+            fed(hashes=["a", "b", "c", "d"]),
+            fed(hashes=["a", "b", "c", "e"]),
+            "data differs: synthetic (hash a and b and c and d) before, synthetic (hash a and b and c and e) after",
+        ),
+        (
+            fed(pipeline="DataLoader with 0 workers"),
+            fed(),
+            "pipeline differs: DataLoader with 0 workers before, fairlap after",
+        ),
+    ],
+)
+def test_fed_and_unfed_and_other_data_and_other_pipelines_are_other_work_told_in_one_line(
+    before: Run, after: Run, words: str
+) -> None:
+    compared = compare_saved_runs(before, after)
+    [found] = compared.differences
+    assert found.regression.change is Change.NOT_COMPARABLE
+    assert [str(doubt) for doubt in found.regression.doubts] == [words]
+    assert "not recorded" not in runs_text(compared)
+
+
+def test_runs_that_were_fed_the_same_by_the_same_are_compared_and_say_that_they_were_fed() -> None:
+    told = runs_text(compare_saved_runs(fed(hashes=["aa", "bb"]), fed(hashes=["aa", "bb"])))
+    assert told.startswith("mlp · infer · fp32 · batch 1 · fed synthetic · as-found · torch (1.0): equivalent: ")
+    assert "differs" not in told
+
+
+def test_the_same_samples_are_the_same_data_wherever_they_lie() -> None:
+    [found] = compare_saved_runs(fed("x.npy"), fed("y.npy")).differences
+    assert found.regression.change is Change.EQUIVALENT
+
+
+def test_contestants_whose_names_ask_for_other_pipelines_are_not_matched() -> None:
+    dataloader = saved_run({"torch:feed=dataloader": 1e6}, data="synthetic", pipeline="DataLoader with 0 workers")
+    assert runs_text(compare_saved_runs(fed(), dataloader)) == (
+        "only before: torch on mlp · infer · fp32 · batch 1 · fed synthetic, as-found; not compared\n"
+        "only after: torch:feed=dataloader on mlp · infer · fp32 · batch 1 · fed synthetic, as-found; not compared"
+    )
+
+
+def test_a_setting_that_varied_in_one_run_only_is_told_as_what_it_was() -> None:
+    alike = saved_run({"torch": 1e6})
+    for process in alike.processes:
+        process.in_force["cache hits"] = "0"
+    told = runs_text(compare_saved_runs(saved_run({"torch": 1e6}), alike))
+    assert "cache hits differs: 0 and 1 before, 0 after" in told

@@ -1,0 +1,177 @@
+"""The gate's exit status for every way a comparison can come out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from fairlap.cli.commands.diff import command as diff
+from fairlap.cli.commands.gate import command as gate
+from fairlap.history.gate import Finding, Status, overall
+from fairlap.race.run import Run
+from fairlap.store.run_file import save_run
+
+from .runs import MACHINE, saved_run
+
+PASSED, SLOWER, INCONCLUSIVE, NOT_COMPARABLE = 0, 1, 2, 3
+
+
+def run_gate(tmp_path: Path, *runs: Run, options: tuple[str, ...] = ()) -> tuple[int, str]:
+    files = []
+    for number, run in enumerate(runs):
+        file = tmp_path / f"{number}.json"
+        save_run(file, run)
+        files.append(str(file))
+    done = CliRunner().invoke(gate, [*files, *options])
+    return done.exit_code, done.output
+
+
+BEFORE = saved_run({"torch": 1e6})
+
+
+@pytest.mark.parametrize(
+    ("after", "options", "status"),
+    [
+        (saved_run({"torch": 1e6}, seed=1), (), PASSED),
+        (saved_run({"torch": 0.7e6}, seed=1), (), PASSED),
+        (saved_run({"torch": 1.5e6}, seed=1), (), SLOWER),
+        (saved_run({"torch": 1.1e6}, seed=1), ("--margin", "0.2"), PASSED),
+        (saved_run({"torch": 1.02e6}, seed=1, spread=0.05), (), PASSED),
+        (saved_run({"torch": 1.02e6}, seed=1, spread=0.05), ("--strict",), INCONCLUSIVE),
+        (saved_run({"torch": 1e6}, machine={**MACHINE, "cpu model": "two"}), (), NOT_COMPARABLE),
+        (saved_run({"jax": 1e6}), (), NOT_COMPARABLE),
+        (saved_run({"torch": 1.5e6}, data="synthetic"), (), NOT_COMPARABLE),
+    ],
+)
+def test_two_runs(tmp_path: Path, after: Run, options: tuple[str, ...], status: int) -> None:
+    assert run_gate(tmp_path, BEFORE, after, options=options)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("medians_ns", "options", "status"),
+    [
+        ({"torch": 1e6, "jax": 1e6}, (), PASSED),
+        ({"torch": 1e6, "jax": 0.9e6}, (), PASSED),
+        ({"torch": 1e6, "jax": 1.05e6}, (), SLOWER),
+        ({"torch": 1e6, "jax": 1.05e6}, ("--margin", "0.1"), PASSED),
+        ({"torch": 1e6, "jax": 1e6, "litert": 1.2e6}, (), SLOWER),
+        ({"torch": 1e6, "jax": 1e6, "litert": 1.2e6}, ("--candidate", "jax"), PASSED),
+    ],
+)
+def test_contestants_of_one_run(
+    tmp_path: Path, medians_ns: dict[str, float], options: tuple[str, ...], status: int
+) -> None:
+    assert run_gate(tmp_path, saved_run(medians_ns), options=("--baseline", "torch", *options))[0] == status
+
+
+def test_few_blocks_are_inconclusive_and_fail_only_when_asked(tmp_path: Path) -> None:
+    run = saved_run({"torch": 1e6, "jax": 2e6}, blocks=4)
+    assert run_gate(tmp_path, run, options=("--baseline", "torch"))[0] == PASSED
+    status, output = run_gate(tmp_path, run, options=("--baseline", "torch", "--strict"))
+    assert status == INCONCLUSIVE
+    assert "4 blocks cannot reach 5 %" in output
+
+
+def test_a_contestant_that_was_disqualified_is_not_comparable(tmp_path: Path) -> None:
+    run = saved_run({"torch": 1e6, "jax": 1e6})
+    run.processes[1].outcome, run.processes[1].message = "disqualified", "logits differs"
+    status, output = run_gate(tmp_path, run, options=("--baseline", "torch"))
+    assert status == NOT_COMPARABLE
+    assert "jax is not ranked" in output
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--baseline", "mxnet"), "mxnet did not run; this run has torch"),
+        ((), "give a second file, or --baseline"),
+        (("--no-such-option",), "No such option"),
+    ],
+)
+def test_a_gate_that_is_called_wrongly_never_passes(tmp_path: Path, options: tuple[str, ...], told: str) -> None:
+    status, output = run_gate(tmp_path, BEFORE, options=options)
+    assert status == NOT_COMPARABLE
+    assert told in output
+
+
+def test_two_files_take_no_baseline(tmp_path: Path) -> None:
+    status, output = run_gate(tmp_path, BEFORE, BEFORE, options=("--baseline", "torch"))
+    assert status == NOT_COMPARABLE
+    assert "belong to one run" in output
+
+
+def test_a_file_that_is_not_there_or_no_run_is_not_comparable(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("{}")
+    for file in (bad, tmp_path / "none.json"):
+        done = CliRunner().invoke(gate, [str(file), str(file)])
+        assert done.exit_code == NOT_COMPARABLE
+        assert "fairlap: " in done.output
+
+
+def test_a_slowdown_outranks_what_could_not_be_compared() -> None:
+    findings = [Finding(Status.PASSED, ""), Finding(Status.NOT_COMPARABLE, ""), Finding(Status.SLOWER, "")]
+    assert overall(findings, strict=False) is Status.SLOWER
+    assert overall(findings[:2], strict=False) is Status.NOT_COMPARABLE
+    assert overall([], strict=False) is Status.NOT_COMPARABLE
+
+
+def test_diff_prints_a_line_for_each_contestant(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.json", tmp_path / "b.json"
+    save_run(one, saved_run({"torch": 1e6, "jax": 1e6}))
+    save_run(other, saved_run({"torch": 1.5e6, "jax": 1e6}))
+    done = CliRunner().invoke(diff, [str(one), str(other)])
+    assert done.exit_code == 0
+    assert "torch (1.0): slower: 1.5" in done.output
+    assert "jax (1.0): equivalent" in done.output
+    assert "not interleaved" in done.output
+
+
+def test_a_finding_speaks_of_the_candidate_and_says_its_verdict_once(tmp_path: Path) -> None:
+    inside = ("--baseline", "torch")
+    _, told = run_gate(tmp_path, saved_run({"torch": 1e6, "jax": 1.05e6}), options=inside)
+    assert told.startswith("slower: ")
+    assert ": jax is 0.95" in told
+    _, told = run_gate(tmp_path, saved_run({"torch": 1e6, "jax": 1.02e6}, spread=0.2), options=inside)
+    assert told.startswith("inconclusive: ")
+    assert told.count("inconclusive") == 1
+    _, told = run_gate(tmp_path, BEFORE, saved_run({"torch": 1.02e6}, seed=1, spread=0.05))
+    assert told.count("inconclusive") == 1
+
+
+def test_a_margin_is_a_share(tmp_path: Path) -> None:
+    status, told = run_gate(tmp_path, BEFORE, BEFORE, options=("--margin", "nan"))
+    assert status == NOT_COMPARABLE
+    assert "'nan' is no share such as 1% or 0.01" in told
+    assert run_gate(tmp_path, BEFORE, saved_run({"torch": 1.1e6}, seed=1), options=("--margin", "20%"))[0] == PASSED
+
+
+def test_machines_can_read_what_the_gate_and_diff_found(tmp_path: Path) -> None:
+    status, told = run_gate(tmp_path, BEFORE, saved_run({"torch": 1.5e6}, seed=1), options=("--json",))
+    found = json.loads(told)
+    assert (status, found["exit_status"], found["findings"][0]["status"]) == (SLOWER, SLOWER, "slower")
+    done = CliRunner().invoke(diff, [str(tmp_path / "0.json"), str(tmp_path / "1.json"), "--json"])
+    [difference] = json.loads(done.output)["differences"]
+    assert difference["regression"]["ratio"] == pytest.approx(1.5, rel=0.05)
+
+
+def test_a_diff_of_runs_with_nothing_in_common_is_no_success(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.json", tmp_path / "b.json"
+    save_run(one, BEFORE)
+    for after in (saved_run({"jax": 1e6}), saved_run({"torch": 1.5e6}, data="synthetic")):
+        save_run(other, after)
+        assert CliRunner().invoke(diff, [str(one), str(other)]).exit_code == 1
+
+
+def test_a_gate_says_what_the_race_was_fed(tmp_path: Path) -> None:
+    fed = "mlp · infer · fp32 · batch 1 · fed synthetic"
+    run = saved_run({"torch": 1e6, "torch:feed=dataloader": 2e6}, data="synthetic")
+    status, told = run_gate(tmp_path, run, options=("--baseline", "torch"))
+    assert (status, told.startswith(f"slower: {fed}: torch:feed=dataloader is")) == (SLOWER, True)
+    status, told = run_gate(tmp_path, run, saved_run({"torch": 1e6, "torch:feed=dataloader": 3e6}, data="synthetic"))
+    assert (status, told.count(f": {fed} · as-found · ")) == (SLOWER, 2)
+    status, told = run_gate(tmp_path, BEFORE, saved_run({"torch": 1.5e6}, data="synthetic"))
+    assert "! data differs: nothing was fed before, synthetic after" in told
+    assert len(told.splitlines()) == 2

@@ -1,0 +1,173 @@
+"""A worker's life: what it is asked, what it answers, and that it ends with its parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.models import safetensors
+from fairlap.models.workload import hash_of
+from fairlap.worker.guardian import living_processes
+from workers_of_fake import Files, environment, left_of, nothing_left_of
+
+pytestmark = [
+    pytest.mark.sanitized,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks for what is left under /proc"),
+]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path).write()
+
+
+def test_a_worker_prepares_answers_measures_and_says_goodbye(files: Files, tmp_path: Path) -> None:
+    answer, changed = tmp_path / "answer.safetensors", tmp_path / "changed-answer.safetensors"
+    with nothing_left_of(WorkerProcess(python_worker(), environment=environment())) as worker:
+        prepared = worker.prepare(files.request(), within_s=20)
+        seconds = worker.answer("inputs", answer, within_s=20)
+        worker.answer("changed", changed, within_s=20)
+        processes = worker.measure(samples=50, calls_per_sample=4, within_s=20)
+        worker.answer("inputs", answer, within_s=20)
+        bye = worker.quit()
+    assert (prepared.version, prepared.in_force["threads"]) == ("1.2", "1")
+    assert prepared.weights_hash == hash_of({"w": files.w})
+    np.testing.assert_allclose(safetensors.read(answer)["y"], files.x @ files.w)
+    np.testing.assert_allclose(safetensors.read(changed)["y"], -files.x @ files.w)
+    assert list(worker.phases_s) == [
+        "interpreter",
+        "numpy",
+        "fairlap",
+        "import",
+        "build",
+        "compile",
+        "bind",
+        "first_call",
+    ]
+    assert worker.phases_s["first_call"] == seconds > 0
+    assert list(processes.samples_ns) == ["wall_ns"]
+    assert processes.samples_ns["wall_ns"].dtype == np.float64
+    assert len(processes.samples_ns["wall_ns"]) == 50
+    assert (processes.told.calls_per_sample, processes.told.stopped_by) == (4, "samples")
+    assert processes.told.warm_up is not None
+    assert "stamps" in processes.told.quantities[0].method
+    assert set(processes.told.quantities[0].floor) == {"quantum_ns", "overhead_ns", "bias_ns"}
+    assert sum(processes.told.groups["samples"]) == 50
+    assert processes.told.counts["process_minor_faults"] >= 0
+    assert bye.memory["peak"] >= bye.memory["peak_while_running"] >= bye.memory["anonymous"] > 0
+    assert bye.memory["allocator_live"] == 12
+    assert worker.survivors == ()
+
+
+def test_an_asynchronous_contestant_gives_two_quantities_each_whole(files: Files) -> None:
+    with nothing_left_of(WorkerProcess(python_worker(), environment=environment())) as worker:
+        worker.prepare(files.request("asynchronous"), within_s=20)
+        processes = worker.measure(samples=20, warmup=1, calls_per_sample=1, within_s=20)
+    assert list(processes.samples_ns) == ["wall_ns", "host_issue_ns"]
+    assert (processes.samples_ns["wall_ns"] >= processes.samples_ns["host_issue_ns"]).all()
+
+
+def test_labels_may_lie_in_the_file_of_the_inputs(files: Files) -> None:
+    request = msgspec.structs.replace(files.request(), labels=files.request().inputs)
+    with nothing_left_of(WorkerProcess(python_worker(), environment=environment())) as worker:
+        assert worker.prepare(request, within_s=20).in_force["labels"] == "[0 2]"
+
+
+def test_nothing_heavy_is_imported_before_there_is_something_to_prepare() -> None:
+    code = (
+        "import sys; import fairlap.worker.__main__\n"
+        "print([n for n in sys.modules if n in ('numpy', 'scipy', 'click')])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=60)
+    assert run.stdout.strip() == "[]", run.stderr
+
+
+def test_a_worker_is_on_its_cores_from_the_first_moment_and_its_parent_returns_to_its_own() -> None:
+    before = os.sched_getaffinity(0)
+    core = max(before)
+    with nothing_left_of(WorkerProcess(python_worker(), environment=environment(), cores=[core])) as worker:
+        assert os.sched_getaffinity(worker.hello.pid) == {core}
+    assert os.sched_getaffinity(0) == before
+
+
+def test_cores_that_are_not_here_are_refused() -> None:
+    before = os.sched_getaffinity(0)
+    with pytest.raises(InvalidRequest, match="the cores 0,4000 are not all to be had here"):
+        WorkerProcess(python_worker(), environment=environment(), cores=[0, 4000])
+    assert os.sched_getaffinity(0) == before
+
+
+def test_the_environment_is_given_whole() -> None:
+    given = {"PYTHONPATH": environment()["PYTHONPATH"], "ONLY": "this"}
+    with nothing_left_of(WorkerProcess(python_worker(), environment=given)) as worker:
+        lines = Path(f"/proc/{worker.hello.pid}/environ").read_bytes().decode().split("\0")
+    names = {line.partition("=")[0] for line in lines if line}
+    assert names == {"PYTHONPATH", "ONLY", "FAIRLAP_WORKER"}
+
+
+def test_ending_twice_is_harmless_and_no_descriptor_is_left_open(files: Files) -> None:
+    open_before = len(list(Path("/proc/self/fd").iterdir()))
+    worker = WorkerProcess(python_worker(), environment=environment())
+    worker.prepare(files.request(), within_s=20)
+    worker.end()
+    worker.end()
+    assert left_of(worker) == []
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
+
+
+def test_ctrl_c_in_the_parent_ends_the_worker_at_once_and_is_raised_again(files: Files) -> None:
+    with nothing_left_of(WorkerProcess(python_worker(), environment=environment())) as worker:
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        began_s = time.monotonic()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                worker.prepare(files.request("hang@build"), within_s=60)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        assert time.monotonic() - began_s < 10
+        assert left_of(worker) == []
+
+
+@pytest.mark.parametrize("variant", ["hang_in_native_code@build", "daemon@build", "child_in_its_own_group@build"])
+def test_a_parent_that_is_killed_takes_the_worker_and_its_children_along(files: Files, variant: str) -> None:
+    program = textwrap.dedent(
+        f"""
+        import sys
+        sys.path.insert(0, {str(Path(__file__).parents[2] / "support")!r})
+        from pathlib import Path
+        from workers_of_fake import Files, environment
+        from fairlap.launch.worker_process import WorkerProcess, python_worker
+        worker = WorkerProcess(python_worker(), environment=environment())
+        print(worker.hello.pid, worker.token, flush=True)
+        worker.prepare(Files(Path({str(files.folder)!r})).request({variant!r}), within_s=100)
+        print("prepared", flush=True)
+        sys.stdin.read()
+        """
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    ) as parent:
+        assert parent.stdout is not None
+        pid, token = parent.stdout.readline().split()
+        if variant.startswith("hang"):
+            time.sleep(1.0)
+        else:
+            parent.stdout.readline()
+        assert living_processes(int(pid), token) != []
+        parent.kill()
+    deadline_s = time.monotonic() + 10
+    while left := living_processes(int(pid), token):
+        assert time.monotonic() < deadline_s, left
+        time.sleep(0.05)

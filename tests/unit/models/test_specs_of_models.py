@@ -1,0 +1,114 @@
+"""What every model of ours promises, whatever it is. New models are found and tested by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fairlap.models.answer_check import output_errors
+from fairlap.models.draw import draw_inputs
+from fairlap.models.reference import loss_at, reference_answers
+from fairlap.models.registry import find
+from fairlap.models.spec import BATCH, Constant, Uniform, Weight
+from fairlap.models.workload import Arrays, Workload
+from workloads_of_models import our_models, quick_models, workload_of
+
+INFERS_ONLY = {"gpt2_decode"}  # nobody trains through one step of a generation
+
+
+@pytest.mark.parametrize("model", our_models())
+def test_the_weights_add_up_to_the_published_parameter_count(model: str) -> None:
+    spec = find(model).spec
+    assert spec.trained_parameters() == spec.parameters
+
+
+@pytest.mark.parametrize("model", our_models())
+def test_a_spec_is_called_what_its_folder_is_called_and_says_where_its_size_was_published(model: str) -> None:
+    spec = find(model).spec
+    assert spec.name == model
+    assert spec.published
+    assert spec.task
+
+
+@pytest.mark.parametrize("model", our_models())
+def test_names_are_unique_and_every_tensor_has_the_batch_in_front(model: str) -> None:
+    spec = find(model).spec
+    names = [weight.name for weight in spec.weights]
+    names += [tensor.name for tensor in (*spec.inputs, *spec.outputs)]
+    assert len(names) == len(set(names))
+    assert all(tensor.shape[0] == BATCH for tensor in (*spec.inputs, *spec.outputs))
+
+
+@pytest.mark.parametrize("model", our_models())
+def test_no_weight_is_the_same_all_over(model: str) -> None:
+    """Such a weight could be left out or turned around without changing an answer."""
+    assert all(_varies(weight) for weight in find(model).spec.weights)
+
+
+@pytest.mark.parametrize("model", our_models())
+def test_a_model_has_gradients_exactly_when_it_has_trained_weights_and_does_not_only_infer(model: str) -> None:
+    spec = find(model).spec
+    learns = any(weight.trained for weight in spec.weights) and model not in INFERS_ONLY
+    assert ("grad" in spec.modes) == learns
+
+
+@pytest.mark.parametrize("model", quick_models())
+def test_the_reference_gives_the_outputs_that_the_spec_promises(model: str) -> None:
+    work = workload_of(model, batch=3)
+    answers = reference_answers(work)
+    assert {name: answer.shape for name, answer in answers.items()} == {
+        tensor.name: tensor.sized(3) for tensor in work.spec.outputs
+    }
+    assert all(np.isfinite(answer).all() for answer in answers.values())
+
+
+@pytest.mark.parametrize("model", quick_models())
+def test_each_item_s_answer_is_its_own(model: str) -> None:
+    work = workload_of(model, batch=3)
+    together = reference_answers(work)
+    last = {name: array[2:] for name, array in work.inputs.items()}
+    alone = reference_answers(_with(work, inputs=last, batch=1))
+    for name, answer in alone.items():
+        np.testing.assert_allclose(answer, together[name][2:], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", quick_models())
+def test_a_weight_out_of_place_is_told_from_the_answer(model: str) -> None:
+    work = workload_of(model)
+    right = reference_answers(work)
+    tolerance = work.spec.tolerances["fp32"]
+    for weight in work.spec.weights:
+        moved = np.roll(work.weights[weight.name], 1, axis=-1)
+        wrong = reference_answers(_with(work, weights={**work.weights, weight.name: moved}))
+        assert not all(output_errors(name, wrong[name], right[name], tolerance).right for name in right), weight.name
+
+
+@pytest.mark.parametrize("model", quick_models())
+def test_changed_inputs_change_the_answer(model: str) -> None:
+    work = workload_of(model)
+    right = reference_answers(work)
+    changed = reference_answers(_with(work, inputs=draw_inputs(work.spec, 2, seed=1)))
+    tolerance = work.spec.tolerances["bf16"]
+    assert not any(output_errors(name, changed[name], right[name], tolerance).right for name in right)
+
+
+@pytest.mark.parametrize("model", [name for name in quick_models() if "grad" in find(name).spec.modes])
+def test_the_loss_is_a_number_of_order_one(model: str) -> None:
+    work = workload_of(model, mode="grad")
+    answers = reference_answers(work)
+    assert list(answers) == ["loss"]
+    assert answers["loss"].shape == ()
+    assert 0.01 < float(answers["loss"]) < 100
+    assert float(answers["loss"]) == pytest.approx(loss_at(work, work.weights, work.inputs), rel=1e-4)
+
+
+def _varies(weight: Weight) -> bool:
+    fill = weight.fill
+    if isinstance(fill, Constant):
+        return False
+    return fill.low < fill.high if isinstance(fill, Uniform) else getattr(fill, "std", 1.0) > 0
+
+
+def _with(work: Workload, **changes: Arrays | int) -> Workload:
+    return replace(work, **changes)  # type: ignore[arg-type]

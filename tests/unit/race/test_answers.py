@@ -1,0 +1,81 @@
+"""Gradients are held against each other, and one of another shape is no gradient."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fairlap.models import safetensors
+from fairlap.race.answers import Agreement, OtherWork, answer_errors, require_right
+from fairlap.race.materials import Materials, materials_for
+from fairlap.request.work import Work
+
+GRADIENT = np.linspace(-1, 1, 30, dtype=np.float32)
+WORK = Work("mlp", 2, "grad")
+
+
+@pytest.fixture
+def materials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Materials:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
+    return materials_for(WORK, 0)
+
+
+def answer(folder: Path, name: str, gradient: np.ndarray) -> Path:
+    path = folder / f"{name}.safetensors"
+    safetensors.write(path, {"loss": np.array(1.0, np.float32), "grad/w": gradient.astype(np.float32)})
+    return path
+
+
+def test_the_first_is_held_to_nothing_and_the_others_to_the_first(tmp_path: Path, materials: Materials) -> None:
+    agreement = Agreement(tmp_path)
+    assert agreement.errors(materials, "torch", answer(tmp_path, "a", GRADIENT)) == []
+    assert agreement.errors(materials, "torch", answer(tmp_path, "b", GRADIENT)) == []
+    [near] = agreement.errors(materials, "jax", answer(tmp_path, "c", GRADIENT * (1 + 1e-6)))
+    assert near.right
+    assert near.what == "gradient beside torch"
+    assert near.relative == pytest.approx(1e-6, rel=0.2)
+    [far] = agreement.errors(materials, "jax", answer(tmp_path, "d", GRADIENT[::-1]))
+    assert far.relative == pytest.approx(2.0)
+    with pytest.raises(OtherWork, match=r"gradient beside torch differs \(before: relative error 2"):
+        require_right([far], {"threads": "1"})
+
+
+def test_a_gradient_of_nothing_but_nan_agrees_with_nobody(tmp_path: Path, materials: Materials) -> None:
+    agreement = Agreement(tmp_path)
+    agreement.errors(materials, "torch", answer(tmp_path, "a", GRADIENT))
+    [error] = agreement.errors(materials, "jax", answer(tmp_path, "b", GRADIENT * np.nan))
+    assert not error.right
+
+
+def test_in_mode_infer_there_is_nothing_to_agree_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
+    assert Agreement(tmp_path).errors(materials_for(Work("mlp", 2), 0), "torch", tmp_path / "nowhere") == []
+
+
+def test_where_units_lie_at_a_kink_gradients_may_differ_by_what_hangs_on_them(
+    tmp_path: Path, materials: Materials
+) -> None:
+    assert materials.sway < 1e-4  # this net is smooth
+    agreement = Agreement(tmp_path)
+    agreement.errors(materials, "torch", answer(tmp_path, "a", GRADIENT))
+    other = answer(tmp_path, "b", GRADIENT * 1.01)
+    assert not agreement.errors(materials, "jax", other)[0].right
+    materials.__dict__["sway"] = 4e-3
+    assert agreement.errors(materials, "jax", other)[0].right
+
+
+def test_a_gradient_of_another_shape_is_refused(tmp_path: Path, materials: Materials) -> None:
+    arrays = {f"grad/{weight.name}": np.zeros(weight.shape, np.float32) for weight in materials.spec.weights}
+    arrays["grad/first.weight"] = np.zeros((784, 256), np.float32)
+    arrays["loss"] = np.array(2.3, np.float32)
+    path = tmp_path / "answer.safetensors"
+    safetensors.write(path, arrays)
+    words = r"the gradient of first.weight has the shape \[784, 256\], not \[256, 784\]"
+    with pytest.raises(OtherWork, match=words):
+        answer_errors(materials, path, "inputs", "before")
+    del arrays["grad/third.bias"]
+    arrays["grad/first.weight"] = np.zeros((256, 784), np.float32)
+    safetensors.write(path, arrays)
+    with pytest.raises(OtherWork, match=r"the gradient of third\.bias is missing"):
+        answer_errors(materials, path, "inputs", "before")

@@ -1,0 +1,201 @@
+"""Noisy blocks go as a whole and blindly; every figure with one value per process is compared; runs can be saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.machine.facts import machine_facts
+from fairlap.meters import disturbances
+from fairlap.race.noisy_blocks import busy_with_others, gated
+from fairlap.race.plan import draw_plan
+from fairlap.race.process_result import Figure, ProcessResult
+from fairlap.race.run import Run
+from fairlap.render.terminal import text_of
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Work
+from fairlap.results.other_quantities import TIME_TO_FIRST_INFERENCE, other_figures
+from fairlap.results.results import results_of
+from fairlap.store.run_file import load_run, save_run
+from fairlap.verdict import COMPILE_TIME, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Verdict
+
+WORK = Work("mlp", 4)
+PLAN = draw_plan(
+    contestants_named("a,b"), (WORK,), blocks=8, conditions="controlled", threads=1, available_cores=(0,), seed=1
+)
+
+
+def process(block: int, name: str, ns: float, steal: float = 0.0, **phases: float) -> ProcessResult:
+    jitter = 1 + 0.001 * ((block * 7 + len(name)) % 5)
+    figure = Figure(ns * jitter, 2 * ns * jitter, 3 * ns * jitter, 100, 1, 0, "flat", "tsc", 10.0)
+    made = ProcessResult(block, 0, name, WORK.label, "controlled", figures={"wall_ns": figure})
+    made.machine = {disturbances.STEAL: steal, disturbances.RUN_QUEUE: 0.01}
+    made.phases_s = {"import": 1.0, "first_call": 0.5, **phases}
+    return made
+
+
+def test_a_block_in_which_one_process_was_disturbed_goes_for_everyone() -> None:
+    processes = [
+        process(block, name, 1e6, 0.1 if (block, name) == (3, "b") else 0.0) for block in range(8) for name in "ab"
+    ]
+    found = gated(range(8), processes)
+    assert found.kept == (0, 1, 2, 4, 5, 6, 7)
+    assert found.dropped == (3,)
+    assert found.told == "1 of 8 blocks left out: steal share in 1"
+
+
+def test_who_ran_does_not_matter_to_the_gate() -> None:
+    processes = [
+        process(block, name, 1e6, 0.1 if (block, name) == (3, "b") else 0.0) for block in range(8) for name in "ab"
+    ]
+    swapped = [
+        process(block, name, 1e6, 0.1 if (block, name) == (3, "a") else 0.0) for block in range(8) for name in "ab"
+    ]
+    assert gated(range(8), processes) == gated(range(8), swapped)
+
+
+def test_no_more_than_the_noisiest_quarter_goes_and_it_is_said() -> None:
+    steal = {0: 0.05, 1: 0.5, 2: 0.1}
+    processes = [process(block, name, 1e6, steal.get(block, 0.0)) for block in range(8) for name in "ab"]
+    found = gated(range(8), processes)
+    assert found.dropped == (1, 2)
+    assert found.kept == (0, 3, 4, 5, 6, 7)
+    assert found.told == "3 of 8 blocks were noisy (steal share in 3); the worst 2 are left out"
+
+
+def test_six_blocks_stay_six_since_five_could_claim_nothing() -> None:
+    processes = [process(block, name, 1e6, 0.1 if block == 2 else 0.0) for block in range(6) for name in "ab"]
+    found = gated(range(6), processes)
+    assert found.kept == tuple(range(6))
+    assert "1 of 6 blocks were noisy" in found.told
+
+
+def test_eight_blocks_of_four_contestants_stay_eight_since_seven_could_claim_nothing_of_six_pairs() -> None:
+    processes = [process(block, name, 1e6, 0.1 if block == 2 else 0.0) for block in range(8) for name in "abcd"]
+    assert gated(range(8), processes, comparisons=6).dropped == ()
+    assert gated(range(8), processes, comparisons=3).dropped == (2,)
+
+
+def test_a_machine_that_is_busy_all_the_time_is_told_since_no_block_stands_out() -> None:
+    processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
+    assert busy_with_others(processes) == ""
+    for one in processes:
+        one.machine = {disturbances.RUN_QUEUE: 0.5 if one.contestant == "a" else 0.3}
+    assert "somebody waited for a core 30% of the time" in busy_with_others(processes)
+    assert "! the machine was busy with other work" in text_of(PLAN, results_of(PLAN, processes))
+    for one in processes:  # one contestant that waits for itself is no busy machine
+        one.machine = {disturbances.RUN_QUEUE: 0.5 if one.contestant == "a" else 0.01}
+    assert busy_with_others(processes) == ""
+
+
+def test_blocks_that_nothing_was_read_of_all_count() -> None:
+    processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
+    for one in processes:
+        one.machine = {}
+    assert gated(range(8), processes).kept == tuple(range(8))
+
+
+def test_the_verdict_rests_on_the_blocks_that_are_left() -> None:
+    processes = [process(n, who, ns, 0.1 if n == 3 else 0.0) for n in range(8) for who, ns in (("a", 1e6), ("b", 2e6))]
+    [work_result] = results_of(PLAN, processes).work_results
+    assert [each.blocks for each in work_result.comparisons] == [7]
+    text = text_of(PLAN, results_of(PLAN, processes))
+    assert "controlled, 7 complete blocks" in text
+    assert "1 of 8 blocks left out: steal share in 1" in text
+
+
+def test_every_figure_with_one_value_per_process_is_compared_in_its_own_sense() -> None:
+    processes = {
+        "a": [process(block, "a", 1e6, compile=0.2 + block / 1e4) for block in range(8)],
+        "b": [process(block, "b", 2e6, **{"import": 3.0 + block / 1e3}) for block in range(8)],
+    }
+    found = {other.metric: other for other in other_figures(WORK, processes)}
+    [faster] = found[THROUGHPUT].comparisons
+    assert (faster.a, faster.verdict) == ("a", Verdict.FASTER)
+    assert faster.ratio == pytest.approx(2.0, rel=0.01)
+    [first] = found[TIME_TO_FIRST_INFERENCE].comparisons
+    assert first.ratio == pytest.approx(1.7 / 3.5, rel=0.01)
+    assert found[COMPILE_TIME].comparisons == ()
+    assert found[COMPILE_TIME].without == ("b",)
+
+
+def test_with_gradients_the_first_answer_is_the_first_gradient() -> None:
+    processes = {name: [process(block, name, 1e6) for block in range(6)] for name in "ab"}
+    names = [other.metric for other in other_figures(Work("mlp", 1, "grad"), processes)]
+    assert TIME_TO_FIRST_GRADIENT in names
+    assert TIME_TO_FIRST_INFERENCE not in names
+
+
+def test_a_saved_run_comes_back_as_it_was(tmp_path: Path) -> None:
+    run = Run(PLAN, [process(0, "a", 1e6), process(0, "b", 2e6)], {"cpu model": "one"}, {"whole": 1.0})
+    file = tmp_path / "run.json"
+    save_run(file, run)
+    assert load_run(file) == run
+    save_run(file, run, results_of(PLAN, run.processes))
+    assert load_run(file) == run
+
+
+def test_the_file_holds_what_readers_expect_beside_the_verdict(tmp_path: Path) -> None:
+    processes = [process(block, name, ns) for block in range(8) for name, ns in (("a", 1e6), ("b", 2e6))]
+    file = tmp_path / "run.json"
+    save_run(file, Run(PLAN, processes, {}, {}), results_of(PLAN, processes))
+    [work_result] = msgspec.json.decode(file.read_bytes())["work_results"]
+    assert work_result["expected_beside"]["welch"][0]["p"] < 1e-6
+    assert work_result["expected_beside"]["means"][0]["mean"] == pytest.approx(1e6, rel=0.01)
+    assert work_result["comparisons"][0]["sentence"].startswith("a is 2.0")
+    assert {other["metric"] for other in work_result["other_figures"]} >= {"throughput", "latency p99", "compile time"}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"{}", "is not a saved run"), (b"\xff", "is not a saved run"), (b"[1", "is not a saved run")],
+)
+def test_what_is_no_run_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
+    file = tmp_path / "run.json"
+    file.write_bytes(content)
+    with pytest.raises(InvalidRequest, match=told):
+        load_run(file)
+
+
+def test_a_run_of_another_format_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    save_run(file, Run(PLAN, [], {}, {}, format=99))
+    with pytest.raises(InvalidRequest, match="has format 99"):
+        load_run(file)
+
+
+def test_a_run_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="cannot be read: No such file"):
+        load_run(tmp_path / "none.json")
+
+
+def test_the_machine_says_what_it_is() -> None:
+    facts = machine_facts()
+    assert {"cores", "kernel", "architecture", "python"} <= set(facts)
+    assert all(facts.values())
+
+
+def test_the_watch_reads_what_the_kernel_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat, pressure = tmp_path / "stat", tmp_path / "cpu"
+    monkeypatch.setattr(disturbances, "_STAT", stat)
+    monkeypatch.setattr(disturbances, "_PRESSURE", pressure)
+    monkeypatch.setattr(disturbances, "_throttled", lambda: 0.0)
+    now_s = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("os.sysconf", lambda name: 100)
+    stat.write_text("cpu  10 0 10 1000 0 0 0 40 0 0\ncpu0 1\n")
+    pressure.write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\nfull total=0\n")
+    watch = disturbances.Watch()
+    stat.write_text("cpu  10 0 10 1000 0 0 0 80 0 0\ncpu0 1\n")
+    pressure.write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull total=0\n")
+    now_s[0] = 102.0
+    assert watch.readings() == {disturbances.STEAL: 0.1, disturbances.RUN_QUEUE: 0.25, disturbances.THROTTLED: 0.0}
+
+
+def test_what_the_kernel_does_not_tell_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disturbances, "_STAT", tmp_path / "none")
+    monkeypatch.setattr(disturbances, "_PRESSURE", tmp_path / "none")
+    assert set(disturbances.Watch().readings()) <= {disturbances.THROTTLED}

@@ -1,0 +1,170 @@
+"""A race ends between rounds, by the width of its intervals or by the clock, and never by who leads."""
+
+from __future__ import annotations
+
+import random
+from itertools import count
+
+import click
+import pytest
+from click.testing import CliRunner
+from fairlap.cli.commands.compare import command as compare
+from fairlap.cli.values import a_device, a_duration, a_share
+from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.process_result import Figure, ProcessResult
+from fairlap.race.stopping import Ending
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Conditions, Work
+
+WORKS = (Work("mlp", 1), Work("gemm", 1))
+
+
+def plan(works: int = 1, conditions: Conditions = "controlled", blocks: int = 40) -> Plan:
+    return draw_plan(
+        contestants_named("a,b"),
+        WORKS[:works],
+        blocks=blocks,
+        conditions=conditions,
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+    )
+
+
+def measured_message(planned: Plan, spread: float, faster: str = "a") -> list[list[ProcessResult]]:
+    """What every block leaves behind. The same figures whoever is the faster."""
+    rng = random.Random(2)
+    found = []
+    for block in planned.blocks:
+        low, high = sorted(1e6 * rng.lognormvariate(0, spread) for _ in "ab")
+        processes = []
+        for name in "ab":
+            ns = low if name == faster else high
+            process = ProcessResult(block.number, 0, name, planned.works[block.work].label, block.conditions)
+            process.figures = {"wall_ns": Figure(ns, ns, ns, 99, 1, 0, "flat", "tsc", 10.0)}
+            processes.append(process)
+        found.append(processes)
+    return found
+
+
+def ended_after(ending: Ending, planned: Plan, processes: list[list[ProcessResult]]) -> tuple[int, str]:
+    for number in range(1, len(planned.blocks) + 1):
+        so_far = [process for block in processes[:number] for process in block]
+        if reason := ending.reason(planned.blocks[:number], so_far):
+            return number, reason
+    return len(planned.blocks), ""
+
+
+def test_a_quiet_race_ends_at_the_minimum() -> None:
+    planned = plan(conditions="as-found")
+    number, reason = ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.002))
+    assert number == 12
+    assert reason.startswith("every interval is about as narrow as asked (+- 0.")
+
+
+def test_a_noisy_race_goes_on_for_longer() -> None:
+    planned = plan(conditions="as-found")
+    number, reason = ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.05))
+    assert number > 20
+    assert reason
+
+
+def test_who_leads_does_not_change_when_it_ends() -> None:
+    planned = plan(conditions="as-found")
+    ends = {ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.03, name)) for name in "ab"}
+    assert len(ends) == 1
+
+
+def test_processes_beside_do_not_count_as_blocks() -> None:
+    planned = plan()
+    number, _ = ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.002))
+    assert sum(block.conditions == "controlled" for block in planned.blocks[:number]) == 12
+    assert sum(block.conditions == "as-found" for block in planned.blocks[:number]) == 6
+
+
+def test_all_works_have_had_as_many_blocks_when_it_ends() -> None:
+    planned = plan(works=2)
+    number, _ = ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.002))
+    ran = [block.work for block in planned.blocks[:number] if block.conditions == "controlled"]
+    assert ran.count(0) == ran.count(1) == 12
+
+
+def test_without_a_target_or_a_budget_every_block_runs() -> None:
+    planned = plan(blocks=20)
+    assert ended_after(Ending(planned), planned, measured_message(planned, 0.0001)) == (len(planned.blocks), "")
+
+
+def test_a_target_cannot_be_met_while_somebody_cannot_be_compared() -> None:
+    planned = plan(conditions="as-found", blocks=20)
+    processes = measured_message(planned, 0.001)
+    for block in processes:
+        block[0].outcome = "crash"
+    assert ended_after(Ending(planned, target=0.02), planned, processes)[1] == ""
+
+
+def test_a_budget_ends_the_race_before_the_block_that_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan(conditions="as-found", blocks=30)
+    clock = count(0.0, 10.0)
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    number, reason = ended_after(Ending(planned, budget_s=75.0), planned, measured_message(planned, 0.01))
+    assert number == 7
+    assert reason == "another block would not have fitted into 75 s"
+
+
+def test_blocks_from_before_take_nothing_of_the_budget_of_a_race_that_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan(conditions="as-found", blocks=30)
+    now_s = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
+    ending = Ending(planned, budget_s=35.0)
+    now_s = 10.0
+    assert ending.reason(planned.blocks[:21], [], kept=20) == ""
+    assert ending.budget_left_s() == 25.0
+    now_s = 30.0  # three blocks in these thirty seconds: a fourth would end at forty
+    assert ending.reason(planned.blocks[:23], [], kept=20) == "another block would not have fitted into 35 s"
+
+
+PARAMETER = click.Option(["--wish"])
+CONTEXT = click.Context(click.Command("any"))
+
+
+@pytest.mark.parametrize(("text", "share"), [("1%", 0.01), ("0.02", 0.02), ("0.5%", 0.005)])
+def test_shares_may_be_written_in_per_cent(text: str, share: float) -> None:
+    assert a_share(CONTEXT, PARAMETER, text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400)])
+def test_durations_may_have_a_unit(text: str, seconds: float) -> None:
+    assert a_duration(CONTEXT, PARAMETER, text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("text", "device"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:3", "cuda:3")])
+def test_devices_have_a_number(text: str, device: str) -> None:
+    assert a_device(CONTEXT, PARAMETER, text) == device
+
+
+@pytest.mark.parametrize("text", ["", "gpu", "cuda:", "cuda:x", "tpu:0"])
+def test_what_is_no_device_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no device"):
+        a_device(CONTEXT, PARAMETER, text)
+
+
+@pytest.mark.parametrize("text", ["", "0", "2", "-1%", "nan", "much"])
+def test_what_is_no_share_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no share such as"):
+        a_share(CONTEXT, PARAMETER, text)
+
+
+@pytest.mark.parametrize("text", ["", "0s", "-1m", "inf", "nan", "soon"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no duration such as"):
+        a_duration(CONTEXT, PARAMETER, text)
+
+
+@pytest.mark.parametrize(
+    ("options", "blocks"),
+    [([], 12), (["--target", "1%"], 60), (["--budget=5m"], 60), (["--target=1%", "--blocks=30"], 30)],
+)
+def test_what_ends_a_race_decides_how_many_blocks_are_drawn(options: list[str], blocks: int) -> None:
+    arguments = ["mlp", "--on", "torch,jax", "--threads", "1", "--conditions", "as-found", "--dry-run", *options]
+    done = CliRunner().invoke(compare, arguments)
+    assert f"in {blocks} blocks" in done.output

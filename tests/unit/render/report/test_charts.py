@@ -1,0 +1,103 @@
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.render.charts.chart_tables import chart_tables
+from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.static import write_charts
+from fairlap.render.report.look import CONTESTANTS, DARK, INK, LIGHT, filled_in
+from fairlap.render.report.page_data import packed
+from fairlap.render.report.shown_run import shown_run
+from runs_to_show import ENDING, HOSTILE, SCRIPT, STEADY_FROM, run_of, samples
+
+
+def test_each_chart_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
+    shown = shown_run(run_of(HOSTILE, batches=(4,)), "r", samples=samples)
+    written = write_charts(shown, tmp_path / "new" / "charts")
+    drawn = [chart.key for chart in charts_of(shown, chart_tables(shown)) if not chart.absent]
+    assert {path.name for path in written} == {
+        f"mlp-infer-fp32-batch-4-{key}.{kind}" for key in drawn for kind in ("svg", "png")
+    }
+    for path in written:
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(b"\x89PNG")
+        else:
+            texts = ["".join(each.itertext()) for each in ElementTree.parse(path).iter()]
+            assert not any(each.tag.endswith("script") for each in ElementTree.parse(path).iter())
+            assert texts
+    ranked = (tmp_path / "new" / "charts" / "mlp-infer-fp32-batch-4-intervals.svg").read_text()
+    assert "&lt;script&gt;" in ranked
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidRequest, match="charts cannot be written to"):
+        write_charts(shown_run(run_of(batches=(4,)), "r"), tmp_path / "file" / "charts")
+
+
+def test_every_process_that_finished_is_a_dot() -> None:
+    run = run_of()
+    dots = chart_tables(shown_run(run, "r"))["processes"]
+    assert len(dots) == sum(process.finished for process in run.processes)
+    assert {dot["counts"] for dot in dots} == {"counts", "left out"} or {dot["counts"] for dot in dots} == {"counts"}
+
+
+def test_samples_are_thinned_and_the_steady_mark_stands_where_the_engine_found_it() -> None:
+    def many(block: int, contestant: str) -> dict[str, np.ndarray]:
+        return {"wall_ns": np.full(100_000, 1e6)}
+
+    points = chart_tables(shown_run(run_of(), "r", samples=many))["samples"]
+    assert len(points) < 20_000
+    assert {point["sample"] for point in points if point["steady"]} == {STEADY_FROM}
+
+
+def test_curves_of_samples_leave_the_warm_up_out() -> None:
+    curve = chart_tables(shown_run(run_of(), "r", samples=samples))["sample_curves"]
+    assert max(point["ns"] for point in curve) < 1.1e6
+
+
+def test_a_block_without_samples_leaves_its_lines_out_and_no_more() -> None:
+    def some(block: int, contestant: str) -> dict[str, np.ndarray]:
+        return {"wall_ns": np.full(100, 1e6)} if contestant == "jax" else {}
+
+    points = chart_tables(shown_run(run_of(), "r", samples=some))["samples"]
+    assert {point["contestant"] for point in points} == {"jax"}
+
+
+def test_an_exact_answer_has_no_place_on_a_logarithmic_scale() -> None:
+    run = run_of(("torch", "jax"), batches=(4,))
+    for process in run.processes:
+        if process.contestant == "jax":
+            process.errors = [type(error)("logits", "before", 1.0, 0.0, 0.0, True) for error in process.errors]
+    assert {each["contestant"] for each in chart_tables(shown_run(run, "r"))["errors"]} == {"torch"}
+
+
+def test_the_tolerance_of_a_model_that_is_not_installed_is_not_made_up() -> None:
+    run = run_of(batches=(4,))
+    assert chart_tables(shown_run(run, "r"))["tolerances"]
+    work = type(run.plan.works[0])("of-another-machine", 4)
+    for process in run.processes:
+        process.work = work.label
+    plan = type(run.plan)(run.plan.contestants, (work,), 1, 3, 0, run.plan.blocks)
+    shown = shown_run(type(run)(plan, run.processes, {}, {}), "r")
+    assert chart_tables(shown)["tolerances"] == []
+    [errors] = [chart for chart in charts_of(shown, chart_tables(shown)) if chart.key == "errors"]
+    assert "tolerance is not known here" in errors.told
+
+
+def test_a_contestant_named_like_a_placeholder_is_still_a_name() -> None:
+    names = [INK, CONTESTANTS]
+    spec = {"scale": {"domain": [CONTESTANTS]}, "color": INK}
+    assert filled_in(spec, DARK, names, []) == {"scale": {"domain": names}, "color": DARK.ink}
+
+
+def test_contestants_keep_eight_colours_apart_on_both_papers() -> None:
+    for look in (LIGHT, DARK):
+        assert len(set(look.colours(8))) == 8
+
+
+def test_a_text_that_comes_again_is_written_once_and_absent_stays_absent() -> None:
+    told = packed([{"a": SCRIPT, "n": 1.0}, {"a": SCRIPT, "n": None}, {"a": ENDING}])
+    assert told == {"length": 3, "columns": {"a": {"of": [SCRIPT, ENDING], "at": [0, 0, 1]}, "n": [1.0, None, None]}}

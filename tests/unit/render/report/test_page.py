@@ -1,0 +1,197 @@
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.meters import disturbances
+from fairlap.race.run import Run
+from fairlap.render.export import markdown_file
+from fairlap.render.report.page import html_report
+from fairlap.results.columns import columns
+from fairlap.results.prices import price_given
+from fairlap.results.rows import rows_of_run
+from runs_to_show import ENDING, HOSTILE, SCRIPT, WRONG, run_of, samples
+
+
+class Read(HTMLParser):
+    """The page as a browser would read it: elements, texts, and what stands in scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.scripts: list[str] = []
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts.append(data)
+        elif self._inside != "style":
+            self.texts.append(data)
+
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.texts))
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def data(self) -> dict[str, object]:
+        found: dict[str, object] = json.loads(self.scripts[0])
+        return found
+
+
+def charts_in(page: Read) -> set[str | None]:
+    return {each["data-chart"] for each in page.named("div") if "data-chart" in each}
+
+
+@pytest.fixture(scope="module")
+def plain() -> Read:
+    return Read(html_report(run_of(), "r-1"))
+
+
+def test_names_messages_and_settings_that_are_html_stay_text() -> None:
+    text = html_report(run_of(HOSTILE), "<b>id</b>", samples=samples)
+    page = Read(text)
+    assert len(page.named("script")) == 3  # the data and two programs of our own
+    assert page.named("img") == []
+    assert not any(key.startswith("on") for _, attributes in page.elements for key in attributes)
+    assert SCRIPT in page.text()
+    assert ENDING in page.text()
+    assert "<b>id</b>" in page.text()
+    assert page.data()["contestants"] == list(HOSTILE)
+
+
+def test_the_page_asks_for_nothing_from_elsewhere(plain: Read) -> None:
+    assert plain.named("link") == []
+    assert not any("src" in attributes for _, attributes in plain.elements)
+    assert {each["href"] for each in plain.named("a")} == {"#answer"}
+
+
+def test_only_our_own_scripts_may_run(plain: Read) -> None:
+    [policy] = [each["content"] for each in plain.named("meta") if each.get("http-equiv") == "Content-Security-Policy"]
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    [scripts] = re.findall(r"script-src ([^;]*);", policy)
+    assert "unsafe" not in scripts
+
+
+def test_the_answer_is_the_first_thing_said(plain: Read) -> None:
+    text = plain.text()
+    assert text.index("torch is the fastest") < text.index("Ranked")
+    assert "torch is 2.0" in text
+    assert "times as fast as jax" in text
+
+
+def test_who_did_other_work_is_shown_with_the_reason_and_not_ranked(plain: Read) -> None:
+    text = plain.text()
+    assert "Not ranked" in text
+    assert "disqualified in 1 of" in text
+    assert "its cosine is 0.1" in text
+    assert WRONG in text
+
+
+def test_machine_blocks_warnings_and_settings_are_told(plain: Read) -> None:
+    text = plain.text()
+    for told in ("Imaginary 9000", "8 blocks kept", "torch complained", "The same for all: threads 1, precision fp32"):
+        assert told in text
+
+
+def test_the_command_that_draws_the_same_plan_is_told() -> None:
+    page = Read(html_report(run_of(batches=(8,)), "r"))
+    assert "fairlap compare mlp --on torch,jax,wrong --batch 8 --mode infer" in page.text()
+    assert "--seed 3" in page.text()
+
+
+def test_a_plan_that_no_command_line_draws_is_repeated_from_the_plan_itself(plain: Read) -> None:
+    assert "No single command line draws this plan" in plain.text()
+    assert '"data_seed": 0' in plain.text()
+
+
+def test_charts_of_samples_are_left_out_with_a_sentence_when_none_were_kept(plain: Read) -> None:
+    assert not {"samples", "sample_curves"} & charts_in(plain)
+    assert "The raw samples were not kept with this run, so this chart is left out." in plain.text()
+
+
+def test_charts_of_samples_are_there_when_samples_are() -> None:
+    assert {"samples", "sample_curves"} <= charts_in(Read(html_report(run_of(), "r", samples=samples)))
+
+
+def test_several_batches_make_a_sweep_and_one_does_not(plain: Read) -> None:
+    assert "sweep" in charts_in(plain)
+    assert "sweep" not in charts_in(Read(html_report(run_of(batches=(8,)), "r")))
+
+
+def test_cost_is_there_only_with_a_price(plain: Read) -> None:
+    assert "cost" not in charts_in(plain)
+    assert "energy_j" not in charts_in(plain)
+    assert "cost" in charts_in(Read(html_report(run_of(), "r", price=price_given("1.10 EUR/h"))))
+
+
+def test_every_column_of_the_row_has_its_place_in_the_table_of_every_figure(plain: Read) -> None:
+    figures = plain.data()["figures"]
+    assert isinstance(figures, dict)
+    told = {each["name"] for each in figures["described"]} | {"contestant", "conditions"}
+    assert {column.name for column in columns()} - told == {"run", "recorded_at", "absent"}
+
+
+def test_ratios_are_told_against_the_baseline_that_was_asked_for() -> None:
+    assert "against jax" in Read(html_report(run_of(), "r", baseline="jax")).text()
+
+
+def test_a_baseline_that_did_not_race_is_refused_by_name() -> None:
+    with pytest.raises(InvalidRequest, match=r"the baseline mxnet is not in this run; there are torch, jax, wrong"):
+        html_report(run_of(), "r", baseline="mxnet")
+
+
+def test_a_race_in_which_nothing_ended_still_makes_a_page() -> None:
+    run = run_of()
+    page = Read(html_report(Run(run.plan, [], {}, {}, ended_early="the disk is full"), "r"))
+    assert "Nothing was measured" in page.text()
+    assert "The race ended early: the disk is full." in page.text()
+
+
+def test_a_race_in_which_everyone_crashed_says_why_there_is_no_verdict() -> None:
+    run = run_of()
+    for process in run.processes:
+        process.outcome, process.message, process.figures, process.errors, process.memory_bytes = (
+            "crash",
+            "SIGSEGV",
+            {},
+            [],
+            {},
+        )
+    page = Read(html_report(run, "r"))
+    assert "No verdict" in page.text()
+    assert "crash: SIGSEGV" in page.text()
+    assert charts_in(page) == set()
+
+
+def test_a_page_of_one_contestant_has_no_winner() -> None:
+    page = Read(html_report(run_of(("torch",)), "r"))
+    assert "No verdict" in page.text()
+    assert "1 contestant can be ranked; a comparison needs two" in page.text()
+
+
+def test_a_busy_machine_is_told_beside_the_answer_and_in_every_row() -> None:
+    run = run_of(batches=(4,))
+    for process in run.processes:
+        process.machine[disturbances.RUN_QUEUE] = 0.3
+    assert "The machine was busy with other work" in Read(html_report(run, "r")).text()
+    rows = rows_of_run(run, "r")
+    assert all(row.warnings[0].startswith("the machine was busy with other work") for row in rows)
+    assert markdown_file.encode(rows).decode().count("the machine was busy with other work") == len(
+        {row.conditions for row in rows}
+    )
+
+
+def test_too_few_blocks_show_neither_a_difference_nor_none() -> None:
+    assert "Too few blocks to tell" in Read(html_report(run_of(("torch", "jax"), batches=(4,), blocks=3), "r")).text()

@@ -1,0 +1,259 @@
+"""A recipe holds what ran, and nothing that a file says gets further than it should."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.race.plan import load_plan
+from fairlap.race.run import Run
+from fairlap.render.recipe import write_recipe
+from fairlap.store.run_file import load_run, save_run
+from runs_for_rows import a_run
+
+_MACHINE = {
+    "python": "cpython 3.12.4",
+    "distribution": "Debian GNU/Linux 12 (bookworm)",
+    "memory": "16 GiB",
+    "package torch": "2.13.0+cpu",
+    "package numpy": "2.4.6",
+    "package jax": "0.10.2",
+    "package jaxlib": "0.10.2",
+    "variable OMP_NUM_THREADS": "2",
+}
+_KNOWN = {"FROM", "RUN", "WORKDIR", "COPY", "ARG", "ENV", "CMD"}
+
+
+def run_of(*contestants: str, versions: dict[str, str] | None = None, **machine: str) -> Run:
+    """Whoever is not named in ``versions`` did not tell the version that ran."""
+    run = a_run(blocks=3, listed=",".join(contestants))
+    for process in run.processes:
+        process.version = (versions or {}).get(process.contestant, "")
+    run.machine = _MACHINE | {name.replace("__", " "): value for name, value in machine.items()}
+    return run
+
+
+def recipe(folder: Path, run: Run) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in write_recipe(run, folder)}
+
+
+def instructions(dockerfile: str) -> list[tuple[str, str]]:
+    """As Docker reads them: comments out, an instruction on each line."""
+    lines = [line for line in dockerfile.splitlines() if line and not line.startswith("#")]
+    return [(line.split(" ", 1)[0], line.split(" ", 1)[1]) for line in lines]
+
+
+def variables(dockerfile: str) -> dict[str, str]:
+    """As Docker would set them: quotes off, escapes undone."""
+    found = {}
+    for name, rest in instructions(dockerfile):
+        if name == "ENV":
+            variable, value = rest.split("=", 1)
+            inside = re.fullmatch(r'"((?:[^"\\]|\\.)*)"', value)
+            found[variable] = re.sub(r"\\(.)", r"\1", inside.group(1)) if inside else value
+    return found
+
+
+def requirements(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def test_the_container_has_the_interpreter_the_versions_and_the_plan(tmp_path: Path) -> None:
+    run = run_of("torch", "jax", versions={"torch": "2.13.0+cpu", "jax": "0.10.2"})
+    written = recipe(tmp_path / "again", run)
+    told = instructions(written["Dockerfile"])
+    assert {name for name, _ in told} <= _KNOWN
+    assert told[0] == ("FROM", "python:3.12.4-slim-bookworm")
+    assert told[-1] == ("CMD", '["fairlap", "compare", "--plan", "plan.json", "--json", "/out/run.json"]')
+    copied = {file for name, rest in told if name == "COPY" for file in rest.split()[:-1]}
+    assert all((tmp_path / "again" / file).exists() for file in copied)
+    assert requirements(written["requirements.txt"]) == [f"fairlap=={run.fairlap}", "jax==0.10.2", "torch==2.13.0"]
+    assert requirements(written["constraints.txt"]) == ["jaxlib==0.10.2", "numpy==2.4.6"]
+    assert load_plan(tmp_path / "again/plan.json") == run.plan
+    assert load_run(tmp_path / "again/recorded.json").plan == run.plan
+
+
+def test_the_page_has_the_one_command_and_says_what_is_missing(tmp_path: Path) -> None:
+    run = run_of("torch", "./my-worker", versions={"torch": "2.13.0+cpu"}, variable__LD_PRELOAD="/usr/lib/x.so")
+    page = recipe(tmp_path, run)["README.md"]
+    assert "docker build --tag fairlap-again . && docker run --rm --cpuset-cpus 0,1" in page
+    for told in ("torch 2.13.0+cpu", "my-worker", "LD_PRELOAD", "fairlap diff recorded.json out/run.json"):
+        assert told in page
+
+
+def fed_run(data: str, *hashes: str) -> Run:
+    run = run_of("torch")
+    run.plan = msgspec.structs.replace(run.plan, data=data)
+    for number, process in enumerate(run.processes):
+        if hashes:
+            process.in_force["data_hash"] = hashes[number % len(hashes)]
+    return run
+
+
+def docker_run(page: str) -> list[str]:
+    [line] = [line for line in page.splitlines() if "docker run" in line]
+    return shlex.split(line.partition(" && ")[2])
+
+
+@pytest.mark.parametrize("data", ["/data/race.npy", "/my data/$HOME/it's; rm x", '/a,b/c:d/"e"', "/`x`/```"])
+def test_a_users_data_is_mounted_for_reading_at_its_path_and_named_with_its_hash(tmp_path: Path, data: str) -> None:
+    page = recipe(tmp_path, fed_run(data, "0123456789ab"))["README.md"]
+    words = docker_run(page)
+    [fields] = csv.reader([words[words.index("--mount") + 1]])
+    assert fields == ["type=bind", f"source={data}", f"target={data}", "readonly"]
+    assert words[-1] == "fairlap-again"
+    [told] = [line for line in page.partition("## What it does not bring")[2].splitlines() if "data" in line]
+    assert f"bring `{' '.join(data.replace('`', ' ').split())}` (hash `0123456789ab`) to the same path" in told
+    assert load_plan(tmp_path / "plan.json").data == data
+
+
+def test_data_of_which_no_process_kept_a_hash_is_named_without(tmp_path: Path) -> None:
+    assert "bring `/data/race.npy` to the same path" in recipe(tmp_path, fed_run("/data/race.npy"))["README.md"]
+
+
+@pytest.mark.parametrize("data", ["", "synthetic"])
+def test_nothing_is_brought_for_a_race_that_was_fed_nothing_or_what_is_drawn_again(tmp_path: Path, data: str) -> None:
+    page = recipe(tmp_path, fed_run(data, "0123456789ab"))["README.md"]
+    assert "--mount" not in docker_run(page)
+    assert page.startswith(f"# `mlp · infer · fp32 · batch 4{' · fed synthetic' if data else ''}`, once more")
+    assert "data that was fed" not in page
+
+
+@pytest.mark.parametrize("data", ["race.npy", "/a\n```\nrm x", "/\x1b[2J"])
+def test_data_that_is_no_path_from_the_root_on_gets_no_recipe(tmp_path: Path, data: str) -> None:
+    with pytest.raises(InvalidRequest, match="which is no path"):
+        write_recipe(fed_run(data), tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_no_package_index_is_named_anywhere(tmp_path: Path) -> None:
+    for text in recipe(tmp_path, run_of("torch", "jax")).values():
+        assert re.search(r"https?://|index-url [^.]", text) is None
+
+
+def test_what_ran_most_often_is_what_is_pinned(tmp_path: Path) -> None:
+    run = run_of("torch", versions={"torch": "2.12.0"})  # another one than is installed now
+    assert "torch==2.12.0" in requirements(recipe(tmp_path, run)["requirements.txt"])
+
+
+def test_a_contestant_of_another_environment_is_pinned_there(tmp_path: Path) -> None:
+    run = run_of("tinygrad", "jax", versions={"tinygrad": "0.14.0", "jax": "0.10.2"})
+    written = recipe(tmp_path, run)
+    assert requirements(written["environments.txt"]) == ["tinygrad==0.14.0"]
+    assert not any(line.startswith("tinygrad") for line in requirements(written["requirements.txt"]))
+    assert variables(written["Dockerfile"])["PIP_CONSTRAINT"] == "/race/environments.txt"
+    assert any(name == "RUN" and "clang" in rest for name, rest in instructions(written["Dockerfile"]))
+
+
+def test_a_version_that_was_asked_for_stays_in_the_plan(tmp_path: Path) -> None:
+    run = run_of("jax==0.9.0", "jax", versions={"jax": "0.10.2"})
+    written = recipe(tmp_path, run)
+    assert "jax==0.10.2" in requirements(written["requirements.txt"])
+    assert "jax==0.9.0" not in written["requirements.txt"] + written["environments.txt"]
+
+
+def test_a_compiling_torch_gets_a_compiler(tmp_path: Path) -> None:
+    told = instructions(recipe(tmp_path, run_of("torch:compile"))["Dockerfile"])
+    assert any(name == "RUN" and "g++" in rest for name, rest in told)
+
+
+def test_callables_and_programs_need_no_package(tmp_path: Path) -> None:
+    run = run_of("python:f=os.getpid", "./worker", versions={"python:f=os.getpid": "3.12.4"})
+    assert requirements(recipe(tmp_path, run)["requirements.txt"]) == [f"fairlap=={run.fairlap}"]
+
+
+@pytest.mark.parametrize(
+    "value", ['a"b', "$HOME ${X}", "back\\slash", "two words", "--xla_flag=1 --other='x'", "#", "a\\", "set, and empty"]
+)
+def test_variables_come_back_as_they_were(tmp_path: Path, value: str) -> None:
+    run = run_of("jax", variable__XLA_FLAGS=value)
+    expected = "" if value == "set, and empty" else value
+    assert variables(recipe(tmp_path, run)["Dockerfile"])["XLA_FLAGS"] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("variable LD_PRELOAD", "/usr/lib/x.so"),
+        ("variable XLA_FLAGS", "a\nRUN rm -rf x"),
+        ("variable NVIDIA_API_KEY", "set; its value is not kept"),
+        ("variable XLA_FLAGS", "aaa... (5000 letters)"),
+        ("variable A B=c", "1"),
+    ],
+)
+def test_variables_that_mean_nothing_elsewhere_stay_out(tmp_path: Path, name: str, value: str) -> None:
+    run = run_of("jax")
+    run.machine[name] = value
+    dockerfile = recipe(tmp_path, run)["Dockerfile"]
+    assert set(variables(dockerfile)) == {"OMP_NUM_THREADS"}
+    assert "rm -rf x" not in dockerfile
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("package numpy", "1.0; rm -rf x", "which is no version"),
+        ("package numpy", "1.0\n--index-url x", "which is no version"),
+        ("package numpy --pre", "1.0", "which is no name"),
+        ("python", "cpython 3.12.4\nRUN x", "no recipe"),
+        ("python", "pypy 7.3", "no recipe"),
+        ("python", "", "of a version that it does not tell"),
+    ],
+)
+def test_a_file_that_says_nonsense_gets_no_recipe(tmp_path: Path, name: str, value: str, told: str) -> None:
+    run = run_of("jax")
+    run.machine[name] = value
+    with pytest.raises(InvalidRequest, match=told):
+        write_recipe(run, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_a_process_that_says_nonsense_gets_no_recipe(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="which is no version"):
+        write_recipe(run_of("jax", versions={"jax": "1 --pre"}), tmp_path)
+
+
+def test_nonsense_in_other_facts_stays_text(tmp_path: Path) -> None:
+    nonsense = "x\nFROM evil\n`<script>`|"
+    run = run_of("jax", image__digest=nonsense, distribution=nonsense, kernel=nonsense)
+    written = recipe(tmp_path, run)
+    assert [rest for name, rest in instructions(written["Dockerfile"]) if name == "FROM"] == ["python:3.12.4-slim"]
+    assert "| `kernel` | `x FROM evil <script> \\|` |" in written["README.md"]
+
+
+def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x")
+    for folder in (tmp_path, tmp_path / "mine"):
+        with pytest.raises(InvalidRequest, match="give another one"):
+            write_recipe(run_of("jax"), folder)
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InvalidRequest, match="No space left on device"):
+        write_recipe(run_of("jax"), tmp_path / "again")
+
+
+@pytest.mark.sanitized
+def test_the_command_writes_the_recipe_and_refuses_rubbish(tmp_path: Path) -> None:
+    save_run(tmp_path / "run.json", run_of("jax"))
+    command = [sys.executable, "-m", "fairlap", "recipe"]
+    good = [*command, str(tmp_path / "run.json"), "--out", str(tmp_path / "again")]
+    told = subprocess.run(good, capture_output=True, text=True, timeout=60)
+    assert told.returncode == 0
+    assert all(Path(line).exists() for line in told.stdout.splitlines())
+    (tmp_path / "rubbish.json").write_text("{")
+    bad = [*command, str(tmp_path / "rubbish.json"), "--out", str(tmp_path / "other")]
+    told = subprocess.run(bad, capture_output=True, text=True, timeout=60)
+    assert told.returncode == 2
+    assert len(told.stderr.strip().splitlines()) <= 2

@@ -1,0 +1,50 @@
+"""Contestants are named by requirement and variant."""
+
+from __future__ import annotations
+
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.request.names import ContestantName, contestant_named, contestants_named
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("torch", ContestantName("torch", "torch")),
+        ("torch:compile", ContestantName("torch:compile", "torch", variant="compile")),
+        ("torch==2.13.0", ContestantName("torch==2.13.0", "torch", "==2.13.0")),
+        ("torch>=2.12:compile", ContestantName("torch>=2.12:compile", "torch", ">=2.12", "compile")),
+        ("torch == 2.12.*", ContestantName("torch == 2.12.*", "torch", "==2.12.*")),
+        (
+            "torch:compile:mode=max-autotune",
+            ContestantName(
+                "torch:compile:mode=max-autotune", "torch", variant="compile", options=(("mode", "max-autotune"),)
+            ),
+        ),
+        ("./worker:fast", ContestantName("./worker:fast", "", variant="fast", program="./worker")),
+        ("/opt/worker", ContestantName("/opt/worker", "", program="/opt/worker")),
+    ],
+)
+def test_a_name_says_framework_version_variant_and_options(text: str, expected: ContestantName) -> None:
+    assert contestant_named(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", ":compile", "torch:", "torch:a:b", "torch==", "=torch", "torch:=x", "torch:mode=", "to rch", "1torch"]
+)
+def test_what_is_not_a_name_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"torch|OPTION"):
+        contestant_named(text)
+
+
+def test_a_name_that_no_file_could_hold_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match=r"'./worker\\udcff' is not a contestant: it is no text"):
+        contestant_named("./worker\udcff")
+
+
+def test_a_list_keeps_its_order_and_each_stands_in_it_once() -> None:
+    assert [name.text for name in contestants_named(" jax , torch:compile,torch")] == ["jax", "torch:compile", "torch"]
+    with pytest.raises(InvalidRequest, match="torch is named twice"):
+        contestants_named("torch,jax,torch")
+    with pytest.raises(InvalidRequest, match="no contestant is named"):
+        contestants_named(" , ")

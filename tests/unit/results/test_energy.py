@@ -1,0 +1,95 @@
+"""The energy columns: sensors added up, intervals that hold what they leave open, and never a figure for a part."""
+
+from __future__ import annotations
+
+import pytest
+from fairlap.meters.energy_readings import EnergyOfBlock, EnergyRead, IdlePower
+from fairlap.race.process_result import ProcessResult
+from fairlap.results.row import Row
+from fairlap.results.rows import rows_of_run
+from runs_for_rows import a_run
+
+ITEMS = 100 * 4  # calls by batch
+UNRESOLVED = EnergyRead("board", None, 1.0, 9.0, "the counter made no step")
+
+
+def read(sensor: str, joules: float) -> EnergyRead:
+    return EnergyRead(sensor, joules, 0.9 * joules, 1.2 * joules)
+
+
+def row_with(*reads_by_process: list[EnergyRead], blocks: int = 1) -> Row:
+    run = a_run(blocks, listed="torch,jax")
+    processes = [process for process in run.processes if process.contestant == "torch"]
+    for process, reads in zip(processes, reads_by_process, strict=True):
+        energized(process, reads)
+    return next(row for row in rows_of_run(run, "r") if row.contestant == "torch")
+
+
+def energized(process: ProcessResult, reads: list[EnergyRead]) -> None:
+    process.energy = EnergyOfBlock(2.0, 100, reads)
+    process.idle_power = (IdlePower("board", 30.0, 29.0, 31.0), IdlePower("processor", 10.0, 9.0, 11.0))
+
+
+def test_sensors_are_added_up_and_idle_power_stands_apart() -> None:
+    row = row_with([read("board", 300.0), read("processor", 100.0)])
+    energy, idle = row.energy_per_item_j, row.idle_energy_per_item_j
+    assert energy is not None
+    assert (energy.value, energy.low, energy.high) == pytest.approx((400 / ITEMS, 360 / ITEMS, 480 / ITEMS))
+    assert idle is not None
+    assert (idle.value, idle.low, idle.high) == pytest.approx((80 / ITEMS, 76 / ITEMS, 84 / ITEMS))
+    assert row.mean_power_w is not None
+    assert row.mean_power_w.value == pytest.approx(200.0)
+    assert row.idle_power_w is not None
+    assert row.idle_power_w.value == pytest.approx(40.0)
+    assert row.energy_by_sensor_j == pytest.approx({"board": 300 / ITEMS, "processor": 100 / ITEMS})
+
+
+def test_one_sensor_unresolved_leaves_the_whole_absent_and_its_bounds_in_words() -> None:
+    row = row_with([UNRESOLVED, read("processor", 100.0)])
+    assert row.energy_per_item_j is None
+    words = (
+        "unresolved by board: the counter made no step; it lies between 0.228 and 0.323 J"  # 91 and 129 J for 400 items
+    )
+    assert row.absent["energy_per_item_j"] == words
+    assert row.absent["mean_power_w"].endswith("between 45.5 and 64.5 W")
+    assert row.energy_by_sensor_j == pytest.approx({"processor": 100 / ITEMS})
+    assert row.idle_power_w is not None
+
+
+def test_one_process_unresolved_among_several_is_told() -> None:
+    row = row_with([read("board", 300.0)], [UNRESOLVED], blocks=2)
+    assert row.energy_per_item_j is None
+    assert row.absent["energy_per_item_j"].startswith("in 1 of 2 processes unresolved: ")
+    assert row.energy_by_sensor_j == {}
+
+
+def test_of_two_sensors_the_one_that_every_process_resolved_has_a_figure() -> None:
+    row = row_with([read("board", 300.0), read("memory", 8.0)], [UNRESOLVED, read("memory", 8.0)], blocks=2)
+    assert row.energy_per_item_j is None
+    assert row.absent["energy_per_item_j"].startswith("in 1 of 2 processes unresolved by board: ")
+    assert row.energy_by_sensor_j == pytest.approx({"memory": 8.0 / ITEMS})
+
+
+def test_a_sensor_that_some_process_did_not_read_has_no_figure() -> None:
+    row = row_with([read("board", 300.0), read("memory", 8.0)], [read("board", 300.0)], blocks=2)
+    assert row.energy_by_sensor_j == pytest.approx({"board": 300.0 / ITEMS})
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 7, 8])
+def test_the_energy_of_a_single_sensor_is_the_energy(blocks: int) -> None:
+    row = row_with(*([read("board", 300.0 * 1.37**number)] for number in range(blocks)), blocks=blocks)
+    assert row.energy_per_item_j is not None
+    assert row.energy_by_sensor_j == {"board": row.energy_per_item_j.value}
+
+
+def test_the_interval_spans_all_processes() -> None:
+    row = row_with([read("board", 300.0)], [read("board", 400.0)], blocks=2)
+    energy = row.energy_per_item_j
+    assert energy is not None
+    assert (energy.low, energy.high) == pytest.approx((270 / ITEMS, 480 / ITEMS))
+    many = row_with(*([read("board", 300.0 + number)] for number in range(8)), blocks=8).energy_per_item_j
+    assert many is not None
+    assert many.low is not None
+    assert many.high is not None
+    assert 265 / ITEMS < many.low < 275 / ITEMS
+    assert 360 / ITEMS < many.high < 375 / ITEMS

@@ -1,0 +1,88 @@
+"""Prices are the user's own: kept with currency and date, looked up by name, never invented."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from fairlap.cli.commands.list import command
+from fairlap.errors import InvalidRequest
+from fairlap.results.prices import EXAMPLE, Price, known_prices, price_named, prices_file
+from fairlap.results.rows import rows_of_run
+from runs_for_rows import a_run
+
+TABLE = """[[price]]
+name = "small.instance"
+per_hour = 3.6
+currency = "EUR"
+dated = 2026-01-31
+
+[[price]]
+name = "NVIDIA H100"
+per_hour = 2
+currency = "USD"
+dated = "2025-12-01"
+"""
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "fairlap").mkdir()
+    return tmp_path / "fairlap" / "prices.toml"
+
+
+def test_a_price_is_found_by_name_with_its_currency_and_date(settings: Path) -> None:
+    settings.write_text(TABLE)
+    assert price_named("small.instance") == Price(3.6, "EUR", "small.instance", "2026-01-31")
+    assert price_named("NVIDIA H100") == Price(2.0, "USD", "NVIDIA H100", "2025-12-01")
+    assert price_named("1.5EUR/h").per_hour == 1.5
+    [row, _] = rows_of_run(a_run(), "r", price=price_named("small.instance"))
+    assert row.currency == "EUR"
+    assert row.cost_per_1000_items is not None
+
+
+def test_a_name_that_is_not_there_is_told_with_a_near_one_or_the_place(settings: Path) -> None:
+    with pytest.raises(InvalidRequest, match=r"there is no price 'small'; .*; names stand in .*prices.toml"):
+        price_named("small")
+    settings.write_text(TABLE)
+    with pytest.raises(InvalidRequest, match=r"did you mean small.instance\?"):
+        price_named("smal.instance")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("3.6", "0", r"line 3: price\[0\].per_hour: expected a number > 0"),
+        ("3.6", "inf", r"line 3: price\[0\].per_hour: it must be finite"),
+        ("3.6", "nan", r"line 3: price\[0\].per_hour"),
+        ("3.6", "'3.6'", r"line 3: price\[0\].per_hour: expected a number, got text"),
+        ('"EUR"', '"euro"', r"line 4: price\[0\].currency: expected three capital letters, such as"),
+        ('"2025-12-01"', '"last year"', r"line 11: price\[1\].dated: invalid RFC3339"),
+        ("dated = 2026-01-31\n", "", r"line 1: price\[0\]: dated is missing"),
+        ("NVIDIA H100", "small.instance", r"line 8: price\[1\].name: small.instance has a price already"),
+        ("per_hour = 2", "per_our = 2", r"line 9: price\[1\].per_our: there is no such key; did you mean per_hour\?"),
+        ("[[price]]\nname", "[small]\nname", r"line 1: small: there is no such key; there are price"),
+        ("EUR", "EUR\nUSD", "line 4: this is not TOML"),
+    ],
+)
+def test_a_fault_in_the_table_is_told_by_line_and_key(settings: Path, old: str, new: str, words: str) -> None:
+    settings.write_text(TABLE.replace(old, new, 1))
+    with pytest.raises(InvalidRequest, match=words) as told:
+        known_prices()
+    assert str(settings) in str(told.value)
+
+
+def test_the_list_shows_the_prices_and_where_they_lie(settings: Path) -> None:
+    told = CliRunner().invoke(command, ["prices"]).output
+    assert str(prices_file()) == str(settings)
+    assert f"No price is known. Write such entries into {settings}" in told
+    settings.write_text(EXAMPLE)
+    assert [entry.currency for entry in known_prices()] == ["USD"]
+    settings.write_text(TABLE)
+    lines = CliRunner().invoke(command, ["prices"]).output.splitlines()
+    assert lines[1].split() == ["small.instance", "3.6", "EUR/h", "2026-01-31"]
+    assert lines[-1] == f"in {settings}"
+    assert json.loads(CliRunner().invoke(command, ["prices", "--json"]).output)["file"] == str(settings)

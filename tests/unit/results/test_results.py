@@ -1,0 +1,183 @@
+"""From processes to rows, modes, verdicts, and the sentence that the order depends on the conditions."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.process_result import AnswerError, Figure, Outcome, ProcessResult
+from fairlap.race.run import Run
+from fairlap.render.terminal import text_of
+from fairlap.request.names import contestants_named
+from fairlap.request.work import Conditions, Work
+from fairlap.results.results import Results, results_of
+from fairlap.results.row import judged_time_ns
+from fairlap.results.rows import rows_of_run
+
+WORK = Work("mlp", 1)
+
+
+def plan(blocks: int = 12) -> Plan:
+    return draw_plan(
+        contestants_named("torch,jax"),
+        (WORK,),
+        blocks=blocks,
+        conditions="controlled",
+        threads=1,
+        available_cores=(0, 1),
+        seed=3,
+    )
+
+
+def process(
+    block: int, contestant: str, ns: float, conditions: Conditions = "controlled", faults: float = 0.0
+) -> ProcessResult:
+    figure = Figure(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)
+    return ProcessResult(
+        block=block,
+        position=0,
+        contestant=contestant,
+        work=WORK.label,
+        conditions=conditions,
+        figures={"wall_ns": figure},
+        per_call={"page_faults": faults, "migrations": 0.0},
+        cores=(0,),
+        errors=[AnswerError("logits", "before", 1.0, 1e-6, 1e-7, True)],
+    )
+
+
+def noisy(ns: float, seed: int) -> float:
+    return ns * (1 + random.Random(seed).uniform(-0.005, 0.005))
+
+
+def race(torch_ns: float, jax_ns: float, blocks: int = 12) -> list[ProcessResult]:
+    return [
+        one
+        for block in range(blocks)
+        for one in (process(block, "torch", noisy(torch_ns, block)), process(block, "jax", noisy(jax_ns, 99 + block)))
+    ]
+
+
+def spoiled(one: ProcessResult, outcome: Outcome, message: str) -> ProcessResult:
+    one.outcome, one.message, one.figures = outcome, message, {}
+    return one
+
+
+def results(processes: list[ProcessResult], blocks: int = 12) -> Results:
+    return results_of(plan(blocks), processes)
+
+
+def test_the_faster_one_stands_first_and_the_verdict_says_so() -> None:
+    work_result = results(race(2e6, 1e6)).work_results[0]
+    assert [row.contestant for row in work_result.rows] == ["jax", "torch"]
+    assert work_result.standing is not None
+    assert work_result.standing.winner == "jax"
+    text = text_of(plan(), results(race(2e6, 1e6)))
+    assert "jax is 2.0" in text
+    assert "times as fast as torch" in text
+
+
+def test_a_disqualified_contestant_is_shown_but_not_ranked() -> None:
+    processes = race(2e6, 1e6)
+    spoiled(processes[1], "disqualified", "logits differs")
+    work_result = results(processes).work_results[0]
+    assert [(row.contestant, row.ranked) for row in work_result.rows] == [("torch", True), ("jax", False)]
+    assert work_result.standing is None
+    assert "1 contestant can be ranked" in work_result.why_no_verdict
+    assert "disqualified in 1 of 12 processes: logits differs" in text_of(plan(), results(processes))
+
+
+def test_a_block_with_a_crash_is_left_out_for_everyone_and_the_crash_is_told() -> None:
+    processes = race(2e6, 1e6)
+    spoiled(processes[0], "crash", "killed by SIGSEGV")
+    work_result = results(processes).work_results[0]
+    assert work_result.table is not None
+    assert work_result.table.blocks == 11
+    assert "crash in 1 of 12 processes: killed by SIGSEGV" in text_of(plan(), results(processes))
+
+
+def test_a_contestant_that_never_finished_is_a_row_with_its_reason() -> None:
+    processes = [
+        one if one.contestant == "jax" else spoiled(one, "not_installed", "no torch") for one in race(2e6, 1e6)
+    ]
+    text = text_of(plan(), results(processes))
+    assert "torch  not installed: no torch" in text
+    assert "no verdict: 1 contestant can be ranked" in text
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 5])
+def test_too_few_blocks_never_claim_a_difference(blocks: int) -> None:
+    text = text_of(plan(blocks), results(race(2e6, 1e6, blocks), blocks))
+    assert "times as fast as" not in text.replace("jax is 2.0", "") or "inconclusive" in text
+
+
+def test_two_modes_are_told_with_their_shares_and_the_page_faults_that_go_with_them() -> None:
+    processes = race(2e6, 1e6)
+    for one in processes:
+        if one.contestant == "torch" and one.block % 3:
+            faster = replace_figure(one, 1.1e6 * (1 + one.block / 1e4))
+            one.figures, one.per_call = faster.figures, {"page_faults": 0.0, "migrations": 0.0}
+        elif one.contestant == "torch":
+            one.per_call = {"page_faults": 1410.0, "migrations": 0.0}
+    text = text_of(plan(), results(processes))
+    assert "two modes:" in text
+    assert "33% of processes" in text
+    assert "its modes go with page faults per call (0, 1410); the C library gives memory back" in text
+
+
+def replace_figure(one: ProcessResult, ns: float) -> ProcessResult:
+    [figure] = one.figures.values()
+    one.figures = {"wall_ns": Figure(ns, ns, ns, figure.samples, 1, 0, "flat", "tsc", 10.0)}
+    return one
+
+
+def test_one_figure_is_told_everywhere_and_it_is_never_between_two_modes() -> None:
+    processes = race(2e6, 1e6)
+    for one in processes:
+        if one.contestant == "jax" and one.block % 2:
+            replace_figure(one, 3e6 * (1 + one.block / 1e4))
+    run = Run(plan(), processes, {}, {}, "2026-01-01T00:00:00+00:00")
+    told = {row.contestant: judged_time_ns(row) for row in rows_of_run(run, "r")}
+    shown = {row.contestant: row.median_ns for row in results(processes).work_results[0].rows}
+    assert shown == {name: figure and figure.value for name, figure in told.items()}
+    assert shown["jax"] == max(one.headline_ns for one in processes if one.contestant == "jax" and not one.block % 2)
+
+
+def test_when_the_conditions_change_the_order_the_answer_says_so_first() -> None:
+    processes = race(1e6, 1.2e6)
+    processes += [process(100 + block, "torch", noisy(2.5e6, block), "as-found", faults=1410) for block in range(6)]
+    processes += [process(100 + block, "jax", noisy(1.2e6, block), "as-found") for block in range(6)]
+    assert text_of(plan(), results(processes)).splitlines()[:3] == [
+        "The order depends on the conditions; the causes stand below.",
+        "  as found:   jax < torch",
+        "  controlled: torch < jax",
+    ]
+
+
+def test_conditions_that_do_not_change_the_order_are_not_talked_about() -> None:
+    processes = race(1e6, 1.2e6) + [
+        process(100 + n, name, ns, "as-found") for n in range(6) for name, ns in (("torch", 1e6 + n), ("jax", 2e6 + n))
+    ]
+    assert "The order depends" not in text_of(plan(), results(processes))
+
+
+def test_the_times_of_the_first_are_those_of_the_verdict() -> None:
+    processes = race(1e6, 1.5e6)
+    results = results_of(plan(), processes)
+    [comparison] = results.work_results[0].comparisons
+    slower = comparison if comparison.a == "jax" else comparison.reversed()
+    assert f"  {slower.ratio:.2f}x" in text_of(plan(), results)
+    processes[1].figures["wall_ns"] = Figure(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
+    processes[3].figures["wall_ns"] = Figure(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
+    results = results_of(plan(), processes)
+    [comparison] = results.work_results[0].comparisons
+    slower = comparison if comparison.a == "jax" else comparison.reversed()
+    assert f"  {slower.ratio:.2f}x" in text_of(plan(), results)
+
+
+def test_blocks_of_a_single_contestant_are_complete() -> None:
+    alone = [one for one in race(1e6, 1e6, blocks=7) if one.contestant == "torch"]
+    [work_result] = results_of(plan(), alone).work_results
+    assert len(work_result.blocks.kept) == 7
+    assert "7 complete blocks" in text_of(plan(), results_of(plan(), alone))

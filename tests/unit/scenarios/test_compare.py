@@ -1,0 +1,203 @@
+"""Callables compared in one process: orders are drawn, verdicts come from blocks, late work is seen."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import fairlap
+import pytest
+from fairlap.scenarios import in_process as module
+from fairlap.scenarios.in_process import wait_until_quiet
+from fairlap.verdict import Verdict
+
+
+class FakeEngine:
+    """Gives each callable the medians of its own generator, and remembers who was asked when."""
+
+    def __init__(self, medians: dict[str, Callable[[], float]], stop_after: int | None = None) -> None:
+        self.medians, self.order, self.asked = medians, list[str](), list[dict[str, Any]]()
+        self.stop_after = stop_after
+
+    def __call__(self, fn: object, *, name: str, **asked: Any) -> SimpleNamespace:
+        self.order.append(name)
+        self.asked.append(asked)
+        return SimpleNamespace(
+            interrupted=len(self.order) == self.stop_after,
+            calls_per_sample=7,
+            warnings=(),
+            elapsed_s=1.0,
+            median_ns=self.medians[name](),
+        )
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeEngine]:
+    def install(stop_after: int | None = None, **medians: Callable[[], float]) -> FakeEngine:
+        made = FakeEngine(medians, stop_after)
+        monkeypatch.setattr(module, "measure", made)
+        monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s: 0.0)
+        return made
+
+    return install
+
+
+def noisy(middle: float, seed: int, spread: float = 0.01) -> Callable[[], float]:
+    rng = random.Random(seed)
+    return lambda: middle * rng.lognormvariate(0, spread)
+
+
+def nothing() -> None:
+    return None
+
+
+def test_a_difference_is_found_and_told_as_evidence_within_one_process(engine: Callable[..., FakeEngine]) -> None:
+    engine(slow=noisy(110.0, 1), fast=noisy(100.0, 2))
+    found = fairlap.compare({"slow": nothing, "fast": nothing}, seed=3)
+    assert [row.name for row in found.rows] == ["fast", "slow"]
+    assert found.between("fast", "slow").verdict is Verdict.FASTER
+    assert found.between("slow", "fast").verdict is Verdict.SLOWER
+    assert "24 blocks within one process" in str(found)
+    assert "another may have drawn another memory layout" in str(found)
+
+
+def test_every_block_times_everybody_once_in_an_order_that_the_seed_draws(engine: Callable[..., FakeEngine]) -> None:
+    names = ["a", "b", "c"]
+    first = engine(**{name: noisy(100.0, 4) for name in names})
+    fairlap.compare(dict.fromkeys(names, nothing), blocks=8, seed=5)
+    blocks = [first.order[start : start + 3] for start in range(3, 27, 3)]
+    assert all(sorted(block) == names for block in blocks)
+    assert len({tuple(block) for block in blocks}) > 1
+    again = engine(**{name: noisy(100.0, 4) for name in names})
+    fairlap.compare(dict.fromkeys(names, nothing), blocks=8, seed=5)
+    assert again.order == first.order
+
+
+def test_processes_are_alike_in_all_blocks(engine: Callable[..., FakeEngine]) -> None:
+    made = engine(a=noisy(100.0, 6), b=noisy(100.0, 7))
+    fairlap.compare({"a": nothing, "b": nothing}, blocks=6, seconds=0.125, seed=8, clock="monotonic_raw")
+    assert {each["calls_per_sample"] for each in made.asked[2:]} == {7}
+    assert {each["seconds"] for each in made.asked} == {0.125}
+    assert {each["clock"] for each in made.asked} == {"monotonic_raw"}
+
+
+def test_five_blocks_give_figures_and_no_claim(engine: Callable[..., FakeEngine]) -> None:
+    engine(a=noisy(100.0, 9), b=noisy(200.0, 10))
+    found = fairlap.compare({"a": nothing, "b": nothing}, blocks=5)
+    assert found.between("a", "b").verdict is Verdict.INCONCLUSIVE
+    assert "5 blocks cannot reach 5 %" in str(found)
+
+
+def test_one_block_gives_figures_and_says_why_there_is_no_verdict(engine: Callable[..., FakeEngine]) -> None:
+    engine(a=noisy(100.0, 11), b=noisy(200.0, 12))
+    found = fairlap.compare({"a": nothing, "b": nothing}, blocks=1)
+    assert found.comparisons == ()
+    assert "no verdict: 1 block complete" in str(found)
+    with pytest.raises(KeyError, match="compared are: none"):
+        found.between("a", "b")
+
+
+def test_ctrl_c_keeps_the_blocks_that_were_complete(engine: Callable[..., FakeEngine]) -> None:
+    engine(stop_after=2 + 2 * 9 + 1, a=noisy(100.0, 13), b=noisy(110.0, 14))
+    found = fairlap.compare({"a": nothing, "b": nothing}, blocks=20)
+    assert found.interrupted
+    assert found.blocks == 9
+    assert "interrupted after 9 blocks of 20" in str(found)
+    assert found.between("a", "b").verdict is Verdict.FASTER
+
+
+def test_ctrl_c_before_the_first_block_leaves_nothing_to_tell(engine: Callable[..., FakeEngine]) -> None:
+    engine(stop_after=1, a=noisy(100.0, 15), b=noisy(110.0, 16))
+    found = fairlap.compare({"a": nothing, "b": nothing})
+    assert (found.rows, found.comparisons, found.blocks) == ((), (), 0)
+    assert "interrupted after 0 blocks of 24" in str(found)
+
+
+def test_work_that_goes_on_after_the_calls_gets_no_verdict(
+    engine: Callable[..., FakeEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = engine(lazy=noisy(1.0, 17), a=noisy(100.0, 18), b=noisy(100.0, 19))
+    monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s: 0.2 if made.order[-1] == "lazy" else 0.01)
+    found = fairlap.compare({"lazy": nothing, "a": nothing, "b": nothing})
+    assert "no verdict on lazy" in str(found)
+    assert "give a done=" in str(found)
+    assert [{each.a, each.b} for each in found.comparisons] == [{"a", "b"}]
+    with pytest.raises(KeyError, match="compared are: a, b"):
+        found.between("lazy", "a")
+
+
+def test_who_has_a_completion_is_judged_whatever_goes_on_afterwards(
+    engine: Callable[..., FakeEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine(a=noisy(100.0, 20), b=noisy(100.0, 21))
+    monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s: 0.5)
+    found = fairlap.compare({"a": nothing, "b": nothing}, done=lambda result: result)
+    assert len(found.comparisons) == 1
+
+
+@pytest.mark.parametrize(
+    ("callables", "done", "told"),
+    [
+        ({"a": nothing}, None, "at least two callables"),
+        ([nothing, nothing], None, "at least two callables"),
+        ({"a": nothing, "b": nothing}, {"c": nothing}, "done= names 'c', which is none of the callables"),
+        ({"a": nothing, 2: nothing}, None, "names, which are text; 2 is none"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(callables: Any, done: Any, told: str) -> None:
+    with pytest.raises(fairlap.InvalidRequest, match=told):
+        fairlap.compare(callables, done=done)
+
+
+@pytest.mark.parametrize("wish", [{"blocks": 0}, {"seconds": -1}, {"seed": -1}, {"alpha": 2.0}, {"margin": -0.1}])
+def test_a_wish_out_of_range_is_refused(engine: Callable[..., FakeEngine], wish: dict[str, Any]) -> None:
+    engine(a=noisy(100.0, 22), b=noisy(100.0, 23))
+    with pytest.raises(fairlap.InvalidRequest):
+        fairlap.compare({"a": nothing, "b": nothing}, **wish)
+
+
+def test_a_callable_that_raises_is_named() -> None:
+    def broken() -> None:
+        raise ValueError("no such kernel")
+
+    with pytest.raises(fairlap.CallableRaised, match="b raised ValueError: no such kernel"):
+        fairlap.compare({"a": nothing, "b": broken}, blocks=2, seconds=0.001)
+
+
+def test_identical_callables_are_compared_for_real() -> None:
+    found = fairlap.compare({"a": lambda: sum(range(100)), "b": lambda: sum(range(100))}, blocks=6, seconds=0.002)
+    assert len(found.comparisons) == 1
+    assert all(len(row.block_medians_ns) == 6 for row in found.rows)
+
+
+@pytest.mark.sanitized
+def test_waiting_ends_when_the_work_of_another_thread_has_ended() -> None:
+    ended_s = list[float]()
+
+    def work() -> None:
+        until_s = time.thread_time() + 0.1
+        while time.thread_time() < until_s:
+            sum(range(100))
+        ended_s.append(time.perf_counter())
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    went_on_s = wait_until_quiet(30.0)
+    assert ended_s, "the other thread was still at work"
+    assert went_on_s > 0.02
+    worker.join()
+
+
+def test_waiting_for_a_process_that_never_rests_gives_up() -> None:
+    stop = threading.Event()
+    busy = threading.Thread(target=lambda: [sum(range(1000)) for _ in iter(stop.is_set, True)])
+    busy.start()
+    try:
+        assert wait_until_quiet(0.05) > 0.0
+    finally:
+        stop.set()
+        busy.join()

@@ -1,0 +1,209 @@
+"""The proof of a pipeline: what would slip through if one fed twice, fed something else, or wrote over what it lent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.data.native_pipeline import NativePipeline
+from fairlap.data.pipeline import NUMBERS, WAITED, Job, Pipeline
+from fairlap.data.pipeline_choice import Choice
+from fairlap.frameworks.contract import Contestant, Fed
+from fairlap.models.workload import Arrays
+from fairlap.race.answers import OtherWork
+from fairlap.race.fed_check import require_each_once
+from fairlap.worker.fed_calls import FedCalls
+from fairlap.worker.protocol import Feed, Measure
+
+SAMPLES, BATCH = 22, 4
+Change = Callable[[Arrays, int], None]
+
+
+def doubling(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {"y": 2 * inputs["x"]}
+
+
+CONTESTANT = Contestant(
+    bind=lambda inputs: lambda: doubling(inputs),
+    done=None,
+    outputs=lambda result: {name: np.array(value, np.float32) for name, value in result.items()},
+    weights=dict,
+    in_force={},
+    fed=Fed(np.from_dlpack, doubling),
+)
+
+
+class Unfaithful(Pipeline):
+    """A faithful pipeline whose batches are changed on their way."""
+
+    told = "unfaithful"
+
+    def __init__(self, job: Job, change: Change) -> None:
+        self._faithful = NativePipeline(job, np.from_dlpack)
+        self._change = change
+        self._number = 0
+        self._held: dict[str, Any] = {}
+
+    def take(self) -> Mapping[str, Any] | None:
+        taken = self._faithful.take()
+        self._held = {} if taken is None else {name: np.array(array) for name, array in taken.items()}
+        if taken is None:
+            return None
+        self._change(self._held, self._number)
+        self._number += 1
+        return self._held
+
+    def arrays(self) -> Arrays:
+        return self._held
+
+    def release(self) -> None:
+        self._faithful.release()
+
+    def waits_ns(self) -> dict[str, int]:
+        return self._faithful.waits_ns()
+
+    def close(self) -> None:
+        self._faithful.close()
+
+
+class Choosing(Choice):
+    change: Change = staticmethod(lambda _arrays, _number: None)
+
+    def opened(self, job: Job, fed: Fed) -> Pipeline:
+        return Unfaithful(job, type(self).change)
+
+
+def calls(tmp_path: Path, choice: Choice | None = None, fed: Fed | None = None) -> FedCalls:
+    file = tmp_path / "x.npy"
+    np.save(file, np.random.default_rng(1).standard_normal((SAMPLES, 3)).astype(np.float32))
+    wanted = Feed({"x": str(file)}, SAMPLES, 5, "")
+    return FedCalls(CONTESTANT, fed or CONTESTANT.fed, choice or Choice(), wanted, BATCH)  # type: ignore[arg-type]
+
+
+def test_a_faithful_pipeline_proves_an_epoch_and_its_answers_belong_to_what_went_in(tmp_path: Path) -> None:
+    proof = calls(tmp_path).proof()
+    require_each_once(proof, SAMPLES, BATCH)
+    assert len(proof[NUMBERS]) == 20
+    assert list(proof[NUMBERS]) != sorted(proof[NUMBERS])
+    held = np.load(tmp_path / "x.npy")
+    for batch in (0, 1):
+        first, last = proof[NUMBERS][batch * BATCH], proof[NUMBERS][batch * BATCH + BATCH - 1]
+        np.testing.assert_array_equal(proof[f"{batch}/seen/x"], held[[first, last]])
+        np.testing.assert_array_equal(proof[f"{batch}/got/y"], 2 * held[[first, last]])
+
+
+def test_rows_of_several_inputs_belong_together(tmp_path: Path) -> None:
+    for name in ("x", "z"):
+        np.save(tmp_path / f"{name}.npy", np.arange(SAMPLES * 3, dtype=np.float32).reshape(SAMPLES, 3))
+    files = {name: str(tmp_path / f"{name}.npy") for name in ("x", "z")}
+    pipeline = NativePipeline(Job(files, SAMPLES, BATCH, 1, epochs=3), np.from_dlpack)
+    taken = 0
+    while (batch := pipeline.take()) is not None:
+        np.testing.assert_array_equal(batch["x"], batch["z"])
+        del batch
+        pipeline.release()
+        taken += 1
+    pipeline.close()
+    assert taken == 3 * (SAMPLES // BATCH)
+
+
+def twice(arrays: Any, number: int) -> None:
+    if number == 3:
+        arrays["x"][1], arrays[NUMBERS][1] = arrays["x"][0], arrays[NUMBERS][0]
+
+
+def something_else(arrays: Any, number: int) -> None:
+    if number == 4:
+        arrays["x"][2, 1] += 1
+
+
+def swapped(arrays: Any, number: int) -> None:
+    arrays["x"][[0, 1]] = arrays["x"][[1, 0]]
+
+
+def unknown(arrays: Any, number: int) -> None:
+    if number == 0:
+        arrays[NUMBERS][0] = -1
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (twice, "fed 1 of 22 samples more than once"),
+        (something_else, "fed 1 sample not as the files hold them"),
+        (swapped, "fed 10 samples not as the files hold them"),
+    ],
+)
+def test_a_pipeline_that_feeds_wrong_is_found(tmp_path: Path, change: Change, says: str) -> None:
+    class Chosen(Choosing):
+        pass
+
+    Chosen.change = staticmethod(change)
+    with pytest.raises(OtherWork, match=says):
+        require_each_once(calls(tmp_path, Chosen()).proof(), SAMPLES, BATCH)
+
+
+def test_a_contestant_that_writes_over_its_batch_is_found(tmp_path: Path) -> None:
+    def writing(inputs: Mapping[str, Any]) -> dict[str, Any]:
+        answer = doubling(inputs)
+        inputs["x"][:] = 0
+        return answer
+
+    with pytest.raises(OtherWork, match="8 samples not as the files hold them"):
+        require_each_once(calls(tmp_path, fed=Fed(np.from_dlpack, writing)).proof(), SAMPLES, BATCH)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "says"),
+    [
+        (range(16), "fed 16 samples in an epoch, not 20"),
+        (range(22), "fed 22 samples in an epoch, not 20"),
+        ([*range(19), 22], "fed 1 sample beyond those in the files"),
+        ([*range(19), -1], "fed 1 sample beyond those in the files"),
+        ([*range(19), 0], "more than once"),
+    ],
+)
+def test_an_epoch_that_is_not_whole_is_told(numbers: Any, says: str) -> None:
+    proof = {NUMBERS: np.array(numbers), "wrong samples": np.array([0]), "0/seen/x": np.zeros((2, 3), np.float32)}
+    with pytest.raises(OtherWork, match=says):
+        require_each_once(proof, SAMPLES, BATCH)
+
+
+def test_an_epoch_too_large_to_prove_whole_counts_as_far_as_was_looked() -> None:
+    proof = {
+        NUMBERS: np.arange(1024),
+        "wrong samples": np.array([0]),
+        "0/seen/x": np.zeros((2, 2**18), np.float32),  # a MiB each
+    }
+    require_each_once(proof, 4096, 16)
+    with pytest.raises(OtherWork, match="fed 1,008 samples in an epoch, not 4,096"):
+        require_each_once({**proof, NUMBERS: np.arange(1008)}, 4096, 16)
+
+
+def test_measured_calls_tell_what_they_waited_for_and_the_parts_are_the_whole(tmp_path: Path) -> None:
+    fed = calls(tmp_path)
+    assert fed.open() == "fairlap"
+    measured = fed.measure(Measure(samples=200))
+    told = fed.feeding
+    assert measured.samples == 200
+    assert (told["items"], told["calls"]) == (200 * BATCH, 200)
+    assert told["wall_ns"] == pytest.approx(float(next(iter(measured.quantities.values())).values.sum()))
+    assert told["work_ns"] + told[WAITED] == pytest.approx(told["wall_ns"])
+    assert told["source_ns"] + told["staging_ns"] + told["no_slot_ns"] == pytest.approx(told[WAITED])
+    assert 0 <= told[WAITED] < told["wall_ns"]
+    after = fed.answer()
+    np.testing.assert_array_equal(after["got/y"], 2 * after["seen/x"])
+    fed.close()
+
+
+def test_a_pipeline_gives_every_slot_back_when_it_is_closed_in_the_middle(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((SAMPLES, 3), np.float32))
+    pipeline = NativePipeline(Job({"x": str(tmp_path / "x.npy")}, SAMPLES, BATCH, 1), np.from_dlpack)
+    pipeline.take()
+    pipeline.close()
+    assert not recwarn.list

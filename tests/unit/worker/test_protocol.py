@@ -1,0 +1,82 @@
+"""Messages: what is written down is what is spoken, and what is neither is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+from fairlap.worker import protocol
+from fairlap.worker.protocol import Measured, Reply, Request, line_of, reply_in, request_in
+
+PAGE = Path(__file__).parents[3] / "docs" / "worker-protocol.md"
+LAPS = {
+    "type": "measured",
+    "quantities": [{"name": "wall_ns", "count": 2, "method": "m", "resolution_ns": 10}],
+    "calls_per_sample": 1,
+    "stopped_by": "samples",
+    "elapsed_s": 0.1,
+    "bytes": 16,
+}
+
+
+def documented() -> list[bytes]:
+    blocks = re.findall(r"^```json\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return [line.encode() for block in blocks for line in block.splitlines()]
+
+
+def tag(kind: type) -> str:
+    return str(msgspec.inspect.type_info(kind).tag)  # type: ignore[attr-defined]
+
+
+def test_every_documented_message_is_understood_and_every_message_is_documented() -> None:
+    requests = {tag(kind) for kind in get_args(Request)}
+    seen = set()
+    for line in documented():
+        kind = msgspec.json.decode(line)["type"]
+        seen.add(kind)
+        told = request_in(line) if kind in requests else reply_in(line)
+        again = request_in(line_of(told)) if kind in requests else reply_in(line_of(told))
+        assert told == again
+        assert set(msgspec.json.decode(line)) <= {"type", *told.__struct_fields__}
+    assert seen == requests | {tag(kind) for kind in get_args(Reply)}
+
+
+def test_the_documented_version_is_the_one_spoken() -> None:
+    assert PAGE.read_text().startswith(f"# The worker protocol, version {protocol.VERSION}\n")
+
+
+def test_a_field_from_the_future_is_skipped() -> None:
+    assert reply_in(b'{"type":"answered","seconds":1.0,"joules":3}') == protocol.Answered(1.0)
+
+
+def test_a_message_is_one_line_whatever_its_text_holds() -> None:
+    line = line_of(protocol.Failed("build", "exception", "two\nlines"))
+    assert line.count(b"\n") == 1
+    assert line.endswith(b"\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bytes": 8},
+        {"bytes": -16},
+        {"quantities": [], "bytes": 0},
+        {"quantities": [{"name": "wall_ns", "count": -1, "method": "m", "resolution_ns": 1}], "bytes": -8},
+        {"quantities": [{"name": "wall_ns", "count": 2**40, "method": "m", "resolution_ns": 1}], "bytes": 2**43},
+        {"calls_per_sample": 0},
+        {"elapsed_s": "long"},
+    ],
+)
+def test_processes_that_contradict_themselves_are_refused(change: dict[str, object]) -> None:
+    assert isinstance(reply_in(msgspec.json.encode(LAPS)), Measured)
+    with pytest.raises(msgspec.MsgspecError):
+        reply_in(msgspec.json.encode({**LAPS, **change}))
+
+
+@pytest.mark.parametrize("line", [b"", b"\xff\xfe", b"[]", b"{}", b'{"type":"prepare"}', b'{"type":"hello"}', b"NaN"])
+def test_what_is_no_reply_is_refused(line: bytes) -> None:
+    with pytest.raises((msgspec.MsgspecError, UnicodeDecodeError)):
+        reply_in(line)
