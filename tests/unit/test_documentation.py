@@ -30,7 +30,7 @@ def test_every_warning_of_the_engine_is_explained_and_no_other() -> None:
 
     source = "".join(path.read_text() for path in (TOP / "python/fairlap/engine").glob("*.py"))
     given = {*re.findall(r'Notice\(\s*"(\w+)"', source), *INVALID_BECAUSE, *ENDED_BY_THE_DEVICE}
-    explained = set(re.findall(r"^\| `(\w+)` \|", (TOP / "docs/warnings.md").read_text(), re.MULTILINE))
+    explained = set(re.findall(r"^\| `(\w+)` \|", (TOP / "docs/reference/warnings.md").read_text(), re.MULTILINE))
     assert given == explained
 
 

@@ -77,7 +77,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class SmallestMemory(msgspec.Struct, frozen=True):
-    """The smallest memory in which it still ran; docs/memory.md tells how it is found."""
+    """The smallest memory in which it still ran; docs/how-to/measure-memory.md tells how it is found."""
 
     limit: str  # what was limited; address space is not resident memory
     bytes: int | None

@@ -1,4 +1,4 @@
-"""The store of runs: one SQLite file with every plan, process, sample and row. See docs/store.md for its tables."""
+"""The store of runs: one SQLite file with every plan, process, sample and row. See docs/how-to/find-a-run.md for its tables."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One contestant's process: ``python -m fairlap.worker --read FD --write FD --parent PID``.
 
-It speaks the protocol of docs/worker-protocol.md over the two inherited descriptors and never over standard
+It speaks the protocol of docs/reference/worker-protocol.md over the two inherited descriptors and never over standard
 output, which frameworks print on. Nothing heavy is imported before the parent says what to prepare.
 """
 

@@ -1,4 +1,4 @@
-"""What parent and worker say to each other. docs/worker-protocol.md says it for people and other languages.
+"""What parent and worker say to each other. docs/reference/worker-protocol.md says it for people and other languages.
 
 One JSON object on a line for each message; its "type" names it. A message with "bytes" above zero is followed by
 that many raw bytes: float64, little-endian. Unknown fields are skipped, so that fields can be added.
@@ -102,7 +102,7 @@ class Phase(Message, frozen=True):
 class Prepared(Message, frozen=True):
     version: str
     in_force: dict[str, str]  # settings read back, not those asked for
-    weights_hash: str  # of what was loaded, see docs/worker-protocol.md
+    weights_hash: str  # of what was loaded, see docs/reference/worker-protocol.md
 
 
 class Answered(Message, frozen=True):

@@ -1,5 +1,5 @@
 // A worker without Python: one linear layer, y = x wᵀ, in plain C++20 and nothing else. It speaks
-// docs/worker-protocol.md and so races against frameworks. Build: c++ -std=c++20 -O3 -o worker worker.cpp
+// docs/reference/worker-protocol.md and so races against frameworks. Build: c++ -std=c++20 -O3 -o worker worker.cpp
 //
 // It serves any model that is one such layer: the options "input", "weight" and "output" say what its tensors
 // are called, "x", "w" and "y" when nothing is said.

@@ -93,7 +93,7 @@ def test_every_layer_has_either_bytes_or_a_reason(tmp_path: Path, monkeypatch: p
 
 
 def test_the_page_about_memory_lists_every_layer_and_no_other() -> None:
-    page = (Path(__file__).parents[3] / "docs/memory.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/how-to/measure-memory.md").read_text()
     table = page.partition("| layer in `memory_bytes` |")[2].partition("\n\n")[0]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(LAYERS)
