@@ -1,7 +1,7 @@
 """Errors that fairlap raises on purpose, each with a stable code.
 
-A message says what is wrong and what to do, in one or two lines. ``fairlap explain CODE`` prints what codes.md says of a
-code; the command line and the JSON documents carry the code beside the message.
+A message says what is wrong and what to do, in one or two lines. The command line and the JSON documents carry the
+code with the message; ``fairlap explain CODE`` prints its section of codes.md.
 """
 
 from __future__ import annotations
@@ -16,9 +16,17 @@ NOT_ENOUGH_MEMORY = "there is not enough memory for the samples, eight bytes eac
 
 
 class FairlapError(Exception):
-    """Base class of the errors that fairlap raises on purpose. A subclass has its own ``code``."""
+    """Base class of the errors that fairlap raises on purpose.
+
+    A subclass has its own ``code``; `code=` gives a single error a more specific one.
+    """
 
     code = "E_FAIRLAP"
+
+    def __init__(self, *arguments: object, code: str = "") -> None:
+        super().__init__(*arguments)
+        if code:
+            self.code = code
 
 
 class InvalidRequest(FairlapError, ValueError):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import os
 import sys
 from importlib import import_module
 
 import click
 
+from fairlap.cli.output import buffer_output, discard_output, print_error
 from fairlap.errors import FairlapError
 from fairlap.interrupts import status_of
 
@@ -20,6 +19,7 @@ COMMANDS = {
     "diff": "What two saved runs show about each other.",
     "doctor": "Is this machine fit to measure on, and what mends it?",
     "envs": "The environments made for contestants.",
+    "explain": "Explain the code of an error or a warning.",
     "export": "A saved run as CSV, JSON, Parquet or Markdown.",
     "floor": "What this machine's clocks and devices cannot see below.",
     "gate": "An exit status for a pull request: slower, or not.",
@@ -67,49 +67,37 @@ def cli() -> None:
     """Says which AI framework is faster on this machine, by how much, and whether it is real."""
 
 
-def _discard_output() -> None:
-    """What could not be written is not tried again when the interpreter ends."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _without_debug(arguments: list[str]) -> list[str]:
-    """``--debug`` may stand anywhere before ``--``."""
+    """``--debug`` is accepted anywhere before ``--``."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return [argument for argument in arguments[:end] if argument != "--debug"] + arguments[end:]
 
 
-def _buffer_output() -> None:
-    """An unbuffered output (python -u) drops the rest of a write that a full disk cuts off, and does not say so. What
-    the output's encoding cannot hold becomes question marks rather than an error."""
-    raw = sys.stdout.buffer
-    if isinstance(raw, io.RawIOBase):
-        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors)
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="replace")  # a stranger's text may hold what this encoding cannot
-
-
 def main() -> None:
-    """Run the command line; every error a user can cause is one or two lines and a non-zero exit."""
+    """Run the command line: every error a user can cause is one or two lines, a code and an exit status."""
     arguments = _without_debug(sys.argv[1:])
     debug = len(arguments) < len(sys.argv) - 1
+    as_json = "--json" in arguments
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
-        _buffer_output()
+        buffer_output()
         status = cli.main(arguments, standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status)
     except OSError as error:
         if debug:
             raise
-        _discard_output()
-        why = error.strerror or str(error)
-        told = f"{error.filename}: {why}" if error.filename else f"{why}; the output was not written in full"
-        click.echo(f"fairlap: {told}", err=True)
+        discard_output()
+        reason = error.strerror or str(error)
+        where = f"{error.filename}: {reason}" if error.filename else f"{reason}; the output is incomplete"
+        print_error(where, "E_FILE", as_json=as_json)
         sys.exit(1)
     except click.ClickException as error:
-        error.show()
+        message = error.format_message()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            message += f"; see `{error.ctx.command_path} --help`"
+        print_error(message, "E_USAGE", as_json=as_json)
         sys.exit(error.exit_code)
     except click.Abort as abort:  # from the interrupt itself
         click.echo("fairlap: interrupted", err=True)
@@ -117,5 +105,5 @@ def main() -> None:
     except FairlapError as error:
         if debug:
             raise
-        click.echo(f"fairlap: {error}", err=True)
+        print_error(str(error), error.code, as_json=as_json)
         sys.exit(2)

@@ -23,7 +23,7 @@ def test_data_that_is_a_link_to_itself_is_refused_in_a_line(tmp_path: Path) -> N
     loop.symlink_to(loop)
     told = fairlap("compare", "mlp", "--on", "torch", "--data", str(loop))
     assert told.returncode == 2
-    assert told.stderr == f"fairlap: there is no data at {loop}; give synthetic, a .npy file or a folder of them\n"
+    assert f"no data at {loop}" in told.stderr
 
 
 def test_a_refused_race_leaves_no_plan_behind(tmp_path: Path) -> None:

@@ -168,11 +168,11 @@ def test_what_stands_on_the_command_line_wins_and_is_refused_by_its_own_name(tmp
     assert told.stdout.startswith("seed 5,"), told.stderr
     assert told.stdout.count("mlp · infer") == told.stdout.count("mlp · grad") == 4
     wrong = fairlap("compare", "plan.toml", "--blocks", "0", folder=tmp_path)
-    assert wrong.stderr == "fairlap: blocks must lie between 1 and 10,000, not 0\n"
+    assert "blocks must lie between 1 and 10,000, not 0" in wrong.stderr
     two = fairlap("compare", "mlp", "plan.toml", folder=tmp_path)
-    assert two.stderr == "fairlap: a plan file names its own models; give it alone\n"
+    assert "a plan file names its own models; give it alone" in two.stderr
     none = fairlap("compare", "none.toml", folder=tmp_path)
-    assert none.stderr == "fairlap: a plan, none.toml, cannot be read: No such file or directory\n"
+    assert "a plan, none.toml, cannot be read: No such file or directory" in none.stderr
 
 
 def test_output_files_are_checked_before_the_race(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ def command(as_json: bool, seconds: float) -> None:
 
     The exit status is 0 when the machine is fit, 1 with warnings, 2 when it is not fit.
     """
-    from fairlap.cli.json_output import print_json
+    from fairlap.cli.output import print_json
     from fairlap.engine.arguments import positive_number
     from fairlap.machine.doctor.examination import examine_this_machine, findings_of
     from fairlap.machine.doctor.finding import exit_status, findings_text

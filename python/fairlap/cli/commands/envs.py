@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fairlap.cli.json_output import print_json
+from fairlap.cli.output import print_json
 
 
 @click.group("envs", invoke_without_command=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
+
+from fairlap.cli.output import print_json
 
 
 @click.command("floor")
@@ -17,7 +18,7 @@ def command(as_json: bool, clock: str) -> None:
 
     floors = floor(clock)
     if as_json:
-        click.echo(json.dumps(floors, indent=2))
+        print_json(floors)
         return
     click.echo("\n".join([*_cpu_lines(floors["cpu"]), *_cuda_lines(floors)]))
 

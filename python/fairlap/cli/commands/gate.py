@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fairlap.cli.json_output import print_json
+from fairlap.cli.output import print_error, print_json
 from fairlap.cli.values import a_share
 
 _NOT_COMPARABLE = 3
@@ -68,7 +68,7 @@ def command(
                 raise InvalidRequest("give a second file, or --baseline to compare contestants of one run")
             findings = findings_inside(run, baseline, candidates, margin=margin)
     except FairlapError as error:
-        click.echo(f"fairlap: {error}", err=True)
+        print_error(str(error), error.code, as_json=as_json)
         raise SystemExit(_NOT_COMPARABLE) from None
     status = overall(findings, strict=strict)
     if as_json:

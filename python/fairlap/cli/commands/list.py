@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from fairlap.cli.json_output import print_json
+from fairlap.cli.output import print_json
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.cli.json_output import print_json
+from fairlap.cli.output import print_json
 
 if TYPE_CHECKING:
     from fairlap.store.search import RunSummary

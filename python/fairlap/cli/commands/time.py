@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Literal
 
 import click
 
+from fairlap.cli.output import print_json
 from fairlap.errors import CallableRaised, InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
 
@@ -76,7 +76,7 @@ def command(
     except CallableRaised as error:
         raised, result = error, error.result
     if result.samples or raised is None:
-        click.echo(json.dumps(result.to_dict(raw=raw), indent=2) if as_json else str(result))
+        print_json(result.to_dict(raw=raw)) if as_json else click.echo(str(result))
     if raised is not None:
         raise raised
     if result.interrupted:

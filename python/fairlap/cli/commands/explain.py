@@ -1,0 +1,37 @@
+"""``fairlap explain CODE``: what an error or a warning means and what to do about it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from importlib.resources import files
+
+import click
+
+from fairlap.cli.output import print_json
+from fairlap.errors import InvalidRequest
+
+_SECTION = re.compile(r"^## ([EW]_[A-Z0-9_]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def explanations() -> dict[str, str]:
+    """By code, in the order of codes.md."""
+    page = files("fairlap").joinpath("codes.md").read_text(encoding="utf-8")
+    return {code: text.strip() for code, text in _SECTION.findall(page)}
+
+
+@click.command("explain")
+@click.argument("code", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(code: str | None, as_json: bool) -> None:
+    """Explain the code of an error or a warning, such as E_REQUEST. Without CODE, list all codes."""
+    known = explanations()
+    if code is None:
+        print_json(known) if as_json else click.echo("\n".join(known))
+        return
+    name = code.strip("[]").upper()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=3) or [each for each in known if name in each]
+        hint = f"did you mean {' or '.join(near)}?" if near else "`fairlap explain` lists all codes"
+        raise InvalidRequest(f"no code {code!r}; {hint}")
+    print_json({"code": name, "text": known[name]}) if as_json else click.echo(f"{name}\n\n{known[name]}")

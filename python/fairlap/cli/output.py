@@ -1,0 +1,44 @@
+"""What the command line prints: JSON documents, and errors with their codes."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import Any
+
+import click
+
+_printed_json = False
+
+
+def print_json(document: Any) -> None:
+    """The one document of a command that was called with --json."""
+    global _printed_json
+    import msgspec
+
+    _printed_json = True
+    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+
+
+def print_error(message: str, code: str, *, as_json: bool) -> None:
+    """One line on standard error. With --json standard output has it too, unless the command's document is there."""
+    click.echo(f"fairlap: {message} [{code}]", err=True)
+    if as_json and not _printed_json:
+        print_json({"error": {"code": code, "message": message}})
+
+
+def buffer_output() -> None:
+    """An unbuffered output (python -u) drops the rest of a write that a full disk cuts off, without an error.
+    Characters that the output's encoding lacks become question marks."""
+    raw = sys.stdout.buffer
+    if isinstance(raw, io.RawIOBase):
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
+
+
+def discard_output() -> None:
+    """Keep the interpreter from writing again at its end what could not be written."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
