@@ -65,17 +65,17 @@ def test_a_program_in_another_language_does_the_same_work(
             seconds[which] = worker.answer(which, answer, within_s=20)
             x = safetensors.read(Path(getattr(request_for, which)))["rows"].astype(np.float64)
             np.testing.assert_allclose(safetensors.read(answer)["product"], x @ weight.T, rtol=1e-4, atol=1e-4)
-        processes = worker.measure(seconds=0.1, within_s=20)
-        few = worker.measure(samples=7, calls_per_sample=2, warmup=1, within_s=20)
-        bye = worker.quit()
+        measured, samples_ns = worker.measure(seconds=0.1, within_s=20)
+        few, few_ns = worker.measure(samples=7, calls_per_sample=2, warmup=1, within_s=20)
+        ended = worker.quit()
     assert prepared.weights_hash == hash_of({"linear.weight": weight})
     assert prepared.in_force == {"threads": "1", "precision": "fp32"}
     assert list(worker.phases_s) == ["interpreter", "build", "first_call"]
     assert worker.phases_s["first_call"] == seconds["inputs"]
-    assert processes.told.quantities[0].count == len(processes.samples_ns["wall_ns"]) > 10
-    assert (processes.samples_ns["wall_ns"] > 0).all()
-    assert (few.told.calls_per_sample, len(few.samples_ns["wall_ns"])) == (2, 7)
-    assert bye.memory["peak"] > 0
+    assert measured.quantities[0].count == len(samples_ns["wall_ns"]) > 10
+    assert (samples_ns["wall_ns"] > 0).all()
+    assert (few.calls_per_sample, len(few_ns["wall_ns"])) == (2, 7)
+    assert ended.memory.bytes["peak"] > 0
     if sys.platform == "linux":
         assert living_processes(worker.hello.pid, worker.token) == []
 

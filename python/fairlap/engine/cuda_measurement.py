@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -76,7 +77,7 @@ def stream_measurement(
             settled=record.warm_up_settled,
             calls=record.warm_up_calls,
             elapsed_s=record.warm_up_elapsed_ns / 1e9,
-            first_call_ns=record.first_call_ns,
+            first_call_ns=None if math.isnan(record.first_call_ns) else record.first_call_ns,
         ),
         collector_paused=collector_paused,
         settings=_settings(record, clock, request, kind_of_call),

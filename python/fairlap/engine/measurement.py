@@ -36,13 +36,13 @@ class WarmUp:
     settled: bool
     calls: int
     elapsed_s: float
-    first_call_ns: float
+    first_call_ns: float | None = None  # None if no call came before the first sample
 
     def __str__(self) -> str:
         if self.kind == "none":
             return "none"
         how = {"calls": "given", "found": "found" if self.settled else "not settled"}[self.kind]
-        first = digits.duration(self.first_call_ns)
+        first = digits.duration(math.nan if self.first_call_ns is None else self.first_call_ns)
         return f"{how}, {self.calls:,} calls in {self.elapsed_s:.2g} s; the first took {first}"
 
 

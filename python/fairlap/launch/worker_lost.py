@@ -14,12 +14,26 @@ from fairlap.worker.protocol import Failed
 LossOutcome = Literal["crash", "exit", "timeout", "protocol", "out_of_memory", "failed", "unsupported"]
 
 
-class WorkerLost(FairlapError):
-    """The worker is gone, and everything that it started with it."""
+_CODES: dict[LossOutcome, str] = {
+    "crash": "E_CRASH",
+    "exit": "E_EXIT",
+    "timeout": "E_TIMEOUT",
+    "protocol": "E_PROTOCOL",
+    "out_of_memory": "E_MEMORY",
+    "failed": "E_EXCEPTION",
+    "unsupported": "E_UNSUPPORTED",
+}
 
-    def __init__(self, outcome: LossOutcome, message: str, *, phase: str = "", details: str = "") -> None:
+
+class WorkerLost(FairlapError):
+    """The worker has ended, and so has every process that it started."""
+
+    def __init__(
+        self, outcome: LossOutcome, message: str, *, phase: str = "", details: str = "", code: str = ""
+    ) -> None:
         super().__init__(message)
         self.outcome: LossOutcome = outcome
+        self.code = code or _CODES[outcome]
         self.message = message
         self.phase = phase
         self.details = details  # a traceback, or the end of what it printed

@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, TypeVar
@@ -28,9 +27,10 @@ import numpy.typing as npt
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import PipeClosed, Rubbish, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, ended, oom_kills, told_failure
+from fairlap.scenarios.latency import Fed, Feed, Measure, Measured
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
-from fairlap.worker.protocol import Begin, Failed, Measured, Phase, Reply, Request, Which
+from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Request, Which
 
 
 def started(
@@ -57,7 +57,8 @@ def started(
         for fd in (requests, replies, prints):
             os.close(fd)
         if isinstance(error, OSError):
-            raise WorkerLost("failed", f"{command[0]} cannot be started: {error.strerror}", phase="start") from None
+            message = f"{command[0]} cannot be started: {error.strerror}"
+            raise WorkerLost("failed", message, phase="start", code="E_START") from None
         raise
     finally:
         for fd in (*given, for_worker_print):
@@ -102,10 +103,8 @@ _END_AFTER_LAST_WORD_S = 2.0
 Answer = TypeVar("Answer", bound=Reply)
 
 
-@dataclass(frozen=True)
-class ReceivedSamples:
-    told: Measured
-    samples_ns: dict[str, npt.NDArray[np.float64]]  # by quantity, the headline first
+Samples = dict[str, npt.NDArray[np.float64]]
+"""By quantity, in nanoseconds, the headline first."""
 
 
 def python_worker(python: str | Path = sys.executable) -> tuple[str, ...]:
@@ -159,7 +158,7 @@ class WorkerProcess:
 
     def feed(self, files: Mapping[str, str], samples: int, seed: int, path: Path, *, within_s: float) -> str:
         """What feeds; the proof is in the file then."""
-        return self._asked(protocol.Feed(dict(files), samples, seed, str(path)), protocol.Fed, within_s).pipeline
+        return self._asked(Feed(dict(files), samples, seed, str(path)), Fed, within_s).pipeline
 
     def measure(
         self,
@@ -170,21 +169,22 @@ class WorkerProcess:
         warmup: int | None = None,
         calls_per_sample: int | None = None,
         energy: bool = False,
-    ) -> ReceivedSamples:
-        wanted = protocol.Measure(seconds, samples, warmup, calls_per_sample, "read" if energy else None)
-        told = self._asked(wanted, Measured, within_s)
+    ) -> tuple[Measured, Samples]:
+        request = Measure(seconds, samples, warmup, calls_per_sample, "read" if energy else None)
+        measured = self._asked(request, Measured, within_s)
         values = np.frombuffer(self._raw, dtype="<f8")
-        samples_ns, first = {}, 0
-        for quantity in told.quantities:
+        samples_ns: Samples = {}
+        first = 0
+        for quantity in measured.quantities:
             samples_ns[quantity.name] = values[first : first + quantity.count]
             first += quantity.count
-        return ReceivedSamples(told, samples_ns)
+        return measured, samples_ns
 
-    def quit(self, *, within_s: float = 30.0) -> protocol.Bye:
-        """Its last word. How it ends after that, by itself or not, changes nothing."""
-        bye = self._asked(protocol.Quit(), protocol.Bye, within_s)
+    def quit(self, *, within_s: float = 30.0) -> protocol.Ended:
+        """Its last message. How the process ends after that, by itself or not, changes nothing."""
+        ended = self._asked(protocol.Quit(), protocol.Ended, within_s)
         self.end()
-        return bye
+        return ended
 
     def end(self) -> None:
         """Kill what is left of it and of all that it started; harmless when repeated."""

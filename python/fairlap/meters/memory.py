@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 if TYPE_CHECKING:
     from fairlap.frameworks.contract import Contestant
 
@@ -99,6 +101,13 @@ LAYERS = (
     "driver",
 )
 """Each has bytes, or says why not, when the worker has told its memory."""
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What a worker reports when it ends."""
+
+    bytes: dict[str, int] = {}  # by layer
+    absent: dict[str, str] = {}  # layers without a figure, and why
 
 
 class MemoryByLayer:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fairlap.engine import digits
+from fairlap.errors import FairlapError
 from fairlap.frameworks.contract import NO_WEIGHTS
 from fairlap.models import safetensors
 from fairlap.models.answer_check import output_errors
@@ -33,8 +34,12 @@ LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "bf16": 1e-1}
 _NUMBER = re.compile(r"^\d+$")
 
 
-class OtherWork(Exception):
-    """A contestant did other work than was asked for; the message has the figure."""
+class OtherWork(FairlapError):
+    """A contestant did not do the work that was asked for, which disqualifies it. The message has the figure."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def answer_errors(materials: Materials, file: Path, which: str, when: str) -> list[AnswerError]:
@@ -50,7 +55,7 @@ def answer_errors(materials: Materials, file: Path, which: str, when: str) -> li
 
 def _error(name: str, when: str, got: Arrays, expected: np.ndarray, tolerance: Tolerance) -> AnswerError:
     if name not in got:
-        raise OtherWork(f"its answer lacks {name}")
+        raise OtherWork(f"its answer lacks {name}", "E_OUTPUT")
     found = output_errors(name, got[name], expected, tolerance)
     return AnswerError(name, when, found.cosine, found.worst_absolute, found.relative_error, found.right, found.why)
 
@@ -61,7 +66,7 @@ def _gradient_errors(
     gradients = {name.removeprefix(GRADIENT): got[name] for name in got if name.startswith(GRADIENT)}
     work = materials.workload(which)
     if why := unusable(work, gradients):
-        raise OtherWork(why)
+        raise OtherWork(why, "E_GRADIENT")
     allowed = LARGEST_GRADIENT_DISAGREEMENT[work.precision]
     disagreements = gradient_disagreements(work, gradients, slopes)
     return [
@@ -83,14 +88,16 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> Non
         told = f"{worst.why}; {told}"
     settings = ", ".join(f"{key} {value}" for key, value in in_force.items())
     against = "" if worst.what.startswith(BESIDE) else " from the float64 reference"
-    raise OtherWork(f"{worst.what} differs{against} ({worst.when}: {told}). In force: {settings}")
+    code = "E_GRADIENT" if worst.what.startswith("gradient") else "E_OUTPUT"
+    raise OtherWork(f"{worst.what} differs{against} ({worst.when}: {told}). In force: {settings}", code)
 
 
 def require_weights(materials: Materials, loaded_hash: str) -> None:
     """A worker whose framework cannot tell leaves the hash empty and says why among its settings."""
     if loaded_hash and loaded_hash != materials.weights_hash:
         raise OtherWork(
-            f"its weights are not those it was given (hash {loaded_hash[:12]}, not {materials.weights_hash[:12]})"
+            f"its weights are not those it was given (hash {loaded_hash[:12]}, not {materials.weights_hash[:12]})",
+            "E_WEIGHTS",
         )
 
 
@@ -98,16 +105,18 @@ def require_settings(in_force: Mapping[str, str], threads: int, precision: str) 
     """What can be read back must be what was asked for."""
     read = in_force.get("threads", "")
     if _NUMBER.match(read) and int(read) != threads:
-        raise OtherWork(f"it runs on {digits.counted(int(read), 'thread')}, not on the {threads} asked for")
+        raise OtherWork(
+            f"it runs on {digits.counted(int(read), 'thread')}, not on the {threads} asked for", "E_THREADS"
+        )
     if in_force.get("precision", precision) not in (precision, NO_WEIGHTS):
-        raise OtherWork(f"it computes in {in_force['precision']}, not in {precision}")
+        raise OtherWork(f"it computes in {in_force['precision']}, not in {precision}", "E_PRECISION")
 
 
 def require_changed(before: Path, changed: Path) -> None:
     """The same answer to other inputs is an answer kept from before."""
     first, second = safetensors.read(before), safetensors.read(changed)
     if all(name in second and np.array_equal(first[name], second[name]) for name in first):
-        raise OtherWork("it gave the same answer to other inputs: its answer is kept from before")
+        raise OtherWork("it gave the same answer to other inputs: its answer is kept from before", "E_STALE_ANSWER")
 
 
 class Agreement:

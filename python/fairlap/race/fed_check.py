@@ -30,7 +30,7 @@ from fairlap.race.plan import Plan
 from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Work
-from fairlap.worker.fed_calls import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
+from fairlap.scenarios.fed_latency import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
 
 
 def require_data(text: str | None, works: Iterable[Work], device: str) -> str:
@@ -98,7 +98,7 @@ class Feeding:
         found = safetensors.read(proof)
         checked = sorted({match[1] for name in found if (match := _CHECKED.match(name))})
         if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):
-            raise OtherWork("its pipeline was not proven: the proof is not whole")
+            raise OtherWork("its pipeline was not proven: the proof is not whole", "E_FEED")
         require_each_once(found, data.samples, materials.work.batch)
         for number in checked:
             own = {name.removeprefix(f"{number}/"): each for name, each in found.items()}
@@ -112,7 +112,7 @@ class Feeding:
     def _hold(self, found: Arrays, process: ProcessResult, materials: Materials, when: str) -> None:
         seen = {name.removeprefix(SEEN): each for name, each in found.items() if name.startswith(SEEN)}
         if set(seen) != set(self._data[materials.work].files):
-            raise OtherWork(f"what it was fed is not told whole ({when})")
+            raise OtherWork(f"what it was fed is not told whole ({when})", "E_FEED")
         if not all(np.isfinite(each).all() for each in seen.values()):
             raise InvalidRequest(
                 f"{self._plan.data} has numbers that are not finite; no answer can be checked ({when})"
@@ -122,7 +122,7 @@ class Feeding:
         errors = []
         for name, reference in expected.items():
             if GOT + name not in found:
-                raise OtherWork(f"its answer to a fed batch lacks {name}")
+                raise OtherWork(f"its answer to a fed batch lacks {name}", "E_OUTPUT")
             told = output_errors(name, found[GOT + name], reference, tolerance)
             errors.append(
                 AnswerError(name, when, told.cosine, told.worst_absolute, told.relative_error, told.right, told.why)
@@ -170,15 +170,17 @@ def require_each_once(proof: Mapping[str, np.ndarray], samples: int, batch: int)
     """As far as was looked, every sample of an epoch came once, and as the files hold it."""
     numbers, wrong = proof[NUMBERS], int(proof[WRONG_SAMPLES][0])
     if wrong:
-        raise OtherWork(f"its pipeline fed {digits.counted(wrong, 'sample')} not as the files hold them")
+        raise OtherWork(f"its pipeline fed {digits.counted(wrong, 'sample')} not as the files hold them", "E_FEED")
     in_range = numbers[(numbers >= 0) & (numbers < samples)]
     if beyond := len(numbers) - len(in_range):
-        raise OtherWork(f"its pipeline fed {digits.counted(beyond, 'sample')} beyond those in the files")
+        raise OtherWork(f"its pipeline fed {digits.counted(beyond, 'sample')} beyond those in the files", "E_FEED")
     if twice := len(numbers) - len(np.unique(numbers)):
-        raise OtherWork(f"its pipeline fed {twice:,} of {samples:,} samples more than once in an epoch")
+        raise OtherWork(f"its pipeline fed {twice:,} of {samples:,} samples more than once in an epoch", "E_FEED")
     whole = samples // batch * batch
     if len(numbers) > whole or (len(numbers) < whole and not _looked_far_enough(proof, len(numbers))):
-        raise OtherWork(f"its pipeline fed {digits.counted(len(numbers), 'sample')} in an epoch, not {whole:,}")
+        raise OtherWork(
+            f"its pipeline fed {digits.counted(len(numbers), 'sample')} in an epoch, not {whole:,}", "E_FEED"
+        )
 
 
 def _looked_far_enough(proof: Mapping[str, np.ndarray], numbers: int) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from fairlap import verdict
 from fairlap.errors import FairlapError
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
-from fairlap.launch.worker_process import ReceivedSamples, WorkerProcess
+from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.meters import disturbances
 from fairlap.meters.energy import Sensed
 from fairlap.models.safetensors import BadFile
@@ -23,10 +23,8 @@ from fairlap.race.fed_check import Feeding
 from fairlap.race.materials import Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import AnswerError, Figure, ProcessResult
+from fairlap.scenarios.latency import Measured, MeasuredQuantity
 from fairlap.worker import protocol
-
-Samples = Mapping[str, np.ndarray]
-"""By quantity, in nanoseconds, the headline first."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def _run(
         # A slow call is measured for longer: a median of one sample would be no median.
         seconds = max(plan.measuring.seconds, _FEWEST_CALLS * process.phases_s["checked_calls"])
         watch = disturbances.Watch()
-        measured = worker.measure(
+        measured, samples_ns = worker.measure(
             seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s, energy=bool(bench.sensed.idle)
         )
         process.machine = watch.readings()
@@ -105,11 +103,11 @@ def _run(
             worker.answer("fed", fed, within_s=limits.answer_s)
             bench.feeding.hold_answer(fed, process, materials)
         _answer(worker, process, materials, "inputs", "after", bench, limits.answer_s)
-        bye = worker.quit()
-        process.memory_bytes, process.memory_absent = bye.memory, bye.absent
-    _keep(process, measured)
+        memory = worker.quit().memory
+        process.memory_bytes, process.memory_absent = memory.bytes, memory.absent
+    _keep(process, measured, samples_ns)
     _keep_energy(process, measured, bench.sensed)
-    return measured.samples_ns
+    return samples_ns
 
 
 def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
@@ -157,12 +155,13 @@ def _keep_errors(process: ProcessResult, materials: Materials, errors: list[Answ
     answers.require_right(errors, process.in_force)
 
 
-def _keep(process: ProcessResult, measured: ReceivedSamples) -> None:
-    told = measured.told
-    headline = measured.samples_ns[told.quantities[0].name]
+def _keep(process: ProcessResult, told: Measured, samples_ns: Samples) -> None:
+    headline = samples_ns[told.quantities[0].name]
     calls = max(1, len(headline) * told.calls_per_sample)
     process.per_call = {name: told.counts[key] / calls for key, name in _PER_CALL.items() if key in told.counts}
-    process.feeding = dict(told.feeding)
+    if told.feeding is not None:
+        fed = msgspec.structs.asdict(told.feeding)
+        process.feeding = {name: float(value) for name, value in fed.items() if value is not None}
     process.warnings = [notice.text for notice in told.warnings]
     if told.warm_up is not None:
         process.phases_s["warm_up"] = told.warm_up.elapsed_s
@@ -171,17 +170,17 @@ def _keep(process: ProcessResult, measured: ReceivedSamples) -> None:
     if measured_s > 0 and (switches := told.counts.get("process_involuntary_switches")) is not None:
         process.machine[disturbances.INVOLUNTARY] = switches / measured_s
     for quantity in told.quantities:
-        samples = measured.samples_ns[quantity.name]
+        samples = samples_ns[quantity.name]
         process.figures[quantity.name] = _figure(samples[~np.isnan(samples)], told, quantity, process.contestant)
 
 
-def _keep_energy(process: ProcessResult, measured: ReceivedSamples, sensed: Sensed) -> None:
-    process.energy, process.idle_power = measured.told.energy, sensed.idle
+def _keep_energy(process: ProcessResult, measured: Measured, sensed: Sensed) -> None:
+    process.energy, process.idle_power = measured.energy, sensed.idle
     if process.energy is None:
         process.energy_absent = sensed.absent or "its worker read no sensor of power or energy"
 
 
-def _figure(samples: np.ndarray, told: protocol.Measured, quantity: protocol.MeasuredQuantity, whose: str) -> Figure:
+def _figure(samples: np.ndarray, told: Measured, quantity: MeasuredQuantity, whose: str) -> Figure:
     steady = verdict.steady_state(samples, whose)
     p50, p90, p99 = (verdict.process_figure(samples, steady, quantile=q, whose=whose).value for q in (0.5, 0.9, 0.99))
     return Figure(

@@ -9,11 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from fairlap.launch.runners import Runner, runners_for
+from fairlap.launch.worker_process import Samples
 from fairlap.meters.energy import idle_power
 from fairlap.race.answers import Agreement
 from fairlap.race.fed_check import Feeding
 from fairlap.race.materials import Materials, materials_for
-from fairlap.race.one_process import Bench, Samples, request_for, run_process
+from fairlap.race.one_process import Bench, request_for, run_process
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Progress, Silence

@@ -15,9 +15,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from fairlap.scenarios.latency import Feed, Measure
 from fairlap.worker.guardian import die_with_parent
 from fairlap.worker.phases import NUMPY, OURS, Phases
-from fairlap.worker.protocol import VERSION, Answer, Feed, Hello, Measure, Prepare, Quit, Reply, line_of, request_in
+from fairlap.worker.protocol import VERSION, Answer, Hello, Prepare, Quit, Reply, line_of, request_in
 
 if TYPE_CHECKING:
     from fairlap.worker.service import Service
@@ -61,7 +62,6 @@ def _serve(requests: BinaryIO, tell: Callable[..., None], phases: Phases) -> Non
             with phases(NUMPY):
                 import numpy  # noqa: F401  (frameworks and fairlap alike need it)
             with phases(OURS):
-                from fairlap.worker.measured_message import measured_message
                 from fairlap.worker.service import Service
 
                 service = Service(phases)
@@ -73,7 +73,7 @@ def _serve(requests: BinaryIO, tell: Callable[..., None], phases: Phases) -> Non
             case Feed():
                 tell(service.feed(request))
             case Measure():
-                tell(*measured_message(*service.measure(request), service.feeding()))
+                tell(*service.measure(request))
             case Quit():
                 tell(service.quit())
                 return

@@ -10,13 +10,13 @@ from typing import Literal
 
 import msgspec
 
-from fairlap.meters.energy_readings import EnergyOfBlock
+from fairlap.meters.memory import Memory
 from fairlap.request.work import Mode, Precision
+from fairlap.scenarios.latency import Fed, Feed, Measure, Measured, require_consistent
 
-VERSION = 1
+VERSION = 2
 LONGEST_LINE_BYTES = 64 * 2**20
 MOST_RAW_BYTES = 8 * 10**9
-BYTES_OF_A_SAMPLE = 8
 
 Which = Literal["inputs", "changed", "fed"]
 FailureKind = Literal["unsupported", "exception", "out_of_memory"]
@@ -50,25 +50,6 @@ class Answer(Message, frozen=True):
 
     which: Which
     path: str
-
-
-class Feed(Message, frozen=True):
-    """Feed the calls that are measured from these files, and write the proof that all of them come."""
-
-    files: dict[str, str]  # .npy, by the inputs' names
-    samples: int
-    seed: int
-    path: str
-
-
-class Measure(Message, frozen=True):
-    """Time calls on the inputs, or on what is fed. What is null is the worker's choice."""
-
-    seconds: float | None = None
-    samples: int | None = None
-    warmup: int | None = None
-    calls_per_sample: int | None = None
-    energy: Literal["read"] | None = None  # there are sensors: say what they tell of the timed calls
 
 
 class Quit(Message, frozen=True):
@@ -109,53 +90,10 @@ class Answered(Message, frozen=True):
     seconds: float
 
 
-class Fed(Message, frozen=True):
-    pipeline: str  # what feeds, and how it is set
+class Ended(Message, frozen=True):
+    """The answer to quit, and the last message."""
 
-
-class MeasuredQuantity(msgspec.Struct, frozen=True):
-    """One quantity of a measurement."""
-
-    name: str  # wall_ns, host_issue_ns, device_span_ns, kernel_sum_ns
-    count: int
-    method: str
-    resolution_ns: float
-    floor: dict[str, float | None] = {}
-    unit: Literal["ns"] = "ns"
-
-
-class WarmUp(msgspec.Struct, frozen=True):
-    kind: str
-    settled: bool
-    calls: int
-    elapsed_s: float
-    first_call_ns: float | None = None
-
-
-class Notice(msgspec.Struct, frozen=True):
-    code: str
-    text: str
-
-
-class Measured(Message, frozen=True):
-    """The samples follow raw: all of the first quantity in order of time, then all of the second, and so on."""
-
-    quantities: list[MeasuredQuantity]  # the first one is the headline
-    calls_per_sample: int
-    stopped_by: str
-    elapsed_s: float
-    bytes: int
-    warm_up: WarmUp | None = None
-    counts: dict[str, int] = {}  # over the whole measurement: faults, switches, migrations, CPU time
-    groups: dict[str, list[int]] = {}  # the same for each group of neighbouring samples, column by column
-    warnings: list[Notice] = []
-    energy: EnergyOfBlock | None = None  # when it was asked for
-    feeding: dict[str, float] = {}  # of fed calls: items, calls, wall_ns, work_ns, waited_ns and what was waited for
-
-
-class Bye(Message, frozen=True):
-    memory: dict[str, int] = {}  # bytes, by layer
-    absent: dict[str, str] = {}  # layers that have no figure, and why
+    memory: Memory = Memory()
 
 
 class Failed(Message, frozen=True):
@@ -167,11 +105,11 @@ class Failed(Message, frozen=True):
     traceback: str = ""
 
 
-Reply = Hello | Begin | Phase | Prepared | Answered | Fed | Measured | Bye | Failed
+Reply = Hello | Begin | Phase | Prepared | Answered | Fed | Measured | Ended | Failed
 
 _encoder = msgspec.json.Encoder()
-_requests = msgspec.json.Decoder(Request)
-_replies = msgspec.json.Decoder(Reply)
+_requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+_replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
 
 
 def line_of(message: Request | Reply) -> bytes:
@@ -179,21 +117,14 @@ def line_of(message: Request | Reply) -> bytes:
 
 
 def request_in(line: bytes) -> Request:
-    request: Request = _requests.decode(line)
-    return request
+    return _requests.decode(line)
 
 
 def reply_in(line: bytes) -> Reply:
     """Raises msgspec.MsgspecError for anything that is not a reply, with numbers that contradict each other as well."""
-    reply: Reply = _replies.decode(line)
+    reply = _replies.decode(line)
     if isinstance(reply, Measured):
-        told = BYTES_OF_A_SAMPLE * sum(quantity.count for quantity in reply.quantities)
-        if not reply.quantities or min(quantity.count for quantity in reply.quantities) < 0:
-            raise msgspec.ValidationError("a measurement without quantities, or with a negative count")
-        if reply.bytes != told or told > MOST_RAW_BYTES:
-            raise msgspec.ValidationError(f"a measurement of {reply.bytes} bytes, but the counts make {told}")
-        if reply.calls_per_sample < 1:
-            raise msgspec.ValidationError(f"{reply.calls_per_sample} calls in a sample")
+        require_consistent(reply, MOST_RAW_BYTES)
     return reply
 
 

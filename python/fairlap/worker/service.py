@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 from fairlap.data.pipeline_choice import choice_in, without_choice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported
-from fairlap.meters.memory import MemoryByLayer
+from fairlap.meters.memory import Memory, MemoryByLayer
+from fairlap.scenarios import latency
+from fairlap.scenarios.latency import Fed, Feed, Measure, Measured
 from fairlap.worker.phases import OURS, Phases
-from fairlap.worker.protocol import Answer, Answered, Bye, Fed, Feed, Measure, Prepare, Prepared
+from fairlap.worker.protocol import Answer, Answered, Ended, Prepare, Prepared
 from fairlap.worker.slowdown import slowdown_in, slowed
 
 if TYPE_CHECKING:
-    from fairlap.engine import Measurement
-    from fairlap.meters.energy import Meter
-    from fairlap.meters.energy_readings import EnergyOfBlock
     from fairlap.models.workload import Arrays, Workload
-    from fairlap.worker.fed_calls import FedCalls
+    from fairlap.scenarios.fed_latency import FedCalls
 
 LABELS = "labels"
 FIRST_CALL = "first_call"
@@ -81,44 +80,22 @@ class Service:
         safetensors.write(Path(wanted.path), contestant.outputs(result))
         return Answered(seconds)
 
-    def measure(self, wanted: Measure) -> tuple[Measurement, EnergyOfBlock | None]:
+    def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
         self._phase.now = "measure"
         contestant = self._prepared()
-        measured_by = self._fed.measure if self._fed else partial(self._measured, contestant, self._measured_call())
-        meter = self._meter() if wanted.energy else None
+        if self._fed is None:
+            take = partial(latency.take_samples, contestant, self._measured_call(), request)
+        else:
+            take = partial(self._fed.measure, request)
         self._memory.before_running(contestant)
-        begin_ns = 0 if meter is None else meter.begin()
-        measured = measured_by(wanted)
-        end_ns = 0 if meter is None else meter.end()
+        measurement, energy = latency.with_energy(take, self._device) if request.energy else (take(), None)
         self._memory.ran(contestant)
-        if measured.interrupted:
+        if measurement.interrupted:
             raise KeyboardInterrupt
-        return measured, None if meter is None else _energy(meter, measured, begin_ns, end_ns)
-
-    def _measured(self, contestant: Contestant, bound: Callable[[], Any], wanted: Measure) -> Measurement:
-        from fairlap import engine
-
-        method: dict[str, Any] = {} if contestant.method is None else {"method": contestant.method}
-        return engine.measure(
-            bound,
-            done=contestant.done,
-            stream=contestant.stream,
-            **method,
-            seconds=wanted.seconds,
-            samples=wanted.samples,
-            warmup="auto" if wanted.warmup is None else wanted.warmup,
-            calls_per_sample="auto" if wanted.calls_per_sample is None else wanted.calls_per_sample,
-        )
-
-    def _meter(self) -> Meter | None:
-        """None where this process finds no sensor, whatever its parent found."""
-        from fairlap.meters.energy import Meter
-
-        meter = Meter(self._device)
-        return meter if meter.sensors else None
+        return latency.measured_message(measurement, energy, None if self._fed is None else self._fed.feeding)
 
     def feed(self, wanted: Feed) -> Fed:
-        from fairlap.worker.fed_calls import FedCalls, fed_of
+        from fairlap.scenarios.fed_latency import FedCalls, fed_of
 
         self._phase.now = "feed"
         contestant, asked = self._prepared(), self._wanted
@@ -130,10 +107,6 @@ class Service:
         self._fed = calls
         return Fed(calls.open())
 
-    def feeding(self) -> dict[str, float]:
-        """Of the calls that were measured; empty when they were not fed."""
-        return {} if self._fed is None else self._fed.feeding
-
     def _fed_answer(self, wanted: Answer) -> Answered:
         if self._fed is None:
             raise InvalidRequest("nothing is fed yet")
@@ -143,12 +116,11 @@ class Service:
         _write(wanted.path, answer)
         return Answered(seconds)
 
-    def quit(self) -> Bye:
+    def quit(self) -> Ended:
         self._phase.now = "quit"
         if self._fed is not None:
             self._fed.close()
-        memory, absent = self._memory.told()
-        return Bye(memory, absent)
+        return Ended(Memory(*self._memory.told()))
 
     def _workload(self, wanted: Prepare) -> Workload:
         from fairlap.models import safetensors
@@ -206,16 +178,6 @@ class Service:
             self._phase.end(FIRST_CALL, seconds, before)
             self._was_called = True
         return kept[0], seconds
-
-
-def _energy(meter: Meter, measured: Measurement, begin_ns: int, end_ns: int) -> EnergyOfBlock:
-    """Of the timed calls alone. They follow the warm-up; what is thought about them comes after, in milliseconds."""
-    from fairlap.meters.energy_readings import EnergyOfBlock
-
-    calls = measured.samples * measured.calls_per_sample
-    timed_from_ns = begin_ns + round(measured.warm_up.elapsed_s * 1e9)
-    read = meter.read_somewhere_in(timed_from_ns, end_ns, round(measured.elapsed_s * 1e9))
-    return EnergyOfBlock(measured.elapsed_s, calls, read)
 
 
 def _write(path: str, arrays: Mapping[str, Any]) -> None:

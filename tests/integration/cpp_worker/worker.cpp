@@ -308,7 +308,7 @@ class Worker {
   Worker(int read_fd, int write_fd) : read_fd_(read_fd), write_fd_(write_fd) {}
 
   void serve() {
-    say("{\"type\":\"hello\",\"protocol\":1,\"language\":\"c++\",\"pid\":" + std::to_string(getpid()) + "}");
+    say("{\"type\":\"hello\",\"protocol\":2,\"language\":\"c++\",\"pid\":" + std::to_string(getpid()) + "}");
     std::string line;
     while (next_line(line)) {
       const Json request = JsonReader(line).value();
@@ -322,7 +322,7 @@ class Worker {
       } else if (phase_ == "quit") {
         rusage used{};
         getrusage(RUSAGE_SELF, &used);
-        say("{\"type\":\"bye\",\"memory\":{\"peak\":" + std::to_string(used.ru_maxrss * 1024) + "}}");
+        say("{\"type\":\"ended\",\"memory\":{\"bytes\":{\"peak\":" + std::to_string(used.ru_maxrss * 1024) + "}}}");
         return;
       } else {
         throw std::runtime_error("it knows no request " + phase_);

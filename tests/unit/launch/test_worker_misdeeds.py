@@ -269,7 +269,7 @@ def test_a_variant_that_does_not_exist_is_unsupported(files: Files) -> None:
     [
         ("send_garbage", "HTTP/1.1 400 Bad Request"),
         ("send_a_word_too_many", "answered, which nobody asked for"),
-        ("send_too_few_samples", "a measurement of 15 bytes, but the counts make 16"),
+        ("send_too_few_samples", "15 bytes"),
         ("send_an_endless_line", "a line of over 64 MiB: 'xxxx"),
     ],
 )
@@ -301,7 +301,7 @@ def test_a_program_that_does_not_speak_has_exited_or_timed_out() -> None:
 
 def test_another_version_of_the_protocol_is_refused() -> None:
     code = """import os, sys; os.write(int(sys.argv[4]), b'{"type":"hello","protocol":99,"language":"x","pid":1}\\n')"""
-    with pytest.raises(WorkerLost, match="speaks version 99 of the protocol; this is version 1"):
+    with pytest.raises(WorkerLost, match="version 99"):
         WorkerProcess((sys.executable, "-c", code), environment={})
 
 

@@ -17,8 +17,7 @@ from fairlap.launch.worker_process import WorkerProcess, python_worker
 from fairlap.machine import gpu as device_memory
 from fairlap.machine import gpu as nvml
 from fairlap.meters import memory as own_memory
-from fairlap.meters.memory import LAYERS, MemoryByLayer
-from fairlap.worker.protocol import Bye
+from fairlap.meters.memory import LAYERS, Memory, MemoryByLayer
 from workers_of_fake import Files, environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are those of Linux")
@@ -26,13 +25,13 @@ MIB = 2**20
 FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))
 
 
-def told_by(tmp_path: Path, variant: str) -> Bye:
+def told_by(tmp_path: Path, variant: str) -> Memory:
     files = Files(tmp_path).write()
     with WorkerProcess(python_worker(), environment=environment()) as worker:
         worker.prepare(files.request(variant), within_s=20)
         worker.answer("inputs", tmp_path / "answer.safetensors", within_s=20)
         worker.measure(samples=10, warmup=1, calls_per_sample=1, within_s=20)
-        return worker.quit()
+        return worker.quit().memory
 
 
 def contestant(**changes: Any) -> Contestant:
@@ -42,36 +41,36 @@ def contestant(**changes: Any) -> Contestant:
 
 
 def test_memory_that_only_the_preparation_took_is_in_the_peak_until_ready_alone(tmp_path: Path) -> None:
-    memory = told_by(tmp_path, "pass_through_memory@build").memory
+    memory = told_by(tmp_path, "pass_through_memory@build").bytes
     assert memory["peak_until_ready"] - memory["peak_while_running"] > 150 * MIB
     assert memory["peak"] == memory["peak_until_ready"]
 
 
 def test_the_peak_of_the_first_call_belongs_to_the_time_until_it_is_ready(tmp_path: Path) -> None:
-    memory = told_by(tmp_path, "pass_through_memory@bind").memory
-    plain = told_by(tmp_path, "").memory
+    memory = told_by(tmp_path, "pass_through_memory@bind").bytes
+    plain = told_by(tmp_path, "").bytes
     assert memory["peak_until_ready"] - plain["peak_until_ready"] > 150 * MIB
 
 
 def test_shared_memory_is_told_apart_from_the_processs_own(tmp_path: Path) -> None:
-    memory = told_by(tmp_path, "share_memory@build").memory
+    memory = told_by(tmp_path, "share_memory@build").bytes
     assert memory["shared"] == memory["shared_when_ready"] == pytest.approx(50 * MIB, rel=0.02)
     assert memory["anonymous"] > MIB
     assert memory["peak_while_running"] >= memory["anonymous"] + memory["shared"]
 
 
 def test_children_that_live_are_added_up(tmp_path: Path) -> None:
-    assert told_by(tmp_path, "").memory["children_peak"] == 0
-    assert told_by(tmp_path, "keep_a_large_child@build").memory["children_peak"] > 60 * MIB
+    assert told_by(tmp_path, "").bytes["children_peak"] == 0
+    assert told_by(tmp_path, "keep_a_large_child@build").bytes["children_peak"] > 60 * MIB
 
 
 def test_a_layer_without_a_figure_says_why(tmp_path: Path) -> None:
-    bye = told_by(tmp_path, "")
-    assert bye.absent["driver"] == "the work ran on the processor"
-    assert bye.memory["allocator_live"] == 12
-    assert "cannot be begun anew" in bye.absent["allocator_live_peak_until_ready"]
-    assert bye.absent["allocator_reserved"] == "its allocator does not tell it"
-    assert bye.absent["largest_ended_child_peak"] == "no child has ended that was larger than fairlap's own"
+    ended = told_by(tmp_path, "")
+    assert ended.absent["driver"] == "the work ran on the processor"
+    assert ended.bytes["allocator_live"] == 12
+    assert "cannot be begun anew" in ended.absent["allocator_live_peak_until_ready"]
+    assert ended.absent["allocator_reserved"] == "its allocator does not tell it"
+    assert ended.absent["largest_ended_child_peak"] == "no child has ended that was larger than fairlap's own"
     memory = MemoryByLayer("cpu")
     memory.ran(contestant(no_memory_because="it counts none"))
     assert memory.told()[1]["allocator_live_peak_until_ready"] == "it counts none"
@@ -80,9 +79,9 @@ def test_a_layer_without_a_figure_says_why(tmp_path: Path) -> None:
 
 
 def test_every_layer_has_either_bytes_or_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bye = told_by(tmp_path, "")
-    assert set(LAYERS) == set(bye.memory) | set(bye.absent)
-    assert not set(bye.memory) & set(bye.absent)
+    memory = told_by(tmp_path, "")
+    assert set(LAYERS) == set(memory.bytes) | set(memory.absent)
+    assert not set(memory.bytes) & set(memory.absent)
     monkeypatch.setattr(own_memory, "memory_of", lambda pid="self": {})
     monkeypatch.setattr(own_memory, "proportional", dict)
     silent = MemoryByLayer("cpu")

@@ -22,7 +22,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.memory_groups import GroupsHere
 from fairlap.launch.runners import runners_for
 from fairlap.launch.worker_lost import WorkerLost
-from fairlap.launch.worker_process import ReceivedSamples, WorkerProcess
+from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.facts import machine_facts
 from fairlap.race.fed_check import Feeding
 from fairlap.race.materials import materials_for
@@ -144,7 +144,7 @@ def test_a_file_that_shrinks_while_it_is_fed_from_ends_the_race_and_blames_no_co
     running = Race(planned("example,example:slow", str(file)))
     measure = WorkerProcess.measure
 
-    def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> ReceivedSamples:
+    def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> Any:
         os.truncate(file, 4096)
         return measure(worker, **wanted)
 
@@ -162,7 +162,7 @@ def test_what_the_loss_of_its_data_broke_is_run_again_when_they_are_back(
     plan = planned("example", str(file), blocks=3)
     measure, begun = WorkerProcess.measure, count(1)
 
-    def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> ReceivedSamples:
+    def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> Any:
         if next(begun) == 2:
             os.truncate(file, 4096)
         return measure(worker, **wanted)

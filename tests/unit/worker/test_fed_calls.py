@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.data.native_pipeline import NativePipeline
-from fairlap.data.pipeline import NUMBERS, WAITED, Job, Pipeline
+from fairlap.data.pipeline import NUMBERS, Job, Pipeline
 from fairlap.data.pipeline_choice import Choice
 from fairlap.frameworks.contract import Contestant, Fed
 from fairlap.models.workload import Arrays
 from fairlap.race.answers import OtherWork
 from fairlap.race.fed_check import require_each_once
-from fairlap.worker.fed_calls import FedCalls
-from fairlap.worker.protocol import Feed, Measure
+from fairlap.scenarios.fed_latency import FedCalls
+from fairlap.scenarios.latency import Feed, Measure
 
 SAMPLES, BATCH = 22, 4
 Change = Callable[[Arrays, int], None]
@@ -187,13 +187,15 @@ def test_measured_calls_tell_what_they_waited_for_and_the_parts_are_the_whole(tm
     fed = calls(tmp_path)
     assert fed.open() == "fairlap"
     measured = fed.measure(Measure(samples=200))
-    told = fed.feeding
     assert measured.samples == 200
-    assert (told["items"], told["calls"]) == (200 * BATCH, 200)
-    assert told["wall_ns"] == pytest.approx(float(next(iter(measured.quantities.values())).values.sum()))
-    assert told["work_ns"] + told[WAITED] == pytest.approx(told["wall_ns"])
-    assert told["source_ns"] + told["staging_ns"] + told["no_slot_ns"] == pytest.approx(told[WAITED])
-    assert 0 <= told[WAITED] < told["wall_ns"]
+    feeding = fed.feeding
+    assert feeding is not None
+    assert (feeding.items, feeding.calls) == (200 * BATCH, 200)
+    assert feeding.wall_ns == pytest.approx(float(measured.headline.values.sum()))
+    assert feeding.work_ns + feeding.waited_ns == pytest.approx(feeding.wall_ns)
+    causes = (feeding.source_ns, feeding.staging_ns, feeding.no_slot_ns)
+    assert sum(cause or 0 for cause in causes) == pytest.approx(feeding.waited_ns)
+    assert 0 <= feeding.waited_ns < feeding.wall_ns
     after = fed.answer()
     np.testing.assert_array_equal(after["got/y"], 2 * after["seen/x"])
     fed.close()

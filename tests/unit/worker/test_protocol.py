@@ -8,10 +8,11 @@ from typing import get_args
 
 import msgspec
 import pytest
+from fairlap.scenarios.latency import Measured
 from fairlap.worker import protocol
-from fairlap.worker.protocol import Measured, Reply, Request, line_of, reply_in, request_in
+from fairlap.worker.protocol import Reply, Request, line_of, reply_in, request_in
 
-PAGE = Path(__file__).parents[3] / "docs" / "worker-protocol.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "worker-protocol.md"
 LAPS = {
     "type": "measured",
     "quantities": [{"name": "wall_ns", "count": 2, "method": "m", "resolution_ns": 10}],

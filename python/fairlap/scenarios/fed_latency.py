@@ -14,7 +14,7 @@ from fairlap.data.pipeline_choice import Choice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Fed, Unsupported
 from fairlap.models.workload import Arrays
-from fairlap.worker.protocol import Feed, Measure
+from fairlap.scenarios.latency import Feed, Feeding, Measure
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
@@ -34,7 +34,7 @@ class FedCalls:
         self._contestant, self._fed, self._choice = contestant, fed, choice
         self._job = Job(wanted.files, wanted.samples, batch, wanted.seed)
         self._pipeline: Pipeline | None = None
-        self.feeding: dict[str, float] = {}
+        self.feeding: Feeding | None = None
 
     def proof(self) -> dict[str, np.ndarray]:
         """A numbered epoch through a pipeline of its own: which samples came, how many were not what the files hold,
@@ -95,8 +95,8 @@ class FedCalls:
         after = pipeline.waits_ns()
         wall_ns = float(np.nansum(next(iter(measured.quantities.values())).values))
         waits = {name: float(after[name] - before[name]) for name in after}
-        counted = {"items": float(self._job.batch * measured.samples), "calls": float(measured.samples)}
-        self.feeding = {**counted, "wall_ns": wall_ns, "work_ns": wall_ns - waits[WAITED], **waits}
+        calls = measured.samples
+        self.feeding = Feeding(self._job.batch * calls, calls, wall_ns, wall_ns - waits[WAITED], **waits)
         return replace(measured, warm_up=warm.warm_up)
 
     def close(self) -> None:
