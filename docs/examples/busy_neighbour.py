@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fairlap.machine.doctor.observation import watch
+from fairlap.machine.doctor.observation import observe
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
 from fairlap.request.names import contestants_named
@@ -148,7 +148,7 @@ def main() -> None:
     while time.monotonic() < ends_at and any(len(pairs) < wanted.rounds for pairs in taken.values()):
         # Whoever has the fewest is next, so that all have about as many whenever the time is over.
         name, setting = min(rows, key=lambda row: len(taken[row[0], row[1].name]))
-        if watch(seconds=1.0).others_busy_cores > wanted.most_disturbed:
+        if observe(seconds=1.0).others_busy_cores > wanted.most_disturbed:
             time.sleep(2.0)
             continue
         pair, tried = pair_of(wanted.model, name, setting, tried), tried + 1

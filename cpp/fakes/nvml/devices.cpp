@@ -69,6 +69,9 @@ nvmlReturn_t nvmlInit_v2() {
   });
 }
 
+// What nvidia-ml-py calls in place of nvmlInit_v2.
+nvmlReturn_t nvmlInitWithFlags(unsigned int) { return nvmlInit_v2(); }
+
 nvmlReturn_t nvmlShutdown() {
   return entry("nvmlShutdown", Needs::init, [](Machine& m) -> nvmlReturn_t {
     --m.inits;

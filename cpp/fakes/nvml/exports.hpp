@@ -7,6 +7,7 @@ namespace fairlap::telemetry {
 #pragma GCC visibility push(default)  // functions of another library
 extern "C" {
 nvmlReturn_t nvmlInit_v2();
+nvmlReturn_t nvmlInitWithFlags(unsigned int);
 nvmlReturn_t nvmlShutdown();
 const char* nvmlErrorString(nvmlReturn_t);
 nvmlReturn_t nvmlSystemGetDriverVersion(char*, unsigned int);

@@ -66,7 +66,7 @@ def _home_of(name: str) -> Path | None:
     return path.parent if path.name == "__init__.py" else path
 
 
-WORKER_NEEDS = ("numpy", "msgspec")
+WORKER_NEEDS = ("numpy", "msgspec", "nvidia-ml-py")
 _MARK = "made-from.json"
 _MAKING_LIMIT_S = 3600.0
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import time
@@ -14,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlap.machine.control_group import memory_groups
+
 CHOSEN = "FAIRLAP_CONTROL_GROUP"
-_TOP = Path("/sys/fs/cgroup")
 _LIMITS = {"memory.max": "memory.swap.max", "memory.limit_in_bytes": "memory.memsw.limit_in_bytes"}
 _GONE_WITHIN_S = 2.0
 
@@ -34,7 +34,7 @@ def groups_here() -> GroupsHere:
     if chosen == "none":
         return GroupsHere(None, f"{CHOSEN} is none")
     why = "this process has no control group of its own"
-    for folder in [Path(chosen)] if chosen else _own_groups():
+    for folder in [Path(chosen)] if chosen else [Path(f"/{group}") for group in memory_groups()]:
         try:
             with _made(folder) as group:
                 why = _why_unlimited(group)
@@ -59,18 +59,6 @@ def limited_group(folder: Path, limit_bytes: int) -> Iterator[Path]:
 def started_in(group: Path, command: Sequence[str]) -> tuple[str, ...]:
     """The command, which joins the group before it becomes itself: all that it ever holds is counted there."""
     return ("/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group / "cgroup.procs"), *command)
-
-
-def _own_groups() -> list[Path]:
-    found = []
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            if controllers == "":
-                found.append(Path(f"{_TOP}{path}"))
-            elif "memory" in controllers.split(","):
-                found.append(Path(f"{_TOP}/{controllers}{path}"))
-    return [folder for folder in found if folder.is_dir()]
 
 
 @contextmanager

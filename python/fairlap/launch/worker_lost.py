@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from fairlap.errors import FairlapError, shortened
+from fairlap.machine import control_group, counters
+from fairlap.machine.root import THIS_MACHINE
 from fairlap.worker.failure import line_telling_of_memory_under_a_limit, tells_of_memory
 from fairlap.worker.protocol import Failed
 
@@ -50,26 +51,8 @@ class OomKills:
 
 
 def oom_kills() -> OomKills:
-    """In the whole system, and in our own control group of either version."""
-    files = [Path("/proc/vmstat")]
-    try:
-        groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    except OSError:
-        groups = []
-    for _, controllers, path in groups:
-        if controllers == "":
-            files.append(Path(f"/sys/fs/cgroup{path}/memory.events"))
-        elif "memory" in controllers.split(","):
-            files.append(Path(f"/sys/fs/cgroup/memory{path}/memory.oom_control"))
-    return OomKills(tuple(_oom_kill_in(file) for file in files))
-
-
-def _oom_kill_in(file: Path) -> int:
-    try:
-        lines = [line.split() for line in file.read_text().splitlines()]
-    except OSError:
-        return 0
-    return next((int(words[1]) for words in lines if words and words[0] == "oom_kill"), 0)
+    """In the whole system, and in this process's control group."""
+    return OomKills((counters.oom_kills(THIS_MACHINE), control_group.oom_kills()))
 
 
 def told_failure(failed: Failed) -> WorkerLost:

@@ -1,32 +1,34 @@
-"""The limits of the control group that this process lives in, of version 2 or 1."""
+"""The control groups of this process, of version 2 or 1: their limits, and what they have counted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.machine.root import Root, whole_number
+from fairlap.machine.root import THIS_MACHINE, Root, whole_number
 
-_NO_LIMIT_BYTES = 1 << 60  # version 1 writes a huge number for none
+TOP = "sys/fs/cgroup"
+_NO_LIMIT_BYTES = 1 << 60  # version 1 writes a huge number where there is no limit
 
 
 @dataclass(frozen=True)
 class GroupLimits:
-    """None where there is no limit, or where it is not told."""
+    """None where there is no limit, or where it cannot be read."""
 
     cpus: float | None = None  # as many whole cores may be busy on average
     memory_bytes: int | None = None
-    cores: str = ""  # the kernel's list of cores it may use
+    cores: str = ""  # the kernel's list of the cores that the group may use
 
 
 @dataclass(frozen=True)
 class Throttled:
-    """What the quota has done so far."""
+    """What the quota has done since the group was made."""
 
     periods: int
     throttled_periods: int
+    seconds: float | None
 
 
-def group_limits(root: Root) -> GroupLimits:
+def group_limits(root: Root = THIS_MACHINE) -> GroupLimits:
     """A limit holds for every group below the one that has it, so the tightest on the way up counts."""
     cpus: list[float] = []
     memory: list[int] = []
@@ -45,16 +47,26 @@ def group_limits(root: Root) -> GroupLimits:
     return GroupLimits(min(cpus, default=None), min(memory, default=None), cores)
 
 
-def throttled(root: Root) -> Throttled | None:
+def throttled(root: Root = THIS_MACHINE) -> Throttled | None:
     """Of the nearest group that counts it."""
     for folder in (*_folders(root, ""), *_folders(root, "cpu")):
-        told = {}
-        for line in root.lines(f"{folder}/cpu.stat"):
-            name, _, value = line.partition(" ")
-            told[name] = whole_number(value) or 0
-        if "nr_throttled" in told:
-            return Throttled(told.get("nr_periods", 0), told["nr_throttled"])
+        counted = root.named_numbers(f"{folder}/cpu.stat")
+        if "nr_throttled" in counted:
+            return Throttled(counted.get("nr_periods", 0), counted["nr_throttled"], _throttled_s(counted))
     return None
+
+
+def oom_kills(root: Root = THIS_MACHINE) -> int:
+    """Processes that the kernel ended because a group's memory was used up; 0 also where it does not count them."""
+    files = [f"{folder}/memory.events" for folder in _folders(root, "")]
+    files += [f"{folder}/memory.oom_control" for folder in _folders(root, "memory")]
+    return next((count for file in files if (count := root.named_numbers(file).get("oom_kill")) is not None), 0)
+
+
+def memory_groups(root: Root = THIS_MACHINE) -> list[str]:
+    """The folders of the very groups that count this process's memory, without those above them."""
+    own = [next(iter(_folders(root, controller)), "") for controller in ("", "memory")]
+    return [folder for folder in own if folder and root.exists(folder)]
 
 
 def _folders(root: Root, controller: str) -> list[str]:
@@ -68,11 +80,17 @@ def _folders(root: Root, controller: str) -> list[str]:
         controllers, _, path = rest.partition(":")
         if controller not in controllers.split(","):
             continue
-        tops = [f"sys/fs/cgroup/{controllers}", f"sys/fs/cgroup/{controller}"] if controller else ["sys/fs/cgroup"]
+        tops = [f"{TOP}/{controllers}", f"{TOP}/{controller}"] if controller else [TOP]
         top = next((each for each in tops if root.exists(each)), tops[0])
         parts = [part for part in path.split("/") if part and part != ".."]
         return [f"{top}/{'/'.join(parts[:depth])}".rstrip("/") for depth in range(len(parts), -1, -1)]
     return []
+
+
+def _throttled_s(counted: dict[str, int]) -> float | None:
+    if "throttled_usec" in counted:
+        return counted["throttled_usec"] / 1e6
+    return counted["throttled_time"] / 1e9 if "throttled_time" in counted else None  # version 1
 
 
 def _cores_of(quota_us: int | None, period_us: int | None) -> list[float]:

@@ -1,55 +1,29 @@
-"""NVIDIA's management library, opened at run time. It makes no context, so asking disturbs nobody on the device.
+"""The GPUs of this machine as NVIDIA's management library reports them. NVML makes no context on a device.
 
-The GPUs of this machine, as facts.
-
-Memory of a GPU that is in use, by whomever; and which of NVML's devices a framework's ``cuda:N`` is.
+Also the memory in use on a GPU, and which of NVML's devices a framework's ``cuda:N`` is.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from fairlap.machine.root import size_text
 
-_NAME = "libnvidia-ml.so.1"
+_LIBRARY = "libnvidia-ml.so.1"
 _CHOSEN = "FAIRLAP_LIBNVML"  # a library to open in place of the driver's, for tests and for odd installations
-_TEXT_BYTES = 96
-_SUCCESS = 0
-_INSUFFICIENT_SIZE = 7
-_REASONS = {
-    9: "the driver is not loaded",
-    4: "no permission",
-    12: "the driver's library is not there",
-    15: "the GPU fell off the bus",
-    18: "the driver and its library are of different versions; restart the machine",
-}
-_SM, _MEMORY = 1, 2  # of the clocks
-_MOST_PROCESSES = 64
-
-
-class _Process(ctypes.Structure):
-    """``nvmlProcessInfo_t`` of the third version of the call."""
-
-    _fields_ = (
-        ("pid", ctypes.c_uint),
-        ("used_bytes", ctypes.c_ulonglong),
-        ("gpu_instance", ctypes.c_uint),
-        ("compute_instance", ctypes.c_uint),
-    )
-
-
-class _Memory(ctypes.Structure):
-    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
+_MISMATCH = 18  # NVML_ERROR_LIB_RM_VERSION_MISMATCH
+_ORDER = "CUDA_DEVICE_ORDER"
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """What one device told. None is what it would not tell."""
+    """One device. None is what it does not report."""
 
     index: int
     name: str
@@ -84,157 +58,126 @@ class Gpus:
 @dataclass(frozen=True)
 class DeviceMemory:
     total: int
-    used: int  # by whomever
+    used: int  # by all processes
+
+
+class _NvmlAbsent(Exception):
+    """The reason why no device can be queried."""
 
 
 def gpus() -> Gpus:
-    library = _library()
-    return Gpus(absent=library) if isinstance(library, str) else gpus_told_by(library)
+    try:
+        with _nvml() as nvml:
+            found = [_gpu(nvml, index) for index in range(_or_none(nvml.nvmlDeviceGetCount) or 0)]
+            devices = tuple(gpu for gpu in found if gpu is not None)
+            cuda = _or_none(nvml.nvmlSystemGetCudaDriverVersion_v2)
+            return Gpus(
+                devices,
+                _or_none(nvml.nvmlSystemGetDriverVersion) or "",
+                "" if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
+                "" if devices else "the driver is installed but reports no device",
+            )
+    except _NvmlAbsent as reason:
+        return Gpus(absent=str(reason))
 
 
 def memory_by_device() -> list[DeviceMemory | None] | str:
     """In NVML's order; or why there are no devices."""
-    library = _library()
-    if isinstance(library, str):
-        return library
-    with _started(library) as why_not:
-        if why_not:
-            return why_not
-        count = _number(library, "nvmlDeviceGetCount_v2", ctypes.c_uint)
-        return [_memory(library, index) for index in range(count or 0)]
-
-
-def _library() -> Any:
-    """Or why it cannot be opened."""
-    name = os.environ.get(_CHOSEN) or _NAME
     try:
-        return ctypes.CDLL(name)
-    except OSError:
-        return f"{name} cannot be opened: there is no NVIDIA driver here"
-
-
-def gpus_told_by(library: Any) -> Gpus:
-    """By a library with NVML's functions; any of them may be missing, as from an old driver."""
-    with _started(library) as why_not:
-        if why_not:
-            return Gpus(absent=why_not)
-        count = _number(library, "nvmlDeviceGetCount_v2", ctypes.c_uint)
-        found = [_gpu(library, index) for index in range(count or 0)]
-        devices = tuple(gpu for gpu in found if gpu is not None)
-        absent = "" if devices else "the driver is there and sees no device"
-        return Gpus(devices, _driver(library), _cuda(library), absent)
+        with _nvml() as nvml:
+            return [_memory(nvml, index) for index in range(_or_none(nvml.nvmlDeviceGetCount) or 0)]
+    except _NvmlAbsent as reason:
+        return str(reason)
 
 
 @contextmanager
-def _started(library: Any) -> Iterator[str]:
-    """Why it could not be started; empty when it was."""
-    code = _call(library, "nvmlInit_v2")
-    if code != _SUCCESS:
-        told = "lacks nvmlInit_v2" if code is None else _REASONS.get(code, f"answered with error {code}")
-        yield f"NVIDIA's management library would not start: {told}"
-        return
+def _nvml() -> Iterator[Any]:
+    """The module ``pynvml``, initialised."""
     try:
-        yield ""
+        import pynvml
+    except ImportError:
+        raise _NvmlAbsent("nvidia-ml-py is not installed; install it with: pip install nvidia-ml-py") from None
+    name = os.environ.get(_CHOSEN) or _LIBRARY
+    try:
+        # pynvml would load the library by its usual name, and keeps what it has found in a library.
+        pynvml.nvmlLib = ctypes.CDLL(name)
+    except OSError:
+        raise _NvmlAbsent(f"cannot load {name}: the NVIDIA driver is not installed") from None
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        remedy = "; restart the machine to load the driver that is installed" if error.value == _MISMATCH else ""
+        raise _NvmlAbsent(f"cannot initialise NVML: {error}{remedy}") from None
+    try:
+        yield pynvml
     finally:
-        _call(library, "nvmlShutdown")
+        pynvml.nvmlShutdown()
 
 
-def _handle(library: Any, index: int) -> ctypes.c_void_p | None:
-    """None for a device that was lost."""
-    handle = ctypes.c_void_p()
-    code = _call(library, "nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
-    return handle if code == _SUCCESS else None
+def _or_none(read: Callable[..., Any], *arguments: Any) -> Any:
+    """None for what this device, driver or library does not support."""
+    import pynvml
 
-
-def _memory(library: Any, index: int) -> DeviceMemory | None:
-    handle, told = _handle(library, index), _Memory()
-    if handle is None or _call(library, "nvmlDeviceGetMemoryInfo", handle, ctypes.byref(told)) != _SUCCESS:
-        return None
-    return DeviceMemory(int(told.total), int(told.used))
-
-
-def _gpu(library: Any, index: int) -> Gpu | None:
-    handle = _handle(library, index)
-    if handle is None:
+    try:
+        return read(*arguments)
+    except pynvml.NVMLError:
         return None
 
-    def number(function: str, *before: Any, kind: Any = ctypes.c_uint, after: int = 0) -> int | None:
-        return _number(library, function, kind, handle, *before, after=after)
 
-    def switch(function: str, after: int = 0) -> bool | None:
-        value = number(function, after=after)
-        return None if value is None else value == 1
+def _memory(nvml: Any, index: int) -> DeviceMemory | None:
+    handle = _or_none(nvml.nvmlDeviceGetHandleByIndex, index)
+    memory = None if handle is None else _or_none(nvml.nvmlDeviceGetMemoryInfo, handle)
+    return None if memory is None else DeviceMemory(int(memory.total), int(memory.used))
 
-    memory = _memory(library, index)
-    reasons = number("nvmlDeviceGetCurrentClocksEventReasons", kind=ctypes.c_ulonglong)
+
+def _gpu(nvml: Any, index: int) -> Gpu | None:
+    handle = _or_none(nvml.nvmlDeviceGetHandleByIndex, index)
+    if handle is None:  # a device that was lost
+        return None
+
+    def read(function: Callable[..., Any], *arguments: Any) -> Any:
+        return _or_none(function, handle, *arguments)
+
+    def switch(function: Callable[..., Any]) -> bool | None:
+        """Some report the state now and the one after a restart."""
+        value = read(function)
+        now = value[0] if isinstance(value, list | tuple) else value
+        return None if now is None else now == nvml.NVML_FEATURE_ENABLED
+
+    memory = _memory(nvml, index)
+    reasons = read(nvml.nvmlDeviceGetCurrentClocksEventReasons)
     if reasons is None:  # the name before CUDA 12.2
-        reasons = number("nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong)
+        reasons = read(nvml.nvmlDeviceGetCurrentClocksThrottleReasons)
+    processes = read(nvml.nvmlDeviceGetComputeRunningProcesses_v3)
     return Gpu(
         index=index,
-        name=_text(library, "nvmlDeviceGetName", handle) or "unnamed",
+        name=read(nvml.nvmlDeviceGetName) or "unnamed",
         memory_bytes=None if memory is None else memory.total,
-        sm_mhz=number("nvmlDeviceGetClockInfo", ctypes.c_int(_SM)),
-        most_sm_mhz=number("nvmlDeviceGetMaxClockInfo", ctypes.c_int(_SM)),
-        memory_mhz=number("nvmlDeviceGetClockInfo", ctypes.c_int(_MEMORY)),
-        most_memory_mhz=number("nvmlDeviceGetMaxClockInfo", ctypes.c_int(_MEMORY)),
-        power_limit_mw=number("nvmlDeviceGetEnforcedPowerLimit"),
-        default_power_limit_mw=number("nvmlDeviceGetPowerManagementDefaultLimit"),
-        persistence=switch("nvmlDeviceGetPersistenceMode"),
-        ecc=switch("nvmlDeviceGetEccMode", after=1),
-        mig=switch("nvmlDeviceGetMigMode", after=1),
-        pcie_generation=number("nvmlDeviceGetCurrPcieLinkGeneration"),
-        most_pcie_generation=number("nvmlDeviceGetMaxPcieLinkGeneration"),
-        pcie_width=number("nvmlDeviceGetCurrPcieLinkWidth"),
-        most_pcie_width=number("nvmlDeviceGetMaxPcieLinkWidth"),
+        sm_mhz=read(nvml.nvmlDeviceGetClockInfo, nvml.NVML_CLOCK_SM),
+        most_sm_mhz=read(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_SM),
+        memory_mhz=read(nvml.nvmlDeviceGetClockInfo, nvml.NVML_CLOCK_MEM),
+        most_memory_mhz=read(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_MEM),
+        power_limit_mw=read(nvml.nvmlDeviceGetEnforcedPowerLimit),
+        default_power_limit_mw=read(nvml.nvmlDeviceGetPowerManagementDefaultLimit),
+        persistence=switch(nvml.nvmlDeviceGetPersistenceMode),
+        ecc=switch(nvml.nvmlDeviceGetEccMode),
+        mig=switch(nvml.nvmlDeviceGetMigMode),
+        pcie_generation=read(nvml.nvmlDeviceGetCurrPcieLinkGeneration),
+        most_pcie_generation=read(nvml.nvmlDeviceGetMaxPcieLinkGeneration),
+        pcie_width=read(nvml.nvmlDeviceGetCurrPcieLinkWidth),
+        most_pcie_width=read(nvml.nvmlDeviceGetMaxPcieLinkWidth),
         clock_reasons=reasons,
-        processes=_processes(library, handle),
+        processes=None if processes is None else tuple(process.pid for process in processes),
     )
 
 
-def _processes(library: Any, handle: ctypes.c_void_p) -> tuple[int, ...] | None:
-    room = (_Process * _MOST_PROCESSES)()
-    count = ctypes.c_uint(_MOST_PROCESSES)
-    code = _call(library, "nvmlDeviceGetComputeRunningProcesses_v3", handle, ctypes.byref(count), room)
-    if code not in (_SUCCESS, _INSUFFICIENT_SIZE):
-        return None
-    return tuple(int(room[place].pid) for place in range(min(count.value, _MOST_PROCESSES)))
-
-
-def _driver(library: Any) -> str:
-    return _text(library, "nvmlSystemGetDriverVersion")
-
-
-def _cuda(library: Any) -> str:
-    version = _number(library, "nvmlSystemGetCudaDriverVersion_v2", ctypes.c_int)
-    return "" if version is None else f"{version // 1000}.{version % 1000 // 10}"
-
-
-def _text(library: Any, function: str, *arguments: Any) -> str:
-    room = ctypes.create_string_buffer(_TEXT_BYTES)
-    code = _call(library, function, *arguments, room, ctypes.c_uint(_TEXT_BYTES))
-    return room.value.decode(errors="replace") if code == _SUCCESS else ""
-
-
-def _number(library: Any, function: str, kind: Any, *arguments: Any, after: int = 0) -> int | None:
-    """The first value that a function writes; ``after`` more follow, which some insist on."""
-    value = kind()
-    others = [ctypes.byref(kind()) for _ in range(after)]
-    code = _call(library, function, *arguments, ctypes.byref(value), *others)
-    return int(value.value) if code == _SUCCESS else None
-
-
-def _call(library: Any, function: str, *arguments: Any) -> int | None:
-    """NVML's own status; None where this library has no such function."""
-    found = getattr(library, function, None)
-    return None if found is None else int(found(*arguments))
-
-
-def gpu_facts(told: Gpus) -> dict[str, str]:
+def gpu_facts(found: Gpus) -> dict[str, str]:
     """``driver`` and ``cuda`` are the names under which comparisons of runs know them."""
-    found = {"driver": told.driver, "cuda": told.cuda, "gpu": told.absent and f"none: {told.absent}"}
-    for gpu in told.devices:
-        found |= {f"gpu {gpu.index} {what}".rstrip(): value for what, value in _facts(gpu).items()}
-    return found
+    facts = {"driver": found.driver, "cuda": found.cuda, "gpu": found.absent and f"none: {found.absent}"}
+    for gpu in found.devices:
+        facts |= {f"gpu {gpu.index} {what}".rstrip(): value for what, value in _facts(gpu).items()}
+    return facts
 
 
 def _facts(gpu: Gpu) -> dict[str, str]:
@@ -259,8 +202,8 @@ def _switch(value: bool | None) -> str:
 def _of(now: int | None, most: int | None, unit: str = "") -> str:
     if now is None:
         return ""
-    told = str(now) if most is None or most == now else f"{now} of {most}"
-    return f"{told} {unit}".strip()
+    text = str(now) if most is None or most == now else f"{now} of {most}"
+    return f"{text} {unit}".strip()
 
 
 def _watts(gpu: Gpu) -> str:
@@ -271,21 +214,19 @@ def _watts(gpu: Gpu) -> str:
     return f"{gpu.power_limit_mw / 1000:g}{lowered} W"
 
 
-_ORDER = "CUDA_DEVICE_ORDER"
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
-
-
 def used_bytes(device: str) -> int | str:
-    """Or why it cannot be told."""
-    return _memory_of(device, "used")
+    """Or why they are not known."""
+    memory = _memory_of(device)
+    return memory if isinstance(memory, str) else memory.used
 
 
 def whole_bytes(device: str) -> int | str:
-    return _memory_of(device, "total")
+    memory = _memory_of(device)
+    return memory if isinstance(memory, str) else memory.total
 
 
 def nvml_index_of(device: str, count: int, variables: Mapping[str, str]) -> int | str:
-    """NVML counts devices by their slots, CUDA from the fastest on, unless it is told otherwise."""
+    """NVML counts devices by their slots; CUDA starts with the fastest, unless a variable sets another order."""
     number = int(device.partition(":")[2] or 0)
     if count == 0:
         return "NVML lists no device"
@@ -293,22 +234,21 @@ def nvml_index_of(device: str, count: int, variables: Mapping[str, str]) -> int 
         return 0
     visible = variables.get(_VISIBLE, "")
     if variables.get(_ORDER) != "PCI_BUS_ID":
-        return f"which of {count} devices {device} is cannot be told; set {_ORDER}=PCI_BUS_ID"
+        return f"cannot determine which of {count} devices {device} is; set {_ORDER}=PCI_BUS_ID"
     if not visible:
-        return number if number < count else f"NVML lists {count} devices; {device} is none of them"
+        return number if number < count else f"NVML lists {count} devices; {device} is not among them"
     listed = visible.split(",")
     if number >= len(listed) or not listed[number].strip().isdecimal():
-        return f"which device {device} is cannot be told from {_VISIBLE}={visible}; list devices by number"
+        return f"cannot determine which device {device} is from {_VISIBLE}={visible}; list devices by number"
     return int(listed[number])
 
 
-def _memory_of(device: str, what: str) -> int | str:
-    told = memory_by_device()
-    if isinstance(told, str):
-        return told
-    index = nvml_index_of(device, len(told), os.environ)
+def _memory_of(device: str) -> DeviceMemory | str:
+    devices = memory_by_device()
+    if isinstance(devices, str):
+        return devices
+    index = nvml_index_of(device, len(devices), os.environ)
     if isinstance(index, str):
         return index
-    if index >= len(told) or told[index] is None:
-        return f"NVML does not tell the memory of device {index}"
-    return int(getattr(told[index], what))
+    found = devices[index] if index < len(devices) else None
+    return f"NVML does not report the memory of device {index}" if found is None else found

@@ -33,6 +33,12 @@ class Root:
         """None for what is no whole number, such as the ``max`` of a control group without a limit."""
         return whole_number(self.text(path))
 
+    def named_numbers(self, path: str) -> dict[str, int]:
+        """Of a file with lines such as ``oom_kill 3``."""
+        pairs = (line.partition(" ") for line in self.lines(path))
+        numbers = ((name, whole_number(value)) for name, _, value in pairs)
+        return {name: number for name, number in numbers if number is not None}
+
     def names(self, folder: str) -> list[str]:
         """Sorted; none for a folder that cannot be listed."""
         try:

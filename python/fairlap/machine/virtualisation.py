@@ -9,8 +9,9 @@ import re
 from collections.abc import Mapping
 
 from fairlap.machine.control_group import group_limits
+from fairlap.machine.counters import cpu_ticks, steal_share
 from fairlap.machine.processor import flags
-from fairlap.machine.root import Root, size_text, whole_number
+from fairlap.machine.root import Root, size_text
 
 _GROUPS = {
     "kubepods": "Kubernetes",
@@ -70,13 +71,11 @@ _PRODUCTS: Mapping[str, str] = {
     "openstack": "OpenStack",
     "cloud hypervisor": "Cloud Hypervisor",
 }
-_STEAL_FIELD = 8
-_LEAST_FIELDS = 9
 
 
 def virtualisation_facts(root: Root) -> dict[str, str]:
     kind = virtualisation(root)
-    share = steal_since_boot(root)
+    share = steal_share(cpu_ticks(root))
     return {
         "hypervisor": _hypervisor(root, kind),
         "virtualisation": kind,
@@ -97,16 +96,6 @@ def virtualisation(root: Root) -> str:
 
 def is_virtual(root: Root) -> bool:
     return virtualisation(root) not in ("", "none")
-
-
-def steal_since_boot(root: Root) -> float | None:
-    """Of all cores' time, the share that the host gave to others while something here wanted to run."""
-    fields = next(iter(root.lines("proc/stat")), "").split()
-    ticks = [whole_number(field) for field in fields[1:_LEAST_FIELDS]]
-    if len(ticks) < _STEAL_FIELD or None in ticks:
-        return None
-    known = [tick for tick in ticks if tick is not None]
-    return known[_STEAL_FIELD - 1] / max(sum(known), 1)
 
 
 def _hypervisor(root: Root, kind: str) -> str:

@@ -93,11 +93,11 @@ def _run(
             bench.feeding.begin(worker, process, materials, bench.scratch, limits.answer_s)
         # A slow call is measured for longer: a median of one sample would be no median.
         seconds = max(plan.measuring.seconds, _FEWEST_CALLS * process.phases_s["checked_calls"])
-        watch = disturbances.Watch()
+        disturbance = disturbances.DisturbanceMeter()
         measured, samples_ns = worker.measure(
             seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s, energy=bool(bench.sensed.idle)
         )
-        process.machine = watch.readings()
+        process.machine = disturbance.readings()
         if bench.feeding:
             fed = bench.scratch / "fed.safetensors"
             worker.answer("fed", fed, within_s=limits.answer_s)

@@ -5,7 +5,7 @@ What the sampler does not read: memory of the machine, and how often heat slowed
 
 from __future__ import annotations
 
-from fairlap.machine.doctor.observation import thermal_events
+from fairlap.machine.counters import thermal_events
 from fairlap.machine.kernel import memory_bytes
 from fairlap.machine.root import Root
 from fairlap.watch.metrics import Metric

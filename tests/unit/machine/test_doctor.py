@@ -10,24 +10,24 @@ from pathlib import Path
 import pytest
 from fairlap.machine.doctor.examination import CHECKS, findings_of
 from fairlap.machine.doctor.finding import Examined, Finding, Severity, exit_status, findings_text
-from fairlap.machine.doctor.observation import BusyProcess, Watched
+from fairlap.machine.doctor.observation import BusyProcess, Observed
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.gpu import Gpu, Gpus
 from fairlap.machine.root import Root
 
 from .machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built
 
-_QUIET = Watched(1.0, steal_share=0.0, waited_share=0.0, memory_waited_share=0.0, pages_swapped=0, thermal_events=None)
+_QUIET = Observed(1.0, steal_share=0.0, waited_share=0.0, memory_waited_share=0.0, pages_swapped=0, thermal_events=None)
 _NO_GPU = Gpus(absent="not looked for")
 _CLOCK = {"source": "tsc", "quantum_ns": 10.0, "overhead_ns": 40.0}
 _CPU = "sys/devices/system/cpu"
 
 
 def seen(
-    tmp_path: Path, *layers: Files, watched: Watched = _QUIET, gpus: Gpus = _NO_GPU, clock: dict[str, object] = _CLOCK
+    tmp_path: Path, *layers: Files, observed: Observed = _QUIET, gpus: Gpus = _NO_GPU, clock: dict[str, object] = _CLOCK
 ) -> Examined:
     root = built(tmp_path / "root", *layers)
-    return Examined(root, machine_facts(root, {}, gpus, tmp_path), watched, gpus, clock)
+    return Examined(root, machine_facts(root, {}, gpus, tmp_path), observed, gpus, clock)
 
 
 def found(examined: Examined, name: str) -> Finding:
@@ -75,8 +75,8 @@ def test_a_virtual_machine_that_hides_its_governor_says_so(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("now", "severity"), [(0.01, "warning"), (0.05, "warning"), (0.2, "bad")])
 def test_stolen_time_counts_now_and_since_the_start(tmp_path: Path, now: float, severity: Severity) -> None:
-    watched = Watched(1.0, steal_share=now)  # and 5 % since the start
-    assert found(seen(tmp_path, VIRTUAL, watched=watched), "stolen time").severity == severity
+    observed = Observed(1.0, steal_share=now)  # and 5 % since the start
+    assert found(seen(tmp_path, VIRTUAL, observed=observed), "stolen time").severity == severity
 
 
 def test_little_stolen_time_is_good(tmp_path: Path) -> None:
@@ -89,15 +89,15 @@ def test_little_stolen_time_is_good(tmp_path: Path) -> None:
 )
 def test_neighbours_weigh_by_what_they_take(tmp_path: Path, busy: float, cores: int, severity: Severity) -> None:
     status = {"proc/self/status": f"Cpus_allowed_list:\t0-{cores - 1}\n"}
-    watched = Watched(1.0, others_busy_cores=busy, busiest=(BusyProcess(17, "ninja", busy),), waited_share=0.4)
-    finding = found(seen(tmp_path, BARE_METAL, status, watched=watched), "neighbours")
+    observed = Observed(1.0, others_busy_cores=busy, busiest=(BusyProcess(17, "ninja", busy),), waited_share=0.4)
+    finding = found(seen(tmp_path, BARE_METAL, status, observed=observed), "neighbours")
     assert finding.severity == severity
     assert ("ninja (17," in finding.found) == (severity != "good")
 
 
 def test_neighbours_that_cannot_be_seen_are_said_to_be_there(tmp_path: Path) -> None:
-    watched = Watched(1.0, others_busy_cores=1.0)
-    assert "cannot be seen from here" in found(seen(tmp_path, VIRTUAL, watched=watched), "neighbours").found
+    observed = Observed(1.0, others_busy_cores=1.0)
+    assert "cannot be seen from here" in found(seen(tmp_path, VIRTUAL, observed=observed), "neighbours").found
 
 
 def test_a_quota_below_the_cores_is_bad_and_names_the_threads_that_fit(tmp_path: Path) -> None:
@@ -117,15 +117,15 @@ def test_a_quota_of_version_1_is_found_too(tmp_path: Path) -> None:
 def test_swap_that_moves_is_bad_and_swap_that_rests_is_a_note(tmp_path: Path) -> None:
     used = {"proc/meminfo": "MemTotal: 100 kB\nMemAvailable: 90 kB\nSwapTotal: 2048 kB\nSwapFree: 1024 kB\n"}
     assert found(seen(tmp_path, ARM, used), "swap").severity == "note"
-    moving = Watched(1.0, pages_swapped=5)
-    assert found(seen(tmp_path, ARM, used, watched=moving), "swap").severity == "bad"
+    moving = Observed(1.0, pages_swapped=5)
+    assert found(seen(tmp_path, ARM, used, observed=moving), "swap").severity == "bad"
 
 
 def test_memory_that_is_short_is_told(tmp_path: Path) -> None:
     scarce = {"proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 52428 kB\n"}
     assert found(seen(tmp_path, ARM, scarce), "memory").severity == "warning"
-    waiting = Watched(1.0, memory_waited_share=0.3)
-    assert found(seen(tmp_path, ARM, watched=waiting), "memory").severity == "bad"
+    waiting = Observed(1.0, memory_waited_share=0.3)
+    assert found(seen(tmp_path, ARM, observed=waiting), "memory").severity == "bad"
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_a_counter_that_is_not_trusted_and_a_coarse_clock_are_warnings(tmp_path:
 
 
 def test_heat_while_watching_is_bad(tmp_path: Path) -> None:
-    hot = Watched(1.0, thermal_events=3)
-    assert found(seen(tmp_path, BARE_METAL, watched=hot), "heat").severity == "bad"
+    hot = Observed(1.0, thermal_events=3)
+    assert found(seen(tmp_path, BARE_METAL, observed=hot), "heat").severity == "bad"
 
 
 def test_a_fixed_layout_of_addresses_is_a_warning(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_an_idle_gpu_whose_clock_fell_is_not_locked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("judge", CHECKS, ids=lambda judge: judge.__name__)
 def test_a_machine_that_tells_nothing_is_judged_without_fail(tmp_path: Path, judge: object) -> None:
-    nothing = Examined(Root(tmp_path), {}, Watched(1.0), _NO_GPU, clock_absent="it is broken")
+    nothing = Examined(Root(tmp_path), {}, Observed(1.0), _NO_GPU, clock_absent="it is broken")
     assert callable(judge)
     assert all(finding.name and finding.found for finding in judge(nothing))
 
@@ -235,7 +235,7 @@ def test_the_command_tells_of_this_machine_as_text_and_as_json() -> None:
     document = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=60).stdout)
     assert {"neighbours", "timer", "gpu"} <= {finding["name"].split(" ")[0] for finding in document["findings"]}
     assert document["exit_status"] in (0, 1, 2)
-    assert {"facts", "watched"} <= set(document)
+    assert {"facts", "observed"} <= set(document)
 
 
 @pytest.mark.sanitized

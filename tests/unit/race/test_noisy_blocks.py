@@ -175,27 +175,3 @@ def test_the_machine_says_what_it_is() -> None:
     facts = machine_facts()
     assert {"cores", "kernel", "architecture", "python"} <= set(facts)
     assert all(facts.values())
-
-
-def test_the_watch_reads_what_the_kernel_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stat, pressure = tmp_path / "stat", tmp_path / "cpu"
-    monkeypatch.setattr(disturbances, "_STAT", stat)
-    monkeypatch.setattr(disturbances, "_PRESSURE", pressure)
-    monkeypatch.setattr(disturbances, "_throttled", lambda: 0.0)
-    now_s = [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: now_s[0])
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    monkeypatch.setattr("os.sysconf", lambda name: 100)
-    stat.write_text("cpu  10 0 10 1000 0 0 0 40 0 0\ncpu0 1\n")
-    pressure.write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\nfull total=0\n")
-    watch = disturbances.Watch()
-    stat.write_text("cpu  10 0 10 1000 0 0 0 80 0 0\ncpu0 1\n")
-    pressure.write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull total=0\n")
-    now_s[0] = 102.0
-    assert watch.readings() == {disturbances.STEAL: 0.1, disturbances.RUN_QUEUE: 0.25, disturbances.THROTTLED: 0.0}
-
-
-def test_what_the_kernel_does_not_tell_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disturbances, "_STAT", tmp_path / "none")
-    monkeypatch.setattr(disturbances, "_PRESSURE", tmp_path / "none")
-    assert set(disturbances.Watch().readings()) <= {disturbances.THROTTLED}

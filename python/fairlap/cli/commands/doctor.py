@@ -25,7 +25,7 @@ def command(as_json: bool, seconds: float) -> None:
             {
                 "exit_status": exit_status(findings),
                 "findings": findings,
-                "watched": seen.watched,
+                "observed": seen.observed,
                 "facts": dict(seen.facts),
             }
         )

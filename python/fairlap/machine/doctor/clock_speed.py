@@ -9,8 +9,8 @@ Whether cores were slowed down because they got too hot.
 
 from __future__ import annotations
 
+from fairlap.machine.counters import thermal_events
 from fairlap.machine.doctor.finding import Examined, Finding
-from fairlap.machine.doctor.observation import thermal_events
 from fairlap.machine.kernel import clock_source, clock_sources
 from fairlap.machine.processor import governors, turbo, turbo_gain, turbo_switch
 from fairlap.verdict.regression import WORTH
@@ -66,7 +66,7 @@ def check_turbo(seen: Examined) -> list[Finding]:
 
 
 def check_heat(seen: Examined) -> list[Finding]:
-    ever, now = thermal_events(seen.root), seen.watched.thermal_events
+    ever, now = thermal_events(seen.root), seen.observed.thermal_events
     if ever is None:
         return []
     if now:

@@ -13,7 +13,7 @@ from fairlap.machine.doctor.memory_settings import (
     check_memory_pressure,
     check_swap,
 )
-from fairlap.machine.doctor.observation import watch
+from fairlap.machine.doctor.observation import observe
 from fairlap.machine.doctor.shared_cores import check_hardware_threads, check_neighbours, check_quota, check_steal
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.root import THIS_MACHINE
@@ -42,13 +42,13 @@ def examine_this_machine(seconds: float = 1.0) -> Examined:
     from fairlap.errors import NotAvailable
     from fairlap.machine.gpu import gpus as all_gpus
 
-    watched = watch(seconds=seconds)  # first, so that it does not see our own work
+    observed = observe(seconds=seconds)  # first, so that it does not see our own work
     told = all_gpus()
     facts = machine_facts(told_by_gpus=told)
     try:
-        return Examined(THIS_MACHINE, facts, watched, told, cpu_floor())
+        return Examined(THIS_MACHINE, facts, observed, told, cpu_floor())
     except NotAvailable as error:
-        return Examined(THIS_MACHINE, facts, watched, told, clock_absent=str(error))
+        return Examined(THIS_MACHINE, facts, observed, told, clock_absent=str(error))
 
 
 def findings_of(seen: Examined) -> list[Finding]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fairlap.machine.doctor.observation import Watched
+from fairlap.machine.doctor.observation import Observed
 from fairlap.machine.gpu import Gpus
 from fairlap.machine.root import Root
 
@@ -42,7 +42,7 @@ def exit_status(findings: list[Finding]) -> int:
 class Examined:
     root: Root
     facts: Mapping[str, str]
-    watched: Watched
+    observed: Observed
     gpus: Gpus
     clock: Mapping[str, Any] = field(default_factory=dict)  # the floor of the engine's clock
     clock_absent: str = ""  # why there is none

@@ -19,7 +19,7 @@ _SCARCE_SHARE = 0.1
 
 def check_memory_pressure(seen: Examined) -> list[Finding]:
     told = memory_bytes(seen.root)
-    waited = seen.watched.memory_waited_share
+    waited = seen.observed.memory_waited_share
     total, available = told.get("MemTotal"), told.get("MemAvailable")
     if waited is not None and waited > _WAITED_TOO_LONG:
         return [_finding("bad", f"somebody waited for memory {waited:.0%} of the time")]
@@ -40,7 +40,7 @@ def check_swap(seen: Examined) -> list[Finding]:
     told = memory_bytes(seen.root)
     if "SwapTotal" not in told:
         return []
-    used, moving = told["SwapTotal"] - told.get("SwapFree", 0), seen.watched.pages_swapped or 0
+    used, moving = told["SwapTotal"] - told.get("SwapFree", 0), seen.observed.pages_swapped or 0
     if moving:
         return [_finding_swap("bad", f"{moving} pages moved to or from the disk while watching")]
     if used > 0:

@@ -10,10 +10,10 @@ Hardware threads that share a core.
 from __future__ import annotations
 
 from fairlap.machine.control_group import group_limits, throttled
+from fairlap.machine.counters import cpu_ticks, steal_share
 from fairlap.machine.doctor.finding import Examined, Finding, Severity
 from fairlap.machine.processor import allowed, online, siblings
 from fairlap.machine.root import size_text
-from fairlap.machine.virtualisation import steal_since_boot
 
 _WORTH_A_WARNING_CORES = 0.1
 _BAD_CORES = 0.5
@@ -21,9 +21,9 @@ _BAD_SHARE_OF_CORES = 0.1
 
 
 def check_neighbours(seen: Examined) -> list[Finding]:
-    busy = seen.watched.others_busy_cores
+    busy = seen.observed.others_busy_cores
     cores = len(allowed(seen.root) or online(seen.root)) or 1
-    waited = seen.watched.waited_share
+    waited = seen.observed.waited_share
     waiting = f"; somebody waited for a core {waited:.0%} of the time" if waited is not None and waited >= 0.01 else ""
     if busy < _WORTH_A_WARNING_CORES:
         return [Finding("neighbours", "good", f"others keep {busy:.2f} of {cores} cores busy{waiting}")]
@@ -48,7 +48,7 @@ EFFECT = (
 
 
 def _named(seen: Examined) -> str:
-    told = [f"{each.name} ({each.pid}, {each.cores:.2f})" for each in seen.watched.busiest]
+    told = [f"{each.name} ({each.pid}, {each.cores:.2f})" for each in seen.observed.busiest]
     return ", ".join(told) if told else "processes that cannot be seen from here"
 
 
@@ -57,7 +57,7 @@ _FAR_TOO_MUCH = 0.10
 
 
 def check_steal(seen: Examined) -> list[Finding]:
-    now, ever = seen.watched.steal_share, steal_since_boot(seen.root)
+    now, ever = seen.observed.steal_share, steal_share(cpu_ticks(seen.root))
     if not seen.is_virtual or now is None:
         return []
     so_far = f", {ever:.1%} since it started" if ever is not None else ""

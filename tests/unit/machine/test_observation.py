@@ -1,4 +1,4 @@
-"""What others do while the doctor watches, from the kernel's counters at both ends."""
+"""What happens while the doctor observes, from the kernel's counters at both ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.machine.doctor.observation import BusyProcess, Watched, watch
+from fairlap.machine.doctor.observation import BusyProcess, Observed, observe
 
 from .machines import Files, built
 
@@ -19,17 +19,17 @@ def _process(name: str, ticks: int) -> str:
     return f"17 ({name}) R 1 17 17 0 -1 4194304 1 0 0 0 {ticks} 0 0 0 20 0 1 0 5 1 1\n"
 
 
-def _watched_between(tmp_path: Path, before: Files, after: Files, seconds: float) -> Watched:
+def _observed_between(tmp_path: Path, before: Files, after: Files, seconds: float) -> Observed:
     root, now_s = built(tmp_path, before), [50.0]
 
     def passes(_: float) -> None:
         built(tmp_path, after)
         now_s[0] += seconds
 
-    return watch(root, seconds, passes, lambda: now_s[0])
+    return observe(root, seconds, passes, lambda: now_s[0])
 
 
-def test_the_second_is_told_from_both_ends_of_it(tmp_path: Path) -> None:
+def test_every_counter_is_compared_between_both_ends(tmp_path: Path) -> None:
     before = {
         "proc/stat": "cpu  100 10 50 1000 40 5 5 0 30 0\n",
         "proc/17/stat": _process("a (b) c", 100),
@@ -49,8 +49,8 @@ def test_the_second_is_told_from_both_ends_of_it(tmp_path: Path) -> None:
         "proc/vmstat": "nr_free_pages 5\npswpin 12\npswpout 21\n",
         "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "6\n",
     }
-    told = _watched_between(tmp_path, before, after, 2.0)
-    assert told == Watched(
+    seen = _observed_between(tmp_path, before, after, 2.0)
+    assert seen == Observed(
         seconds=2.0,
         others_busy_cores=1.0,
         busiest=(BusyProcess(17, "a (b) c", 0.5),),
@@ -62,25 +62,25 @@ def test_the_second_is_told_from_both_ends_of_it(tmp_path: Path) -> None:
     )
 
 
-def test_a_machine_that_counts_nothing_is_watched_without_fail(tmp_path: Path) -> None:
-    told = _watched_between(tmp_path, {}, {}, 1.0)
-    assert (told.others_busy_cores, told.steal_share) == (0.0, None)
+def test_a_machine_without_counters_can_be_observed(tmp_path: Path) -> None:
+    seen = _observed_between(tmp_path, {}, {}, 1.0)
+    assert (seen.others_busy_cores, seen.steal_share) == (0.0, None)
 
 
-def test_counters_that_run_backwards_count_as_nothing(tmp_path: Path) -> None:
+def test_a_counter_that_falls_counts_as_0(tmp_path: Path) -> None:
     before = {"proc/stat": "cpu  900 0 0 900 0 0 0 900\n", "proc/vmstat": "pswpin 9\n"}
     after = {"proc/stat": "cpu  100 0 0 100 0 0 0 100\n", "proc/vmstat": "pswpin 1\n"}
-    told = _watched_between(tmp_path, before, after, 1.0)
-    assert (told.others_busy_cores, told.pages_swapped) == (0.0, 0)
+    seen = _observed_between(tmp_path, before, after, 1.0)
+    assert (seen.others_busy_cores, seen.pages_swapped) == (0.0, 0)
 
 
 @pytest.mark.sanitized
 def test_a_busy_process_on_this_machine_is_seen() -> None:
     spinner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        told = watch(seconds=1.0)
+        seen = observe(seconds=1.0)
     finally:
         spinner.kill()
         spinner.wait()
     # Its share depends on who else runs here; that it ran at all does not.
-    assert told.others_busy_cores > 0
+    assert seen.others_busy_cores > 0

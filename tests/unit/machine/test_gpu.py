@@ -1,0 +1,163 @@
+"""GPUs as NVML reports them, through libraries that stand in for NVIDIA's."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fairlap.machine.gpu import DeviceMemory, gpu_facts, gpus, memory_by_device, nvml_index_of, used_bytes, whole_bytes
+from watched_machine import fake_nvml_path, fresh_fake_nvml
+
+_NOT_SUPPORTED, _INSUFFICIENT_SIZE = 3, 7
+_GIB = 1024**3
+
+
+class FakeLibrary:
+    """Functions with NVML's signatures that write what a table holds. What is not in the table is not exported."""
+
+    def __init__(self, **readings: Any) -> None:
+        self.readings = {
+            "nvmlInitWithFlags": None,
+            "nvmlShutdown": None,
+            "nvmlDeviceGetCount_v2": 1,
+            "nvmlDeviceGetHandleByIndex_v2": None,
+            "nvmlDeviceGetName": b"A100-SXM4-80GB",
+            "nvmlSystemGetDriverVersion": b"580.65.06",
+            "nvmlSystemGetCudaDriverVersion_v2": 13000,
+            "nvmlDeviceGetClockInfo": {1: 210, 2: 1593},
+            "nvmlDeviceGetMaxClockInfo": {1: 1410, 2: 1593},
+            "nvmlDeviceGetEnforcedPowerLimit": 300_000,
+            "nvmlDeviceGetPowerManagementDefaultLimit": 400_000,
+            "nvmlDeviceGetPersistenceMode": 0,
+            "nvmlDeviceGetEccMode": 1,
+            "nvmlDeviceGetMigMode": 0,
+            "nvmlDeviceGetCurrPcieLinkGeneration": 1,
+            "nvmlDeviceGetMaxPcieLinkGeneration": 4,
+            "nvmlDeviceGetCurrPcieLinkWidth": 16,
+            "nvmlDeviceGetMaxPcieLinkWidth": 16,
+            "nvmlDeviceGetCurrentClocksThrottleReasons": 1,
+        } | readings
+        self.fails: dict[str, int] = {}
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        if name.startswith("_") or name not in self.__dict__["readings"]:
+            raise AttributeError(name)
+        return lambda *arguments: self._answer(name, arguments)
+
+    def _answer(self, name: str, arguments: tuple[Any, ...]) -> int:
+        self.calls.append(name)
+        if name in self.fails:
+            return self.fails[name]
+        value = self.readings[name]
+        if isinstance(value, dict):
+            value = value[arguments[1].value]
+        if isinstance(value, bytes):
+            arguments[-2].value = value
+        elif isinstance(value, list):
+            arguments[1]._obj.value = len(value)
+            if arguments[2] is None:  # asked for their number
+                return _INSUFFICIENT_SIZE
+            for place, pid in enumerate(value):
+                arguments[2][place].pid = pid
+        elif value is not None:
+            pointers = [argument._obj for argument in arguments if hasattr(argument, "_obj")]
+            pointers[0].value = value
+        return 0
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> FakeLibrary:
+    made = FakeLibrary(nvmlDeviceGetComputeRunningProcesses_v3=[41, 42])
+    monkeypatch.setattr("ctypes.CDLL", lambda name: made)
+    return made
+
+
+@pytest.mark.usefixtures("library")
+def test_a_device_reports_what_measurements_depend_on() -> None:
+    found = gpus()
+    assert {name: value for name, value in gpu_facts(found).items() if value} == {
+        "driver": "580.65.06",
+        "cuda": "13.0",
+        "gpu 0": "A100-SXM4-80GB",
+        "gpu 0 clock": "210 of 1410 MHz",
+        "gpu 0 memory clock": "1593 MHz",
+        "gpu 0 power limit": "300 of 400 W",
+        "gpu 0 persistence": "off",
+        "gpu 0 ecc": "on",
+        "gpu 0 mig": "off",
+        "gpu 0 pcie generation": "1 of 4",
+        "gpu 0 pcie width": "16",
+    }
+    assert (found.devices[0].processes, found.devices[0].clock_reasons) == ((41, 42), 1)
+
+
+def test_what_a_device_does_not_support_is_absent_and_the_rest_remains(library: FakeLibrary) -> None:
+    library.fails = {"nvmlDeviceGetEccMode": _NOT_SUPPORTED, "nvmlDeviceGetPersistenceMode": _NOT_SUPPORTED}
+    [gpu] = gpus().devices
+    assert (gpu.ecc, gpu.persistence, gpu.mig) == (None, None, False)
+
+
+def test_a_lost_device_is_not_listed(library: FakeLibrary) -> None:
+    library.fails = {"nvmlDeviceGetHandleByIndex_v2": 15}
+    assert (gpus().devices, bool(gpus().absent)) == ((), True)
+
+
+@pytest.mark.parametrize(("code", "word"), [(9, "Driver Not Loaded"), (18, "restart the machine"), (77, "77")])
+def test_a_library_that_does_not_start_gives_the_reason(library: FakeLibrary, code: int, word: str) -> None:
+    library.fails = {"nvmlInitWithFlags": code}
+    assert word in gpus().absent
+    assert "nvmlShutdown" not in library.calls
+
+
+def test_what_was_initialised_is_shut_down(library: FakeLibrary) -> None:
+    gpus()
+    assert library.calls.count("nvmlInitWithFlags") == library.calls.count("nvmlShutdown") == 1
+
+
+@pytest.mark.parametrize("name", ["/nowhere/libnvidia-ml.so.1", "libc.so.6"])
+def test_a_missing_or_wrong_library_is_a_reason(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("FAIRLAP_LIBNVML", name)
+    assert gpus().devices == ()
+    assert gpus().absent == memory_by_device() == used_bytes("cuda:0") != ""
+
+
+@pytest.mark.sanitized
+def test_a_real_library_is_called_through_its_own_binary_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in in C lacks the functions that report how a device is set, as old drivers do."""
+    monkeypatch.setenv("FAIRLAP_LIBNVML", fake_nvml_path())
+    control = fresh_fake_nvml()
+    control.fake_nvml_set_driver_version(b"575.1", 12090)
+    control.fake_nvml_set_reading(0, b"memory_used", 5 * _GIB)
+    found = gpus()
+    assert (found.driver, found.cuda, found.absent) == ("575.1", "12.9", "")
+    [gpu] = found.devices
+    assert (gpu.memory_bytes, gpu.most_sm_mhz, gpu.power_limit_mw) == (16 * _GIB, 1980, 700_000)
+    assert gpu.persistence is None
+    assert memory_by_device() == [DeviceMemory(16 * _GIB, 5 * _GIB)]
+    assert (whole_bytes("cuda:0"), used_bytes("cuda:0")) == (16 * _GIB, 5 * _GIB)
+    control.fake_nvml_outstanding_inits.restype = ctypes.c_int64
+    assert control.fake_nvml_outstanding_inits() == 0
+
+
+@pytest.mark.parametrize(
+    ("device", "count", "variables", "index"),
+    [
+        ("cuda:0", 1, {}, 0),
+        ("cuda:0", 1, {"CUDA_VISIBLE_DEVICES": "0"}, 0),
+        ("cuda:3", 8, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, 3),
+        ("cuda:1", 8, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "6,5"}, 5),
+        ("cuda:0", 0, {}, "no device"),
+        ("cuda:0", 2, {}, "CUDA_DEVICE_ORDER=PCI_BUS_ID"),
+        ("cuda:8", 8, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, "8 devices"),
+        ("cuda:0", 2, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "GPU-1f"}, "by number"),
+        ("cuda:1", 2, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "0"}, "by number"),
+    ],
+)
+def test_a_frameworks_device_is_found_among_those_of_nvml_or_the_reason_is_given(
+    device: str, count: int, variables: dict[str, str], index: int | str
+) -> None:
+    found = nvml_index_of(device, count, variables)
+    assert found == index if isinstance(index, int) else str(index) in str(found)
