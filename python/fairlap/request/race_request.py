@@ -68,7 +68,7 @@ class RaceRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     outputs: Annotated[Outputs, _about("Files that the race ends with.")] = Outputs()
 
 
-FILE = Path("docs/reference/plan.schema.json")
+FILE = Path("docs/reference/request.schema.json")
 
 
 def schema_text() -> str:

@@ -43,16 +43,16 @@ def test_the_published_schema_is_that_of_the_definition() -> None:
 def test_the_schema_and_the_page_tell_every_key() -> None:
     told = msgspec.json.decode(schema_text())["$defs"]
     keys = {*told["RaceRequest"]["properties"], *(f"outputs.{name}" for name in told["Outputs"]["properties"])}
-    page = set(re.findall(r"^\| `([a-z_.]+)` \|", (TOP / "docs" / "plans.md").read_text(), re.MULTILINE))
+    page = set(re.findall(r"^\| `([a-z_.]+)` \|", (TOP / "docs/how-to/write-a-request-file.md").read_text(), re.MULTILINE))
     assert page | {"outputs"} == keys
     assert all(each["description"] for each in told["RaceRequest"]["properties"].values())
 
 
 def test_the_documented_example_runs_and_leaves_its_files(tmp_path: Path) -> None:
-    for name in ("plan.toml", "two_callables.py"):
+    for name in ("race.toml", "two_callables.py"):
         shutil.copy(EXAMPLES / name, tmp_path)
     told = fairlap(
-        "compare", "plan.toml", "--blocks", "1", "--seconds", "0.01", folder=tmp_path, cache=tmp_path / "cache"
+        "compare", "race.toml", "--blocks", "1", "--seconds", "0.01", folder=tmp_path, cache=tmp_path / "cache"
     )
     assert told.returncode == 0, told.stderr
     rows = read_rows(tmp_path / "two_callables.csv")
@@ -67,7 +67,7 @@ def test_the_documented_example_runs_and_leaves_its_files(tmp_path: Path) -> Non
 
 
 def test_the_example_gives_a_value_to_every_key_that_it_may_have() -> None:
-    text = (EXAMPLES / "plan.toml").read_text()
+    text = (EXAMPLES / "race.toml").read_text()
     given = {*tomllib.loads(text), *re.findall(r"^# (\w+) = ", text, re.MULTILINE)}
     assert given == set(RaceRequest.__struct_fields__)
 
@@ -153,7 +153,7 @@ def test_a_fault_in_a_plan_is_told_by_its_line_and_key(
     from fairlap.cli.commands.compare import command
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    file = tmp_path / "plan.toml"
+    file = tmp_path / "race.toml"
     file.write_text(text)
     result = CliRunner().invoke(command, [str(file)])
     assert isinstance(result.exception, InvalidRequest)
@@ -163,13 +163,13 @@ def test_a_fault_in_a_plan_is_told_by_its_line_and_key(
 
 
 def test_what_stands_on_the_command_line_wins_and_is_refused_by_its_own_name(tmp_path: Path) -> None:
-    (tmp_path / "plan.toml").write_text(GOOD + "blocks = 3\nseed = 5\nmode = 'grad'\n")
-    told = fairlap("compare", "plan.toml", "--blocks", "2", "--mode", "infer,grad", "--dry-run", folder=tmp_path)
+    (tmp_path / "race.toml").write_text(GOOD + "blocks = 3\nseed = 5\nmode = 'grad'\n")
+    told = fairlap("compare", "race.toml", "--blocks", "2", "--mode", "infer,grad", "--dry-run", folder=tmp_path)
     assert told.stdout.startswith("seed 5,"), told.stderr
     assert told.stdout.count("mlp · infer") == told.stdout.count("mlp · grad") == 4
-    wrong = fairlap("compare", "plan.toml", "--blocks", "0", folder=tmp_path)
+    wrong = fairlap("compare", "race.toml", "--blocks", "0", folder=tmp_path)
     assert "blocks must lie between 1 and 10,000, not 0" in wrong.stderr
-    two = fairlap("compare", "mlp", "plan.toml", folder=tmp_path)
+    two = fairlap("compare", "mlp", "race.toml", folder=tmp_path)
     assert "a plan file names its own models; give it alone" in two.stderr
     none = fairlap("compare", "none.toml", folder=tmp_path)
     assert "a plan, none.toml, cannot be read: No such file or directory" in none.stderr
@@ -192,8 +192,8 @@ def test_a_plan_is_known_by_its_ending_in_any_letters(tmp_path: Path) -> None:
 
 
 def _written(folder: Path, text: str) -> Path:
-    (folder / "plan.toml").write_text(GOOD + text)
-    return folder / "plan.toml"
+    (folder / "race.toml").write_text(GOOD + text)
+    return folder / "race.toml"
 
 
 def test_rows_are_written_also_after_an_interruption(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_the_table_and_the_view_have_the_columns_of_the_row(store: Store) -> Non
 
 
 def test_every_table_is_documented(store: Store) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/how-to/find-a-run.md").read_text()
     listed = [cell for line in page.splitlines() if line.startswith("| `") for cell in line.split("|")[1:2]]
     documented = {name for cell in listed for name in re.findall(r"`(\w+)`", cell)}
     states = {"running", "finished", "interrupted", "killed"}
