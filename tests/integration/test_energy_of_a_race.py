@@ -15,7 +15,7 @@ from example_installed import install_example
 from fairlap.race.plan import Measuring, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
-from fairlap.render.export import read_rows
+from fairlap.render.outputs import read_rows
 from fairlap.render.terminal import resources_told
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Work

@@ -11,7 +11,7 @@ import pytest
 from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.race import Race
 from fairlap.race.run import Run
-from fairlap.render.export import read_rows
+from fairlap.render.outputs import read_rows
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Work
 from fairlap.results.results import results_of

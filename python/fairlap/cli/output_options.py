@@ -77,8 +77,7 @@ def agreed(plan: Plan, asked: RaceRequest, refuse: Refuse, *, keep: bool, quiet:
     from fairlap.cli.run_race import Wishes
     from fairlap.race.plan_from_request import ending_of, output_files, saying
     from fairlap.race.stopping import Ending
-    from fairlap.render.charts.libraries import charts_missing
-    from fairlap.render.outputs import write_outputs
+    from fairlap.render.outputs import FORMATS, write_all
     from fairlap.results.prices import price_named
     from fairlap.store.run_sources import require_contestant
 
@@ -89,12 +88,14 @@ def agreed(plan: Plan, asked: RaceRequest, refuse: Refuse, *, keep: bool, quiet:
     with saying("price", refuse):
         price = price_named(asked.price) if asked.price else None
     files = output_files(asked.outputs, refuse)
-    if "html" in files and (missing := charts_missing()):
-        raise refuse(("outputs", "html"), missing)
+    for name in files:
+        if missing := FORMATS[f".{name}"].missing():
+            raise refuse(("outputs", name), missing)
     json_file = files.pop("json", None)
+    more = [(file, FORMATS[f".{name}"]) for name, file in files.items()]
     wishes = Wishes(
         json_file,
-        partial(write_outputs, files=files, baseline=asked.baseline, price=price),
+        partial(write_all, more, baseline=asked.baseline, price=price),
         keep,
         asked.baseline,
         price,

@@ -36,7 +36,7 @@ class Wishes:
     """What to leave behind, and how much to say."""
 
     json_file: Path | None = None
-    more_files: Callable[[Run, Results, str], str] = lambda _run, _results, _run_id: ""  # says what failed
+    more_files: Callable[..., list[str]] = lambda _run, _results, *, run_id: []  # what failed
     keep: bool = True  # in the store
     baseline: str = ""
     price: Price | None = None
@@ -99,7 +99,7 @@ def _run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None, earlier: Ea
     not_saved = save(results)
     run_id = kept.end(interrupted=bool(interrupted), wishes=wishes) if kept else ""
     stem = wishes.json_file.stem if wishes.json_file else ""
-    not_written = wishes.more_files(run, results, run_id or stem)
+    not_written = "; ".join(wishes.more_files(run, results, run_id=run_id or stem))
     try:
         click.echo(text_of(plan, results, resources_told))
     finally:  # also when the output is full or closed

@@ -1,47 +1,171 @@
-"""The files that a race ends with: rows in several formats, and a report."""
+"""Every format that a run or its rows can be written in. The suffix of a file's name decides which.
+
+One module of this package makes each format; it is imported when it is used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from fairlap.errors import FairlapError
+from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.machine.atomic_files import write_for_user
-from fairlap.race.run import Run
-from fairlap.render.export import write_rows
-from fairlap.results.prices import Price
-from fairlap.results.results import Results
-from fairlap.results.row import Row
 from fairlap.results.rows import rows_of_run
 
+if TYPE_CHECKING:
+    from fairlap.race.run import Run
+    from fairlap.render.report.shown_run import Samples, ShownRun
+    from fairlap.results.prices import Price
+    from fairlap.results.results import Results
+    from fairlap.results.row import Row
 
-def write_outputs(
-    run: Run, results: Results, run_id: str, files: Mapping[str, Path], *, baseline: str, price: Price | None
-) -> str:
-    """By format. Why some could not be written, else empty: the others are written all the same."""
-    if not files:
-        return ""
-    refused = []
-    rows: list[Row] | None = None  # the report draws its own
-    for name, file in files.items():
+Content = Literal["rows", "page", "chart"]
+
+
+class UnknownFormat(InvalidRequest):
+    """The suffix of an output file belongs to no format, or to one that the command cannot write or read."""
+
+    code = "E_OUTPUT_FORMAT"
+
+
+@dataclass(frozen=True)
+class Format:
+    name: str
+    content: Content
+    encode: str  # module:function, rows in and bytes out; empty where it takes more than rows
+    decode: str = ""  # module:function, the way back; empty where there is none
+    binary: bool = False
+    needs: tuple[str, ...] = ()  # modules that must be installed
+    extra: str = ""  # of the package fairlap; it brings them
+
+    def missing(self) -> str:
+        """What to install before this format can be written; empty when it can be. Nothing is imported."""
+        lacking = [name for name in self.needs if find_spec(name) is None]
+        if not lacking:
+            return ""
+        return f"{self.name} needs {' and '.join(lacking)}: pip install 'fairlap[{self.extra}]'"
+
+
+_CHART_LIBRARIES = ("altair", "vl_convert")
+_JSON = Format("json", "rows", "json_file:encode", "json_file:decode")
+_JSON_LINES = Format("jsonl", "rows", "json_file:encode_lines", "json_file:decode_lines")
+_CSV = Format("csv", "rows", "csv_file:encode", "csv_file:decode")
+_PARQUET = Format("parquet", "rows", "parquet_file:encode", "parquet_file:decode", True, ("pyarrow",), "parquet")
+_MARKDOWN = Format("md", "rows", "markdown_file:encode")
+_HTML = Format("html", "page", "", "", False, _CHART_LIBRARIES, "report")
+_SVG = Format("svg", "chart", "", "", False, _CHART_LIBRARIES, "report")
+_PNG = Format("png", "chart", "", "", True, _CHART_LIBRARIES, "report")
+
+FORMATS = {
+    ".json": _JSON,
+    ".jsonl": _JSON_LINES,
+    ".ndjson": _JSON_LINES,
+    ".csv": _CSV,
+    ".parquet": _PARQUET,
+    ".md": _MARKDOWN,
+    ".markdown": _MARKDOWN,
+    ".html": _HTML,
+    ".svg": _SVG,
+    ".png": _PNG,
+}
+ROW_FORMATS = {suffix: each for suffix, each in FORMATS.items() if each.content == "rows"}
+
+
+def format_of(path: Path, among: dict[str, Format] = FORMATS) -> Format:
+    """By the suffix, in capitals or not."""
+    found = among.get(path.suffix.lower())
+    if found is None:
+        raise UnknownFormat(f"cannot tell the format of {path} from its suffix; use one of {', '.join(among)}")
+    return found
+
+
+def write(
+    path: Path,
+    run: Run,
+    results: Results,
+    *,
+    run_id: str = "",
+    baseline: str = "",
+    price: Price | None = None,
+    samples: Samples | None = None,
+    chosen: Format | None = None,
+) -> None:
+    """One file about a run: a JSON file holds all of it, the other formats its rows, its page, or its main chart.
+
+    ``samples`` are those of the store where ``run_id`` is an id of it.
+    """
+    chosen = chosen or format_of(path)
+    if chosen is _JSON:
+        from fairlap.store.run_file import save_run
+
         try:
-            if name == "html":
-                _write_report(file, run, results, run_id, baseline, price)
-                continue
-            if rows is None:
-                rows = rows_of_run(run, run_id or run.began_at, baseline=baseline, price=price, results=results)
-            write_rows(rows, file, name)
+            save_run(path, run, results)
+        except OSError as error:
+            raise FairlapError(f"cannot write {path}: {error.strerror}") from None
+    elif chosen.content == "rows":
+        rows = rows_of_run(run, run_id or run.began_at, baseline=baseline, price=price, results=results)
+        write_for_user(path, encoded(rows, chosen))
+    else:
+        from fairlap.render.report.shown_run import shown_run
+        from fairlap.store.run_ids import is_an_id
+        from fairlap.store.run_sources import samples_of
+
+        if samples is None and is_an_id(run_id):
+            samples = samples_of(run_id)
+        named = run_id or path.stem
+        shown = shown_run(run, named, samples=samples, baseline=baseline, price=price, results=results)
+        write_for_user(path, _drawn(chosen, shown))
+
+
+def write_all(files: Iterable[tuple[Path, Format]], run: Run, results: Results, **further: Any) -> list[str]:
+    """Write each file even where another one fails. Returns what went wrong."""
+    failures = []
+    for path, chosen in files:
+        try:
+            write(path, run, results, chosen=chosen, **further)
         except FairlapError as error:
-            refused.append(str(error))
-    return "; ".join(refused)
+            failures.append(str(error))
+    return failures
 
 
-def _write_report(file: Path, run: Run, results: Results, run_id: str, baseline: str, price: Price | None) -> None:
-    from fairlap.render.report.page import page_of
-    from fairlap.render.report.shown_run import shown_run
-    from fairlap.store.run_ids import is_an_id
-    from fairlap.store.run_sources import samples_of
+def encoded(rows: Sequence[Row], chosen: Format) -> bytes:
+    """The whole file; text is UTF-8."""
+    content: bytes = _function(chosen.encode)(rows)
+    return content
 
-    samples = samples_of(run_id) if is_an_id(run_id) else None
-    shown = shown_run(run, run_id or file.stem, samples=samples, baseline=baseline, price=price, results=results)
-    write_for_user(file, page_of(shown).encode())
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    write_for_user(path, encoded(rows, format_of(path, ROW_FORMATS)))
+
+
+def read_rows(path: Path) -> list[Row]:
+    """What ``write_rows`` wrote, without loss. Markdown is for people and cannot be read back."""
+    chosen = format_of(path, {suffix: each for suffix, each in FORMATS.items() if each.decode})
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {path}: {error.strerror}") from None
+    try:
+        rows: list[Row] = _function(chosen.decode)(content)
+    except ValueError as error:  # also what msgspec, csv and pyarrow raise
+        raise InvalidRequest(f"{path} does not hold rows as {chosen.name}: {error}") from None
+    return rows
+
+
+def _function(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"fairlap.render.{module}"), name)
+
+
+def _drawn(chosen: Format, shown: ShownRun) -> bytes:
+    if chosen.content == "page":
+        from fairlap.render.report.page import page_of
+
+        return page_of(shown).encode()
+    from fairlap.render.charts.static import main_chart
+
+    return main_chart(shown, png=chosen.binary)

@@ -1,8 +1,8 @@
-"""The row's columns as data, read off its definition, and a row flattened into them."""
+"""The row's columns as data, read off its definition; a row flattened into them, and read back from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -92,3 +92,33 @@ def _bound(name: str, end: str) -> Callable[[Row], Any]:
 
 def _as_json(name: str) -> Callable[[Row], str]:
     return lambda row: msgspec.json.encode(getattr(row, name)).decode()
+
+
+def require_header(names: Iterable[str]) -> None:
+    """The columns of this version of the row, in any order."""
+    found, wanted = list(names), {column.name for column in columns()}
+    missing, unknown = sorted(wanted - set(found)), sorted(set(found) - wanted)
+    if missing:
+        raise ValueError(f"missing columns: {', '.join(missing)}")
+    if unknown:
+        raise ValueError(f"unknown columns: {', '.join(unknown)}")
+    if len(found) > len(wanted):
+        raise ValueError("a column appears twice")
+
+
+def row_of_cells(cells: Mapping[str, Any]) -> Row:
+    """The inverse of ``flat``. Not every format can tell an absent text from an empty one, so ``absent`` decides."""
+    absent: dict[str, str] = msgspec.json.decode(cells["absent"], type=dict[str, str])
+    found: dict[str, Any] = {}
+    for column in columns():
+        value = cells[column.name]
+        if column.name != column.field:  # a bound: its estimate comes before it
+            if isinstance(found[column.field], dict):
+                found[column.field][column.name.removeprefix(f"{column.field}_")] = value
+        elif column.field in absent:
+            found[column.field] = None
+        elif column.kind == "structure":
+            found[column.field] = msgspec.json.decode(value)
+        else:
+            found[column.field] = {"value": value} if column.is_estimate else value
+    return msgspec.convert(found, type=Row)

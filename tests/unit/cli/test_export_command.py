@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fairlap.render.export import read_rows
+from fairlap.render.outputs import read_rows
 from fairlap.results.row import Row
 from fairlap.results.rows import rows_of_run
 from fairlap.store.run_file import save_run
@@ -55,7 +55,7 @@ def test_the_baseline_and_a_price_by_name_are_those_that_were_asked_for(saved: P
         (["--format", "parquet"], "parquet is not for a terminal; give --out FILE"),
         (["--baseline", "torhc"], "the baseline 'torhc' did not race; did you mean torch?"),
         (["--price", "cheap"], "there is no price 'cheap'"),
-        (["--out", "rows.xlsx"], "the name rows.xlsx does not tell the format"),
+        (["--out", "rows.xlsx"], "cannot tell the format of rows.xlsx"),
         (["--out", "/nowhere/rows.csv"], "/nowhere/rows.csv could not be written: No such file or directory"),
         (["--out", "/dev/full", "--format", "csv"], "/dev/full could not be written: No space left on device"),
     ],

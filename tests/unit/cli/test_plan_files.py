@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan_from_request import ending_of, output_files, plan_of
-from fairlap.render.export import read_rows
+from fairlap.render.outputs import read_rows
 from fairlap.request.race_request import FILE, RaceRequest, schema_text
 from fairlap.request.toml_file import TomlFile
 from fairlap.store.run_file import load_run

@@ -17,7 +17,7 @@ from fairlap.cli.run_race import Earlier, Wishes, run_and_tell
 from fairlap.errors import InvalidRequest
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
-from fairlap.render.export import read_rows
+from fairlap.render.outputs import read_rows
 from fairlap.store.run_file import load_run, save_run
 from fairlap.store.store import open_store
 

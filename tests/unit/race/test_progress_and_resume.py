@@ -17,7 +17,7 @@ from fairlap.race.process_result import Figure, ProcessResult
 from fairlap.race.progress import Lines, Silence, TimeLeft, duration_left, progress_for
 from fairlap.race.resume import whole_blocks
 from fairlap.race.stopping import blinded_half_width
-from fairlap.render.export import read_rows
+from fairlap.render.outputs import read_rows
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Work
 from fairlap.store.run_file import load_run, save_run

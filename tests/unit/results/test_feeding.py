@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 from fairlap.race.run import Run
-from fairlap.render.export import csv_file, markdown_file
+from fairlap.render import csv_file, markdown_file
 from fairlap.render.terminal import resources_told, text_of
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fairlap.render.export import encoded
+from fairlap.render import csv_file
 from fairlap.results.columns import columns
 from fairlap.results.row import Row
 from fairlap.results.row_reference import dictionary_text, schema_text, unit_of, write_reference
@@ -23,7 +23,7 @@ def test_what_is_published_is_what_the_definition_gives(name: str, tmp_path: Pat
 def test_schema_header_columns_and_dictionary_agree() -> None:
     published = msgspec.json.decode(schema_text())["$defs"]["Row"]
     names = [column.name for column in columns()]
-    assert encoded([], "csv").decode().strip().replace('"', "").split(",") == names
+    assert csv_file.encode([]).decode().strip().replace('"', "").split(",") == names
     assert list(dict.fromkeys(column.field for column in columns())) == list(published["properties"])
     assert published["required"] == list(Row.__struct_fields__)
     for column in columns():

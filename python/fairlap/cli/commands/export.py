@@ -19,14 +19,15 @@ def command(run_name: str, format_name: str | None, out: Path | None, baseline: 
     """Write the rows of a saved run: one for every contestant on every work under each kind of conditions."""
     from fairlap.errors import InvalidRequest
     from fairlap.machine.atomic_files import write_for_user
-    from fairlap.render.export import BINARY, encoded, format_of
+    from fairlap.render.outputs import ROW_FORMATS, encoded, format_of
     from fairlap.results.prices import price_named
     from fairlap.results.rows import rows_of_run
     from fairlap.store.run_sources import require_contestant, run_named
 
-    chosen = format_name or (format_of(out) if out is not None else "csv")
-    if out is None and chosen in BINARY:
-        raise InvalidRequest(f"{chosen} is not for a terminal; give --out FILE")
+    name = f".{format_name or 'csv'}"
+    chosen = format_of(out, ROW_FORMATS) if out is not None and not format_name else ROW_FORMATS[name]
+    if out is None and chosen.binary:
+        raise InvalidRequest(f"{chosen.name} is not for a terminal; give --out FILE")
     price = price_named(price_text) if price_text is not None else None
     run, run_id = run_named(run_name)
     require_contestant(run.plan, baseline)

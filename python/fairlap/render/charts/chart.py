@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairlap.render.charts.libraries import altair
-from fairlap.render.report.look import CONTESTANT_COLOURS, CONTESTANTS
+from fairlap.render.charts.look import CONTESTANT_COLOURS, CONTESTANTS
 
 Scope = Literal["work", "both conditions", "batches"]
 """What it draws of what a reader has chosen: the work under one kind of conditions; the work under both;

@@ -12,6 +12,8 @@ from fairlap.render.charts.chart_tables import group_of
 from fairlap.render.report.shown_run import ShownRun
 from fairlap.results.row import judged_time_named
 
+MAIN_CHART = "intervals"
+
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 

@@ -1,32 +1,20 @@
-"""Vega, Vega-Lite and Vega-Embed as one script that a page can carry.
-
-What the report needs beyond fairlap itself, and what to say where it is missing.
-"""
+"""The packages that draw charts, and Vega, Vega-Lite and Vega-Embed as one script that a page can carry."""
 
 from __future__ import annotations
 
 import contextlib
-from importlib.util import find_spec
 from typing import Any
 
 from fairlap.errors import NotAvailable
 from fairlap.machine.atomic_files import write_whole
 from fairlap.machine.user_folders import user_cache
 
-_NEEDED = ("altair", "vl_convert")
-
-
-def charts_missing() -> str:
-    """Why there can be no report, asked before a race; empty when there can be one. Nothing is imported."""
-    lacking = [name for name in _NEEDED if find_spec(name) is None]
-    return _told(f"{' and '.join(lacking)} cannot be found") if lacking else ""
-
 
 def altair() -> Any:
     try:
         import altair
     except ImportError as error:
-        raise NotAvailable(_told(str(error))) from None
+        raise _missing(error) from None
     return altair
 
 
@@ -34,12 +22,12 @@ def vl_convert() -> Any:
     try:
         import vl_convert
     except ImportError as error:
-        raise NotAvailable(_told(str(error))) from None
+        raise _missing(error) from None
     return vl_convert
 
 
-def _told(why: str) -> str:
-    return f"charts need Altair and vl-convert ({why}); install them with: pip install 'fairlap[report]'"
+def _missing(error: ImportError) -> NotAvailable:
+    return NotAvailable(f"charts need Altair and vl-convert ({error}): pip install 'fairlap[report]'")
 
 
 _NOTICE = (

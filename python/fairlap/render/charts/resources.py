@@ -15,7 +15,7 @@ from fairlap.render.charts.chart import (
     ratio_scale,
 )
 from fairlap.render.charts.libraries import altair
-from fairlap.render.report.look import INK, LAYER_COLOURS, MUTED, PAPER, PHASE_COLOURS
+from fairlap.render.charts.look import INK, LAYER_COLOURS, MUTED, PAPER, PHASE_COLOURS
 
 
 def batch_sweep() -> Chart:

@@ -16,7 +16,7 @@ from fairlap.render.charts.chart import (
     ratio_scale,
 )
 from fairlap.render.charts.libraries import altair
-from fairlap.render.report.look import CONTESTANTS, INK, MUTED, PAPER
+from fairlap.render.charts.look import CONTESTANTS, INK, MUTED, PAPER
 
 _NO_SAMPLES = "The raw samples were not kept with this run, so this chart is left out."
 

@@ -1,4 +1,4 @@
-"""Every chart as SVG and PNG, without a browser."""
+"""Charts as SVG and PNG files, drawn without a browser."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairlap.errors import InvalidRequest
+from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables, group_of
-from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.charts_of_run import MAIN_CHART, charts_of
 from fairlap.render.charts.libraries import vega_lite_version, vl_convert
-from fairlap.render.report.look import LIGHT, filled_in
+from fairlap.render.charts.look import LIGHT, filled_in
 from fairlap.render.report.shown_run import ShownRun, ShownWork
 from fairlap.request.work import work_title
 
@@ -24,8 +24,52 @@ _COLUMN_OF_KEY = 130
 Record = Mapping[str, Any]
 
 
+def main_chart(shown: ShownRun, *, png: bool) -> bytes:
+    """The times of all processes, for each work under the conditions of the verdict, in one picture."""
+    tables = chart_tables(shown)
+    [chart] = [each for each in charts_of(shown, tables) if each.key == MAIN_CHART]
+    specs = [static_spec(chart, shown, shown.of_work(work)[0], tables) for work in shown.works()]
+    drawn = [spec for spec in specs if spec is not None]
+    if not drawn:
+        raise FairlapError("there is nothing to draw: no process finished")
+    return _picture(drawn[0] if len(drawn) == 1 else _stacked(drawn), png=png)
+
+
+def _stacked(specs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One above the other, each with its own data and colours."""
+    parts: list[Any] = []
+    datasets: dict[str, Any] = {}
+    for number, spec in enumerate(specs):
+        datasets |= {f"{number} {name}": records for name, records in spec["datasets"].items()}
+        own = {key: value for key, value in spec.items() if key in ("layer", "title", "description", "width", "height")}
+        parts.append(_with_data_of(number, own))
+    independent = {"scale": dict.fromkeys(("color", "x", "y"), "independent")}
+    whole = {key: value for key, value in specs[0].items() if key in ("$schema", "config", "padding")}
+    return whole | {"vconcat": parts, "datasets": datasets, "resolve": independent, "spacing": 40}
+
+
+def _with_data_of(number: int, spec: Any) -> Any:
+    if isinstance(spec, list):
+        return [_with_data_of(number, each) for each in spec]
+    if not isinstance(spec, dict):
+        return spec
+    return {
+        key: {"name": f"{number} {value['name']}"} if key == "data" else _with_data_of(number, value)
+        for key, value in spec.items()
+    }
+
+
+def _picture(spec: dict[str, Any], *, png: bool) -> bytes:
+    convert, version = vl_convert(), vega_lite_version()
+    if png:
+        content: bytes = convert.vegalite_to_png(spec, vl_version=version, scale=_PNG_SCALE)
+        return content
+    svg: str = convert.vegalite_to_svg(spec, vl_version=version)
+    return svg.encode()
+
+
 def write_charts(shown: ShownRun, folder: Path) -> list[Path]:
-    """For each work under the conditions of the verdict. The paths of what was written."""
+    """Every chart as SVG and PNG, for each work under the conditions of the verdict. Returns the paths."""
     convert = vl_convert()
     try:
         folder.mkdir(parents=True, exist_ok=True)

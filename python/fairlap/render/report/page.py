@@ -11,11 +11,12 @@ import msgspec
 
 from fairlap.engine import digits
 from fairlap.race.run import Run
+from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
 from fairlap.render.charts.libraries import vega_script
-from fairlap.render.report import circumstances, look
+from fairlap.render.report import circumstances
 from fairlap.render.report.answer import answer, headline
 from fairlap.render.report.circumstances import command_of, feeding
 from fairlap.render.report.markup import Markup, joined, json_island, table, tag, trusted

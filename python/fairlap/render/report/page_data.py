@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
+from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import group_of
-from fairlap.render.report import look
 from fairlap.render.report.numbers import plain
 from fairlap.render.report.shown_run import ShownRun
 from fairlap.results.columns import columns, flat

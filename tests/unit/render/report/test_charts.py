@@ -6,8 +6,8 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.look import CONTESTANTS, DARK, INK, LIGHT, filled_in
 from fairlap.render.charts.static import write_charts
-from fairlap.render.report.look import CONTESTANTS, DARK, INK, LIGHT, filled_in
 from fairlap.render.report.page_data import packed
 from fairlap.render.report.shown_run import shown_run
 from runs_to_show import ENDING, HOSTILE, SCRIPT, STEADY_FROM, run_of, samples

@@ -6,7 +6,7 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.meters import disturbances
 from fairlap.race.run import Run
-from fairlap.render.export import markdown_file
+from fairlap.render import markdown_file
 from fairlap.render.report.page import html_report
 from fairlap.results.columns import columns
 from fairlap.results.prices import price_given

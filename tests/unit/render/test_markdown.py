@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from fairlap.render.export.markdown_file import MOST_CHARACTERS, encode
-from fairlap.render.export.markdown_table import as_code, ratio_text
+from fairlap.render.markdown_file import MOST_CHARACTERS, encode
+from fairlap.render.markdown_table import as_code, ratio_text
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, Row
 from fairlap.results.rows import rows_of_run

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fairlap.engine import digits
-from fairlap.render.export.markdown_table import as_code, columns_shown, percent_text, ratio_text, table_line
+from fairlap.render.markdown_table import as_code, columns_shown, percent_text, ratio_text, table_line
 from fairlap.render.repeated_warnings import KindOfWarning, kinds_of_warnings
 from fairlap.results.row import Row
 from fairlap.results.rows import IS_THE_BASELINE

@@ -12,8 +12,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from fairlap.render.export.cells import require_header, row_of_cells
-from fairlap.results.columns import Column, columns, flat
+from fairlap.results.columns import Column, columns, flat, require_header, row_of_cells
 from fairlap.results.row import Row
 
 _GUARD = "'"

@@ -1,4 +1,4 @@
-"""Parquet, with the same flat columns as CSV and their types, where pyarrow is installed."""
+"""Rows as Parquet, with the flat columns of the CSV file and their types. Needs pyarrow."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from fairlap.errors import NotAvailable
-from fairlap.render.export.cells import require_header, row_of_cells
-from fairlap.results.columns import columns, flat
+from fairlap.results.columns import columns, flat, require_header, row_of_cells
 from fairlap.results.row import Row
 
 
@@ -21,14 +20,12 @@ def encode(rows: Sequence[Row]) -> bytes:
         "number": pyarrow.float64(),
         "structure": pyarrow.string(),
     }
-    schema = pyarrow.schema(
-        [
-            pyarrow.field(column.name, types[column.kind], column.nullable, {"description": column.meaning})
-            for column in columns()
-        ]
-    )
+    fields = [
+        pyarrow.field(column.name, types[column.kind], column.nullable, {"description": column.meaning})
+        for column in columns()
+    ]
     content = io.BytesIO()
-    parquet.write_table(pyarrow.Table.from_pylist([flat(row) for row in rows], schema), content)
+    parquet.write_table(pyarrow.Table.from_pylist([flat(row) for row in rows], pyarrow.schema(fields)), content)
     return content.getvalue()
 
 
@@ -47,5 +44,5 @@ def _pyarrow() -> tuple[Any, ModuleType]:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise NotAvailable("Parquet needs pyarrow, which is not installed; pip install 'fairlap[parquet]'") from None
+        raise NotAvailable("Parquet needs pyarrow: pip install 'fairlap[parquet]'") from None
     return pyarrow, parquet
