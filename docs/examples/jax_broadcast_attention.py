@@ -1,6 +1,6 @@
-"""The same attention in JAX, compiled and operation by operation: do the two answers agree?
+"""Compare the outputs of the same attention in JAX, compiled and operation by operation.
 
-JAX 0.10.2 on a CPU compiles it to wrong answers when keys and values are shared by two items or more.
+On a CPU, JAX 0.10.2 compiles it to wrong outputs when two or more items share keys and values.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def main() -> None:
         with jax.disable_jit():
             plain = np.asarray(attention(query, key, value))
         error = np.linalg.norm(compiled - plain) / np.linalg.norm(plain)
-        told = "the same" if error < 1e-4 else "WRONG"
-        print(f"JAX {jax.__version__}, {items} items: compiled and plain differ by {error:.1e}: {told}")
+        verdict = "the same" if error < 1e-4 else "WRONG"
+        print(f"JAX {jax.__version__}, {items} items: compiled and plain differ by {error:.1e}: {verdict}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Compare two callables on this machine: who is faster in this process, by how much, and is it real."""
+"""Compare two callables in one process: which is faster, by how much, and is the difference real?"""
 
 from __future__ import annotations
 
