@@ -20,7 +20,7 @@ import numpy.typing as npt
 from fairlap.data.npy_rows import NpyRows
 from fairlap.engine import digits
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.machine.atomic_files import written_beside
+from fairlap.machine.atomic_files import atomic_replacement
 from fairlap.models.draw import draw_inputs
 from fairlap.models.spec import BATCH, Integers, Spec, Tensor
 from fairlap.request.work import Work
@@ -147,7 +147,7 @@ def _holds(file: Path, samples: int, tensor: Tensor, model: str) -> bool:
 
 def _save(file: Path, array: npt.NDArray[Any]) -> None:
     try:
-        with written_beside(file) as beside, beside.open("wb") as opened:
+        with atomic_replacement(file) as beside, beside.open("wb") as opened:
             np.save(opened, np.ascontiguousarray(array))
     except OSError as error:
         raise FairlapError(f"{file} cannot be written: {error.strerror or error}") from None

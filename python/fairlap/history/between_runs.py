@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fairlap import verdict
 from fairlap.data.datasets import DATA_HASH
-from fairlap.machine.differences import weighed
+from fairlap.machine.differences import comparable_facts
 from fairlap.race.process_result import ProcessResult, values_in_force
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName, contestant_named
@@ -136,7 +136,7 @@ def _difference(
     before: Run, after: Run, old: Sequence[ProcessResult], new: Sequence[ProcessResult], margin: float
 ) -> Difference:
     figures = [[process.headline_ns for process in processes] for processes in (old, new)]
-    machines = weighed(before.machine, after.machine, after.plan.device)
+    machines = comparable_facts(before.machine, after.machine, after.plan.device)
     settings = _settings(old, new)
     fed = what_was_fed(before, old, after, new)
     regression = verdict.compare_runs(

@@ -1,1 +1,1 @@
-"""What this machine is."""
+"""What this machine is, and files that every room reads or writes on it."""

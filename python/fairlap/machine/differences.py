@@ -1,6 +1,6 @@
-"""Which facts say what a machine is, which say what was installed and set, and which only what was so at the time.
+"""What differs between two machines, or between two runs on one of them.
 
-What differs between two machines, or between two runs on one of them, in words.
+Some facts describe the machine, others what was installed and set, others only the moment.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from fairlap.machine import software, variables
 
-# These change from minute to minute, or say nothing about how fast the machine is.
-_OF_THE_MOMENT = frozenset({"steal so far", "git revision", "git changes"})
-_GPU_OF_THE_MOMENT = (" clock", " pcie generation", " pcie width")  # an idle device lowers them
+# These change from minute to minute, or do not affect how fast the machine is.
+_MOMENTARY = frozenset({"steal so far", "git revision", "git changes"})
+_GPU_MOMENTARY = (" clock", " pcie generation", " pcie width")  # an idle device lowers them
 
-# What runs have recorded from the beginning. In one that lacks a fact of these, it was not there to be read.
+# Every run since the first version has recorded these, so a run without one of them could not read it.
 _ALWAYS_RECORDED = frozenset(
     {
         "cpu model",
@@ -32,27 +32,29 @@ _ALWAYS_RECORDED = frozenset(
 
 
 def lasting(facts: Mapping[str, str]) -> dict[str, str]:
-    """What the machine and its system are, whatever is installed on it, set in it, or going on at the time."""
+    """What describes the machine and its system, without packages, variables and the moment."""
     return {
         name: value
         for name, value in facts.items()
-        if not is_of_the_moment(name) and not name.startswith((software.PREFIX, variables.PREFIX))
+        if not is_momentary(name) and not name.startswith((software.PREFIX, variables.PREFIX))
     }
 
 
-def is_of_the_moment(name: str) -> bool:
-    return name in _OF_THE_MOMENT or (name.startswith("gpu ") and name.endswith(_GPU_OF_THE_MOMENT))
+def is_momentary(name: str) -> bool:
+    return name in _MOMENTARY or (name.startswith("gpu ") and name.endswith(_GPU_MOMENTARY))
 
 
-def weighed(before: Mapping[str, str], after: Mapping[str, str], device: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Of each run the facts that may explain a difference between their figures.
+def comparable_facts(
+    before: Mapping[str, str], after: Mapping[str, str], device: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The facts of each run that may explain a difference between their results.
 
-    Packages are not among them: a contestant tells the version that it ran itself. Of GPUs only the one that was raced
-    on is, and its facts lose their number. A fact that only one run recorded is no difference, since older versions
-    of fairlap recorded fewer.
+    Packages are not among them, because a contestant reports its own version. Of GPUs only the one that was used is
+    included, and its facts lose their number. A fact that only one run recorded is not a difference, because older
+    versions of fairlap recorded fewer.
     """
     before, after = _with_one_gpu(before, device), _with_one_gpu(after, device)
-    both = {name for name in before.keys() & after.keys() if not _says_nothing(name)}
+    both = {name for name in before.keys() & after.keys() if not _explains_nothing(name)}
     set_in_either = {name for name in before.keys() | after.keys() if name.startswith(variables.PREFIX)}
     if not (is_whole(before) and is_whole(after)):
         set_in_either = set()
@@ -61,16 +63,16 @@ def weighed(before: Mapping[str, str], after: Mapping[str, str], device: str) ->
 
 
 def is_whole(facts: Mapping[str, str]) -> bool:
-    """Whether all facts of today were looked for; the first versions of fairlap kept ten, and no memory's size."""
+    """Whether all current facts were looked for. The first versions of fairlap recorded ten, without ``memory``."""
     return "memory" in facts
 
 
-def _says_nothing(name: str) -> bool:
-    return name.startswith(software.PREFIX) or is_of_the_moment(name)
+def _explains_nothing(name: str) -> bool:
+    return name.startswith(software.PREFIX) or is_momentary(name)
 
 
 def _with_one_gpu(facts: Mapping[str, str], device: str) -> dict[str, str]:
-    """``gpu 1 memory`` becomes ``gpu memory`` for device cuda:1. A race on the processor has no GPU at all."""
+    """``gpu 1 memory`` becomes ``gpu memory`` for device cuda:1. A race on the processor has no GPU."""
     found = {name: value for name, value in facts.items() if not _is_of_gpus(name)}
     if device == "cpu":
         return found
@@ -89,8 +91,8 @@ def _only(facts: Mapping[str, str], names: set[str] | frozenset[str]) -> dict[st
 
 
 @dataclass(frozen=True)
-class FactDiffers:
-    """``str`` gives the words: ``kernel 6.1 -> 6.8``."""
+class FactDifference:
+    """``str`` gives ``kernel 6.1 -> 6.8``."""
 
     name: str
     before: str
@@ -100,25 +102,27 @@ class FactDiffers:
         return f"{self.name} {self.before} -> {self.after}"
 
 
-def differences(before: Mapping[str, str], after: Mapping[str, str], *, passing: bool = False) -> list[FactDiffers]:
-    """Sorted by name. What changes from minute to minute is left out, unless ``passing`` asks for it."""
-    names = sorted(name for name in before.keys() | after.keys() if passing or not is_of_the_moment(name))
+def differences(
+    before: Mapping[str, str], after: Mapping[str, str], *, momentary: bool = False
+) -> list[FactDifference]:
+    """Sorted by name. Facts of the moment are left out unless ``momentary`` is set."""
+    names = sorted(name for name in before.keys() | after.keys() if momentary or not is_momentary(name))
     return [
-        FactDiffers(name, before.get(name, _absent(name)), after.get(name, _absent(name)))
+        FactDifference(name, before.get(name, _absent(name)), after.get(name, _absent(name)))
         for name in names
         if before.get(name) != after.get(name)
     ]
 
 
 def differences_text(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """One on each line. What a run of an older fairlap did not look for is only counted."""
+    """One per line. Facts that an older fairlap did not look for are only counted."""
     found = differences(before, after)
     whole = is_whole(before) and is_whole(after)
-    told = [each for each in found if whole or (each.name in before and each.name in after)]
-    lines = [f"  {each}" for each in told]
-    if len(told) < len(found):
-        lines.append(f"  and {len(found) - len(told)} facts that only one of the runs recorded")
-    return "\n".join(["between the machines:", *lines]) if lines else "between the machines: no difference is known"
+    listed = [each for each in found if whole or (each.name in before and each.name in after)]
+    lines = [f"  {each}" for each in listed]
+    if len(listed) < len(found):
+        lines.append(f"  and {len(found) - len(listed)} facts that only one of the runs recorded")
+    return "\n".join(["between the machines:", *lines]) if lines else "between the machines: no known difference"
 
 
 def _absent(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Facts about this machine that figures depend on. What it does not tell is absent."""
+"""Facts about this machine that measurements depend on. What it does not report is absent."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from fairlap.machine.virtualisation import container_facts, virtualisation_facts
 def machine_facts(
     root: Root = THIS_MACHINE,
     environment: Mapping[str, str] | None = None,
-    told_by_gpus: Gpus | None = None,
+    gpus_found: Gpus | None = None,
     folder: Path | None = None,
 ) -> dict[str, str]:
-    """By names that the comparison of saved runs knows. The arguments let tests put another machine in place."""
+    """By the names that comparisons of stored runs know. The arguments replace the machine in tests."""
     variables = os.environ if environment is None else environment
     readers: tuple[Callable[[], dict[str, str]], ...] = (
         lambda: processor_facts(root),
@@ -30,7 +30,7 @@ def machine_facts(
         lambda: memory_facts(root),
         lambda: kernel_facts(root),
         lambda: container_facts(root, variables),
-        lambda: gpu_facts(gpus() if told_by_gpus is None else told_by_gpus),
+        lambda: gpu_facts(gpus() if gpus_found is None else gpus_found),
         software_facts,
         lambda: variable_facts(variables),
         lambda: revision_facts(folder or Path.cwd()),
@@ -38,8 +38,8 @@ def machine_facts(
     found: dict[str, str] = {}
     for read in readers:
         try:
-            told = read()
+            facts = read()
         except (OSError, ValueError):  # such as a working folder that was removed
             continue
-        found |= {name: value for name, value in told.items() if value}
+        found |= {name: value for name, value in facts.items() if value}
     return found

@@ -1,7 +1,4 @@
-"""The kernel: its version, what it does against faults of processors, its clock, its layout of addresses.
-
-Memory: how much, what backs it, and how the kernel hands it out.
-"""
+"""The kernel's version and settings: mitigations, clock source, address layout, memory."""
 
 from __future__ import annotations
 
@@ -39,12 +36,12 @@ def address_randomisation(root: Root) -> str:
 
 
 def mitigations(root: Root) -> str:
-    """Only the faults that this processor has, each with what is done about it, in a few words."""
+    """Only the faults that this processor has, each with its mitigation in a few words."""
     found = []
     for name in root.names(_FAULTS):
-        told = root.text(f"{_FAULTS}/{name}")
-        if told and told != "Not affected":
-            found.append(f"{name}: {told.removeprefix('Mitigation: ').partition(';')[0]}")
+        state = root.text(f"{_FAULTS}/{name}")
+        if state and state != "Not affected":
+            found.append(f"{name}: {state.removeprefix('Mitigation: ').partition(';')[0]}")
     return "; ".join(found)
 
 
@@ -60,10 +57,12 @@ def _distribution(root: Root) -> str:
 
 
 def memory_facts(root: Root) -> dict[str, str]:
-    told = memory_bytes(root)
+    memory = memory_bytes(root)
     return {
-        "memory": size_text(told["MemTotal"]) if "MemTotal" in told else "",
-        "swap": ("none" if told["SwapTotal"] == 0 else size_text(told["SwapTotal"])) if "SwapTotal" in told else "",
+        "memory": size_text(memory["MemTotal"]) if "MemTotal" in memory else "",
+        "swap": ("none" if memory["SwapTotal"] == 0 else size_text(memory["SwapTotal"]))
+        if "SwapTotal" in memory
+        else "",
         "swappiness": root.text("proc/sys/vm/swappiness"),
         "huge pages": chosen(root.text("sys/kernel/mm/transparent_hugepage/enabled")),
         "huge page defragmentation": chosen(root.text("sys/kernel/mm/transparent_hugepage/defrag")),
@@ -74,7 +73,7 @@ def memory_facts(root: Root) -> dict[str, str]:
 
 
 def memory_bytes(root: Root) -> dict[str, int]:
-    """What ``/proc/meminfo`` tells, in bytes."""
+    """The entries of ``/proc/meminfo``, in bytes."""
     found = {}
     for line in root.lines("proc/meminfo"):
         name, _, value = line.partition(":")

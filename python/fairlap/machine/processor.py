@@ -1,7 +1,4 @@
-"""The processor: its name, its cores and how they share, its caches.
-
-What sets the processor's clock: the governor, turbo, and the limits between which it may move.
-"""
+"""The processor: its name, its cores, its caches, and what sets its clock."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ def processor_facts(root: Root) -> dict[str, str]:
 
 
 def flags(root: Root) -> frozenset[str]:
-    """What the processor says it can do; Arm calls them features."""
+    """The processor's features, by the kernel's names."""
     described = _described(root)
     return frozenset((described.get("flags") or described.get("Features") or "").split())
 
@@ -52,7 +49,7 @@ def online(root: Root) -> list[int]:
 
 
 def siblings(root: Root, cpu: int) -> list[int]:
-    """The hardware threads that share a core with this one, itself among them."""
+    """The hardware threads that share a core with this one, including itself."""
     folder = f"{_CPUS}/cpu{cpu}/topology"
     return numbers_listed(root.text(f"{folder}/core_cpus_list") or root.text(f"{folder}/thread_siblings_list"))
 
@@ -66,7 +63,7 @@ def allowed(root: Root) -> list[int]:
 
 
 def _described(root: Root) -> dict[str, str]:
-    """What the first processor says of itself."""
+    """The entries of the first processor in ``/proc/cpuinfo``."""
     found: dict[str, str] = {}
     for line in root.lines("proc/cpuinfo"):
         name, colon, value = line.partition(":")
@@ -96,7 +93,7 @@ def _count(root: Root) -> str:
 
 
 def _smt(root: Root) -> str:
-    """``on`` only where two hardware threads really share a core; a machine without them says nothing of it."""
+    """``on`` only where two hardware threads really share a core; a machine without them reports nothing."""
     control = root.text(f"{_CPUS}/smt/control")
     shared = any(len(siblings(root, cpu)) > 1 for cpu in online(root))
     if shared:
@@ -129,9 +126,9 @@ def _caches(root: Root) -> str:
             continue
         kind = {"Data": "d", "Instruction": "i"}.get(root.text(f"{folder}/{name}/type"), "")
         shared = len(numbers_listed(root.text(f"{folder}/{name}/shared_cpu_list")))
-        told = f"{size // 1024} MiB" if size >= 1024 and size % 1024 == 0 else f"{size} KiB"
+        text = f"{size // 1024} MiB" if size >= 1024 and size % 1024 == 0 else f"{size} KiB"
         sharing = f" for {shared}" if shared > 1 else ""
-        found.append(f"L{root.text(f'{folder}/{name}/level')}{kind} {told}{sharing}")
+        found.append(f"L{root.text(f'{folder}/{name}/level')}{kind} {text}{sharing}")
     return ", ".join(found)
 
 
@@ -153,14 +150,14 @@ def frequency_facts(root: Root) -> dict[str, str]:
 
 
 def governors(root: Root) -> list[str]:
-    """Of every core that tells, each once: one core with another governor is enough to disturb."""
+    """Of all cores, each once: one core with another governor is enough to disturb a measurement."""
     policies = [name for name in root.names("sys/devices/system/cpu/cpufreq") if name.startswith("policy")]
-    told = {root.text(f"sys/devices/system/cpu/cpufreq/{name}/scaling_governor") for name in policies}
-    return sorted(told - {""}) or list(filter(None, [root.text(f"{_FIRST}/scaling_governor")]))
+    found = {root.text(f"sys/devices/system/cpu/cpufreq/{name}/scaling_governor") for name in policies}
+    return sorted(found - {""}) or list(filter(None, [root.text(f"{_FIRST}/scaling_governor")]))
 
 
 def turbo(root: Root) -> str:
-    """``on`` or ``off``; empty where nothing tells, as in most virtual machines."""
+    """``on`` or ``off``; empty where it is not known, as in most virtual machines."""
     no_turbo, boost = root.text(_NO_TURBO), root.text(_BOOST)
     if no_turbo in ("0", "1"):
         return "off" if no_turbo == "1" else "on"
@@ -168,20 +165,20 @@ def turbo(root: Root) -> str:
 
 
 def turbo_switch(root: Root) -> str:
-    """The command that turns it off here."""
+    """The command that turns it off on this machine."""
     if root.text(_NO_TURBO):
         return f"echo 1 | sudo tee /{_NO_TURBO}"
     return f"echo 0 | sudo tee /{_BOOST}"
 
 
 def turbo_gain(root: Root) -> float | None:
-    """How many times the base clock the highest one is; None where either is not told."""
+    """The highest clock divided by the base clock; None where either is not known."""
     base, most = root.number(f"{_FIRST}/base_frequency"), root.number(f"{_FIRST}/cpuinfo_max_freq")
     return most / base if base and most and most > base else None
 
 
 def _limit(root: Root) -> str:
-    """Only where it lies below what the processor can do."""
+    """Only where it is below what the processor can do."""
     limit, most = root.number(f"{_FIRST}/scaling_max_freq"), root.number(f"{_FIRST}/cpuinfo_max_freq")
     return _mhz(limit) if limit and most and limit < most else ""
 

@@ -1,4 +1,4 @@
-"""The files of a machine, below a root that tests may put elsewhere. What is not there reads as nothing."""
+"""The files of a machine, below a root folder that tests replace. A missing file reads as empty."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class Root:
-    """Every reader of this package takes one, and gives it paths without a leading slash."""
+    """Every reader of this package takes one; paths have no leading slash."""
 
     def __init__(self, folder: Path | str = "/") -> None:
         self._folder = str(folder).rstrip("/")
@@ -16,9 +16,9 @@ class Root:
         return not self._folder
 
     def text(self, path: str) -> str:
-        """Without the white space around it; empty for a file that is absent, forbidden, or no text.
+        """Without surrounding white space; empty for a file that is missing or cannot be read.
 
-        Opened by its plain name, since the same few dozen files through pathlib cost twice the time.
+        Opened by its plain name: through pathlib the same few dozen files take twice the time.
         """
         try:
             with open(f"{self._folder}/{path}", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
@@ -30,7 +30,7 @@ class Root:
         return self.text(path).splitlines()
 
     def number(self, path: str) -> int | None:
-        """None for what is no whole number, such as the ``max`` of a control group without a limit."""
+        """None for anything but a whole number, such as the ``max`` of a control group without a limit."""
         return whole_number(self.text(path))
 
     def named_numbers(self, path: str) -> dict[str, int]:
@@ -40,7 +40,7 @@ class Root:
         return {name: number for name, number in numbers if number is not None}
 
     def names(self, folder: str) -> list[str]:
-        """Sorted; none for a folder that cannot be listed."""
+        """Sorted; empty for a folder that cannot be listed."""
         try:
             return sorted(entry.name for entry in Path(f"{self._folder}/{folder}").iterdir())
         except OSError:
@@ -64,7 +64,7 @@ def whole_number(text: str) -> int | None:
 
 
 def numbers_listed(text: str) -> list[int]:
-    """The kernel's lists: ``0-3,8`` is 0, 1, 2, 3 and 8. Rubbish is none."""
+    """The kernel's lists: ``0-3,8`` is 0, 1, 2, 3 and 8. Empty for anything else."""
     found: list[int] = []
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")
@@ -76,7 +76,7 @@ def numbers_listed(text: str) -> list[int]:
 
 
 def kilobytes(text: str) -> int | None:
-    """``32K``, ``1024 KB``, ``12M`` in the kernel's files; in kilobytes."""
+    """From ``32K``, ``1024 KB`` or ``12M`` in the kernel's files."""
     digits = text.strip().rstrip("BKMGbkmgi ").strip()
     value = whole_number(digits)
     if value is None:

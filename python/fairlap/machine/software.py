@@ -1,7 +1,4 @@
-"""Which frameworks and libraries are installed beside fairlap. Their metadata is read; none of them is imported.
-
-Which revision of which source tree the command ran in.
-"""
+"""Installed frameworks and libraries, read from their metadata without importing them, and the git revision."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from pathlib import Path
 
 PREFIX = "package "
 
-# Frameworks, and what decides their speed. A contestant in an environment of its own tells its version itself.
+# Frameworks, and what decides their speed. A contestant in its own environment reports its own version.
 PACKAGES = (
     "ai-edge-litert",
     "executorch",
@@ -62,26 +59,25 @@ def software_facts() -> dict[str, str]:
 
 
 def installed_versions(names: tuple[str, ...] = PACKAGES) -> dict[str, str]:
-    """Of those that are here. A package whose metadata is torn is left out."""
+    """Of the installed ones. A package with broken metadata is left out."""
     from importlib.metadata import version
 
     found = {}
     for name in names:
-        told = _version(version, name)
-        if told:
-            found[name] = told
+        if installed := _version(version, name):
+            found[name] = installed
     return found
 
 
 def _version(read: Callable[[str], str], name: str) -> str:
     try:
         return read(name) or ""
-    except Exception:  # torn metadata raises whatever the parser of the day does
+    except Exception:  # broken metadata can raise anything
         return ""
 
 
 def _build() -> str:
-    """What makes one interpreter of a version slower than another."""
+    """How the interpreter was built, where that makes it slower."""
     import sysconfig
 
     traits = []
@@ -92,15 +88,15 @@ def _build() -> str:
     return ", ".join(traits)
 
 
-_LONGEST_S = 2.0  # a huge tree on a slow disk is not waited for
+_LONGEST_S = 2.0  # for a huge tree on a slow disk
 
 
 def revision_facts(folder: Path) -> dict[str, str]:
-    """Empty without git, outside a tree, or when git takes too long. Nothing in the tree is run or written."""
+    """Empty without git, outside a tree, or when git takes too long. Nothing in the tree is executed or written."""
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", str(folder)]
     command += ["status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=all"]
     try:
-        told = subprocess.run(
+        status = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -110,9 +106,9 @@ def revision_facts(folder: Path) -> dict[str, str]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    if told.returncode != 0:
+    if status.returncode != 0:
         return {}
-    lines = told.stdout.decode(errors="replace").splitlines()
+    lines = status.stdout.decode(errors="replace").splitlines()
     revision = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
     if not revision or revision == "(initial)":
         return {}

@@ -1,4 +1,4 @@
-"""Where a user's files lie, as the XDG base directories say."""
+"""A user's folders, by the XDG base directory specification."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def user_settings() -> Path:
 
 
 def work_cache() -> Path:
-    """``FAIRLAP_CACHE``, else the user's cache: what is drawn and converted once for every race."""
+    """``FAIRLAP_CACHE``, else the user's cache: weights, inputs and converted models that races share."""
     chosen = os.environ.get("FAIRLAP_CACHE")
     return Path(chosen) if chosen else user_cache()
 

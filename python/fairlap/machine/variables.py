@@ -1,4 +1,4 @@
-"""The environment variables that change how fast a framework is. Secrets are never kept, nor logins in addresses."""
+"""Environment variables that affect the speed of a framework. Secrets are never recorded, nor logins in addresses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 
 PREFIX = "variable "
-NOT_KEPT = "set; its value is not kept"
-EMPTY = "set, and empty"
+NOT_KEPT = "set; value not recorded"
+EMPTY = "set, but empty"
 
-# Not all of TF_: another well-known tool hands over its users' own values in variables of that beginning.
+# Not all of TF_: another well-known tool passes its users' values in variables with that prefix.
 _THAT_MATTER = (
     "BLIS_",
     "CUBLAS_",
@@ -59,10 +59,10 @@ _THAT_MATTER = (
     "XLA_",
 )
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|PRIVATE|COOKIE|SIGNATURE|LICEN[CS]E", re.IGNORECASE)
-# To the last @: a password with a slash in it is no part of an address, and people write it there all the same.
+# To the last @: a slash in a password is not valid in an address, but people write it there.
 _LOGIN = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^\s,]*@")
 _QUERY = re.compile(r"(?P<address>[A-Za-z][A-Za-z0-9+.-]*://[^\s?#]*)[?#]\S*")
-_MOST_LETTERS = 500
+_MOST_CHARACTERS = 500
 
 
 def variable_facts(environment: Mapping[str, str]) -> dict[str, str]:
@@ -74,22 +74,22 @@ def matters(name: str) -> bool:
 
 
 def kept(name: str, value: str) -> str:
-    """What of a value may be stored. An address loses its login and what follows a question mark."""
+    """The part of a value that may be stored. An address loses its login and what follows a question mark."""
     if _SECRET.search(name) or _looks_like_setting_a_secret(value):
         return NOT_KEPT
     bare = _QUERY.sub(r"\g<address>", _LOGIN.sub(r"\g<scheme>", value))
     bare = _as_text(bare)
     if not bare:
         return EMPTY
-    return bare if len(bare) <= _MOST_LETTERS else f"{bare[:_MOST_LETTERS]}... ({len(bare)} letters)"
+    return bare if len(bare) <= _MOST_CHARACTERS else f"{bare[:_MOST_CHARACTERS]}... ({len(bare)} characters)"
 
 
 def _as_text(text: str) -> str:
-    """Bytes that are no text come as halves of letters, which no file can hold."""
+    """Bytes that are not valid UTF-8 appear as lone surrogates, which cannot be written to a file."""
     return text.encode(errors="replace").decode()
 
 
 def _looks_like_setting_a_secret(value: str) -> bool:
-    """Such as ``--token=...`` among the flags that a variable hands on."""
+    """Such as ``--token=...`` among the flags in a variable."""
     names = re.findall(r"([A-Za-z0-9_.-]+)\s*[=:]", value)
     return any(_SECRET.search(name) for name in names)

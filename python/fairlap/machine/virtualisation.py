@@ -1,7 +1,4 @@
-"""Whether this is a virtual machine, of which kind, and how much of its time its host kept.
-
-Whether this runs in a container, of which kind and image, and what it may use.
-"""
+"""The virtual machine and the container that this process runs in, if any, and what it may use."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ def container_facts(root: Root, environment: Mapping[str, str]) -> dict[str, str
 
 
 def runtime(root: Root, environment: Mapping[str, str]) -> str:
-    """Empty where nothing tells of one."""
+    """Which container runtime; empty where there is no sign of one."""
     if "KUBERNETES_SERVICE_HOST" in environment:
         return "Kubernetes"
     if root.exists("run/.containerenv"):
@@ -51,9 +48,9 @@ def runtime(root: Root, environment: Mapping[str, str]) -> str:
 
 
 def image_digest(root: Root, environment: Mapping[str, str]) -> str:
-    """Few containers tell which image they were made from: Podman does, and others through a variable."""
-    told = root.text("run/.containerenv") + " " + " ".join(environment.get(name, "") for name in _IMAGE_VARIABLES)
-    found = _DIGEST.search(told)
+    """Podman records the image of a container; others only do through a variable."""
+    texts = root.text("run/.containerenv") + " " + " ".join(environment.get(name, "") for name in _IMAGE_VARIABLES)
+    found = _DIGEST.search(texts)
     return found.group() if found else ""
 
 
@@ -84,10 +81,9 @@ def virtualisation_facts(root: Root) -> dict[str, str]:
 
 
 def virtualisation(root: Root) -> str:
-    """Which hypervisor; ``none`` on bare metal, empty where nothing tells."""
-    told = _by_product(root) or _by_traces(root)
-    if told:
-        return told
+    """Which hypervisor; ``none`` on bare metal, empty where it is not known."""
+    if named := _by_product(root) or _by_traces(root):
+        return named
     known = flags(root)
     if "hypervisor" in known:
         return "unnamed"
@@ -99,7 +95,7 @@ def is_virtual(root: Root) -> bool:
 
 
 def _hypervisor(root: Root, kind: str) -> str:
-    """Yes or no, as runs have always kept it."""
+    """Yes or no, as runs have always recorded it."""
     if kind:
         return "no" if kind == "none" else "yes"
     return ""
@@ -108,12 +104,12 @@ def _hypervisor(root: Root, kind: str) -> str:
 def _by_product(root: Root) -> str:
     folder = "sys/class/dmi/id"
     named = " ".join(root.text(f"{folder}/{name}") for name in ("sys_vendor", "product_name", "board_vendor")).lower()
-    metal = "metal" in named  # cloud providers lend whole machines under the same vendor's name
+    metal = "metal" in named  # cloud providers rent whole machines under the same vendor's name
     return "" if metal else next((kind for word, kind in _PRODUCTS.items() if word in named), "")
 
 
 def _by_traces(root: Root) -> str:
-    """A virtual machine without firmware tables still says which clocks or buses it was given."""
+    """A virtual machine without firmware tables is recognised by its clocks or buses."""
     kind = root.text("sys/hypervisor/type")
     if kind:
         return kind.capitalize()

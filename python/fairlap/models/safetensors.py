@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.errors import FairlapError
-from fairlap.machine.atomic_files import written_beside
+from fairlap.machine.atomic_files import atomic_replacement
 
 ALIGNMENT = 64
 _LARGEST_HEADER = 100_000_000
@@ -59,7 +59,7 @@ def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def _write_whole(path: Path, head: bytes, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    with written_beside(path) as beside, beside.open("wb") as file:
+    with atomic_replacement(path) as beside, beside.open("wb") as file:
         file.write(head)
         written = 0
         for array in arrays.values():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from fairlap.data.datasets import DATA_HASH
-from fairlap.machine.differences import FactDiffers
+from fairlap.machine.differences import FactDifference
 from fairlap.race.fed_check import data_for
 from fairlap.race.materials import materials_for
 from fairlap.race.plan import Plan
@@ -57,7 +57,7 @@ def measured(process: ProcessResult) -> bytes:
 
 def changed_data(
     plan: Plan, processes: Sequence[ProcessResult], tell: Callable[[str], None] = lambda _: None
-) -> list[FactDiffers]:
+) -> list[FactDifference]:
     """Data have no place in a saved run, but every process that was fed kept their hash. Raises what a race would
     when there are no such data here. Drawn data can differ too: with what draws them."""
     found = []
@@ -68,5 +68,5 @@ def changed_data(
             continue
         now = data_for(plan, materials_for(work, plan.data_seed, tell)).hash
         if then != [now]:
-            found.append(FactDiffers(f"data {plan.data}", " and ".join(then), now))
+            found.append(FactDifference(f"data {plan.data}", " and ".join(then), now))
     return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Machines that are not at hand, as the files that their kernels show."""
+"""Machines made of the files that their kernels show."""
 
 from __future__ import annotations
 

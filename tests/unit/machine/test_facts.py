@@ -1,4 +1,4 @@
-"""What a machine is, read from the files of machines that are not at hand."""
+"""Facts read from machines made of files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def holds(facts: dict[str, str], **wanted: str) -> None:
         assert facts.get(name.replace("_", " "), "") == value, name
 
 
-def test_bare_metal_tells_how_its_cores_share_and_what_sets_its_clock(tmp_path: Path) -> None:
+def test_bare_metal_reports_its_cores_and_what_sets_its_clock(tmp_path: Path) -> None:
     facts = facts_of(tmp_path, BARE_METAL)
     holds(
         facts,
@@ -56,18 +56,18 @@ def test_bare_metal_tells_how_its_cores_share_and_what_sets_its_clock(tmp_path: 
     )
 
 
-def test_a_virtual_machine_names_its_hypervisor_and_what_was_stolen(tmp_path: Path) -> None:
+def test_a_virtual_machine_reports_its_hypervisor_and_stolen_time(tmp_path: Path) -> None:
     facts = facts_of(tmp_path, VIRTUAL)
     holds(facts, hypervisor="yes", virtualisation="KVM or QEMU", smt="none", governor="", turbo="")
     assert facts["steal so far"] == "5.00%"
 
 
-def test_a_virtual_machine_without_firmware_tables_is_known_by_its_clocks(tmp_path: Path) -> None:
+def test_a_virtual_machine_without_firmware_tables_is_recognised_by_its_clocks(tmp_path: Path) -> None:
     without = {path: text for path, text in VIRTUAL.items() if "dmi" not in path}
     holds(facts_of(tmp_path, without), virtualisation="KVM", hypervisor="yes")
 
 
-def test_a_rented_whole_machine_is_no_virtual_one(tmp_path: Path) -> None:
+def test_a_rented_whole_machine_is_not_virtual(tmp_path: Path) -> None:
     product = {"sys/class/dmi/id/sys_vendor": "Amazon EC2\n", "sys/class/dmi/id/product_name": "c5.metal\n"}
     holds(facts_of(tmp_path, BARE_METAL, product), virtualisation="none", hypervisor="no")
 
@@ -82,7 +82,7 @@ def test_a_container_of_version_1_finds_its_limits_at_the_top(tmp_path: Path) ->
     holds(facts, container="Docker", cpu_limit="0.5", memory_limit="", cores_of_the_group="1")
 
 
-def test_the_digest_of_an_image_is_told_where_something_tells_it(tmp_path: Path) -> None:
+def test_the_digest_of_an_image_comes_from_a_variable_or_from_podman(tmp_path: Path) -> None:
     digest = "sha256:" + "ab" * 32
     assert facts_of(tmp_path, VIRTUAL, IMAGE_DIGEST=f"some/image@{digest}")["image digest"] == digest
     podman = {"run/.containerenv": f'engine="podman"\nimageid="{digest}"\n'}
@@ -96,20 +96,20 @@ def test_arm_has_a_name_for_its_number(tmp_path: Path) -> None:
     holds(facts_of(tmp_path / "other", ARM, unknown), cpu_model="Arm implementer 0x99 part 0x001")
 
 
-def test_a_machine_that_tells_nothing_has_no_facts_but_those_of_the_interpreter(tmp_path: Path) -> None:
+def test_a_machine_without_files_has_only_the_facts_of_the_interpreter(tmp_path: Path) -> None:
     facts = machine_facts(Root(tmp_path), {}, _NO_GPU, tmp_path)
-    told = {name for name in facts if not name.startswith("package ")}
-    assert told <= {"C library", "python", "python build", "operating system", "gpu"}
+    names = {name for name in facts if not name.startswith("package ")}
+    assert names <= {"C library", "python", "python build", "operating system", "gpu"}
 
 
 @pytest.mark.parametrize("path", sorted(BARE_METAL))
-def test_rubbish_in_any_file_breaks_nothing(tmp_path: Path, path: str) -> None:
+def test_garbage_in_any_file_breaks_nothing(tmp_path: Path, path: str) -> None:
     root = built(tmp_path / "root", BARE_METAL)
-    (tmp_path / "root" / path).write_bytes(b"\xff\x00 rubbish: [ - , 99999999999999999999-1 \n: :\n" * 3)
+    (tmp_path / "root" / path).write_bytes(b"\xff\x00 garbage: [ - , 99999999999999999999-1 \n: :\n" * 3)
     assert machine_facts(root, {}, _NO_GPU, tmp_path)["python"]
 
 
-def test_a_folder_in_place_of_a_file_reads_as_nothing(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_file_reads_as_empty(tmp_path: Path) -> None:
     (tmp_path / "proc/cpuinfo").mkdir(parents=True)
     assert Root(tmp_path).text("proc/cpuinfo") == ""
 
@@ -118,7 +118,7 @@ def test_a_folder_in_place_of_a_file_reads_as_nothing(tmp_path: Path) -> None:
     ("text", "numbers"),
     [("0-2,5", [0, 1, 2, 5]), ("", []), ("7", [7]), ("3-1", []), ("a-b", []), ("0-99999999999", [])],
 )
-def test_the_kernels_lists_are_read_and_rubbish_is_none(text: str, numbers: list[int]) -> None:
+def test_the_kernels_lists_are_read_and_garbage_is_empty(text: str, numbers: list[int]) -> None:
     assert numbers_listed(text) == numbers
 
 
@@ -127,5 +127,5 @@ def test_sizes_are_read_with_their_units(text: str, size: int | None) -> None:
     assert kilobytes(text) == size
 
 
-def test_sizes_are_told_with_one_digit_at_most() -> None:
+def test_sizes_are_written_with_at_most_one_decimal() -> None:
     assert [size_text(n) for n in (512, 1024, 1536, 2**40)] == ["512 B", "1 KiB", "1.5 KiB", "1 TiB"]

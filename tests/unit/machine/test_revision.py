@@ -1,4 +1,4 @@
-"""The revision of the working folder, and that nothing is lost where there is none."""
+"""The git revision of the working folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 @needs_git
-def test_a_clean_and_a_changed_tree_are_told_apart(tmp_path: Path) -> None:
+def test_a_changed_tree_differs_from_a_clean_one(tmp_path: Path) -> None:
     git(tmp_path, "init")
     assert revision_facts(tmp_path) == {}  # no revision yet
     (tmp_path / "file").write_text("one")
@@ -42,7 +42,7 @@ def test_without_git_there_is_no_revision(tmp_path: Path, monkeypatch: pytest.Mo
     assert revision_facts(tmp_path) == {}
 
 
-def test_a_git_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_git_is_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "git"
     fake.write_text("#!/bin/sh\nexec sleep 30\n")
     fake.chmod(0o755)

@@ -170,11 +170,11 @@ def test_callables_and_programs_need_no_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ['a"b', "$HOME ${X}", "back\\slash", "two words", "--xla_flag=1 --other='x'", "#", "a\\", "set, and empty"]
+    "value", ['a"b', "$HOME ${X}", "back\\slash", "two words", "--xla_flag=1 --other='x'", "#", "a\\", "set, but empty"]
 )
 def test_variables_come_back_as_they_were(tmp_path: Path, value: str) -> None:
     run = run_of("jax", variable__XLA_FLAGS=value)
-    expected = "" if value == "set, and empty" else value
+    expected = "" if value == "set, but empty" else value
     assert variables(recipe(tmp_path, run)["Dockerfile"])["XLA_FLAGS"] == expected
 
 
@@ -183,7 +183,7 @@ def test_variables_come_back_as_they_were(tmp_path: Path, value: str) -> None:
     [
         ("variable LD_PRELOAD", "/usr/lib/x.so"),
         ("variable XLA_FLAGS", "a\nRUN rm -rf x"),
-        ("variable NVIDIA_API_KEY", "set; its value is not kept"),
+        ("variable NVIDIA_API_KEY", "set; value not recorded"),
         ("variable XLA_FLAGS", "aaa... (5000 letters)"),
         ("variable A B=c", "1"),
     ],

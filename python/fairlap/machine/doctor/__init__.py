@@ -1,1 +1,1 @@
-"""Whether this machine is fit to measure on: one file for each kind of finding."""
+"""Whether this machine is fit to measure on: one file per subject of checks."""

@@ -1,10 +1,10 @@
-"""Reads everything once, watches for a second, and runs every check."""
+"""Read everything once, observe for a second, and run every check."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairlap.machine.doctor.clock_speed import check_clock, check_governor, check_heat, check_turbo
+from fairlap.machine.doctor.clock_speed import check_clock, check_governor, check_thermal, check_turbo
 from fairlap.machine.doctor.finding import SEVERITIES, Examined, Finding
 from fairlap.machine.doctor.gpus import check_gpus
 from fairlap.machine.doctor.memory_settings import (
@@ -27,7 +27,7 @@ CHECKS: tuple[Check, ...] = (
     check_governor,
     check_turbo,
     check_hardware_threads,
-    check_heat,
+    check_thermal,
     check_memory_pressure,
     check_swap,
     check_huge_pages,
@@ -43,15 +43,15 @@ def examine_this_machine(seconds: float = 1.0) -> Examined:
     from fairlap.machine.gpu import gpus as all_gpus
 
     observed = observe(seconds=seconds)  # first, so that it does not see our own work
-    told = all_gpus()
-    facts = machine_facts(told_by_gpus=told)
+    gpus = all_gpus()
+    facts = machine_facts(gpus_found=gpus)
     try:
-        return Examined(THIS_MACHINE, facts, observed, told, cpu_floor())
+        return Examined(THIS_MACHINE, facts, observed, gpus, cpu_floor())
     except NotAvailable as error:
-        return Examined(THIS_MACHINE, facts, observed, told, clock_absent=str(error))
+        return Examined(THIS_MACHINE, facts, observed, gpus, clock_absent=str(error))
 
 
 def findings_of(seen: Examined) -> list[Finding]:
-    """The worst first."""
+    """The most severe first."""
     found = [finding for check in CHECKS for finding in check(seen)]
     return sorted(found, key=lambda finding: -SEVERITIES.index(finding.severity))

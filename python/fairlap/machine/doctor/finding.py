@@ -1,9 +1,4 @@
-"""What the doctor says in a terminal.
-
-One thing that a look at the machine showed.
-
-All that the judges look at, read once.
-"""
+"""What the doctor looks at, and what it finds, as text for a terminal."""
 
 from __future__ import annotations
 
@@ -23,23 +18,29 @@ SEVERITIES: tuple[Severity, ...] = ("good", "note", "warning", "bad")
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found, what it does to figures, and the command or deed that mends it; both empty where nothing is."""
+    """What a check found, its effect on measurements, and the remedy; the last two are empty where all is well.
 
-    name: str
+    ``check`` is stable, and means the same in every version: ``governor``, ``gpu_clocks``.
+    """
+
+    check: str
     severity: Severity
     found: str
     effect: str = ""
-    mend: str = ""
+    remedy: str = ""  # a command, where there is one
+    gpu: int | None = None  # the device, of a check of GPUs
 
-
-def exit_status(findings: list[Finding]) -> int:
-    """0: fit. 1: something to mind. 2: not fit."""
-    worst = max((SEVERITIES.index(finding.severity) for finding in findings), default=0)
-    return max(worst - SEVERITIES.index("note"), 0)
+    @property
+    def name(self) -> str:
+        """``gpu 0 clocks``."""
+        words = self.check.split("_")
+        return " ".join(words if self.gpu is None else [words[0], str(self.gpu), *words[1:]])
 
 
 @dataclass(frozen=True)
 class Examined:
+    """Everything that the checks look at, read once."""
+
     root: Root
     facts: Mapping[str, str]
     observed: Observed
@@ -52,8 +53,14 @@ class Examined:
         return self.facts.get("hypervisor") == "yes"
 
 
+def exit_status(findings: list[Finding]) -> int:
+    """0: fit. 1: there are warnings. 2: not fit."""
+    worst = max((SEVERITIES.index(finding.severity) for finding in findings), default=0)
+    return max(worst - SEVERITIES.index("note"), 0)
+
+
 _MARKS = {"good": "ok", "note": "note", "warning": "warning", "bad": "BAD"}
-_SUMMARY = ("is fit to measure on", "can be measured on; mind the warnings", "is not fit to measure on as it is")
+_SUMMARY = ("is fit to measure on", "can be measured on; see the warnings", "is not fit to measure on")
 _WIDTH = 110
 
 
@@ -66,11 +73,11 @@ def findings_text(findings: list[Finding]) -> str:
         margin = " " * (8 + width + 2)
         if finding.effect:
             lines += _wrapped(f"{margin}effect  ", finding.effect)
-        if finding.mend:
-            lines.append(f"{margin}mend    {finding.mend}")  # a command is not broken, so that it can be copied
+        if finding.remedy:
+            lines.append(f"{margin}remedy  {finding.remedy}")  # a command is not broken, so that it can be copied
     return "\n".join(lines)
 
 
 def _wrapped(head: str, text: str) -> list[str]:
-    told = textwrap.wrap(text, max(_WIDTH - len(head), 40), break_long_words=False, break_on_hyphens=False) or [""]
-    return [head + told[0], *(" " * len(head) + line for line in told[1:])]
+    lines = textwrap.wrap(text, max(_WIDTH - len(head), 40), break_long_words=False, break_on_hyphens=False) or [""]
+    return [head + lines[0], *(" " * len(head) + line for line in lines[1:])]

@@ -1,4 +1,4 @@
-"""What disturbs figures of each GPU."""
+"""Checks of each GPU."""
 
 from __future__ import annotations
 
@@ -7,139 +7,134 @@ import os
 from fairlap.machine.doctor.finding import Examined, Finding
 from fairlap.machine.gpu import Gpu
 
+# Bits of the reasons why a clock is not at its highest.
 _IDLE = 0x1
-_HEAT = 0x20 | 0x40  # slowed down for heat, by the driver or by the device itself
+_THERMAL = 0x20 | 0x40  # slowed down by the driver or by the device itself
 _POWER_BRAKE = 0x8 | 0x80
-_HELD = 0.95  # an idle device whose clock stays this near to its highest is held there
+_HELD = 0.95  # an idle device whose clock is this close to its highest is locked there
 
 
 def check_gpus(seen: Examined) -> list[Finding]:
     if seen.gpus.absent:
         return [Finding("gpu", "note", f"none: {seen.gpus.absent}")]
-    return [finding for gpu in seen.gpus.devices for finding in _of(gpu)]
+    return [finding for gpu in seen.gpus.devices for finding in _findings(gpu)]
 
 
-def _of(gpu: Gpu) -> list[Finding]:
-    found = [*_persistence(gpu), *_clocks(gpu), *_slowed(gpu), *_others(gpu), *_power(gpu), *_parts(gpu), *_link(gpu)]
-    name = f"gpu {gpu.index}"
-    return found or [Finding(name, "good", f"{gpu.name}: nothing that disturbs")]
+def _findings(gpu: Gpu) -> list[Finding]:
+    checks = (_persistence, _clocks, _slowed, _processes, _power, _instances, _error_correction, _link)
+    found = [finding for check in checks if (finding := check(gpu))]
+    return found or [Finding("gpu", "good", f"{gpu.name}: nothing that disturbs measurements", gpu=gpu.index)]
 
 
-def _persistence(gpu: Gpu) -> list[Finding]:
+def _persistence(gpu: Gpu) -> Finding | None:
     if gpu.persistence is not False:
-        return []
-    return [
-        Finding(
-            f"gpu {gpu.index} persistence",
-            "warning",
-            "off: the driver forgets the device whenever nobody uses it",
-            "each process pays for starting the device in its time to the first answer, and set clocks are lost",
-            f"sudo nvidia-smi -i {gpu.index} -pm 1",
-        )
-    ]
+        return None
+    return Finding(
+        "gpu_persistence",
+        "warning",
+        "off: the driver shuts the device down whenever no process uses it",
+        "the time to the first answer of each process includes starting the device, and clock settings are lost",
+        f"sudo nvidia-smi -i {gpu.index} -pm 1",
+        gpu.index,
+    )
 
 
-def _clocks(gpu: Gpu) -> list[Finding]:
-    """The driver does not tell whether clocks are locked; a clock that falls in idle times is not."""
+def _clocks(gpu: Gpu) -> Finding | None:
+    """The driver does not report whether clocks are locked; a clock that falls while idle is not."""
     if gpu.sm_mhz is None or not gpu.most_sm_mhz or gpu.sm_mhz >= _HELD * gpu.most_sm_mhz:
-        return []
+        return None
     idle = gpu.clock_reasons is not None and gpu.clock_reasons & _IDLE
-    why = "it is idle, so they are not locked" if idle else "they are not at their highest"
-    return [
-        Finding(
-            f"gpu {gpu.index} clocks",
-            "warning",
-            f"{gpu.sm_mhz} of {gpu.most_sm_mhz} MHz: {why}",
-            f"the clock climbs during the first calls, up to {gpu.most_sm_mhz / max(gpu.sm_mhz, 1):.1f} times as high, "
-            "and falls with heat and power",
-            f"sudo nvidia-smi -i {gpu.index} --lock-gpu-clocks=MHZ,MHZ with a clock that it can hold under load",
-        )
-    ]
+    why = "idle, so clocks are not locked" if idle else "not at the highest clock"
+    return Finding(
+        "gpu_clocks",
+        "warning",
+        f"{gpu.sm_mhz} of {gpu.most_sm_mhz} MHz: {why}",
+        f"the clock rises during the first calls, up to {gpu.most_sm_mhz / max(gpu.sm_mhz, 1):.1f} times as high, "
+        "and falls with temperature and power",
+        f"sudo nvidia-smi -i {gpu.index} --lock-gpu-clocks=MHZ,MHZ with a clock that it can sustain under load",
+        gpu.index,
+    )
 
 
-def _slowed(gpu: Gpu) -> list[Finding]:
+def _slowed(gpu: Gpu) -> Finding | None:
     reasons = gpu.clock_reasons or 0
-    if not reasons & (_HEAT | _POWER_BRAKE):
-        return []
-    what = "heat" if reasons & _HEAT else "power"
-    return [
-        Finding(
-            f"gpu {gpu.index} {what}",
-            "bad",
-            f"it is being slowed down for {what}",
-            "figures describe the cooling or the power supply, not the framework",
-            "let it cool down, and lock a clock that it can hold",
-        )
-    ]
+    if not reasons & (_THERMAL | _POWER_BRAKE):
+        return None
+    check, cause = ("gpu_thermal", "its temperature") if reasons & _THERMAL else ("gpu_power", "its power supply")
+    return Finding(
+        check,
+        "bad",
+        f"slowed down by {cause}",
+        "results describe the cooling or the power supply, not the framework",
+        "let it cool down, and lock a clock that it can sustain",
+        gpu.index,
+    )
 
 
-def _others(gpu: Gpu) -> list[Finding]:
+def _processes(gpu: Gpu) -> Finding | None:
     others = [pid for pid in gpu.processes or () if pid != os.getpid()]
     if not others:
-        return []
-    listed = ", ".join(map(str, others[:5]))
-    return [
-        Finding(
-            f"gpu {gpu.index} processes",
-            "bad",
-            f"{len(others)} compute on it: {listed}",
-            "kernels of several processes take turns on the device, so every figure holds some of theirs",
-            "end them, or choose another device: fairlap compare --device cuda:N",
-        )
-    ]
+        return None
+    return Finding(
+        "gpu_processes",
+        "bad",
+        f"{len(others)} compute on it: {', '.join(map(str, others[:5]))}",
+        "kernels of several processes take turns on the device, so every result includes some of theirs",
+        "end them, or choose another device: fairlap compare --device cuda:N",
+        gpu.index,
+    )
 
 
-def _power(gpu: Gpu) -> list[Finding]:
+def _power(gpu: Gpu) -> Finding | None:
     limit, default = gpu.power_limit_mw, gpu.default_power_limit_mw
     if limit is None or default is None or limit >= default:
-        return []
-    return [
-        Finding(
-            f"gpu {gpu.index} power limit",
-            "warning",
-            f"{limit / 1000:g} W, lowered from {default / 1000:g} W",
-            "heavy kernels run at a lower clock than on the same device as it is sold",
-            f"sudo nvidia-smi -i {gpu.index} --power-limit={default / 1000:g}",
-        )
-    ]
+        return None
+    return Finding(
+        "gpu_power_limit",
+        "warning",
+        f"{limit / 1000:g} W, below the default of {default / 1000:g} W",
+        "heavy kernels run at a lower clock than with the default limit",
+        f"sudo nvidia-smi -i {gpu.index} --power-limit={default / 1000:g}",
+        gpu.index,
+    )
 
 
-def _parts(gpu: Gpu) -> list[Finding]:
-    found = []
-    if gpu.mig:
-        found.append(
-            Finding(
-                f"gpu {gpu.index} mig",
-                "note",
-                "the device is divided into instances",
-                "a figure is that of an instance; others share the device's power and its link",
-                f"sudo nvidia-smi -i {gpu.index} -mig 0 (ends everything on it)",
-            )
-        )
-    if gpu.ecc is False:
-        found.append(
-            Finding(
-                f"gpu {gpu.index} ecc",
-                "note",
-                "error correction of its memory is off",
-                "on devices with GDDR memory it costs bandwidth, so figures are not those of a device that has it on",
-                f"sudo nvidia-smi -i {gpu.index} -e 1, and restart",
-            )
-        )
-    return found
+def _instances(gpu: Gpu) -> Finding | None:
+    if not gpu.mig:
+        return None
+    return Finding(
+        "gpu_mig",
+        "note",
+        "the device is divided into instances",
+        "a result is that of one instance; others share the device's power and its link",
+        f"sudo nvidia-smi -i {gpu.index} -mig 0 (ends all work on it)",
+        gpu.index,
+    )
 
 
-def _link(gpu: Gpu) -> list[Finding]:
-    """The width tells; the generation falls whenever the device is idle."""
+def _error_correction(gpu: Gpu) -> Finding | None:
+    if gpu.ecc is not False:
+        return None
+    return Finding(
+        "gpu_ecc",
+        "note",
+        "error correction of its memory is off",
+        "on devices with GDDR memory error correction costs bandwidth, so results differ from a device that has it on",
+        f"sudo nvidia-smi -i {gpu.index} -e 1, and restart",
+        gpu.index,
+    )
+
+
+def _link(gpu: Gpu) -> Finding | None:
+    """The width matters; the generation falls whenever the device is idle."""
     width, most = gpu.pcie_width, gpu.most_pcie_width
     if width is None or most is None or width >= most:
-        return []
-    return [
-        Finding(
-            f"gpu {gpu.index} link",
-            "warning",
-            f"{width} of {most} lanes to the processor",
-            f"copies to and from the device take up to {most / max(width, 1):.0f} times as long",
-            "seat it in a full slot",
-        )
-    ]
+        return None
+    return Finding(
+        "gpu_link",
+        "warning",
+        f"{width} of {most} lanes to the processor",
+        f"copies to and from the device take up to {most / max(width, 1):.0f} times as long",
+        "put it into a slot with all lanes",
+        gpu.index,
+    )
