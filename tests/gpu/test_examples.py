@@ -11,7 +11,9 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize(("page", "says"), [("how-to/choose-a-method.md", "device_span"), ("how-to/feed-a-race.md", "39180.0")])
+@pytest.mark.parametrize(
+    ("page", "says"), [("how-to/choose-a-method.md", "device_span"), ("how-to/feed-a-race.md", "39180.0")]
+)
 def test_the_cuda_examples_of_a_page_run(page: str, says: str, torch: Any, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```python gpu\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
     assert blocks

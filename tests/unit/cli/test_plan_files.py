@@ -43,7 +43,9 @@ def test_the_published_schema_is_that_of_the_definition() -> None:
 def test_the_schema_and_the_page_tell_every_key() -> None:
     told = msgspec.json.decode(schema_text())["$defs"]
     keys = {*told["RaceRequest"]["properties"], *(f"outputs.{name}" for name in told["Outputs"]["properties"])}
-    page = set(re.findall(r"^\| `([a-z_.]+)` \|", (TOP / "docs/how-to/write-a-request-file.md").read_text(), re.MULTILINE))
+    page = set(
+        re.findall(r"^\| `([a-z_.]+)` \|", (TOP / "docs/how-to/write-a-request-file.md").read_text(), re.MULTILINE)
+    )
     assert page | {"outputs"} == keys
     assert all(each["description"] for each in told["RaceRequest"]["properties"].values())
 
