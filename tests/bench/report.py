@@ -62,9 +62,9 @@ def main() -> None:
     run = invented_run()
     began, began_cpu = time.perf_counter(), time.process_time()
     from fairlap.render.report.page import page_of
-    from fairlap.render.report.shown_run import shown_run
+    from fairlap.results.results import results_of
 
-    shown = shown_run(run, "bench")
+    shown = results_of(run, "bench")
     judged_s = time.perf_counter() - began
     page = page_of(shown)
     whole_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu

@@ -27,7 +27,7 @@ from fairlap.race.process_result import AnswerError, Figure, ProcessResult
 from fairlap.race.run import Run
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Conditions, Work
-from fairlap.results.rows import rows_of_run
+from fairlap.results.results import results_of
 from fairlap.store.opening import writing
 from fairlap.store.run_ids import id_of
 from fairlap.store.search import Wanted
@@ -112,7 +112,7 @@ def pattern_of(model: str, rng: np.random.Generator) -> tuple[Run, list[StoredPr
     four = tuple(_FRAMEWORKS[(at + step) % len(_FRAMEWORKS)] for step in range(4))
     run = Run(a_plan(model, four, blocks=1), [], {"cpu model": "Imaginary 9000", "cores": "2"}, {"whole": 10.0})
     run.processes = measured_message(run.plan, rng)
-    rows = rows_of_run(run, "pattern")
+    rows = results_of(run, "pattern").rows
     assert len(rows) == _ROWS_OF_A_RUN
     return run, [stored_process(process) for process in run.processes], rows
 

@@ -15,11 +15,10 @@ from example_installed import install_example
 from fairlap.race.plan import Measuring, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
+from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows
-from fairlap.render.terminal import resources_told
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Work
-from fairlap.results.energy import energy_of
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run
 
@@ -144,14 +143,17 @@ def test_a_board_of_constant_power_gives_exactly_its_joules() -> None:
     assert read.joules == pytest.approx(exact_j, rel=1e-6)
     assert read.low_j == pytest.approx(0.95 * exact_j)
     assert read.high_j == pytest.approx(1.05 * exact_j)
-    [result] = results_of(plan, [process]).work_results[0].rows
-    told = energy_of(result, plan.works[0])
-    assert told["mean_power_w"].value.value == pytest.approx(100.0, rel=1e-6)
-    assert told["idle_power_w"].value.value == pytest.approx(100.0, rel=1e-6)
-    assert told["energy_per_item_j"].value.value == pytest.approx(exact_j / (4 * process.energy.calls), rel=1e-6)
-    assert told["idle_energy_per_item_j"].value.value == pytest.approx(exact_j / (4 * process.energy.calls), rel=1e-6)
-    [line] = resources_told(plan.works[0], result)
-    assert line.endswith("100 W [95, 105] while timed (idle 100 W [95, 105])")
+    [row] = results_of(Run(plan, [process], {}, {})).rows
+    assert row.mean_power_w is not None
+    assert row.idle_power_w is not None
+    assert row.energy_per_item_j is not None
+    assert row.idle_energy_per_item_j is not None
+    assert row.mean_power_w.value == pytest.approx(100.0, rel=1e-6)
+    assert row.idle_power_w.value == pytest.approx(100.0, rel=1e-6)
+    assert row.energy_per_item_j.value == pytest.approx(exact_j / (4 * process.energy.calls), rel=1e-6)
+    assert row.idle_energy_per_item_j.value == pytest.approx(exact_j / (4 * process.energy.calls), rel=1e-6)
+    assert row.mean_power_w.low == pytest.approx(95.0)
+    assert row.mean_power_w.high == pytest.approx(105.0)
 
 
 @pytest.mark.usefixtures("board")
@@ -169,12 +171,10 @@ def test_without_a_sensor_no_thread_runs_and_the_row_says_why(tmp_path: Path, mo
     process = raced(plan)
     assert (process.energy, process.idle_power) == (None, ())
     assert "fairlap-sampler" not in {thread.read_text().strip() for thread in Path("/proc/self/task").glob("*/comm")}
-    [result] = results_of(plan, [process]).work_results[0].rows
-    told = energy_of(result, plan.works[0])
-    assert {each.value for each in told.values()} == {None}
-    assert {each.why for each in told.values()} == {process.energy_absent}
+    [row] = results_of(Run(plan, [process], {}, {})).rows
+    columns = ("energy_per_item_j", "idle_energy_per_item_j", "mean_power_w", "idle_power_w")
+    assert {row.absent[column] for column in columns} == {process.energy_absent}
     assert f"{tmp_path}/sys/class/powercap" in process.energy_absent
-    assert resources_told(plan.works[0], result) == []
 
 
 def test_a_region_that_no_counter_bounds_is_unresolved_and_never_nothing(
@@ -190,9 +190,6 @@ def test_a_region_that_no_counter_bounds_is_unresolved_and_never_nothing(
     install_example(tmp_path / "installed", monkeypatch)
     plan = plan_on("cpu")
     process = raced(plan)
-    [result] = results_of(plan, [process]).work_results[0].rows
-    told = energy_of(result, plan.works[0])["energy_per_item_j"]
-    assert told.value is None
-    assert told.why.startswith("unresolved: the counter made no step")
-    [line] = resources_told(plan.works[0], result)
-    assert line.startswith("energy unresolved: the counter made no step")
+    [row] = results_of(Run(plan, [process], {}, {})).rows
+    assert row.energy_per_item_j is None
+    assert row.absent["energy_per_item_j"].startswith("unresolved: the counter made no step")

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 from chromium import PROGRAM, Page, chromium
 from fairlap.meters.energy_readings import EnergyOfBlock, EnergyRead
-from fairlap.render.report.page import html_report
+from fairlap.render.report.page import page_of
 from fairlap.results.prices import price_given
+from fairlap.results.results import results_of
 from runs_to_show import HOSTILE, SCRIPT, fed, run_of, samples
 
 pytestmark = [
@@ -40,7 +41,7 @@ _BROKEN_WORDS = """selector => [...document.querySelectorAll(selector)].flatMap(
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "race.html"
-    path.write_text(html_report(run_of(HOSTILE), "r", samples=samples, price=price_given("1/h")))
+    path.write_text(page_of(results_of(run_of(HOSTILE), "r", samples=samples, price=price_given("1/h"))))
     return path
 
 
@@ -53,7 +54,7 @@ def fed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         process.in_force["feed"] = "fairlap"
         process.energy = EnergyOfBlock(2.0, 100, [EnergyRead("board", 300.0, 270.0, 360.0)])
     run.plan = msgspec.structs.replace(run.plan, data="/data/of/somebody/samples_of_the_whole_last_year.npy")
-    path.write_text(html_report(run, "r", samples=samples, price=price_given("1/h")))
+    path.write_text(page_of(results_of(run, "r", samples=samples, price=price_given("1/h"))))
     return path
 
 

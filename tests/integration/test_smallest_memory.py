@@ -130,19 +130,17 @@ def test_where_groups_can_be_made_they_are_what_is_limited(tmp_path: Path, monke
 
 @pytest.mark.usefixtures("environment")
 def test_who_never_finished_has_no_smallest_memory_and_its_row_says_why() -> None:
-    from fairlap.results.rows import rows_of_run
 
     run = _raced("held_memory.much", Limits(memory_bytes=200 * MIB), min_memory=True)
-    [row] = rows_of_run(run, "r", results=results_of(run.plan, run.processes))
+    [row] = results_of(run, "r").rows
     assert row.min_memory_bytes is None
     assert row.absent["min_memory_bytes"] == row.message
 
 
 @pytest.mark.usefixtures("environment")
 def test_nobody_is_tried_unless_it_was_asked_for() -> None:
-    from fairlap.results.rows import rows_of_run
 
     run = _raced("held_memory.little")
-    [row] = rows_of_run(run, "r", results=results_of(run.plan, run.processes))
+    [row] = results_of(run, "r").rows
     assert "--min-memory" in row.absent["min_memory_bytes"]
     assert row.peak_memory_while_running_bytes is not None

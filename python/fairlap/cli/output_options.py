@@ -95,7 +95,7 @@ def agreed(plan: Plan, asked: RaceRequest, refuse: Refuse, *, keep: bool, quiet:
     more = [(file, FORMATS[f".{name}"]) for name, file in files.items()]
     wishes = Wishes(
         json_file,
-        partial(write_all, more, baseline=asked.baseline, price=price),
+        partial(write_all, more),
         keep,
         asked.baseline,
         price,

@@ -20,7 +20,7 @@ from fairlap.race.progress import Progress, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
-from fairlap.render.terminal import resources_told, text_of
+from fairlap.render.terminal import text_of
 from fairlap.results.results import Results, results_of
 from fairlap.store.run_file import save_run
 
@@ -36,7 +36,7 @@ class Wishes:
     """What to leave behind, and how much to say."""
 
     json_file: Path | None = None
-    more_files: Callable[..., list[str]] = lambda _run, _results, *, run_id: []  # what failed
+    more_files: Callable[[Results], list[str]] = lambda _results: []  # returns what failed
     keep: bool = True  # in the store
     baseline: str = ""
     price: Price | None = None
@@ -95,13 +95,15 @@ def _run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None, earlier: Ea
         click.echo(f"fairlap: interrupted {where}", err=True)
     if race.ended_early:
         progress.say(f"ended after {len(race.processes)} of {plan.process_count()} processes: {race.ended_early}")
-    results = results_of(plan, race.processes)
-    not_saved = save(results)
-    run_id = kept.end(interrupted=bool(interrupted), wishes=wishes) if kept else ""
     stem = wishes.json_file.stem if wishes.json_file else ""
-    not_written = "; ".join(wishes.more_files(run, results, run_id=run_id or stem))
+    results = results_of(
+        run, (kept.run_id if kept else "") or stem or began_at, baseline=wishes.baseline, price=wishes.price
+    )
+    not_saved = save(results)
+    run_id = kept.end(results, interrupted=bool(interrupted)) if kept else ""
+    not_written = "; ".join(wishes.more_files(results))
     try:
-        click.echo(text_of(plan, results, resources_told))
+        click.echo(text_of(results))
     finally:  # also when the output is full or closed
         for line in (not_saved and f"{not_saved}; {_elsewhere(run_id)}", not_written):
             if line:
@@ -154,15 +156,17 @@ class _Kept:
             with self._telling("the store cannot be written; it is tried again with every process"):
                 self._recording.keep(process, samples_ns)
 
-    def end(self, *, interrupted: bool, wishes: Wishes) -> str:
+    @property
+    def run_id(self) -> str:
+        return self._recording.run if self._recording is not None else ""
+
+    def end(self, results: Results, *, interrupted: bool) -> str:
         """The run's id; empty when it is not in the store, or not whole."""
         if self._recording is None:
             return ""
         self._trouble = ""
         with self._telling("the end of the run could not be kept"):
-            self._recording.end(
-                self._run.wall_s, self._run.ended_early, interrupted, baseline=wishes.baseline, price=wishes.price
-            )
+            self._recording.end(self._run.wall_s, self._run.ended_early, interrupted, rows=results.rows)
         if lost := self._recording.not_kept:
             self._say(f"{lost} processes are not in the store")
         return "" if lost or self._trouble else self._recording.run

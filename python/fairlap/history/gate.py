@@ -12,7 +12,8 @@ from fairlap.history.between_runs import RunsCompared
 from fairlap.history.text import difference_text
 from fairlap.race.run import Run
 from fairlap.request.work import work_title
-from fairlap.results.results import WorkResult, results_of
+from fairlap.results.results import results_of
+from fairlap.results.work_result import WorkResult
 from fairlap.verdict import Change, Verdict
 
 
@@ -74,10 +75,10 @@ def findings_inside(run: Run, baseline: str, candidates: Sequence[str], *, margi
     if unknown:
         raise InvalidRequest(f"{', '.join(unknown)} did not run; this run has {', '.join(names)}")
     wanted = candidates or [name for name in names if name != baseline]
-    results = results_of(run.plan, run.processes, margin=margin)
+    results = results_of(run, margin=margin)
     found: list[Finding] = []
     for work in run.plan.works:
-        work_results = [work_result for work_result in results.work_results if work_result.work == work.label]
+        work_results = results.of_work(work)
         if not work_results:
             told = work_title(work.label, run.plan.data)
             found.append(Finding(Status.NOT_COMPARABLE, f"{told}: no process of it ended"))
@@ -87,8 +88,8 @@ def findings_inside(run: Run, baseline: str, candidates: Sequence[str], *, margi
 
 
 def _inside(work_result: WorkResult, data: str, baseline: str, candidate: str) -> Finding:
-    work = work_title(work_result.work, data)
-    for row in work_result.rows:
+    work = work_title(work_result.work.label, data)
+    for row in work_result.contestants:
         if row.contestant in (baseline, candidate) and not row.ranked:
             return Finding(Status.NOT_COMPARABLE, f"{work}: {row.contestant} is not ranked: {row.trouble}")
     own = [each for each in work_result.comparisons if {each.a, each.b} == {baseline, candidate}]

@@ -15,10 +15,10 @@ import msgspec
 from fairlap.errors import FairlapError
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
+from fairlap.race.work_blocks import trouble, work_blocks
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Conditions, Work
-from fairlap.results.results import results_of
-from fairlap.verdict import Comparison, Verdict
+from fairlap.verdict import Comparison, Verdict, judge
 from fairlap.verdict.false_positive_rate import false_positives
 from fairlap.worker.slowdown import OPTION
 
@@ -69,11 +69,11 @@ def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
         )
         race = Race(plan)
         race.run()
-        [work_result] = results_of(plan, race.processes).work_results
-        if not work_result.comparisons:
-            troubles = "; ".join(row.trouble for row in work_result.rows if row.trouble)
-            raise NoVerdict(troubles or work_result.why_no_verdict)
-        [found] = work_result.comparisons
+        [blocks] = work_blocks(plan, race.processes, trial.conditions)
+        if blocks.table is None:
+            troubles = "; ".join(filter(None, map(trouble, blocks.processes.values())))
+            raise NoVerdict(troubles or blocks.why_no_verdict)
+        [found] = judge([blocks.table])
         yield found if found.a == trial.contestant.text else found.reversed()
 
 

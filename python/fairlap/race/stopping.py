@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fairlap import verdict
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.results.results import drafts_of
+from fairlap.race.work_blocks import work_blocks
 
 MINIMUM_BLOCKS = 12
 
@@ -47,7 +47,7 @@ class Ending:
             return f"another block would not have fitted into {self._budget_s:g} s"
         if self._rule is None or rounds < MINIMUM_BLOCKS:
             return ""
-        tables = [work_result.table for work_result in drafts_of(self._plan, processes, self._plan.headline)]
+        tables = [each.table for each in work_blocks(self._plan, processes, self._plan.headline)]
         advice = [verdict.advise(table, self._rule) for table in tables if table is not None]
         if len(advice) < len(tables) or not all(each.stop for each in advice):
             return ""
@@ -57,7 +57,7 @@ class Ending:
 
 def blinded_half_width(plan: Plan, processes: Sequence[ProcessResult]) -> float:
     """Of the widest interval so far, as a share, found without looking at who has which figure; else infinite."""
-    tables = [work_result.table for work_result in drafts_of(plan, processes, plan.headline)]
+    tables = [each.table for each in work_blocks(plan, processes, plan.headline)]
     if any(table is None for table in tables) or not tables:
         return math.inf
     rule = verdict.StoppingRule(minimum=2)

@@ -12,7 +12,6 @@ from fairlap.engine import digits
 from fairlap.render.markdown_table import as_code, columns_shown, percent_text, ratio_text, table_line
 from fairlap.render.repeated_warnings import KindOfWarning, kinds_of_warnings
 from fairlap.results.row import Row
-from fairlap.results.rows import IS_THE_BASELINE
 from fairlap.verdict import Verdict
 from fairlap.verdict.sentence import sensitivity
 
@@ -92,7 +91,7 @@ def _counts(rows: Sequence[Row]) -> str:
 
 
 def _is_baseline(row: Row) -> bool:
-    return row.absent.get("ratio") == IS_THE_BASELINE
+    return row.baseline == row.contestant
 
 
 def _standing(row: Row) -> str:

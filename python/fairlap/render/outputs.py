@@ -6,7 +6,7 @@ One module of this package makes each format; it is imported when it is used.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,12 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.machine.atomic_files import write_for_user
-from fairlap.results.rows import rows_of_run
 
 if TYPE_CHECKING:
-    from fairlap.race.run import Run
-    from fairlap.render.report.shown_run import Samples, ShownRun
-    from fairlap.results.prices import Price
     from fairlap.results.results import Results
     from fairlap.results.row import Row
 
@@ -83,50 +79,33 @@ def format_of(path: Path, among: dict[str, Format] = FORMATS) -> Format:
     return found
 
 
-def write(
-    path: Path,
-    run: Run,
-    results: Results,
-    *,
-    run_id: str = "",
-    baseline: str = "",
-    price: Price | None = None,
-    samples: Samples | None = None,
-    chosen: Format | None = None,
-) -> None:
-    """One file about a run: a JSON file holds all of it, the other formats its rows, its page, or its main chart.
-
-    ``samples`` are those of the store where ``run_id`` is an id of it.
-    """
+def write(path: Path, results: Results, chosen: Format | None = None) -> None:
+    """One file about a run: a JSON file holds all of it, the other formats its rows, its page, or its main chart."""
     chosen = chosen or format_of(path)
     if chosen is _JSON:
         from fairlap.store.run_file import save_run
 
         try:
-            save_run(path, run, results)
+            save_run(path, results.run, results)
         except OSError as error:
             raise FairlapError(f"cannot write {path}: {error.strerror}") from None
     elif chosen.content == "rows":
-        rows = rows_of_run(run, run_id or run.began_at, baseline=baseline, price=price, results=results)
-        write_for_user(path, encoded(rows, chosen))
+        write_for_user(path, encoded(results.rows, chosen))
     else:
-        from fairlap.render.report.shown_run import shown_run
         from fairlap.store.run_ids import is_an_id
         from fairlap.store.run_sources import samples_of
 
-        if samples is None and is_an_id(run_id):
-            samples = samples_of(run_id)
-        named = run_id or path.stem
-        shown = shown_run(run, named, samples=samples, baseline=baseline, price=price, results=results)
-        write_for_user(path, _drawn(chosen, shown))
+        if results.samples is None and is_an_id(results.run_id):
+            results = replace(results, samples=samples_of(results.run_id))
+        write_for_user(path, _drawn(chosen, results))
 
 
-def write_all(files: Iterable[tuple[Path, Format]], run: Run, results: Results, **further: Any) -> list[str]:
+def write_all(files: Iterable[tuple[Path, Format]], results: Results) -> list[str]:
     """Write each file even where another one fails. Returns what went wrong."""
     failures = []
     for path, chosen in files:
         try:
-            write(path, run, results, chosen=chosen, **further)
+            write(path, results, chosen)
         except FairlapError as error:
             failures.append(str(error))
     return failures
@@ -161,7 +140,7 @@ def _function(place: str) -> Any:
     return getattr(import_module(f"fairlap.render.{module}"), name)
 
 
-def _drawn(chosen: Format, shown: ShownRun) -> bytes:
+def _drawn(chosen: Format, shown: Results) -> bytes:
     if chosen.content == "page":
         from fairlap.render.report.page import page_of
 

@@ -7,65 +7,58 @@ what was not asked or read.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
 
 from fairlap import verdict
 from fairlap.engine import digits
 from fairlap.race.plan import Plan
 from fairlap.request.work import Work, work_title
-from fairlap.results.energy import energy_of
-from fairlap.results.feeding import NO_CAUSE_TOLD, WORK, feeding_of, stall_shares_of
-from fairlap.results.results import FAULTS, ContestantResult, Results, WorkResult
-from fairlap.results.row import Estimate
+from fairlap.results.feeding import NO_CAUSE_TOLD, WORK
+from fairlap.results.results import Results
+from fairlap.results.row import Estimate, Row
+from fairlap.results.work_result import PAGE_FAULTS, ContestantResult, WorkResult
 from fairlap.verdict.modes import REMEDIES
 
 _NS_OF_A_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_TELLING = 0.02
 
 
-Beside = Callable[[Work, ContestantResult], Sequence[str]]
-"""More lines under a contestant's own."""
-
-
-def text_of(plan: Plan, results: Results, beside: Beside = lambda _work, _contestant: ()) -> str:
+def text_of(results: Results) -> str:
     """The whole answer: for each work what matters most first."""
     parts = []
-    for work in plan.works:
-        lines = _order_line(results, work.label)
-        work_results = [work_result for work_result in results.work_results if work_result.work == work.label]
-        for work_result in work_results:
-            lines += _work_lines(plan, work_result, partial(beside, work))
+    for work in results.works():
+        lines = _order_line(results, work)
+        for work_result in results.of_work(work):
+            lines += _work_lines(results.run.plan, work_result)
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
 
-def _order_line(results: Results, work: str) -> list[str]:
+def _order_line(results: Results, work: Work) -> list[str]:
     differs = results.order_differs(work)
     if differs is None:
         return []
     found, controlled = (" < ".join(order) for order in differs)
     return [
-        "The order depends on the conditions; the causes stand below.",
+        "The order depends on the conditions; see the causes below.",
         f"  as found:   {found}",
         f"  controlled: {controlled}",
     ]
 
 
-def _work_lines(plan: Plan, work_result: WorkResult, beside: Callable[[ContestantResult], Sequence[str]]) -> list[str]:
+def _work_lines(plan: Plan, work_result: WorkResult) -> list[str]:
     blocks = digits.counted(len(work_result.blocks.kept), "complete block")
     threads = digits.counted(plan.threads, "thread")
-    lines = [
-        f"{work_title(work_result.work, plan.data)} · {plan.device} ({threads}) · {work_result.conditions}, {blocks}"
-    ]
-    width = max(len(row.contestant) for row in work_result.rows)
+    title = work_title(work_result.work.label, plan.data)
+    lines = [f"{title} · {plan.device} ({threads}) · {work_result.conditions}, {blocks}"]
+    width = max(len(row.contestant) for row in work_result.contestants)
     places = {place.contestant: place.label for place in work_result.standing.places} if work_result.standing else {}
-    for row in work_result.rows:
-        lines.append(f"  {places.get(row.contestant, '-'):>3} {row.contestant:<{width}}  {_row_text(work_result, row)}")
-        lines += [f"      {' ' * width} {told}" for told in (*beside(row), *_remarks(row))]
+    for result, row in work_result.with_rows():
+        place = places.get(result.contestant, "-")
+        lines.append(f"  {place:>3} {result.contestant:<{width}}  {_row_text(work_result, result)}")
+        lines += [f"      {' ' * width} {note}" for note in (*_resources(result, row), *_remarks(result))]
     lines += [f"  {sentence}" for sentence in _sentences(work_result)]
-    if work_result.blocks.told:
-        lines.append(f"  {work_result.blocks.told}")
+    if str(work_result.blocks):
+        lines.append(f"  {work_result.blocks!s}")
     if work_result.busy:
         lines.append(f"  ! {work_result.busy}")
     if work_result.why_no_verdict:
@@ -96,7 +89,7 @@ def _row_text(work_result: WorkResult, row: ContestantResult) -> str:
 
 def _times_the_first(work_result: WorkResult, row: ContestantResult) -> float:
     """As the verdict tells it, from blocks in which both ran; where there is none, of the medians."""
-    first = work_result.rows[0]
+    first = work_result.contestants[0]
     for each in work_result.comparisons:
         if {each.a, each.b} == {first.contestant, row.contestant}:
             return each.ratio if each.a == row.contestant else each.reversed().ratio
@@ -116,7 +109,7 @@ def _remarks(row: ContestantResult) -> list[str]:
     remarks = []
     if row.figure is not None and row.trouble:
         remarks.append(f"! {row.trouble}")
-    faults = row.median_of(FAULTS)
+    faults = row.median_of(PAGE_FAULTS)
     if faults is not None and faults * _NS_OF_A_FAULT > _SHARE_WORTH_TELLING * row.median_ns:
         remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")
     for cause in row.causes:
@@ -125,44 +118,39 @@ def _remarks(row: ContestantResult) -> list[str]:
     return remarks
 
 
-def resources_told(work: Work, result: ContestantResult) -> list[str]:
-    return [*_feeding(result), *_smallest_memory(result), *_energy(work, result)]
+def _resources(result: ContestantResult, row: Row) -> list[str]:
+    """What the contestant took besides time; nothing for what was not asked for or could not be read."""
+    return [*_feeding(row), *_smallest_memory(row), *_energy(result, row)]
 
 
-def _feeding(result: ContestantResult) -> list[str]:
-    told = feeding_of(result)
-    rate, waited = (told[name].value for name in ("pipeline_throughput_per_s", "waited_share"))
+def _feeding(row: Row) -> list[str]:
+    rate, waited = row.pipeline_throughput_per_s, row.waited_share
     if rate is None or waited is None:
         return []
-    pipeline = next(
-        (process.in_force["feed"] for process in result.finished if "feed" in process.in_force), "a pipeline"
-    )
-    shares = {name: share for name, share in stall_shares_of(result).items() if name not in (WORK, NO_CAUSE_TOLD)}
+    shares = {name: share for name, share in row.stall_shares.items() if name not in (WORK, NO_CAUSE_TOLD)}
     causes = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     for_what = f" ({causes})" if causes else ""
+    pipeline = row.settings.get("feed", "a pipeline")
     return [f"fed by {pipeline}: {_count(rate.value)} items/s, waited {waited.value:.1%} of the time{for_what}"]
 
 
-def _smallest_memory(result: ContestantResult) -> list[str]:
-    found = result.smallest_memory
-    if found is None:
+def _smallest_memory(row: Row) -> list[str]:
+    if row.min_memory_tries is None:
         return []
-    tries = digits.counted(found.tries, "fresh start")
-    if found.bytes is None:
-        return [f"smallest memory unknown after {tries}: {found.why}"]
-    size, finer = (f"{each / 1e6:,.0f} MB" for each in (found.bytes, found.resolution_bytes))
-    return [f"runs in {size} ({found.limit}, to {finer}, {tries})"]
+    tries = digits.counted(row.min_memory_tries, "fresh start")
+    if row.min_memory_bytes is None or row.min_memory_resolution_bytes is None:
+        return [f"smallest memory unknown after {tries}: {row.absent['min_memory_bytes']}"]
+    size, finer = (f"{each / 1e6:,.0f} MB" for each in (row.min_memory_bytes, row.min_memory_resolution_bytes))
+    return [f"runs in {size} ({row.min_memory_limit}, to {finer}, {tries})"]
 
 
-def _energy(work: Work, result: ContestantResult) -> list[str]:
+def _energy(result: ContestantResult, row: Row) -> list[str]:
     if not any(process.energy for process in result.finished):
         return []
-    told = energy_of(result, work)
-    joules, watts, idle = (told[name] for name in ("energy_per_item_j", "mean_power_w", "idle_power_w"))
-    if joules.value is None:
-        return [f"energy {joules.why}"]
-    beside = f"idle {_watts(idle.value)}" if idle.value is not None else f"idle power {idle.why}"
-    return [f"energy {_joules(joules.value)} an item, {_watts(watts.value)} while timed ({beside})"]
+    if row.energy_per_item_j is None or row.mean_power_w is None:
+        return [f"energy {row.absent['energy_per_item_j']}"]
+    idle = f"idle {_watts(row.idle_power_w)}" if row.idle_power_w else f"idle power {row.absent['idle_power_w']}"
+    return [f"energy {_joules(row.energy_per_item_j)} an item, {_watts(row.mean_power_w)} while timed ({idle})"]
 
 
 def _count(value: float) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fairlap.meters.energy_readings import EnergyRead, IdlePower
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
-from fairlap.results.estimates import Told, estimate, why_not
-from fairlap.results.results import ContestantResult
+from fairlap.results.estimates import Cell, absence_reason, estimate
 from fairlap.results.row import Estimate
+from fairlap.results.work_result import ContestantResult
 
 _Told = tuple[float | None, float | None, float | None, str]  # value, low, high, why there is no value
 _NOT_READ = "no source of power was read"
@@ -30,7 +30,7 @@ class Span:
         return Span(value, low, high, self.why)
 
 
-def energy_of(result: ContestantResult, work: Work) -> dict[str, Told]:
+def energy_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
     processes = result.finished
     return {
         "energy_per_item_j": _over(result, [_per_item(process, work, _energy(process)) for process in processes], "J"),
@@ -55,23 +55,23 @@ def energy_by_sensor(result: ContestantResult, work: Work) -> dict[str, float]:
     return {name: told.value.value for name, told in sorted(found.items()) if told.value is not None}
 
 
-def _over(result: ContestantResult, spans: Sequence[Span], unit: str) -> Told:
+def _over(result: ContestantResult, spans: Sequence[Span], unit: str) -> Cell:
     """Over processes: from the low end of the lowest to the high end of the highest, and with six or more processes
     from the low end of their low ends' interval to the high end of their high ends'."""
     if not spans:
-        return Told(None, why_not(result))
+        return Cell(None, absence_reason(result))
     unresolved = [span for span in spans if span.value is None]
     if unresolved:
         often = "" if len(unresolved) == len(spans) else f"in {len(unresolved)} of {len(spans)} processes "
-        return Told(None, f"{often}{unresolved[0].why}{_between(unresolved, unit)}")
+        return Cell(None, f"{often}{unresolved[0].why}{_between(unresolved, unit)}")
     values, lows, highs = ([getattr(span, end) for span in spans] for end in ("value", "low", "high"))
     middle, low, high = (_estimate(result.finished, each) for each in (values, lows, highs))
     assert middle is not None
     if low is None or high is None:
-        return Told(Estimate(middle.value))
+        return Cell(Estimate(middle.value))
     least = low.low if low.low is not None else min(lows)
     most = high.high if high.high is not None else max(highs)
-    return Told(Estimate(middle.value, min(least, middle.value), max(most, middle.value)))
+    return Cell(Estimate(middle.value, min(least, middle.value), max(most, middle.value)))
 
 
 def _estimate(processes: Sequence[ProcessResult], values: Sequence[float | None]) -> Estimate | None:

@@ -1,4 +1,4 @@
-"""What a row is made of: a figure over processes with its interval, or the reason why there is none."""
+"""What a row is made of: an estimate over processes with its interval, or the reason for its absence."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 
 from fairlap import verdict
 from fairlap.race.process_result import ProcessResult
-from fairlap.results.results import ContestantResult
 from fairlap.results.row import Estimate
+from fairlap.results.work_result import ContestantResult
 
 
 @dataclass(frozen=True)
-class Told:
-    """A value, or why there is none."""
+class Cell:
+    """The value of one column of a row, or the reason for its absence."""
 
     value: Any
-    why: str = ""
+    absent: str = ""
 
 
-def told_or(value: Any, why: str) -> Told:
-    return Told(value, "" if value is not None else why)
+def cell_or(value: Any, absent: str) -> Cell:
+    return Cell(value, "" if value is not None else absent)
 
 
 def estimate(processes: Sequence[ProcessResult], read: Callable[[ProcessResult], float | None]) -> Estimate | None:
@@ -45,6 +45,6 @@ def bounded(value: float, low: float, high: float) -> Estimate:
     return Estimate(value, low, high) if low > 0 and np.isfinite(high) else Estimate(value)
 
 
-def why_not(result: ContestantResult) -> str:
-    """Why there is no figure; empty when there are some."""
+def absence_reason(result: ContestantResult) -> str:
+    """Why there is no estimate; empty when there is one."""
     return "" if result.finished else result.trouble or "no process finished"

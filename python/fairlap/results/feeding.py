@@ -16,9 +16,9 @@ import numpy as np
 
 from fairlap.data.pipeline import WAITED
 from fairlap.race.process_result import ProcessResult
-from fairlap.results.estimates import Told, estimate, told_or, why_not
-from fairlap.results.results import ContestantResult
+from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.row import Estimate
+from fairlap.results.work_result import ContestantResult
 from fairlap.verdict.signed_rank import sign_interval
 
 _NS_PER_S = 1e9
@@ -47,12 +47,12 @@ def time_shares(process: ProcessResult) -> dict[str, float]:
 _ALPHA = 0.05
 
 
-def feeding_of(result: ContestantResult) -> dict[str, Told]:
+def feeding_of(result: ContestantResult) -> dict[str, Cell]:
     processes = result.finished
-    why = why_not(result) or "nothing was fed; see --data"
+    why = absence_reason(result) or "nothing was fed; see --data"
     return {
-        "pipeline_throughput_per_s": told_or(estimate(processes, items_per_s), why),
-        "waited_share": told_or(_waited(_shares(processes)), why),
+        "pipeline_throughput_per_s": cell_or(estimate(processes, items_per_s), why),
+        "waited_share": cell_or(_waited(_shares(processes)), why),
     }
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from statistics import median_low
 
 from fairlap.race.process_result import ProcessResult
-from fairlap.results.estimates import Told, estimate, told_or, why_not
-from fairlap.results.results import ContestantResult
+from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.row import Estimate
+from fairlap.results.work_result import ContestantResult
 
 _PEAKS = {
     "peak_memory_bytes": "peak",
@@ -21,26 +21,26 @@ _NOT_FINISHED = "the search for it was interrupted or not reached; fairlap compa
 _NOT_TOLD = "the worker did not tell it"
 
 
-def memory_of(result: ContestantResult) -> dict[str, Told]:
-    absent, why = memory_absent(result), why_not(result)
+def memory_of(result: ContestantResult) -> dict[str, Cell]:
+    absent, why = memory_absent(result), absence_reason(result)
     return {
-        column: told_or(_bytes(result.finished, layer), why or absent.get(layer, _NOT_TOLD))
+        column: cell_or(_bytes(result.finished, layer), why or absent.get(layer, _NOT_TOLD))
         for column, layer in _PEAKS.items()
     }
 
 
-def smallest_memory_of(result: ContestantResult, *, asked_for: bool) -> dict[str, Told]:
+def smallest_memory_of(result: ContestantResult, *, asked_for: bool) -> dict[str, Cell]:
     """``asked_for`` under the result's own conditions. A search that has ended left what it found."""
     found = result.smallest_memory
     if found is None:
-        why = why_not(result) or (_NOT_FINISHED if asked_for else _NOT_ASKED_FOR)
-        return {name: Told(None, why) for name in _SMALLEST}
+        why = absence_reason(result) or (_NOT_FINISHED if asked_for else _NOT_ASKED_FOR)
+        return {name: Cell(None, why) for name in _SMALLEST}
     resolution = float(found.resolution_bytes) if found.bytes is not None else None
     return {
-        "min_memory_bytes": told_or(None if found.bytes is None else float(found.bytes), found.why),
-        "min_memory_resolution_bytes": told_or(resolution, found.why),
-        "min_memory_limit": told_or(found.limit or None, found.why),
-        "min_memory_tries": Told(found.tries),
+        "min_memory_bytes": cell_or(None if found.bytes is None else float(found.bytes), found.why),
+        "min_memory_resolution_bytes": cell_or(resolution, found.why),
+        "min_memory_limit": cell_or(found.limit or None, found.why),
+        "min_memory_tries": Cell(found.tries),
     }
 
 

@@ -15,7 +15,7 @@ TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_spe
 
 
 @dataclass(frozen=True)
-class OtherFigure:
+class QuantityComparisons:
     """One metric compared between all that have it. Each metric is a family of its own."""
 
     metric: verdict.Metric
@@ -23,9 +23,9 @@ class OtherFigure:
     without: tuple[str, ...]  # contestants that have no such figure
 
 
-def other_figures(
+def compare_other_quantities(
     work: Work, processes_by_contestant: Mapping[str, Sequence[ProcessResult]]
-) -> tuple[OtherFigure, ...]:
+) -> tuple[QuantityComparisons, ...]:
     """``processes_by_contestant`` has one process for each block, in the blocks' order."""
     found = []
     for metric, read in _METRICS.items():
@@ -38,7 +38,7 @@ def other_figures(
         comparisons: tuple[verdict.Comparison, ...] = ()
         if len(have) > 1:
             comparisons = verdict.judge([verdict.block_table(have, metric=metric, workload=work.label)])
-        found.append(OtherFigure(metric, comparisons, tuple(name for name in values if name not in have)))
+        found.append(QuantityComparisons(metric, comparisons, tuple(name for name in values if name not in have)))
     return tuple(found)
 
 

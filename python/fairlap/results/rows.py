@@ -18,12 +18,12 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.request.work import Work
 from fairlap.results.energy import energy_by_sensor, energy_of
-from fairlap.results.estimates import Told, bounded, estimate, told_or, why_not
+from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
 from fairlap.results.feeding import feeding_of, stall_shares_of
 from fairlap.results.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.prices import Price
-from fairlap.results.results import ContestantResult, Results, WorkResult, results_of
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
+from fairlap.results.work_result import ContestantResult, WorkResult
 
 _DIGITS = 12
 
@@ -43,41 +43,27 @@ def fingerprint(facts: object) -> str:
 
 
 _NS_PER_S = 1e9
-IS_THE_BASELINE = "it is the baseline"
 _QUANTITIES = ("host_issue_ns", "device_span_ns", "kernel_sum_ns")
 
 
-def rows_of_run(
-    run: Run, run_id: str, *, baseline: str = "", price: Price | None = None, results: Results | None = None
-) -> list[Row]:
-    """``baseline`` names who the others are held against; without one it is the fastest that is ranked."""
-    shown = results or results_of(run.plan, run.processes)
-    works = {work.label: work for work in run.plan.works}
-    return [
-        _row(run, run_id, works[work_result.work], work_result, row, baseline, price)
-        for work_result in shown.work_results
-        for row in work_result.rows
-    ]
+def rows_of_work(run: Run, run_id: str, found: WorkResult, baseline: str, price: Price | None) -> tuple[Row, ...]:
+    """``baseline`` names the contestant to compare with; the fastest ranked one when empty."""
+    return tuple(_row(run, run_id, found, result, baseline, price) for result in found.contestants)
 
 
 def _row(
-    run: Run,
-    run_id: str,
-    work: Work,
-    work_result: WorkResult,
-    result: ContestantResult,
-    baseline: str,
-    price: Price | None,
+    run: Run, run_id: str, work_result: WorkResult, result: ContestantResult, baseline: str, price: Price | None
 ) -> Row:
+    work = work_result.work
     name = next(each for each in run.plan.contestants if each.text == result.contestant)
     machine, environment = fingerprints_of(run, result)
     latency = estimate(result.finished, lambda process: _headline(process).p50_ns)
-    told: dict[str, Told] = {
-        "version": told_or(
+    cells: dict[str, Cell] = {
+        "version": cell_or(
             next((process.version for process in result.processes if process.version), None),
             "it was never imported",
         ),
-        "place": told_or(
+        "place": cell_or(
             _place(work_result, result),
             work_result.why_no_verdict or result.trouble or "it is not ranked",
         ),
@@ -89,7 +75,7 @@ def _row(
         **energy_of(result, work),
         **_cost(estimate(result.finished, lambda process: process.headline_ns), work, price),
         **_errors(result),
-        "accuracy": Told(None, "the model has no dataset"),
+        "accuracy": Cell(None, "the model has no dataset"),
         **_against(work_result, result, baseline),
     }
     return Row(
@@ -122,8 +108,8 @@ def _row(
         processes=len(result.processes),
         processes_finished=len(result.finished),
         warnings=_warnings(work_result, result),
-        absent={column: each.why for column, each in told.items() if each.value is None},
-        **{column: each.value for column, each in told.items()},
+        absent={column: each.absent for column, each in cells.items() if each.value is None},
+        **{column: each.value for column, each in cells.items()},
     )
 
 
@@ -131,21 +117,21 @@ def _headline(process: ProcessResult) -> Any:
     return next(iter(process.figures.values()))
 
 
-def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -> dict[str, Told]:
-    processes, why = result.finished, why_not(result)
+def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -> dict[str, Cell]:
+    processes, why = result.finished, absence_reason(result)
     first = _headline(processes[0]) if processes else None
     told = {
-        "latency_p50_ns": told_or(latency, why),
-        "latency_p90_ns": told_or(estimate(processes, lambda process: _headline(process).p90_ns), why),
-        "latency_p99_ns": told_or(estimate(processes, lambda process: _headline(process).p99_ns), why),
-        "method": told_or(first and first.method, why),
-        "resolution_ns": told_or(first and first.resolution_ns, why),
-        "throughput_per_s": told_or(
+        "latency_p50_ns": cell_or(latency, why),
+        "latency_p90_ns": cell_or(estimate(processes, lambda process: _headline(process).p90_ns), why),
+        "latency_p99_ns": cell_or(estimate(processes, lambda process: _headline(process).p99_ns), why),
+        "method": cell_or(first and first.method, why),
+        "resolution_ns": cell_or(first and first.resolution_ns, why),
+        "throughput_per_s": cell_or(
             estimate(processes, lambda process: work.batch / process.headline_ns * _NS_PER_S), why
         ),
     }
     for name in _QUANTITIES:
-        told[name] = told_or(
+        told[name] = cell_or(
             estimate(processes, partial(_median_of, name)), "the method does not give it" if processes else why
         )
     return told
@@ -156,18 +142,18 @@ def _median_of(quantity: str, process: ProcessResult) -> float | None:
     return None if figure is None else figure.p50_ns
 
 
-def _phases(result: ContestantResult, work: Work) -> dict[str, Told]:
-    processes, why = result.finished, why_not(result)
+def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
+    processes, why = result.finished, absence_reason(result)
     first = estimate(processes, ProcessResult.time_to_first_s)
     gradients = work.mode == "grad"
     return {
-        "import_s": told_or(estimate(processes, partial(_phase, "import")), why or "it told of no such phase"),
-        "build_s": told_or(estimate(processes, partial(_phase, "build")), why or "it told of no such phase"),
-        "compile_s": told_or(
+        "import_s": cell_or(estimate(processes, partial(_phase, "import")), why or "it told of no such phase"),
+        "build_s": cell_or(estimate(processes, partial(_phase, "build")), why or "it told of no such phase"),
+        "compile_s": cell_or(
             estimate(processes, ProcessResult.compiling_s), why or "it compiles nothing ahead of its first call"
         ),
-        "time_to_first_inference_s": Told(None, "gradients were measured") if gradients else told_or(first, why),
-        "time_to_first_gradient_s": told_or(first, why) if gradients else Told(None, "no gradients were measured"),
+        "time_to_first_inference_s": Cell(None, "gradients were measured") if gradients else cell_or(first, why),
+        "time_to_first_gradient_s": cell_or(first, why) if gradients else Cell(None, "no gradients were measured"),
     }
 
 
@@ -175,21 +161,21 @@ def _phase(name: str, process: ProcessResult) -> float | None:
     return process.phases_s.get(name)
 
 
-def _cost(latency: Estimate | None, work: Work, price: Price | None) -> dict[str, Told]:
+def _cost(latency: Estimate | None, work: Work, price: Price | None) -> dict[str, Cell]:
     why = "no price was given" if price is None else "there is no latency" if latency is None else ""
     if price is None or latency is None:
-        return {"cost_per_1000_items": Told(None, why), "currency": Told(None, why)}
+        return {"cost_per_1000_items": Cell(None, why), "currency": Cell(None, why)}
 
     def of(latency_ns: float | None) -> float | None:
         return None if latency_ns is None else price.of_seconds(1000 / work.batch * latency_ns / _NS_PER_S)
 
     cost = Estimate(price.of_seconds(1000 / work.batch * latency.value / _NS_PER_S), of(latency.low), of(latency.high))
-    return {"cost_per_1000_items": Told(cost), "currency": Told(price.currency)}
+    return {"cost_per_1000_items": Cell(cost), "currency": Cell(price.currency)}
 
 
-def _errors(result: ContestantResult) -> dict[str, Told]:
+def _errors(result: ContestantResult) -> dict[str, Cell]:
     errors = [error for process in result.processes for error in process.errors]
-    why = "" if errors else why_not(result) or "no answer was checked"
+    why = "" if errors else absence_reason(result) or "no answer was checked"
     # A gradient is checked along directions; it has a distance, and no elements that could be off.
     by_element = [each for each in errors if each.told_worst_absolute is not None or each.told_relative is None]
     return {
@@ -198,37 +184,40 @@ def _errors(result: ContestantResult) -> dict[str, Told]:
     }
 
 
-def _worst(distances: Sequence[float | None], why: str) -> Told:
+def _worst(distances: Sequence[float | None], why: str) -> Cell:
     known = [distance for distance in distances if distance is not None]
     if not distances:
-        return Told(None, why or "no single elements were checked")
-    return Told(max(known)) if len(known) == len(distances) else Told(None, "an answer was not finite")
+        return Cell(None, why or "no single elements were checked")
+    return Cell(max(known)) if len(known) == len(distances) else Cell(None, "an answer was not finite")
 
 
-def _against(work_result: WorkResult, result: ContestantResult, baseline: str) -> dict[str, Told]:
-    name = result.contestant
-    ranked = [row.contestant for row in work_result.rows if row.ranked]
+def _against(work_result: WorkResult, result: ContestantResult, baseline: str) -> dict[str, Cell]:
+    ranked = [each.contestant for each in work_result.contestants if each.ranked]
+    against = baseline or next(iter(ranked), "")
     if baseline and baseline not in ranked:
-        why = f"the baseline {baseline} is not ranked"
-    elif not ranked:
-        why = "nobody is ranked"
-    elif (held_against := baseline or ranked[0]) == name:
-        why = IS_THE_BASELINE
-    else:
-        both = {name, held_against}
-        found = next((each for each in work_result.comparisons if {each.a, each.b} == both), None)
-        if found is not None:
-            told = found if found.a == name else found.reversed()
-            return {
-                "baseline": Told(held_against),
-                "ratio": Told(bounded(told.ratio, told.interval.low, told.interval.high)),
-                "verdict": Told(told.verdict.value),
-                "detectable_effect": told_or(
-                    told.detectable_effect if np.isfinite(told.detectable_effect) else None, "no block shows any spread"
-                ),
-            }
-        why = work_result.why_no_verdict or result.trouble or "it is not ranked"
-    return {key: Told(None, why) for key in ("baseline", "ratio", "verdict", "detectable_effect")}
+        return _uncompared(None, f"the baseline {baseline} is not ranked")
+    if not against:
+        return _uncompared(None, "no contestant is ranked")
+    if against == result.contestant:
+        return _uncompared(against, "it is the baseline")
+    pair = {against, result.contestant}
+    found = next((each for each in work_result.comparisons if {each.a, each.b} == pair), None)
+    if found is None:
+        return _uncompared(None, work_result.why_no_verdict or result.trouble or "it is not ranked")
+    comparison = found if found.a == result.contestant else found.reversed()
+    interval, effect = comparison.interval, comparison.detectable_effect
+    return {
+        "baseline": Cell(against),
+        "ratio": Cell(bounded(comparison.ratio, interval.low, interval.high)),
+        "verdict": Cell(comparison.verdict.value),
+        "detectable_effect": cell_or(effect if np.isfinite(effect) else None, "the blocks show no spread"),
+    }
+
+
+def _uncompared(baseline: str | None, why: str) -> dict[str, Cell]:
+    return {"baseline": cell_or(baseline, why)} | {
+        key: Cell(None, why) for key in ("ratio", "verdict", "detectable_effect")
+    }
 
 
 def _place(work_result: WorkResult, result: ContestantResult) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
 from fairlap.race.process_result import ProcessResult
@@ -13,7 +13,7 @@ from fairlap.store.tables import StoredProcess, stored_process
 if TYPE_CHECKING:
     import numpy as np
 
-    from fairlap.results.prices import Price
+    from fairlap.results.row import Row
     from fairlap.store.store import Store
 
 
@@ -42,14 +42,16 @@ class Recording:
         ended_early: str = "",
         interrupted: bool = False,
         *,
-        baseline: str = "",
-        price: Price | None = None,
+        rows: Sequence[Row] | None = None,
     ) -> None:
-        """The run's end first, then its rows: what the processes show can be drawn anew, that it ended cannot."""
+        """The run's end first, then its rows: rows can be computed again from the processes, its end cannot."""
         self._write_waiting()
         self._store.note_end(self.run, "interrupted" if interrupted else "finished", wall_s, ended_early)
         let_go(self._store.path, self.run, self._lock)
-        self._store.draw_rows(self.run, baseline=baseline, price=price)
+        if rows is None:
+            self._store.compute_rows(self.run)
+        else:
+            self._store.replace_rows(self.run, rows)
 
     def _write_waiting(self) -> None:
         while self._waiting:

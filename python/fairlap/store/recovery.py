@@ -165,7 +165,7 @@ def _keep_readable(store: Store) -> list[str]:
     kept = []
     for summary in store.runs():
         try:
-            store.draw_rows(summary.run)
+            store.compute_rows(summary.run)
         except (FairlapError, ValueError, LookupError):
             store.remove(summary.run)
             continue

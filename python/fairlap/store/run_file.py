@@ -1,90 +1,153 @@
-"""A race as one JSON file: the plan that was run, every process, and what they show.
+"""A run as one JSON file: its plan, every process, and what they show; and, exported from a store, its raw samples.
 
-A run as one JSON file with everything in it, samples too, to be taken into another store under the same id.
-
-It is a saved run with more in it: what reads the file of ``fairlap compare --json`` reads this one as well. That
-file can be taken in, too; it has no samples, and its id follows from its content.
+Whatever reads a run reads such a file. ``fairlap runs import`` stores it; without an id of its own, the id follows from
+its content.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.machine.atomic_files import write_for_user, write_whole
-from fairlap.race.plan import Plan
 from fairlap.race.resume import all_blocks_ran, search_is_over
 from fairlap.race.run import RUN_FORMAT, Run
-from fairlap.results.other_quantities import OtherFigure, other_figures
-from fairlap.results.results import ContestantResult, Results, WorkResult
+from fairlap.results.results import Results
 from fairlap.results.row import Row
+from fairlap.results.work_result import WorkResult
 from fairlap.store.run_ids import id_of, is_an_id
 from fairlap.store.search import State
 from fairlap.store.tables import BYTES_OF_A_SAMPLE, StoredProcess, stored_process
 
 
-def save_run(path: Path, run: Run, results: Results | None = None) -> None:
-    """Written beside and renamed, so that a full disk or a killed process leaves the last whole file.
+class SamplesOfProcess(msgspec.Struct):
+    """One quantity of one process."""
 
-    While a race runs there are no results yet; what has ended is saved all the same.
-    """
-    document = msgspec.structs.asdict(run) | (_shown(run.plan, results) if results is not None else {})
-    text = msgspec.json.format(msgspec.json.encode(document), indent=1)
-    write_whole(path, text)
+    block: int
+    contestant: str
+    quantity: str
+    ns: bytes  # little-endian float64; in the file as base64
+
+
+class RunFile(Run):
+    """A run with what its store knows of it. Rows and comparisons are for other programs; fairlap computes its own."""
+
+    id: str = ""
+    state: State | None = None  # absent in a file that a race wrote itself
+    rows: list[Row] = msgspec.field(default_factory=list)
+    work_results: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    samples: list[SamplesOfProcess] = msgspec.field(default_factory=list)
+
+
+def run_document(run: Run, results: Results | None = None, *, state: State | None = None) -> RunFile:
+    """While a race runs there are no results yet; the processes that have ended are written all the same."""
+    fields = {name: getattr(run, name) for name in Run.__struct_fields__}
+    if results is None:
+        return RunFile(**fields, state=state)
+    shown = [_work_result(results, each) for each in results.work_results]
+    return RunFile(
+        **fields,
+        id=results.run_id if is_an_id(results.run_id) else "",
+        state=state,
+        rows=results.rows,
+        work_results=shown,
+    )
+
+
+def encode_document(document: RunFile) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(document), indent=1)
+
+
+def save_run(path: Path, run: Run, results: Results | None = None) -> None:
+    """Replaces the file only when the new one is whole, so that a full disk or a kill leaves the last whole file."""
+    write_whole(path, encode_document(run_document(run, results)))
 
 
 def load_run(path: Path) -> Run:
-    """Read a saved run; whatever is wrong with it is said by its place in the file."""
-    try:
-        run = msgspec.json.decode(path.read_bytes(), type=Run)
-    except OSError as error:
-        raise InvalidRequest(f"the run {path} cannot be read: {error.strerror}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"{path} is not a saved run: {error}") from None
-    if run.format != RUN_FORMAT:
-        raise InvalidRequest(f"{path} has format {run.format}; this fairlap reads {RUN_FORMAT}")
+    """Read the run alone; errors name the place in the file."""
+    return _decode(path, Run)[0]
+
+
+def load_run_file(path: Path) -> RunFile:
+    """Read everything. A file without an id gets one that follows from its content."""
+    run, content = _decode(path, RunFile)
+    if not is_an_id(run.id):
+        run.id = id_of(run.began_at, content=content)
     return run
 
 
-def _shown(plan: Plan, results: Results) -> dict[str, Any]:
-    return {
-        "work_results": [_work_result(plan, work_result) for work_result in results.work_results],
-        "order_differs": {work.label: results.order_differs(work.label) for work in plan.works},
-    }
+_AnyRun = TypeVar("_AnyRun", bound=Run)
 
 
-def _work_result(plan: Plan, work_result: WorkResult) -> dict[str, Any]:
+def _decode(path: Path, kind: type[_AnyRun]) -> tuple[_AnyRun, bytes]:
+    try:
+        content = path.read_bytes()
+        run = msgspec.json.decode(content, type=kind)
+    except OSError as error:
+        raise InvalidRequest(f"cannot read the run file {path}: {error.strerror}", code="E_RUN_FILE") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"{path} is not a run file: {error}", code="E_RUN_FILE") from None
+    if run.format != RUN_FORMAT:
+        raise InvalidRequest(
+            f"{path} has run format {run.format}; this version of fairlap reads {RUN_FORMAT}", code="E_RUN_FILE"
+        )
+    return run, content
+
+
+def state_of(run: RunFile) -> State:
+    """Where the file does not say: a race that ends by itself before its last block gives the reason."""
+    if run.state is not None:
+        return run.state
+    over = (run.ended_early or all_blocks_ran(run.plan, run.processes)) and search_is_over(run.plan, run.processes)
+    return "finished" if over else "interrupted"
+
+
+def export_run(path: Path, results: Results, state: State, samples: Iterable[tuple[int, str, str, bytes]]) -> None:
+    document = run_document(results.run, results, state=state)
+    document.samples = [SamplesOfProcess(*each) for each in samples]
+    write_for_user(path, msgspec.json.encode(document))
+
+
+def processes_with_samples(run: RunFile, file: Path) -> list[StoredProcess]:
+    processes = {(process.block, process.contestant): stored_process(process) for process in run.processes}
+    if len(processes) < len(run.processes):
+        raise InvalidRequest(f"{file} is not a run file: it holds a process twice", code="E_RUN_FILE")
+    for each in run.samples:
+        process = processes.get((each.block, each.contestant))
+        if process is None or each.quantity in process.samples or len(each.ns) % BYTES_OF_A_SAMPLE:
+            whose = f"{each.contestant} in block {each.block}"
+            raise InvalidRequest(
+                f"{file} is not a run file: the samples of {whose} do not fit its processes", code="E_RUN_FILE"
+            )
+        process.samples[each.quantity] = each.ns
+    return list(processes.values())
+
+
+def _work_result(results: Results, found: WorkResult) -> dict[str, Any]:
     return {
-        "work": work_result.work,
-        "conditions": work_result.conditions,
-        "rows": [_row(row) for row in work_result.rows],
-        "blocks": {
-            "kept": work_result.blocks.kept,
-            "dropped": work_result.blocks.dropped,
-            "told": work_result.blocks.told or None,
-        },
-        "comparisons": [_comparison(each) for each in work_result.comparisons],
-        "expected_beside": None if work_result.table is None else _expected_beside(work_result.table),
-        "other_figures": [
+        "work": found.work.label,
+        "conditions": found.conditions,
+        "order_differs": results.order_differs(found.work),
+        "blocks": {"kept": found.blocks.kept, "dropped": found.blocks.dropped, "noisy": found.blocks.noisy},
+        "why_no_verdict": found.why_no_verdict or None,
+        "comparisons": [_comparison(each) for each in found.comparisons],
+        "other_quantities": [
             {
                 "metric": other.metric.name,
                 "comparisons": [_comparison(each) for each in other.comparisons],
                 "without": other.without,
             }
-            for other in _other_figures(plan, work_result)
+            for other in found.other_quantities
         ],
-        "why_no_verdict": work_result.why_no_verdict or None,
+        # What many readers look for; never the verdict.
+        "means": None if found.table is None else msgspec.to_builtins(verdict.means_and_spreads(found.table)),
+        "welch": None if found.table is None else msgspec.to_builtins(verdict.welch(found.table)),
     }
-
-
-def _other_figures(plan: Plan, work_result: WorkResult) -> tuple[OtherFigure, ...]:
-    work = next(work for work in plan.works if work.label == work_result.work)
-    return other_figures(work, work_result.compared) if work_result.table is not None else ()
 
 
 def _comparison(each: verdict.Comparison) -> dict[str, Any]:
@@ -100,90 +163,3 @@ def _comparison(each: verdict.Comparison) -> dict[str, Any]:
         "sentence": verdict.sentence(each),
         "doubts": [str(doubt) for doubt in each.doubts],
     }
-
-
-def _expected_beside(table: verdict.BlockTable) -> dict[str, Any]:
-    """What many readers look for. Never the verdict."""
-    return {"means": verdict.means_and_spreads(table), "welch": verdict.welch(table)}
-
-
-def _row(row: ContestantResult) -> dict[str, Any]:
-    modes = row.figure.modes.modes if row.figure is not None else ()
-    return {
-        "contestant": row.contestant,
-        "ranked": row.ranked,
-        "trouble": row.trouble or None,
-        "median_ns": row.median_ns if row.finished else None,
-        "interval_ns": None if row.figure is None or row.figure.value is None else [row.figure.low, row.figure.high],
-        "modes": [{"ns": mode.value, "share": mode.share} for mode in modes] if len(modes) > 1 else [],
-        "causes": [{"of": cause.covariate, "typical": cause.typical, "remedy": cause.remedy} for cause in row.causes],
-        "worst_relative_error": row.worst_relative_error,
-    }
-
-
-class CarriedSamples(msgspec.Struct):
-    """Of one quantity of one process."""
-
-    block: int
-    contestant: str
-    quantity: str
-    ns: bytes  # little-endian float64; in the file as base64
-
-
-class CarriedRun(Run):
-    id: str = ""
-    state: State | None = None  # a file of ``fairlap compare --json`` does not say
-    rows: list[Row] = msgspec.field(default_factory=list)
-    samples: list[CarriedSamples] = msgspec.field(default_factory=list)
-
-
-def carried(
-    run_id: str, state: State, run: Run, rows: list[Row], samples: Iterable[tuple[int, str, str, bytes]]
-) -> CarriedRun:
-    fields = {name: getattr(run, name) for name in Run.__struct_fields__}
-    return CarriedRun(**fields, id=run_id, state=state, rows=rows, samples=[CarriedSamples(*each) for each in samples])
-
-
-def write_carried(file: Path, run: CarriedRun) -> None:
-    """Under its own name only when it is whole."""
-    write_for_user(file, msgspec.json.encode(run))
-
-
-def read_carried(file: Path) -> CarriedRun:
-    try:
-        text = file.read_bytes()
-        run = msgspec.json.decode(text, type=CarriedRun)
-    except OSError as error:
-        raise InvalidRequest(f"{file} cannot be read: {error.strerror}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"{file} is not a run: {error}") from None
-    if run.format != RUN_FORMAT:
-        raise InvalidRequest(f"{file} has format {run.format}; this fairlap reads {RUN_FORMAT}")
-    if not run.id:
-        run.id = id_of(run.began_at, content=text)
-    if not is_an_id(run.id):
-        raise InvalidRequest(f"{file} is not a run: {run.id!r} is no id of a run")
-    if any(row.run != run.id for row in run.rows):
-        raise InvalidRequest(f"{file} is not a run: it has rows of another one")
-    return run
-
-
-def state_of(run: CarriedRun) -> State:
-    """What was not said follows from the processes: a race that ends by itself before its last block says why."""
-    if run.state is not None:
-        return run.state
-    over = (run.ended_early or all_blocks_ran(run.plan, run.processes)) and search_is_over(run.plan, run.processes)
-    return "finished" if over else "interrupted"
-
-
-def processes_with_samples(run: CarriedRun, file: Path) -> list[StoredProcess]:
-    processes = {(process.block, process.contestant): stored_process(process) for process in run.processes}
-    if len(processes) < len(run.processes):
-        raise InvalidRequest(f"{file} is not a run: it holds a process twice")
-    for each in run.samples:
-        process = processes.get((each.block, each.contestant))
-        if process is None or each.quantity in process.samples or len(each.ns) % BYTES_OF_A_SAMPLE:
-            whose = f"{each.contestant} in block {each.block}"
-            raise InvalidRequest(f"{file} is not a run: the samples of {whose} do not fit its processes")
-        process.samples[each.quantity] = each.ns
-    return list(processes.values())

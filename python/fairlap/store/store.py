@@ -1,4 +1,4 @@
-"""The store of runs: one SQLite file with every plan, process, sample and row. See docs/how-to/find-a-run.md for its tables."""
+"""The store of runs: one SQLite file of plans, processes, samples and rows; docs/how-to/find-a-run.md has its tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ from fairlap.store.tables import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from fairlap.results.prices import Price
     from fairlap.results.row import Row
     from fairlap.store.recording import Recording
 
@@ -119,15 +118,16 @@ class Store:
                 (state, msgspec.json.encode(dict(wall_s)).decode(), ended_early, run),
             )
 
-    def draw_rows(self, run: str, *, baseline: str = "", price: Price | None = None) -> list[Row]:
-        """From the processes, in the place of what was there."""
-        from fairlap.results.rows import rows_of_run
+    def compute_rows(self, run: str) -> None:
+        """From the processes, in the place of the rows that were there."""
+        from fairlap.results.results import results_of
 
-        rows = rows_of_run(self.load(run), run, baseline=baseline, price=price)
+        self.replace_rows(run, results_of(self.load(run), run).rows)
+
+    def replace_rows(self, run: str, rows: Sequence[Row]) -> None:
         with self._writing() as db:
             db.execute("DELETE FROM rows WHERE run = ?", (run,))
             keep_rows(db, rows)
-        return rows
 
     def settle_killed(self) -> None:
         """Runs that nobody records any more are marked as killed, and get their rows."""
@@ -145,7 +145,7 @@ class Store:
             let_go(self.path, run, lock)
             with contextlib.suppress(FairlapError):  # its processes are there; nobody else's run waits for its rows
                 if killed:
-                    self.draw_rows(run)
+                    self.compute_rows(run)
 
     # Reading
 
@@ -208,12 +208,12 @@ class Store:
 
     def rows(self, run: str) -> list[Row]:
         """As they were drawn when the run ended; drawn now for one that has not, or was kept by an older fairlap."""
-        from fairlap.results.rows import rows_of_run
+        from fairlap.results.results import results_of
 
         run = self.id_of(run)
         with self._reading() as db:
             kept = kept_rows(db, run)
-        return kept or rows_of_run(self.load(run), run)
+        return kept or results_of(self.load(run), run).rows
 
     def remove(self, run: str) -> str:
         """With its samples; the space goes back to the disk. The id of the run that is gone."""
@@ -230,7 +230,8 @@ class Store:
     # Carrying a run from one store to another
 
     def export_to(self, run: str, file: Path) -> None:
-        from fairlap.store.run_file import carried, write_carried
+        from fairlap.results.results import results_of
+        from fairlap.store.run_file import export_run
 
         run = self.id_of(run)
         with self._reading() as db:
@@ -240,13 +241,13 @@ class Store:
                 (self._number(run),),
             )
             samples = [(*whose, whole(raw, check)) for *whose, raw, check in found]
-        write_carried(file, carried(run, self.state(run), self.load(run), self.rows(run), samples))
+        export_run(file, results_of(self.load(run), run), self.state(run), samples)
 
     def import_from(self, file: Path) -> str:
         """All of it or nothing. The id, which is the one that it had elsewhere."""
-        from fairlap.store.run_file import processes_with_samples, read_carried, state_of
+        from fairlap.store.run_file import load_run_file, processes_with_samples, state_of
 
-        given = read_carried(file)
+        given = load_run_file(file)
         processes = processes_with_samples(given, file)
         with self._writing() as db:
             there = given.id if self._number_of(given.id) is not None else self.same_as(given)
@@ -255,9 +256,7 @@ class Store:
             number = insert_run(db, given.id, state_of(given), given)
             for process in processes:
                 store_process(db, number, process)
-            keep_rows(db, given.rows)
-        if not given.rows:
-            self.draw_rows(given.id)
+        self.compute_rows(given.id)
         return given.id
 
     # What SQLite says is said in our words

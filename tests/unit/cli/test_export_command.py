@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from fairlap.render.outputs import read_rows
+from fairlap.results.results import results_of
 from fairlap.results.row import Row
-from fairlap.results.rows import rows_of_run
 from fairlap.store.run_file import save_run
 from runs_for_rows import a_run
 
@@ -36,7 +36,7 @@ def test_rows_go_to_standard_output_or_to_a_file_whose_name_tells_the_format(sav
     assert told.stdout.startswith('"run","recorded_at"')
     assert export(saved, "--format", "md").stdout.startswith("### fairlap: 1 slower, against `jax:fast`")
     assert export(saved, "--out", tmp_path / "rows.jsonl").stdout == ""
-    assert read_rows(tmp_path / "rows.jsonl") == rows_of_run(a_run(), "monday")
+    assert read_rows(tmp_path / "rows.jsonl") == results_of(a_run(), "monday").rows
 
 
 def test_the_baseline_and_a_price_by_name_are_those_that_were_asked_for(saved: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.results.rows import rows_of_run
+from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run
 
 pytestmark = [
@@ -86,5 +86,5 @@ def test_of_a_callable_no_error_is_told_since_none_of_its_answers_is_checked(tmp
     told = fairlap(*RACE, "--blocks", "1", "--no-keep", "--json", str(file))
     assert told.returncode == 0, told.stderr
     assert "error" not in told.stdout
-    rows = rows_of_run(load_run(file), "r")
+    rows = results_of(load_run(file), "r").rows
     assert {row.absent["error_relative"] for row in rows} == {"no answer was checked"}

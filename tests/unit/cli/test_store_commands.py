@@ -101,7 +101,7 @@ def test_a_kept_run_is_shown_as_the_race_ended_with_what_it_rests_on() -> None:
     run_id = kept(run)
     told = said("show", run_id[:12])
     assert f"run {run_id}: finished, 16 of 16 processes, began 2026-01-02T03:04:05+00:00" in told
-    assert text_of(run.plan, results_of(run.plan, run.processes)) in told
+    assert text_of(results_of(run)) in told
     assert "cpu model: Imaginary 9000" in told
     assert "torch (1.2.3): threads 2, precision fp32" in told
     assert "! the clock is coarse (the like in 8 processes)" in told

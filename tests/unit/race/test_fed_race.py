@@ -32,11 +32,10 @@ from fairlap.race.process_result import ProcessResult, SmallestMemory
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.race.smallest_memory import Found, Trial, smallest_memory
-from fairlap.render.terminal import resources_told, text_of
+from fairlap.render.terminal import text_of
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
-from fairlap.results.rows import rows_of_run
 from fairlap.store.run_file import load_run, save_run
 
 pytestmark = [
@@ -304,7 +303,7 @@ def test_rows_and_the_answer_tell_of_the_feeding() -> None:
     plan = planned("example")
     running = Race(plan)
     running.run()
-    [row] = rows_of_run(Run(plan, running.processes, {}, {}), "r")
+    [row] = results_of(Run(plan, running.processes, {}, {}), "r").rows
     assert row.data == "synthetic"
     assert row.pipeline_throughput_per_s is not None
     assert row.throughput_per_s is not None
@@ -312,7 +311,7 @@ def test_rows_and_the_answer_tell_of_the_feeding() -> None:
     assert 0 <= row.waited_share.value < 1
     assert sum(row.stall_shares.values()) == pytest.approx(1)
     assert set(row.stall_shares) == {"work", "reading", "copying", "no free slot"}
-    told = text_of(plan, results_of(plan, running.processes), resources_told)
+    told = text_of(results_of(Run(plan, list(running.processes), {}, {})))
     assert "fed synthetic" in told
     assert "fed by fairlap: " in told
     assert "items/s, waited " in told
@@ -322,7 +321,7 @@ def test_rows_of_a_race_without_data_say_why_there_are_no_figures_of_feeding() -
     plan = planned("example", data="")
     running = Race(plan)
     running.run()
-    [row] = rows_of_run(Run(plan, running.processes, {}, {}), "r")
+    [row] = results_of(Run(plan, running.processes, {}, {}), "r").rows
     assert row.pipeline_throughput_per_s is None
     assert row.absent["waited_share"] == "nothing was fed; see --data"
     assert row.stall_shares == {}

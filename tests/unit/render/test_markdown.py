@@ -10,8 +10,8 @@ import pytest
 from fairlap.render.markdown_file import MOST_CHARACTERS, encode
 from fairlap.render.markdown_table import as_code, ratio_text
 from fairlap.results.prices import Price
+from fairlap.results.results import results_of
 from fairlap.results.row import Estimate, Row
-from fairlap.results.rows import rows_of_run
 from hypothesis import given, strategies
 from markdown_it import MarkdownIt
 from runs_for_rows import a_run, crashed
@@ -22,11 +22,11 @@ def text_of(rows: list[Row]) -> str:
 
 
 def a_slower_row(**changes: Any) -> Row:
-    return msgspec.structs.replace(rows_of_run(a_run(), "r")[1], **changes)
+    return msgspec.structs.replace(results_of(a_run(), "r").rows[1], **changes)
 
 
 def test_the_deltas_stand_before_the_table() -> None:
-    lines = text_of(rows_of_run(a_run(), "r", price=Price(3.6, "EUR"))).splitlines()
+    lines = text_of(results_of(a_run(), "r", price=Price(3.6, "EUR")).rows).splitlines()
     assert lines[0] == "### fairlap: 1 slower, against `jax:fast`"
     assert lines[2].startswith("- **slower**: `torch` takes 2.00")
     assert "times as long as `jax:fast` on `mlp` infer fp32 batch 4, controlled (8 blocks; such a run finds" in lines[2]
@@ -44,7 +44,7 @@ def test_the_worst_comes_first_and_who_has_no_figure_says_why() -> None:
     for process in run.processes:
         if process.contestant == "jax":
             crashed(process)
-    text = text_of(rows_of_run(run, "r", baseline="onnxruntime"))
+    text = text_of(results_of(run, "r", baseline="onnxruntime").rows)
     verdicts = [line.split("**")[1] for line in text.splitlines() if line.startswith("- **")]
     assert verdicts == ["slower", "failed", "faster"]
     assert "- **failed**: `jax` on `mlp` infer fp32 batch 4, controlled: `crash: ended by SIGSEGV`" in text
@@ -61,14 +61,14 @@ def test_what_a_framework_does_not_offer_is_no_failure_and_comes_last() -> None:
                 {},
                 [],
             )
-    lines = text_of(rows_of_run(run, "r")).splitlines()
+    lines = text_of(results_of(run, "r").rows).splitlines()
     assert lines[0] == "### fairlap: 1 slower, 1 unsupported, against `onnxruntime`"
     assert lines[3].startswith("- **unsupported**: `torch` on `mlp`")
     assert lines[3].endswith(", controlled: `unsupported: it has no mode grad`")
 
 
 def test_few_blocks_are_no_verdict_and_no_rows_are_said() -> None:
-    assert "### fairlap: 1 inconclusive" in text_of(rows_of_run(a_run(blocks=3), "r"))
+    assert "### fairlap: 1 inconclusive" in text_of(results_of(a_run(blocks=3), "r").rows)
     assert text_of([]) == "### fairlap: nothing was compared\n\n"
 
 
@@ -79,7 +79,7 @@ def warned(*said: list[str]) -> list[Row]:
     for process in run.processes:
         own = said[names.index(process.contestant)]
         process.warnings = own[process.block : process.block + 1]
-    return rows_of_run(run, "r-1")
+    return results_of(run, "r-1").rows
 
 
 def warnings_in(rows: list[Row]) -> list[str]:
@@ -129,12 +129,12 @@ def test_modes_are_shown_in_the_place_of_the_median() -> None:
         if number % 2:
             figure = process.figures["wall_ns"]
             process.figures["wall_ns"] = msgspec.structs.replace(figure, p50_ns=3 * figure.p50_ns)
-    assert "ms in 50%, 6.0" in text_of(rows_of_run(run, "r"))
+    assert "ms in 50%, 6.0" in text_of(results_of(run, "r").rows)
 
 
 @pytest.mark.parametrize("count", [100, 1000])
 def test_a_comment_is_never_too_long_and_what_is_left_out_is_counted(count: int) -> None:
-    baseline, slower = rows_of_run(a_run(), "r")
+    baseline, slower = results_of(a_run(), "r").rows
     message = "|".join("<@&>" * 100)
     many = [msgspec.structs.replace(slower, contestant=f"torch:{n}", message=message) for n in range(count)]
     text = text_of([baseline, *many])

@@ -21,7 +21,6 @@ from fairlap.render.outputs import FORMATS, Format, encoded, format_of, read_row
 from fairlap.results.columns import columns, flat
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
-from fairlap.results.rows import rows_of_run
 from hypothesis import HealthCheck, given, settings, strategies
 from runs_for_rows import a_run
 from runs_to_show import run_of
@@ -66,7 +65,7 @@ def test_rows_are_read_back_to_the_last_bit(suffix: str, drawn: list[Row]) -> No
 
 
 def a_row(**changes: Any) -> Row:
-    return msgspec.structs.replace(rows_of_run(a_run(), "r")[0], **changes)
+    return msgspec.structs.replace(results_of(a_run(), "r").rows[0], **changes)
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "\t=", "\n=", " ="])
@@ -90,7 +89,7 @@ def test_the_header_of_a_csv_is_the_columns() -> None:
 
 
 def test_the_columns_of_a_csv_may_come_in_any_order() -> None:
-    shown = rows_of_run(a_run(), "r")
+    shown = results_of(a_run(), "r").rows
     cells = [list(row) for row in csv.reader(io.StringIO(as_csv(shown).decode(), newline=""))]
     turned = io.StringIO(newline="")
     csv.writer(turned).writerows([row[::-1] for row in cells])
@@ -98,7 +97,7 @@ def test_the_columns_of_a_csv_may_come_in_any_order() -> None:
 
 
 def test_a_byte_order_mark_at_the_start_of_a_csv_is_skipped() -> None:
-    shown = rows_of_run(a_run(), "r")
+    shown = results_of(a_run(), "r").rows
     assert csv_rows(b"\xef\xbb\xbf" + as_csv(shown)) == shown
 
 
@@ -155,7 +154,7 @@ def test_a_missing_file_and_a_suffix_that_cannot_be_read_or_written_are_refused(
 def test_a_run_is_written_in_every_format(suffix: str, tmp_path: Path) -> None:
     available(suffix)
     run = run_of(batches=(4, 8))
-    write(tmp_path / f"race{suffix}", run, results_of(run.plan, run.processes))
+    write(tmp_path / f"race{suffix}", results_of(run))
     content = (tmp_path / f"race{suffix}").read_bytes()
     starts = {".json": b"{", ".html": b"<!doctype html>", ".svg": b"<svg", ".png": b"\x89PNG", ".md": b"### fairlap"}
     assert content.startswith(starts.get(suffix, b""))
@@ -167,7 +166,7 @@ def test_every_file_is_written_even_where_another_one_fails(tmp_path: Path) -> N
     run = a_run()
     files = [tmp_path / "nowhere" / "race.csv", tmp_path / "nowhere" / "race.json", tmp_path / "race.csv"]
     named = [(file, format_of(file)) for file in files]
-    failures = write_all(named, run, results_of(run.plan, run.processes))
+    failures = write_all(named, results_of(run))
     assert len(failures) == 2
     assert all(str(file) in failure for file, failure in zip(files, failures, strict=False))
     assert files[2].exists()
@@ -194,7 +193,7 @@ def test_parquet_has_the_types_of_the_columns() -> None:
     pytest.importorskip("pyarrow")
     from pyarrow import BufferReader, parquet
 
-    shown = rows_of_run(a_run(), "r")
+    shown = results_of(a_run(), "r").rows
     table = parquet.read_table(BufferReader(encoded(shown, FORMATS[".parquet"])))
     assert table.column_names == [column.name for column in columns()]
     assert str(table.schema.field("batch").type) == "int64"

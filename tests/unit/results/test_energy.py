@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fairlap.meters.energy_readings import EnergyOfBlock, EnergyRead, IdlePower
 from fairlap.race.process_result import ProcessResult
+from fairlap.results.results import results_of
 from fairlap.results.row import Row
-from fairlap.results.rows import rows_of_run
 from runs_for_rows import a_run
 
 ITEMS = 100 * 4  # calls by batch
@@ -22,7 +22,7 @@ def row_with(*reads_by_process: list[EnergyRead], blocks: int = 1) -> Row:
     processes = [process for process in run.processes if process.contestant == "torch"]
     for process, reads in zip(processes, reads_by_process, strict=True):
         energized(process, reads)
-    return next(row for row in rows_of_run(run, "r") if row.contestant == "torch")
+    return next(row for row in results_of(run, "r").rows if row.contestant == "torch")
 
 
 def energized(process: ProcessResult, reads: list[EnergyRead]) -> None:

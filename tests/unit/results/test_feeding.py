@@ -9,11 +9,10 @@ import msgspec
 import pytest
 from fairlap.race.run import Run
 from fairlap.render import csv_file, markdown_file
-from fairlap.render.terminal import resources_told, text_of
+from fairlap.render.terminal import text_of
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
 from fairlap.results.row import Row, judged_time_ns
-from fairlap.results.rows import rows_of_run
 from runs_for_rows import a_run
 
 CAUSES = {"source_ns": 0.25, "staging_ns": 0.75, "no_slot_ns": 0.0}
@@ -32,14 +31,12 @@ def fed_run(fed: Sequence[tuple[float, float]], *, causes: bool = True) -> Run:
 
 
 def row_of(run: Run) -> Row:
-    [row] = rows_of_run(run, "r")
+    [row] = results_of(run, "r").rows
     return row
 
 
 def line_of(run: Run) -> str:
-    [work_result] = results_of(run.plan, run.processes).work_results
-    [line] = resources_told(run.plan.works[0], work_result.rows[0])
-    return line
+    return next(line.strip() for line in text_of(results_of(run)).splitlines() if line.strip().startswith("fed by"))
 
 
 AROUND = "`cpu`, 1 thread, controlled, 2 blocks"
@@ -73,7 +70,7 @@ def test_markdown_says_that_a_race_was_fed_how_fast_and_how_long_it_waited() -> 
 def test_a_verdict_in_markdown_says_what_was_fed() -> None:
     run = a_run()
     run.plan = msgspec.structs.replace(run.plan, data="/data/a|b.npy")
-    told = markdown_file.encode(rows_of_run(run, "r")).decode()
+    told = markdown_file.encode(results_of(run, "r").rows).decode()
     assert (
         "times as long as `jax:fast` on `mlp` infer fp32 batch 4 fed <code>&#47;data&#47;a&#124;b&#46;npy</code>, "
         in told
@@ -125,10 +122,10 @@ def test_who_feeds_in_bursts_is_judged_by_the_whole_time_and_not_by_calls_that_d
         wall_ns = 100 * whole_ns[process.contestant] * noise
         process.feeding = {"items": 400.0, "calls": 100.0, "wall_ns": wall_ns, "work_ns": wall_ns / 4}
         process.feeding["waited_ns"] = wall_ns - process.feeding["work_ns"]
-    [work_result] = results_of(run.plan, run.processes).work_results
+    [work_result] = results_of(run).work_results
     assert work_result.standing is not None
     assert work_result.standing.winner == "jax"
-    jax, torch = rows_of_run(run, "r", price=price_given("1/h"))
+    jax, torch = results_of(run, "r", price=price_given("1/h")).rows
     for row, whole in ((jax, 4e6), (torch, 8e6)):
         assert row.throughput_per_s == row.pipeline_throughput_per_s
         judged, cost = judged_time_ns(row), row.cost_per_1000_items
@@ -143,6 +140,6 @@ def test_who_feeds_in_bursts_is_judged_by_the_whole_time_and_not_by_calls_that_d
         assert row.latency_p50_ns.value == pytest.approx(whole / 4, rel=0.01)
     assert torch.ratio is not None
     assert torch.ratio.value == pytest.approx(2, rel=0.01)
-    told = text_of(run.plan, results_of(run.plan, run.processes), resources_told)
+    told = text_of(results_of(run))
     assert re.search(r"jax is 2\.00\d* times as fast as torch", told)
     assert "8.0" in next(line for line in told.splitlines() if line.strip().startswith("2 torch"))

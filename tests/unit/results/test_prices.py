@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from fairlap.cli.commands.list import command
 from fairlap.errors import InvalidRequest
 from fairlap.results.prices import EXAMPLE, Price, known_prices, price_named, prices_file
-from fairlap.results.rows import rows_of_run
+from fairlap.results.results import results_of
 from runs_for_rows import a_run
 
 TABLE = """[[price]]
@@ -39,7 +39,7 @@ def test_a_price_is_found_by_name_with_its_currency_and_date(settings: Path) -> 
     assert price_named("small.instance") == Price(3.6, "EUR", "small.instance", "2026-01-31")
     assert price_named("NVIDIA H100") == Price(2.0, "USD", "NVIDIA H100", "2025-12-01")
     assert price_named("1.5EUR/h").per_hour == 1.5
-    [row, _] = rows_of_run(a_run(), "r", price=price_named("small.instance"))
+    [row, _] = results_of(a_run(), "r", price=price_named("small.instance")).rows
     assert row.currency == "EUR"
     assert row.cost_per_1000_items is not None
 

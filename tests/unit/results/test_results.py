@@ -13,7 +13,6 @@ from fairlap.request.names import contestants_named
 from fairlap.request.work import Conditions, Work
 from fairlap.results.results import Results, results_of
 from fairlap.results.row import judged_time_ns
-from fairlap.results.rows import rows_of_run
 
 WORK = Work("mlp", 1)
 
@@ -65,7 +64,7 @@ def spoiled(one: ProcessResult, outcome: Outcome, message: str) -> ProcessResult
 
 
 def results(processes: list[ProcessResult], blocks: int = 12) -> Results:
-    return results_of(plan(blocks), processes)
+    return results_of(Run(plan(blocks), list(processes), {}, {}))
 
 
 def test_the_faster_one_stands_first_and_the_verdict_says_so() -> None:
@@ -73,7 +72,7 @@ def test_the_faster_one_stands_first_and_the_verdict_says_so() -> None:
     assert [row.contestant for row in work_result.rows] == ["jax", "torch"]
     assert work_result.standing is not None
     assert work_result.standing.winner == "jax"
-    text = text_of(plan(), results(race(2e6, 1e6)))
+    text = text_of(results(race(2e6, 1e6)))
     assert "jax is 2.0" in text
     assert "times as fast as torch" in text
 
@@ -82,10 +81,10 @@ def test_a_disqualified_contestant_is_shown_but_not_ranked() -> None:
     processes = race(2e6, 1e6)
     spoiled(processes[1], "disqualified", "logits differs")
     work_result = results(processes).work_results[0]
-    assert [(row.contestant, row.ranked) for row in work_result.rows] == [("torch", True), ("jax", False)]
+    assert [(each.contestant, each.ranked) for each in work_result.contestants] == [("torch", True), ("jax", False)]
     assert work_result.standing is None
     assert "1 contestant can be ranked" in work_result.why_no_verdict
-    assert "disqualified in 1 of 12 processes: logits differs" in text_of(plan(), results(processes))
+    assert "disqualified in 1 of 12 processes: logits differs" in text_of(results(processes))
 
 
 def test_a_block_with_a_crash_is_left_out_for_everyone_and_the_crash_is_told() -> None:
@@ -94,21 +93,21 @@ def test_a_block_with_a_crash_is_left_out_for_everyone_and_the_crash_is_told() -
     work_result = results(processes).work_results[0]
     assert work_result.table is not None
     assert work_result.table.blocks == 11
-    assert "crash in 1 of 12 processes: killed by SIGSEGV" in text_of(plan(), results(processes))
+    assert "crash in 1 of 12 processes: killed by SIGSEGV" in text_of(results(processes))
 
 
 def test_a_contestant_that_never_finished_is_a_row_with_its_reason() -> None:
     processes = [
         one if one.contestant == "jax" else spoiled(one, "not_installed", "no torch") for one in race(2e6, 1e6)
     ]
-    text = text_of(plan(), results(processes))
+    text = text_of(results(processes))
     assert "torch  not installed: no torch" in text
     assert "no verdict: 1 contestant can be ranked" in text
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 5])
 def test_too_few_blocks_never_claim_a_difference(blocks: int) -> None:
-    text = text_of(plan(blocks), results(race(2e6, 1e6, blocks), blocks))
+    text = text_of(results(race(2e6, 1e6, blocks), blocks))
     assert "times as fast as" not in text.replace("jax is 2.0", "") or "inconclusive" in text
 
 
@@ -120,7 +119,7 @@ def test_two_modes_are_told_with_their_shares_and_the_page_faults_that_go_with_t
             one.figures, one.per_call = faster.figures, {"page_faults": 0.0, "migrations": 0.0}
         elif one.contestant == "torch":
             one.per_call = {"page_faults": 1410.0, "migrations": 0.0}
-    text = text_of(plan(), results(processes))
+    text = text_of(results(processes))
     assert "two modes:" in text
     assert "33% of processes" in text
     assert "its modes go with page faults per call (0, 1410); the C library gives memory back" in text
@@ -138,8 +137,8 @@ def test_one_figure_is_told_everywhere_and_it_is_never_between_two_modes() -> No
         if one.contestant == "jax" and one.block % 2:
             replace_figure(one, 3e6 * (1 + one.block / 1e4))
     run = Run(plan(), processes, {}, {}, "2026-01-01T00:00:00+00:00")
-    told = {row.contestant: judged_time_ns(row) for row in rows_of_run(run, "r")}
-    shown = {row.contestant: row.median_ns for row in results(processes).work_results[0].rows}
+    told = {row.contestant: judged_time_ns(row) for row in results_of(run, "r").rows}
+    shown = {row.contestant: row.median_ns for row in results(processes).work_results[0].contestants}
     assert shown == {name: figure and figure.value for name, figure in told.items()}
     assert shown["jax"] == max(one.headline_ns for one in processes if one.contestant == "jax" and not one.block % 2)
 
@@ -148,10 +147,12 @@ def test_when_the_conditions_change_the_order_the_answer_says_so_first() -> None
     processes = race(1e6, 1.2e6)
     processes += [process(100 + block, "torch", noisy(2.5e6, block), "as-found", faults=1410) for block in range(6)]
     processes += [process(100 + block, "jax", noisy(1.2e6, block), "as-found") for block in range(6)]
-    assert text_of(plan(), results(processes)).splitlines()[:3] == [
-        "The order depends on the conditions; the causes stand below.",
-        "  as found:   jax < torch",
-        "  controlled: torch < jax",
+    found = results(processes)
+    assert found.order_differs(found.works()[0]) == (("jax", "torch"), ("torch", "jax"))
+    lines = text_of(found).splitlines()
+    assert [line.split() for line in lines[1:3]] == [
+        ["as", "found:", "jax", "<", "torch"],
+        ["controlled:", "torch", "<", "jax"],
     ]
 
 
@@ -159,25 +160,25 @@ def test_conditions_that_do_not_change_the_order_are_not_talked_about() -> None:
     processes = race(1e6, 1.2e6) + [
         process(100 + n, name, ns, "as-found") for n in range(6) for name, ns in (("torch", 1e6 + n), ("jax", 2e6 + n))
     ]
-    assert "The order depends" not in text_of(plan(), results(processes))
+    assert results(processes).order_differs(results(processes).works()[0]) is None
 
 
 def test_the_times_of_the_first_are_those_of_the_verdict() -> None:
     processes = race(1e6, 1.5e6)
-    results = results_of(plan(), processes)
+    results = results_of(Run(plan(), list(processes), {}, {}))
     [comparison] = results.work_results[0].comparisons
     slower = comparison if comparison.a == "jax" else comparison.reversed()
-    assert f"  {slower.ratio:.2f}x" in text_of(plan(), results)
+    assert f"  {slower.ratio:.2f}x" in text_of(results)
     processes[1].figures["wall_ns"] = Figure(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
     processes[3].figures["wall_ns"] = Figure(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
-    results = results_of(plan(), processes)
+    results = results_of(Run(plan(), list(processes), {}, {}))
     [comparison] = results.work_results[0].comparisons
     slower = comparison if comparison.a == "jax" else comparison.reversed()
-    assert f"  {slower.ratio:.2f}x" in text_of(plan(), results)
+    assert f"  {slower.ratio:.2f}x" in text_of(results)
 
 
 def test_blocks_of_a_single_contestant_are_complete() -> None:
     alone = [one for one in race(1e6, 1e6, blocks=7) if one.contestant == "torch"]
-    [work_result] = results_of(plan(), alone).work_results
+    [work_result] = results_of(Run(plan(), list(alone), {}, {})).work_results
     assert len(work_result.blocks.kept) == 7
-    assert "7 complete blocks" in text_of(plan(), results_of(plan(), alone))
+    assert "7 complete blocks" in text_of(results_of(Run(plan(), list(alone), {}, {})))

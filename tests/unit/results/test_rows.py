@@ -11,8 +11,8 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.process_result import AnswerError, SmallestMemory
 from fairlap.results.columns import columns, flat
 from fairlap.results.prices import Price, price_given
+from fairlap.results.results import results_of
 from fairlap.results.row import Estimate, Row
-from fairlap.results.rows import rows_of_run
 from fairlap.store.run_file import load_run, save_run
 from runs_for_rows import a_run, crashed
 
@@ -22,7 +22,7 @@ def by_name(rows: list[Row]) -> dict[str, Row]:
 
 
 def test_a_row_holds_what_the_run_showed() -> None:
-    rows = rows_of_run(a_run(), "r1")
+    rows = results_of(a_run(), "r1").rows
     assert [row.contestant for row in rows] == ["jax:fast", "torch"]
     slow = by_name(rows)["torch"]
     assert (slow.run, slow.workload, slow.batch, slow.framework, slow.version) == ("r1", "mlp", 4, "torch", "1.2.3")
@@ -43,26 +43,26 @@ def test_a_row_holds_what_the_run_showed() -> None:
 
 
 def test_the_others_are_held_against_the_fastest_or_the_baseline_that_was_named() -> None:
-    slow = by_name(rows_of_run(a_run(), "r"))["torch"]
+    slow = by_name(results_of(a_run(), "r").rows)["torch"]
     assert (slow.baseline, slow.verdict) == ("jax:fast", "slower")
     assert slow.ratio is not None
     assert slow.ratio.value == pytest.approx(2.0, rel=0.01)
-    fast = by_name(rows_of_run(a_run(), "r", baseline="torch"))["jax:fast"]
+    fast = by_name(results_of(a_run(), "r", baseline="torch").rows)["jax:fast"]
     assert (fast.baseline, fast.verdict) == ("torch", "faster")
     assert fast.ratio is not None
     assert fast.ratio.value == pytest.approx(0.5, rel=0.01)
 
 
 def test_what_is_absent_says_why() -> None:
-    rows = by_name(rows_of_run(a_run(), "r"))
+    rows = by_name(results_of(a_run(), "r").rows)
     assert rows["jax:fast"].absent["ratio"] == "it is the baseline"
     assert rows["torch"].absent["time_to_first_gradient_s"] == "no gradients were measured"
     assert rows["torch"].absent["cost_per_1000_items"] == "no price was given"
     assert rows["torch"].absent["energy_per_item_j"] == "no source of power was read"
-    gradients = by_name(rows_of_run(a_run(mode="grad"), "r"))["torch"]
+    gradients = by_name(results_of(a_run(mode="grad"), "r").rows)["torch"]
     assert gradients.absent["time_to_first_inference_s"] == "gradients were measured"
     assert gradients.time_to_first_gradient_s is not None
-    nobody = by_name(rows_of_run(a_run(), "r", baseline="tensorflow"))["torch"]
+    nobody = by_name(results_of(a_run(), "r", baseline="tensorflow").rows)["torch"]
     assert nobody.absent["ratio"] == "the baseline tensorflow is not ranked"
 
 
@@ -71,14 +71,14 @@ def test_memory_has_its_two_phases_and_its_layers_say_why_they_are_absent() -> N
     for process in run.processes:
         process.memory_bytes |= {"peak_until_ready": 1_000_000}
         process.memory_absent = {"peak_while_running": "clear_refs could not be written", "driver": "no device"}
-    row = by_name(rows_of_run(run, "r"))["torch"]
+    row = by_name(results_of(run, "r").rows)["torch"]
     assert row.peak_memory_until_ready_bytes is not None
     assert row.peak_memory_until_ready_bytes.value == pytest.approx(1_000_000)
     assert row.absent["peak_memory_while_running_bytes"] == "clear_refs could not be written"
     assert row.memory_absent == {"peak_while_running": "clear_refs could not be written", "driver": "no device"}
     run.processes[0].memory_bytes["driver"] = run.processes[1].memory_bytes["driver"] = 5
-    assert "driver" not in by_name(rows_of_run(run, "r"))["torch"].memory_absent
-    silent = by_name(rows_of_run(a_run(), "r"))["torch"]
+    assert "driver" not in by_name(results_of(run, "r").rows)["torch"].memory_absent
+    silent = by_name(results_of(a_run(), "r").rows)["torch"]
     assert silent.absent["peak_memory_while_running_bytes"] == "the worker did not tell it"
 
 
@@ -87,7 +87,7 @@ def test_the_column_of_a_peak_and_its_layer_are_one_figure_in_whole_bytes() -> N
     own = [process for process in run.processes if process.contestant == "torch"]
     for number, process in enumerate(own):
         process.memory_bytes |= {"peak": 85_590_017 + 4_096 * number**2}
-    row = by_name(rows_of_run(run, "r"))["torch"]
+    row = by_name(results_of(run, "r").rows)["torch"]
     assert row.peak_memory_bytes is not None
     assert row.peak_memory_bytes.value == row.memory_bytes["peak"] == own[3].memory_bytes["peak"]
     assert row.peak_memory_bytes.low is not None
@@ -98,12 +98,12 @@ def test_the_column_of_a_peak_and_its_layer_are_one_figure_in_whole_bytes() -> N
 
 def test_a_search_for_the_smallest_memory_that_was_asked_for_and_has_no_answer_was_not_finished() -> None:
     run = a_run()
-    row = by_name(rows_of_run(run, "r"))["torch"]
+    row = by_name(results_of(run, "r").rows)["torch"]
     assert row.absent["min_memory_bytes"].startswith("it was not looked for here; --min-memory does")
     run.plan = msgspec.structs.replace(run.plan, min_memory=True)
     run.processes[-1].smallest_memory = SmallestMemory("address space", 2**28, 2**23, 7)
     done, broken_off = (
-        by_name(rows_of_run(run, "r"))[name] for name in _one_and_the_other(run.processes[-1].contestant)
+        by_name(results_of(run, "r").rows)[name] for name in _one_and_the_other(run.processes[-1].contestant)
     )
     assert done.min_memory_bytes == 2**28
     assert broken_off.absent["min_memory_bytes"] == broken_off.absent["min_memory_tries"]
@@ -114,7 +114,7 @@ def test_a_search_for_the_smallest_memory_that_was_asked_for_and_has_no_answer_w
     as_found.plan = msgspec.structs.replace(as_found.plan, min_memory=True)
     for process in as_found.processes[::2]:
         process.conditions = "as-found"
-    beside = [row for row in rows_of_run(as_found, "r") if row.conditions != as_found.plan.headline]
+    beside = [row for row in results_of(as_found, "r").rows if row.conditions != as_found.plan.headline]
     assert beside
     assert all(row.absent["min_memory_bytes"].startswith("it was not looked for here") for row in beside)
 
@@ -128,7 +128,7 @@ def test_one_that_never_finished_has_reasons_in_the_place_of_figures() -> None:
     for process in run.processes:
         if process.contestant == "torch":
             crashed(process)
-    row = by_name(rows_of_run(run, "r"))["torch"]
+    row = by_name(results_of(run, "r").rows)["torch"]
     assert row.outcome == "crash"
     assert row.latency_p50_ns is None
     assert row.absent["latency_p50_ns"] == "crash: ended by SIGSEGV"
@@ -141,7 +141,7 @@ def test_other_work_once_decides_the_outcome() -> None:
     for process in own[:3]:
         crashed(process)
     own[3].outcome, own[3].message = "disqualified", "a wrong answer"
-    assert by_name(rows_of_run(run, "r"))["torch"].outcome == "disqualified"
+    assert by_name(results_of(run, "r").rows)["torch"].outcome == "disqualified"
 
 
 def test_of_several_modes_no_average_is_made() -> None:
@@ -150,7 +150,7 @@ def test_of_several_modes_no_average_is_made() -> None:
     for process in own[:4]:
         figure = process.figures["wall_ns"]
         process.figures["wall_ns"] = msgspec.structs.replace(figure, p50_ns=3 * figure.p50_ns)
-    row = by_name(rows_of_run(run, "r"))["torch"]
+    row = by_name(results_of(run, "r").rows)["torch"]
     assert [mode.share for mode in row.modes] == [0.5, 0.5]
     assert row.latency_p50_ns is not None
     assert row.latency_p50_ns.value in [process.headline_ns for process in own]
@@ -158,13 +158,13 @@ def test_of_several_modes_no_average_is_made() -> None:
 
 
 def test_few_processes_carry_no_interval() -> None:
-    row = rows_of_run(a_run(blocks=3), "r")[0]
+    row = results_of(a_run(blocks=3), "r").rows[0]
     assert row.latency_p50_ns is not None
     assert (row.latency_p50_ns.low, row.latency_p50_ns.high) == (None, None)
 
 
 def test_a_thousand_items_cost_what_the_hour_costs_for_their_share() -> None:
-    row = by_name(rows_of_run(a_run(), "r", price=Price(3.6, "EUR")))["torch"]
+    row = by_name(results_of(a_run(), "r", price=Price(3.6, "EUR")).rows)["torch"]
     assert row.currency == "EUR"
     assert row.cost_per_1000_items is not None
     # 250 calls of 2 ms are half a second, at 0.001 a second.
@@ -187,7 +187,7 @@ def test_what_is_no_price_is_refused(text: str) -> None:
 
 
 def test_an_absent_value_without_a_reason_cannot_be_made() -> None:
-    row = rows_of_run(a_run(), "r")[0]
+    row = results_of(a_run(), "r").rows[0]
     with pytest.raises(ValueError, match=r"absent without a reason: \['latency_p50_ns'\]"):
         msgspec.structs.replace(row, latency_p50_ns=None)
     with pytest.raises(ValueError, match=r"a reason but not absent: \['message'\]"):
@@ -204,7 +204,7 @@ def test_every_field_is_a_column_and_every_estimate_three() -> None:
 
 
 def test_a_row_is_flattened_into_its_columns() -> None:
-    row = by_name(rows_of_run(a_run(), "r"))["jax:fast"]
+    row = by_name(results_of(a_run(), "r").rows)["jax:fast"]
     cells = flat(row)
     assert list(cells) == [column.name for column in columns()]
     assert cells["latency_p50_ns"] == row.latency_p50_ns.value  # type: ignore[union-attr]
@@ -213,18 +213,20 @@ def test_a_row_is_flattened_into_its_columns() -> None:
 
 
 def test_a_row_survives_json() -> None:
-    for row in rows_of_run(a_run(), "r"):
+    for row in results_of(a_run(), "r").rows:
         assert msgspec.json.decode(msgspec.json.encode(row), type=Row) == row
 
 
 def test_equal_machines_have_equal_fingerprints() -> None:
     one, other = a_run(), a_run()
     other.machine = dict(reversed(other.machine.items()))
-    assert rows_of_run(one, "a")[0].machine == rows_of_run(other, "b")[0].machine
+    assert results_of(one, "a").rows[0].machine == results_of(other, "b").rows[0].machine
     other.machine["cores"] = "3"
-    assert rows_of_run(one, "a")[0].machine != rows_of_run(other, "b")[0].machine
+    assert results_of(one, "a").rows[0].machine != results_of(other, "b").rows[0].machine
     other.processes[0].version = "9"
-    assert {row.environment for row in rows_of_run(one, "a")} != {row.environment for row in rows_of_run(other, "b")}
+    assert {row.environment for row in results_of(one, "a").rows} != {
+        row.environment for row in results_of(other, "b").rows
+    }
 
 
 def test_a_run_is_read_back_from_its_file_also_when_a_distance_could_not_be_told(tmp_path: Path) -> None:
@@ -242,12 +244,12 @@ def test_an_answer_that_was_not_finite_leaves_no_error_figure_and_a_gradient_no_
     first, second = run.processes[0], run.processes[1]
     first.errors.append(AnswerError("logits", "after", math.nan, math.inf, math.inf, False, "not finite"))
     second.errors.append(AnswerError("gradient along direction 0", "before", math.nan, math.nan, 3e-7, True))
-    rows = by_name(rows_of_run(run, "r"))
+    rows = by_name(results_of(run, "r").rows)
     assert rows[first.contestant].absent["error_relative"] == "an answer was not finite"
     assert rows[first.contestant].absent["error_absolute"] == "an answer was not finite"
     assert (rows[second.contestant].error_relative, rows[second.contestant].error_absolute) == (3e-7, 2e-6)
 
 
 def test_a_ratio_that_could_be_anything_has_no_interval() -> None:
-    ratios = [row.ratio for row in rows_of_run(a_run(blocks=3), "r") if row.ratio is not None]
+    ratios = [row.ratio for row in results_of(a_run(blocks=3), "r").rows if row.ratio is not None]
     assert [(ratio.low, ratio.high) for ratio in ratios] == [(None, None)]

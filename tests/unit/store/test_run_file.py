@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.process_result import SmallestMemory
-from fairlap.store.run_file import CarriedRun, load_run, read_carried, save_run
+from fairlap.store.run_file import RunFile, load_run, load_run_file, save_run
 from fairlap.store.store import Store, open_store
 from runs_for_rows import a_run
 from runs_in_store import a_run_with_everything, keep_whole
@@ -101,12 +101,8 @@ def test_a_saved_run_whose_search_for_the_smallest_memory_was_broken_off_is_not_
     assert store.state(store.import_from(tmp_path / "race.json")) == "finished"
 
 
-def changed(given: CarriedRun, kind: str) -> CarriedRun:
-    if kind == "id":
-        given.id = "../../elsewhere"
-    elif kind == "rows":
-        given.rows = [msgspec.structs.replace(row, run="other") for row in given.rows]
-    elif kind == "twice":
+def changed(given: RunFile, kind: str) -> RunFile:
+    if kind == "twice":
         given.processes.append(given.processes[0])
     elif kind == "length":
         given.samples[0].ns = given.samples[0].ns[:-1]
@@ -117,13 +113,13 @@ def changed(given: CarriedRun, kind: str) -> CarriedRun:
     return given
 
 
-@pytest.mark.parametrize("kind", ["id", "rows", "twice", "length", "stranger", "format"])
+@pytest.mark.parametrize("kind", ["twice", "length", "stranger", "format"])
 def test_a_file_that_does_not_hold_together_is_refused_whole(store: Store, tmp_path: Path, kind: str) -> None:
     keep_whole(store, a_run())
     file = tmp_path / "run.json"
     store.export_to("last", file)
     store.remove("last")
-    file.write_bytes(msgspec.json.encode(changed(read_carried(file), kind)))
+    file.write_bytes(msgspec.json.encode(changed(load_run_file(file), kind)))
     with pytest.raises(InvalidRequest, match=re.escape(str(file))):
         store.import_from(file)
     assert store.runs() == []

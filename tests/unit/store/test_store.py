@@ -14,7 +14,7 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
 from fairlap.results.columns import columns, flat
-from fairlap.results.rows import rows_of_run
+from fairlap.results.results import results_of
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.opening import store_path
 from fairlap.store.run_file import load_run, save_run
@@ -65,10 +65,10 @@ def test_asking_for_samples_of_a_process_that_never_was_is_said(store: Store) ->
 def test_rows_come_back_as_they_were_drawn(store: Store) -> None:
     run = a_run_with_everything()
     run_id = keep_whole(store, run)
-    assert store.rows(run_id) == rows_of_run(run, run_id)
+    assert store.rows(run_id) == results_of(run, run_id).rows
 
 
-@pytest.mark.parametrize("row", rows_of_run(a_run(blocks=3), "r") + rows_of_run(a_run_with_everything(), "r"))
+@pytest.mark.parametrize("row", results_of(a_run(blocks=3), "r").rows + results_of(a_run_with_everything(), "r").rows)
 def test_a_flat_row_is_put_together_again(row: object) -> None:
     assert row_of(flat(row)) == row  # type: ignore[arg-type]
 

@@ -16,6 +16,7 @@ from typing import IO
 import pytest
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.results.prices import price_given
+from fairlap.results.results import results_of
 from fairlap.store import opening
 from fairlap.store import store as store_module
 from fairlap.store.errors import StoreIsBusy, StoreIsFull
@@ -260,7 +261,8 @@ def test_a_run_that_ends_while_others_are_settled_stays_finished(
         ending = recording_of(store, a_run(), processes=2)
 
         def ended(path: Path, run: str) -> bool:
-            ending.end({}, price=price_given("2 EUR/h"))
+            price = price_given("2 EUR/h")
+            ending.end({}, rows=results_of(store.load(ending.run), ending.run, price=price).rows)
             return False
 
         monkeypatch.setattr(store_module, "is_held", ended)

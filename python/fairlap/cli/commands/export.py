@@ -21,7 +21,7 @@ def command(run_name: str, format_name: str | None, out: Path | None, baseline: 
     from fairlap.machine.atomic_files import write_for_user
     from fairlap.render.outputs import ROW_FORMATS, encoded, format_of
     from fairlap.results.prices import price_named
-    from fairlap.results.rows import rows_of_run
+    from fairlap.results.results import results_of
     from fairlap.store.run_sources import require_contestant, run_named
 
     name = f".{format_name or 'csv'}"
@@ -31,7 +31,7 @@ def command(run_name: str, format_name: str | None, out: Path | None, baseline: 
     price = price_named(price_text) if price_text is not None else None
     run, run_id = run_named(run_name)
     require_contestant(run.plan, baseline)
-    content = encoded(rows_of_run(run, run_id, baseline=baseline, price=price), chosen)
+    content = encoded(results_of(run, run_id, baseline=baseline, price=price).rows, chosen)
     if out is not None:
         write_for_user(out, content)
     else:

@@ -29,16 +29,17 @@ def command(run: str, html: Path | None, charts: Path | None, baseline: str, pri
     Kept runs have their raw samples, and charts of them.
     """
     from fairlap.errors import InvalidRequest
-    from fairlap.render.report.shown_run import shown_run
     from fairlap.results.prices import price_named
-    from fairlap.store.run_sources import run_named, samples_of
+    from fairlap.results.results import results_of
+    from fairlap.store.run_sources import require_contestant, run_named, samples_of
 
     if html is None and charts is None:
         raise InvalidRequest("say what to write: --html report.html, or --charts FOLDER")
     if html is not None and not html.parent.is_dir():
         raise InvalidRequest(f"{html} cannot be written: {html.parent} is not a folder")
     saved, run_id = run_named(run)
-    shown = shown_run(
+    require_contestant(saved.plan, baseline)
+    shown = results_of(
         saved,
         run_id,
         samples=samples_of(run),

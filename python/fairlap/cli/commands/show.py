@@ -26,18 +26,17 @@ def command(run: str, errors: bool, as_json: bool) -> None:
         run_id = store.id_of(run)
         saved, state = store.load(run_id), store.state(run_id)
         if as_json:
-            import msgspec
+            from fairlap.results.results import results_of
+            from fairlap.store.run_file import encode_document, run_document
 
-            from fairlap.store.run_file import carried
-
-            click.echo(msgspec.json.encode(carried(run_id, state, saved, store.rows(run_id), [])))
+            click.echo(encode_document(run_document(saved, results_of(saved, run_id), state=state)))
             return
-    from fairlap.render.terminal import resources_told, text_of
+    from fairlap.render.terminal import text_of
     from fairlap.results.results import results_of
 
     parts = [_head(run_id, state, saved)]
     if saved.processes:
-        told = text_of(saved.plan, results_of(saved.plan, saved.processes), resources_told)
+        told = text_of(results_of(saved, run_id))
         parts += [told, "\n".join(_beneath(saved))]
     if errors:
         parts.append("\n".join(_errors(saved)))

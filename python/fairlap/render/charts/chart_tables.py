@@ -10,9 +10,10 @@ from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find
 from fairlap.render.charts.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.render.report.numbers import duration, plain, seconds
-from fairlap.render.report.shown_run import ShownRun, ShownWork
 from fairlap.request.work import Precision, Work
+from fairlap.results.results import Results
 from fairlap.results.row import Estimate, judged_time_ns
+from fairlap.results.work_result import WorkResult
 
 Record = dict[str, Any]
 
@@ -31,9 +32,9 @@ LAYERS = ("anonymous", "file", "shared")
 """Of the memory that was held when the process had been measured. Together they are all of it."""
 
 
-def chart_tables(shown: ShownRun) -> dict[str, list[Record]]:
+def chart_tables(shown: Results) -> dict[str, list[Record]]:
     """By name. A table with nothing in it has the reason in the charts that would draw it."""
-    makers: dict[str, Callable[[ShownRun], Iterator[Record]]] = {
+    makers: dict[str, Callable[[Results], Iterator[Record]]] = {
         "processes": _processes,
         "figures": _figures,
         "percentiles": _percentiles,
@@ -58,13 +59,13 @@ def _plainly(record: Record) -> Record:
     return {key: plain(value) for key, value in record.items()}
 
 
-def _key(work_result: ShownWork, contestant: str) -> Record:
+def _key(work_result: WorkResult, contestant: str) -> Record:
     return {"work": work_result.work.label, "conditions": work_result.conditions, "contestant": contestant}
 
 
-def _processes(shown: ShownRun) -> Iterator[Record]:
+def _processes(shown: Results) -> Iterator[Record]:
     for work_result, result, _ in shown.every_row():
-        kept = set(work_result.work_result.blocks.kept)
+        kept = set(work_result.blocks.kept)
         for process in result.finished:
             first = next(iter(process.figures.values()))
             yield _key(work_result, result.contestant) | {
@@ -76,7 +77,7 @@ def _processes(shown: ShownRun) -> Iterator[Record]:
             }
 
 
-def _figures(shown: ShownRun) -> Iterator[Record]:
+def _figures(shown: Results) -> Iterator[Record]:
     for work_result, result, row in shown.every_row():
         judged = judged_time_ns(row)
         if judged is None:
@@ -104,7 +105,7 @@ def _estimated(name: str, estimate: Estimate | None, *, single: bool = True) -> 
     return told
 
 
-def _percentiles(shown: ShownRun) -> Iterator[Record]:
+def _percentiles(shown: Results) -> Iterator[Record]:
     for work_result, result, row in shown.every_row():
         for name, field in (("p50", "p50_ns"), ("p90", "p90_ns"), ("p99", "p99_ns")):
             estimate: Estimate | None = getattr(row, f"latency_{field}")
@@ -123,7 +124,7 @@ def _percentiles(shown: ShownRun) -> Iterator[Record]:
                 }
 
 
-def _curves(shown: ShownRun) -> Iterator[Record]:
+def _curves(shown: Results) -> Iterator[Record]:
     """The share of processes that are at most as slow; it starts from none of them."""
     for work_result, result, _ in shown.every_row():
         ordered = sorted(process.headline_ns for process in result.finished)
@@ -133,7 +134,7 @@ def _curves(shown: ShownRun) -> Iterator[Record]:
             yield _key(work_result, result.contestant) | {"ns": value, "share": (place + 1) / len(ordered)}
 
 
-def _phases(shown: ShownRun) -> Iterator[Record]:
+def _phases(shown: Results) -> Iterator[Record]:
     for work_result, result, _ in shown.every_row():
         processes = [process for process in result.finished if process.time_to_first_s() is not None]
         for order, (phase, parts) in enumerate(PHASES.items()):
@@ -147,7 +148,7 @@ def _phases(shown: ShownRun) -> Iterator[Record]:
                 }
 
 
-def _first_answers(shown: ShownRun) -> Iterator[Record]:
+def _first_answers(shown: Results) -> Iterator[Record]:
     for work_result, result, row in shown.every_row():
         first = row.time_to_first_gradient_s or row.time_to_first_inference_s
         if first is not None and (judged := judged_time_ns(row)) is not None:
@@ -155,7 +156,7 @@ def _first_answers(shown: ShownRun) -> Iterator[Record]:
             yield _key(work_result, result.contestant) | {"told": f"{seconds(first.value)}, then {steady}"}
 
 
-def _memory(shown: ShownRun) -> Iterator[Record]:
+def _memory(shown: Results) -> Iterator[Record]:
     for work_result, result, row in shown.every_row():
         for order, layer in enumerate(LAYERS):
             held = row.memory_bytes.get(layer, 0.0)
@@ -163,7 +164,7 @@ def _memory(shown: ShownRun) -> Iterator[Record]:
                 yield _key(work_result, result.contestant) | {"layer": layer, "order": order, "bytes": held}
 
 
-def _errors(shown: ShownRun) -> Iterator[Record]:
+def _errors(shown: Results) -> Iterator[Record]:
     """Each thing that was checked once, by its worst; an exact answer has no place on a logarithmic scale."""
     for work_result, result, _ in shown.every_row():
         worst: dict[tuple[str, str], float] = {}
@@ -180,7 +181,7 @@ def _errors(shown: ShownRun) -> Iterator[Record]:
                 }
 
 
-def _tolerances(shown: ShownRun) -> Iterator[Record]:
+def _tolerances(shown: Results) -> Iterator[Record]:
     """A model that is not installed here cannot tell its own; gradients are judged by their slopes instead."""
     for work_result in shown.work_results:
         if work_result.work.mode != "infer":

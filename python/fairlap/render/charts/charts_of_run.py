@@ -9,7 +9,7 @@ from fairlap.render.charts import resources as other_charts
 from fairlap.render.charts import speed as speed_charts
 from fairlap.render.charts.chart import Chart, left_out
 from fairlap.render.charts.chart_tables import group_of
-from fairlap.render.report.shown_run import ShownRun
+from fairlap.results.results import Results
 from fairlap.results.row import judged_time_named
 
 MAIN_CHART = "intervals"
@@ -17,7 +17,7 @@ MAIN_CHART = "intervals"
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def charts_of(shown: ShownRun, tables: Tables) -> list[Chart]:
+def charts_of(shown: Results, tables: Tables) -> list[Chart]:
     sampled = bool(tables["samples"])
     time = judged_time_named(fed=bool(shown.run.plan.data))
     charts = [
@@ -43,7 +43,7 @@ def _empty(chart: Chart) -> Chart:
     )
 
 
-def _if_both_conditions(shown: ShownRun, time: str) -> list[Chart]:
+def _if_both_conditions(shown: Results, time: str) -> list[Chart]:
     return (
         [other_charts.conditions_beside(time)]
         if len({work_result.conditions for work_result in shown.work_results}) > 1
@@ -51,12 +51,12 @@ def _if_both_conditions(shown: ShownRun, time: str) -> list[Chart]:
     )
 
 
-def _sweep(shown: ShownRun) -> list[Chart]:
+def _sweep(shown: Results) -> list[Chart]:
     groups = [group_of(work) for work in shown.works()]
     return [other_charts.batch_sweep()] if len(set(groups)) < len(groups) else []
 
 
-def _energy_and_cost(shown: ShownRun) -> list[Chart]:
+def _energy_and_cost(shown: Results) -> list[Chart]:
     """Only what was measured, or priced: an empty chart of energy would say nothing."""
     rows = [row for _, _, row in shown.every_row()]
     found = []

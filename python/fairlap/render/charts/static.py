@@ -13,8 +13,9 @@ from fairlap.render.charts.chart_tables import chart_tables, group_of
 from fairlap.render.charts.charts_of_run import MAIN_CHART, charts_of
 from fairlap.render.charts.libraries import vega_lite_version, vl_convert
 from fairlap.render.charts.look import LIGHT, filled_in
-from fairlap.render.report.shown_run import ShownRun, ShownWork
 from fairlap.request.work import work_title
+from fairlap.results.results import Results
+from fairlap.results.work_result import WorkResult
 
 _WIDTH = 720
 _FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
@@ -24,7 +25,7 @@ _COLUMN_OF_KEY = 130
 Record = Mapping[str, Any]
 
 
-def main_chart(shown: ShownRun, *, png: bool) -> bytes:
+def main_chart(shown: Results, *, png: bool) -> bytes:
     """The times of all processes, for each work under the conditions of the verdict, in one picture."""
     tables = chart_tables(shown)
     [chart] = [each for each in charts_of(shown, tables) if each.key == MAIN_CHART]
@@ -68,7 +69,7 @@ def _picture(spec: dict[str, Any], *, png: bool) -> bytes:
     return svg.encode()
 
 
-def write_charts(shown: ShownRun, folder: Path) -> list[Path]:
+def write_charts(shown: Results, folder: Path) -> list[Path]:
     """Every chart as SVG and PNG, for each work under the conditions of the verdict. Returns the paths."""
     convert = vl_convert()
     try:
@@ -102,7 +103,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def static_spec(
-    chart: Chart, shown: ShownRun, work_result: ShownWork, tables: Mapping[str, Sequence[Record]]
+    chart: Chart, shown: Results, work_result: WorkResult, tables: Mapping[str, Sequence[Record]]
 ) -> dict[str, Any] | None:
     """The chart with its data, ready to draw; None where there is nothing to draw."""
     if chart.absent:
@@ -113,7 +114,7 @@ def static_spec(
         return None
     present = {record["contestant"] for records in data.values() for record in records if "contestant" in record}
     colours = dict(zip(shown.contestants, LIGHT.colours(len(shown.contestants)), strict=True))
-    ordered = [result.contestant for result, _ in work_result.rows]
+    ordered = [result.contestant for result, _ in work_result.with_rows()]
     names = [name for name in ordered if name in present]
     spec: dict[str, Any] = filled_in(chart.spec, LIGHT, names, [colours[name] for name in names])
     for legend in _legends(spec):
@@ -134,7 +135,7 @@ def static_spec(
     }
 
 
-def _wanted(record: Record, chart: Chart, work_result: ShownWork, works: set[str]) -> bool:
+def _wanted(record: Record, chart: Chart, work_result: WorkResult, works: set[str]) -> bool:
     if chart.scope == "batches":
         return record["work"] in works and bool(record["conditions"] == work_result.conditions)
     same_work = bool(record["work"] == work_result.work.label)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.race.process_result import ProcessResult
-from fairlap.render.report.shown_run import ShownRun, ShownWork
-from fairlap.results.results import ContestantResult
+from fairlap.results.results import Results
+from fairlap.results.work_result import ContestantResult, WorkResult
 
 _MOST_PROCESSES_OVER_TIME = 6  # of each contestant; more lines cannot be told apart
 _POINTS_OF_A_CURVE = 160
@@ -22,7 +22,7 @@ _TAIL = 0.999
 Record = dict[str, Any]
 
 
-def curves_of_samples(shown: ShownRun) -> Iterator[Record]:
+def curves_of_samples(shown: Results) -> Iterator[Record]:
     """The empirical curve over all steady samples of the processes that count, to the one in a thousand."""
     rows = list(shown.every_row())
     points = min(_POINTS_OF_A_CURVE, max(20, _MOST_POINTS // max(1, len(rows))))
@@ -36,7 +36,7 @@ def curves_of_samples(shown: ShownRun) -> Iterator[Record]:
                 yield _key(work_result, result) | {"ns": float(value), "share": float(share)}
 
 
-def samples_over_time(shown: ShownRun) -> Iterator[Record]:
+def samples_over_time(shown: Results) -> Iterator[Record]:
     """Medians of equal stretches, so that no stretch is skipped; the sample from which on it was steady is marked."""
     drawn = list(_drawn(shown))
     points = min(_POINTS_OVER_TIME, max(10, _MOST_POINTS // max(1, len(drawn))))
@@ -59,19 +59,19 @@ def samples_over_time(shown: ShownRun) -> Iterator[Record]:
         }
 
 
-def _drawn(shown: ShownRun) -> Iterator[tuple[ShownWork, ContestantResult, ProcessResult, npt.NDArray[Any]]]:
+def _drawn(shown: Results) -> Iterator[tuple[WorkResult, ContestantResult, ProcessResult, npt.NDArray[Any]]]:
     for work_result, result, _ in shown.every_row():
         for process, found in _sampled(shown, work_result, result)[:_MOST_PROCESSES_OVER_TIME]:
             yield work_result, result, process, found
 
 
 def _sampled(
-    shown: ShownRun, work_result: ShownWork, result: ContestantResult
+    shown: Results, work_result: WorkResult, result: ContestantResult
 ) -> list[tuple[ProcessResult, npt.NDArray[Any]]]:
     """Processes of blocks that count, where there are such, with samples of their first quantity."""
     if shown.samples is None:
         return []
-    kept = set(work_result.work_result.blocks.kept) or {process.block for process in result.processes}
+    kept = set(work_result.blocks.kept) or {process.block for process in result.processes}
     told = []
     for process in result.finished:
         if process.block in kept:
@@ -85,7 +85,7 @@ def _steady_from(process: ProcessResult) -> int:
     return next(iter(process.figures.values())).steady_from
 
 
-def _key(work_result: ShownWork, result: ContestantResult) -> Record:
+def _key(work_result: WorkResult, result: ContestantResult) -> Record:
     return {
         "work": work_result.work.label,
         "conditions": work_result.conditions,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fairlap import verdict
 from fairlap.engine import digits
 from fairlap.render.report.markup import Markup, breaking, tag
-from fairlap.render.report.shown_run import ShownRun, ShownWork
 from fairlap.request.work import work_title
-from fairlap.results.results import WorkResult
+from fairlap.results.results import Results
+from fairlap.results.work_result import WorkResult
 from fairlap.verdict.doubts import TooFewBlocks
 
 
@@ -35,9 +35,9 @@ def listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def answer(shown: ShownRun, told: ShownWork) -> Markup:
+def answer(shown: Results, told: WorkResult) -> Markup:
     """One work's answer under the conditions of the verdict."""
-    work_result = told.work_result
+    work_result = told
     return tag(
         "div",
         tag("p", breaking(headline(work_result)), class_="headline"),
@@ -58,11 +58,11 @@ def _busy(work_result: WorkResult) -> Markup | None:
     return tag("p", tag("strong", f"{work_result.busy[0].upper()}{work_result.busy[1:]}"), ".", class_="note")
 
 
-def _basis(shown: ShownRun, told: ShownWork) -> str:
-    seen = {process.block for result, _ in told.rows for process in result.processes}
+def _basis(shown: Results, told: WorkResult) -> str:
+    seen = {process.block for result, _ in told.with_rows() for process in result.processes}
     threads = digits.counted(shown.run.plan.threads, "thread")
     where = f"on {shown.run.plan.device} with {threads}"
-    blocks = f"{len(told.work_result.blocks.kept)} of {digits.counted(len(seen), 'block')} count"
+    blocks = f"{len(told.blocks.kept)} of {digits.counted(len(seen), 'block')} count"
     return f"{work_title(told.work.label, shown.run.plan.data)}, {where}, {told.conditions}; {blocks}."
 
 
@@ -93,8 +93,8 @@ def _sentence(each: verdict.Comparison) -> Markup:
     return tag("li", tag("strong", claim), tag("span", bracket + rest, class_="rest"), class_=kind)
 
 
-def _order_differs(shown: ShownRun, told: ShownWork) -> Markup | None:
-    differs = shown.results.order_differs(told.work.label)
+def _order_differs(shown: Results, told: WorkResult) -> Markup | None:
+    differs = shown.order_differs(told.work)
     if differs is None:
         return None
     found, controlled = (" < ".join(order) for order in differs)

@@ -15,9 +15,10 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.render.repeated_warnings import kinds_of_warnings
 from fairlap.render.report import numbers as show
 from fairlap.render.report.markup import Markup, joined, table, tag
-from fairlap.render.report.shown_run import ShownRun, ShownWork
 from fairlap.request.work import work_title
 from fairlap.results.feeding import NO_CAUSE_TOLD
+from fairlap.results.results import Results
+from fairlap.results.work_result import WorkResult
 
 
 def command_of(plan: Plan) -> str:
@@ -66,8 +67,8 @@ def command_of(plan: Plan) -> str:
 _NOT_TOLD = "not told by this pipeline"
 
 
-def feeding(shown: ShownRun, told: ShownWork) -> Markup | None:
-    fed = [(result, row) for result, row in told.rows if row.pipeline_throughput_per_s and row.waited_share]
+def feeding(shown: Results, told: WorkResult) -> Markup | None:
+    fed = [(result, row) for result, row in told.with_rows() if row.pipeline_throughput_per_s and row.waited_share]
     if not fed:
         return None
     named = dict.fromkeys(name for _, row in fed for name in row.stall_shares)
@@ -96,9 +97,9 @@ _MOST_DETAILS = 4000
 _ABSENT_SETTING = "–"
 
 
-def not_ranked(told: ShownWork) -> Markup | None:
+def not_ranked(told: WorkResult) -> Markup | None:
     """Everyone who did other work, crashed or could not take part, in full."""
-    lost = [(result, row) for result, row in told.rows if not result.ranked]
+    lost = [(result, row) for result, row in told.with_rows() if not result.ranked]
     if not lost:
         return None
     return tag(
@@ -128,10 +129,10 @@ def _details(processes: tuple[ProcessResult, ...]) -> Markup | None:
     )
 
 
-def blocks(told: ShownWork) -> Markup:
+def blocks(told: WorkResult) -> Markup:
     """Every block as a square. A block counts for everyone or for nobody."""
-    kept, dropped = set(told.work_result.blocks.kept), set(told.work_result.blocks.dropped)
-    seen = sorted({process.block for result, _ in told.rows for process in result.processes})
+    kept, dropped = set(told.blocks.kept), set(told.blocks.dropped)
+    seen = sorted({process.block for result, _ in told.with_rows() for process in result.processes})
     incomplete = len(set(seen) - kept - dropped)
     parts = [f"{digits.counted(len(kept), 'block')} kept", f"{len(dropped)} dropped as noisy, blind to who ran"]
     if incomplete:
@@ -143,15 +144,15 @@ def blocks(told: ShownWork) -> Markup:
     )
     return tag(
         "div",
-        tag("p", tag("strong", f"{told.conditions}: "), "; ".join(parts), ". ", told.work_result.blocks.told),
+        tag("p", tag("strong", f"{told.conditions}: "), "; ".join(parts), ". ", str(told.blocks)),
         tag("div", squares, class_="blocks", aria_hidden="true"),
     )
 
 
-def warnings(told: ShownWork) -> Markup:
+def warnings(told: WorkResult) -> Markup:
     """Alike but for their numbers, they are one: with how many processes said so, and whose."""
     kinds = kinds_of_warnings(
-        (process.contestant, process.warnings) for result, _ in told.rows for process in result.processes
+        (process.contestant, process.warnings) for result, _ in told.with_rows() for process in result.processes
     )
     if not kinds:
         return tag("p", f"{told.conditions}: none.")
@@ -168,16 +169,16 @@ def warnings(told: ShownWork) -> Markup:
     )
 
 
-def machine(shown: ShownRun) -> Markup:
+def machine(shown: Results) -> Markup:
     facts = shown.run.machine or {"facts": "none were kept"}
     pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items())
     return tag("dl", pairs, class_="facts")
 
 
-def settings(told: ShownWork) -> Markup:
+def settings(told: WorkResult) -> Markup:
     """What differs between contestants stands first; what is the same for all is said once."""
-    in_force = {result.contestant: dict(row.settings) for result, row in told.rows if row.settings}
-    for result, row in told.rows:
+    in_force = {result.contestant: dict(row.settings) for result, row in told.with_rows() if row.settings}
+    for result, row in told.with_rows():
         if result.contestant in in_force:
             in_force[result.contestant] = {
                 "version": row.version or "",

@@ -10,7 +10,6 @@ from importlib.resources import files
 import msgspec
 
 from fairlap.engine import digits
-from fairlap.race.run import Run
 from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables
@@ -22,9 +21,8 @@ from fairlap.render.report.circumstances import command_of, feeding
 from fairlap.render.report.markup import Markup, joined, json_island, table, tag, trusted
 from fairlap.render.report.page_data import for_the_program
 from fairlap.render.report.ranked_table import ranked_table
-from fairlap.render.report.shown_run import Samples, ShownRun, shown_run
 from fairlap.request.work import Work, work_title
-from fairlap.results.prices import Price
+from fairlap.results.results import Results
 
 _SECTIONS = {
     "speed": "The time of a call",
@@ -34,14 +32,8 @@ _SECTIONS = {
 }
 
 
-def html_report(
-    run: Run, run_id: str, *, samples: Samples | None = None, baseline: str = "", price: Price | None = None
-) -> str:
+def page_of(shown: Results) -> str:
     """The whole page. Every text of the run is escaped; only programs of this package may run in it."""
-    return page_of(shown_run(run, run_id, samples=samples, baseline=baseline, price=price))
-
-
-def page_of(shown: ShownRun) -> str:
     tables = chart_tables(shown)
     charts = charts_of(shown, tables)
     scripts = [trusted(vega_script()), trusted(_own("page.js"))]
@@ -79,7 +71,7 @@ def _policy(scripts: Sequence[Markup]) -> str:
     return f"default-src 'none'; script-src {hashes}; {inline}"
 
 
-def _colours(shown: ShownRun) -> str:
+def _colours(shown: Results) -> str:
     """Contestants' colours as the style sheet names them, on both papers."""
 
     def named(of: look.Look) -> str:
@@ -93,12 +85,12 @@ def _colours(shown: ShownRun) -> str:
     )
 
 
-def _title(shown: ShownRun) -> str:
+def _title(shown: Results) -> str:
     works = shown.works()
     return work_title(works[0].label if len(works) == 1 else digits.counted(len(works), "work"), shown.run.plan.data)
 
 
-def _header(shown: ShownRun) -> Markup:
+def _header(shown: Results) -> Markup:
     plan = shown.run.plan
     told = [shown.run.began_at.replace("T", " ").removesuffix("+00:00"), f"run {shown.run_id}", plan.device]
     return tag(
@@ -109,7 +101,7 @@ def _header(shown: ShownRun) -> Markup:
     )
 
 
-def _answers(shown: ShownRun) -> Markup:
+def _answers(shown: Results) -> Markup:
     works = shown.works()
     overview = None
     if len(works) > 1:
@@ -134,7 +126,7 @@ def _answers(shown: ShownRun) -> Markup:
     )
 
 
-def _nothing(shown: ShownRun) -> Markup | None:
+def _nothing(shown: Results) -> Markup | None:
     if shown.work_results:
         return None
     return tag(
@@ -142,9 +134,9 @@ def _nothing(shown: ShownRun) -> Markup | None:
     )
 
 
-def _overview_row(shown: ShownRun, work: Work) -> dict[str, Markup | str]:
+def _overview_row(shown: Results, work: Work) -> dict[str, Markup | str]:
     link = tag("button", work.label, type="button", class_="link", data_choose=work.label)
-    return {"work": link, "answer": headline(shown.of_work(work)[0].work_result)}
+    return {"work": link, "answer": headline(shown.of_work(work)[0])}
 
 
 def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: str | None = None) -> Markup:
@@ -152,7 +144,7 @@ def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: st
     return tag("div", *children, data_work=work.label, data_conditions=conditions)
 
 
-def _filters(shown: ShownRun) -> Markup:
+def _filters(shown: Results) -> Markup:
     works, conditions = shown.works(), list(dict.fromkeys(work_result.conditions for work_result in shown.work_results))
     conditions.sort(key=lambda each: each != shown.run.plan.headline)
     chosen = tag("select", (tag("option", work.label, value=work.label) for work in works), id="work")
@@ -178,7 +170,7 @@ def _filters(shown: ShownRun) -> Markup:
     )
 
 
-def _tables(shown: ShownRun) -> Markup:
+def _tables(shown: Results) -> Markup:
     parts = (
         _of_work(
             work,
@@ -196,7 +188,7 @@ def _tables(shown: ShownRun) -> Markup:
     return tag("section", tag("h2", "Ranked"), parts, tag("p", told, class_="told"), id="ranked")
 
 
-def _fed(shown: ShownRun) -> Markup | None:
+def _fed(shown: Results) -> Markup | None:
     if not shown.run.plan.data:
         return None
     parts = (
@@ -232,7 +224,7 @@ def _figure(chart: Chart) -> Markup:
     )
 
 
-def _behind(shown: ShownRun) -> Markup:
+def _behind(shown: Results) -> Markup:
     every = tag("details", tag("summary", "Every figure of the rows"), tag("div", id="every"), id="every-figure")
     work_results = [(work, work_result) for work in shown.works() for work_result in shown.of_work(work)]
     return joined(
@@ -264,7 +256,7 @@ def _behind(shown: ShownRun) -> Markup:
     )
 
 
-def _repeat(shown: ShownRun) -> Markup:
+def _repeat(shown: Results) -> Markup:
     command = command_of(shown.run.plan)
     told = (
         "This draws the same plan: the same orders, the same settings of every process."

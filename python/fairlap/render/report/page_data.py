@@ -16,8 +16,8 @@ from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import group_of
 from fairlap.render.report.numbers import plain
-from fairlap.render.report.shown_run import ShownRun
 from fairlap.results.columns import columns, flat
+from fairlap.results.results import Results
 
 Packed = dict[str, Any]
 
@@ -39,7 +39,7 @@ def _column(values: list[Any]) -> list[Any] | Packed:
 _KEYS = frozenset({"run", "recorded_at", "contestant", "conditions", "absent"})
 
 
-def every_figure(shown: ShownRun) -> dict[str, Any]:
+def every_figure(shown: Results) -> dict[str, Any]:
     """The columns with their meanings, and the rows under them; ``absent`` is folded into the cells."""
     told = [column for column in columns() if column.name not in _KEYS]
     records = []
@@ -70,7 +70,7 @@ def _readable(value: Any) -> str:
     return f"{plain(value)}"
 
 
-def for_the_program(shown: ShownRun, charts: Sequence[Chart], tables: dict[str, list[dict[str, Any]]]) -> Any:
+def for_the_program(shown: Results, charts: Sequence[Chart], tables: dict[str, list[dict[str, Any]]]) -> Any:
     used = {name for chart in charts for name in chart.tables}
     return {
         "contestants": shown.contestants,
@@ -86,7 +86,9 @@ def for_the_program(shown: ShownRun, charts: Sequence[Chart], tables: dict[str, 
         },
         "groups": {work.label: group_of(work) for work in shown.works()},
         "order": {
-            f"{work_result.work.label}|{work_result.conditions}": [result.contestant for result, _ in work_result.rows]
+            f"{work_result.work.label}|{work_result.conditions}": [
+                result.contestant for result, _ in work_result.with_rows()
+            ]
             for work_result in shown.work_results
         },
         "charts": {
@@ -105,7 +107,7 @@ def for_the_program(shown: ShownRun, charts: Sequence[Chart], tables: dict[str, 
     }
 
 
-def _look(shown: ShownRun, of: look.Look) -> dict[str, Any]:
+def _look(shown: Results, of: look.Look) -> dict[str, Any]:
     colours = of.colours(len(shown.contestants))
     return {
         "config": of.config(),

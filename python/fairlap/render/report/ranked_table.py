@@ -6,34 +6,34 @@ from collections.abc import Mapping
 
 from fairlap.render.report import numbers as show
 from fairlap.render.report.markup import Markup, breaking, table, tag
-from fairlap.render.report.shown_run import ShownRun, ShownWork
 from fairlap.request.work import work_title
-from fairlap.results.results import ContestantResult
+from fairlap.results.results import Results
 from fairlap.results.row import Row, judged_time_ns
+from fairlap.results.work_result import ContestantResult, WorkResult
 
 Cells = Mapping[str, Markup | str]
 
 
-def ranked_table(shown: ShownRun, told: ShownWork) -> Markup:
+def ranked_table(shown: Results, told: WorkResult) -> Markup:
     grad = told.work.mode == "grad"
     first = "first gradient" if grad else "first answer"
     against = f"against {shown.baseline}" if shown.baseline else "against the first"
     time = "time of a fed batch" if shown.run.plan.data else "time of a call"
     heads = ["place", "contestant", time, against, "p99", "per second", first, "peak memory", "error"]
-    slowest = max((result.median_ns for result, _ in told.rows if result.finished), default=0.0)
-    rows = [_cells(shown, result, row, slowest, (time, against, first)) for result, row in told.rows]
-    names = [result.contestant for result, _ in told.rows]
-    if any(row.cost_per_1000_items for _, row in told.rows):
+    slowest = max((result.median_ns for result, _ in told.with_rows() if result.finished), default=0.0)
+    rows = [_cells(shown, result, row, slowest, (time, against, first)) for result, row in told.with_rows()]
+    names = [result.contestant for result, _ in told.with_rows()]
+    if any(row.cost_per_1000_items for _, row in told.with_rows()):
         heads.append("1,000 items")
-    if any(row.min_memory_bytes for _, row in told.rows):
+    if any(row.min_memory_bytes for _, row in told.with_rows()):
         heads.append("runs in")
-    if any(row.energy_per_item_j for _, row in told.rows):
+    if any(row.energy_per_item_j for _, row in told.with_rows()):
         heads.append("energy an item")
     caption = f"{work_title(told.work.label, shown.run.plan.data)}, {told.conditions}"
     return table(caption, heads, rows, "ranked cards", names)
 
 
-def _cells(shown: ShownRun, result: ContestantResult, row: Row, slowest: float, heads: tuple[str, str, str]) -> Cells:
+def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, heads: tuple[str, str, str]) -> Cells:
     time, against, first = heads
     to_first = row.time_to_first_gradient_s or row.time_to_first_inference_s
     cost, memory, error = row.cost_per_1000_items, row.peak_memory_bytes, row.error_relative
@@ -71,7 +71,7 @@ def _or_dash(row: Row, field: str, text: object) -> Markup | str:
     return tag("span", "–", title=why, aria_label=f"absent: {why}", role="img", class_="absent")
 
 
-def _contestant(shown: ShownRun, result: ContestantResult, row: Row) -> Markup:
+def _contestant(shown: Results, result: ContestantResult, row: Row) -> Markup:
     place = shown.contestants.index(result.contestant)
     remarks = [tag("span", text, class_="trouble") for text in _remarks(result)]
     return tag(
@@ -93,7 +93,7 @@ def _remarks(result: ContestantResult) -> list[str]:
     return told
 
 
-def _time(shown: ShownRun, result: ContestantResult, row: Row, slowest: float) -> Markup:
+def _time(shown: Results, result: ContestantResult, row: Row, slowest: float) -> Markup:
     judged = judged_time_ns(row)
     if not result.finished or judged is None:
         return tag("span", "–", class_="absent", title=row.absent.get("latency_p50_ns"))
@@ -119,7 +119,7 @@ def _time(shown: ShownRun, result: ContestantResult, row: Row, slowest: float) -
 def _ratio(row: Row) -> Markup | str:
     if row.ratio is None:
         why = row.absent.get("ratio", "")
-        return tag("span", "1×" if why == "it is the baseline" else "–", title=why, class_="absent")
+        return tag("span", "1×" if row.baseline == row.contestant else "–", title=why, class_="absent")
     return tag(
         "span",
         show.times(row.ratio.value),

@@ -9,12 +9,12 @@ from fairlap.render.charts.charts_of_run import charts_of
 from fairlap.render.charts.look import CONTESTANTS, DARK, INK, LIGHT, filled_in
 from fairlap.render.charts.static import write_charts
 from fairlap.render.report.page_data import packed
-from fairlap.render.report.shown_run import shown_run
+from fairlap.results.results import results_of
 from runs_to_show import ENDING, HOSTILE, SCRIPT, STEADY_FROM, run_of, samples
 
 
 def test_each_chart_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
-    shown = shown_run(run_of(HOSTILE, batches=(4,)), "r", samples=samples)
+    shown = results_of(run_of(HOSTILE, batches=(4,)), "r", samples=samples)
     written = write_charts(shown, tmp_path / "new" / "charts")
     drawn = [chart.key for chart in charts_of(shown, chart_tables(shown)) if not chart.absent]
     assert {path.name for path in written} == {
@@ -34,12 +34,12 @@ def test_each_chart_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidRequest, match="charts cannot be written to"):
-        write_charts(shown_run(run_of(batches=(4,)), "r"), tmp_path / "file" / "charts")
+        write_charts(results_of(run_of(batches=(4,)), "r"), tmp_path / "file" / "charts")
 
 
 def test_every_process_that_finished_is_a_dot() -> None:
     run = run_of()
-    dots = chart_tables(shown_run(run, "r"))["processes"]
+    dots = chart_tables(results_of(run, "r"))["processes"]
     assert len(dots) == sum(process.finished for process in run.processes)
     assert {dot["counts"] for dot in dots} == {"counts", "left out"} or {dot["counts"] for dot in dots} == {"counts"}
 
@@ -48,13 +48,13 @@ def test_samples_are_thinned_and_the_steady_mark_stands_where_the_engine_found_i
     def many(block: int, contestant: str) -> dict[str, np.ndarray]:
         return {"wall_ns": np.full(100_000, 1e6)}
 
-    points = chart_tables(shown_run(run_of(), "r", samples=many))["samples"]
+    points = chart_tables(results_of(run_of(), "r", samples=many))["samples"]
     assert len(points) < 20_000
     assert {point["sample"] for point in points if point["steady"]} == {STEADY_FROM}
 
 
 def test_curves_of_samples_leave_the_warm_up_out() -> None:
-    curve = chart_tables(shown_run(run_of(), "r", samples=samples))["sample_curves"]
+    curve = chart_tables(results_of(run_of(), "r", samples=samples))["sample_curves"]
     assert max(point["ns"] for point in curve) < 1.1e6
 
 
@@ -62,7 +62,7 @@ def test_a_block_without_samples_leaves_its_lines_out_and_no_more() -> None:
     def some(block: int, contestant: str) -> dict[str, np.ndarray]:
         return {"wall_ns": np.full(100, 1e6)} if contestant == "jax" else {}
 
-    points = chart_tables(shown_run(run_of(), "r", samples=some))["samples"]
+    points = chart_tables(results_of(run_of(), "r", samples=some))["samples"]
     assert {point["contestant"] for point in points} == {"jax"}
 
 
@@ -71,17 +71,17 @@ def test_an_exact_answer_has_no_place_on_a_logarithmic_scale() -> None:
     for process in run.processes:
         if process.contestant == "jax":
             process.errors = [type(error)("logits", "before", 1.0, 0.0, 0.0, True) for error in process.errors]
-    assert {each["contestant"] for each in chart_tables(shown_run(run, "r"))["errors"]} == {"torch"}
+    assert {each["contestant"] for each in chart_tables(results_of(run, "r"))["errors"]} == {"torch"}
 
 
 def test_the_tolerance_of_a_model_that_is_not_installed_is_not_made_up() -> None:
     run = run_of(batches=(4,))
-    assert chart_tables(shown_run(run, "r"))["tolerances"]
+    assert chart_tables(results_of(run, "r"))["tolerances"]
     work = type(run.plan.works[0])("of-another-machine", 4)
     for process in run.processes:
         process.work = work.label
     plan = type(run.plan)(run.plan.contestants, (work,), 1, 3, 0, run.plan.blocks)
-    shown = shown_run(type(run)(plan, run.processes, {}, {}), "r")
+    shown = results_of(type(run)(plan, run.processes, {}, {}), "r")
     assert chart_tables(shown)["tolerances"] == []
     [errors] = [chart for chart in charts_of(shown, chart_tables(shown)) if chart.key == "errors"]
     assert "tolerance is not known here" in errors.told

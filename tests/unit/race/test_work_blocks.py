@@ -9,14 +9,14 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.machine.facts import machine_facts
 from fairlap.meters import disturbances
-from fairlap.race.noisy_blocks import busy_with_others, gated
 from fairlap.race.plan import draw_plan
 from fairlap.race.process_result import Figure, ProcessResult
 from fairlap.race.run import Run
+from fairlap.race.work_blocks import busy_share, gate_blocks
 from fairlap.render.terminal import text_of
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Work
-from fairlap.results.other_quantities import TIME_TO_FIRST_INFERENCE, other_figures
+from fairlap.results.other_quantities import TIME_TO_FIRST_INFERENCE, compare_other_quantities
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run, save_run
 from fairlap.verdict import COMPILE_TIME, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Verdict
@@ -40,10 +40,10 @@ def test_a_block_in_which_one_process_was_disturbed_goes_for_everyone() -> None:
     processes = [
         process(block, name, 1e6, 0.1 if (block, name) == (3, "b") else 0.0) for block in range(8) for name in "ab"
     ]
-    found = gated(range(8), processes)
+    found = gate_blocks(range(8), processes)
     assert found.kept == (0, 1, 2, 4, 5, 6, 7)
     assert found.dropped == (3,)
-    assert found.told == "1 of 8 blocks left out: steal share in 1"
+    assert (found.noisy, found.causes[disturbances.STEAL]) == (1, 1)
 
 
 def test_who_ran_does_not_matter_to_the_gate() -> None:
@@ -53,55 +53,54 @@ def test_who_ran_does_not_matter_to_the_gate() -> None:
     swapped = [
         process(block, name, 1e6, 0.1 if (block, name) == (3, "a") else 0.0) for block in range(8) for name in "ab"
     ]
-    assert gated(range(8), processes) == gated(range(8), swapped)
+    assert gate_blocks(range(8), processes) == gate_blocks(range(8), swapped)
 
 
 def test_no_more_than_the_noisiest_quarter_goes_and_it_is_said() -> None:
     steal = {0: 0.05, 1: 0.5, 2: 0.1}
     processes = [process(block, name, 1e6, steal.get(block, 0.0)) for block in range(8) for name in "ab"]
-    found = gated(range(8), processes)
+    found = gate_blocks(range(8), processes)
     assert found.dropped == (1, 2)
     assert found.kept == (0, 3, 4, 5, 6, 7)
-    assert found.told == "3 of 8 blocks were noisy (steal share in 3); the worst 2 are left out"
+    assert (found.noisy, found.causes[disturbances.STEAL]) == (3, 3)
 
 
 def test_six_blocks_stay_six_since_five_could_claim_nothing() -> None:
     processes = [process(block, name, 1e6, 0.1 if block == 2 else 0.0) for block in range(6) for name in "ab"]
-    found = gated(range(6), processes)
+    found = gate_blocks(range(6), processes)
     assert found.kept == tuple(range(6))
-    assert "1 of 6 blocks were noisy" in found.told
+    assert (found.noisy, found.dropped) == (1, ())
 
 
 def test_eight_blocks_of_four_contestants_stay_eight_since_seven_could_claim_nothing_of_six_pairs() -> None:
     processes = [process(block, name, 1e6, 0.1 if block == 2 else 0.0) for block in range(8) for name in "abcd"]
-    assert gated(range(8), processes, comparisons=6).dropped == ()
-    assert gated(range(8), processes, comparisons=3).dropped == (2,)
+    assert gate_blocks(range(8), processes, comparisons=6).dropped == ()
+    assert gate_blocks(range(8), processes, comparisons=3).dropped == (2,)
 
 
 def test_a_machine_that_is_busy_all_the_time_is_told_since_no_block_stands_out() -> None:
     processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
-    assert busy_with_others(processes) == ""
+    assert busy_share(processes) == 0
     for one in processes:
         one.machine = {disturbances.RUN_QUEUE: 0.5 if one.contestant == "a" else 0.3}
-    assert "somebody waited for a core 30% of the time" in busy_with_others(processes)
-    assert "! the machine was busy with other work" in text_of(PLAN, results_of(PLAN, processes))
+    assert busy_share(processes) == pytest.approx(0.3)
     for one in processes:  # one contestant that waits for itself is no busy machine
         one.machine = {disturbances.RUN_QUEUE: 0.5 if one.contestant == "a" else 0.01}
-    assert busy_with_others(processes) == ""
+    assert busy_share(processes) == 0
 
 
 def test_blocks_that_nothing_was_read_of_all_count() -> None:
     processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
     for one in processes:
         one.machine = {}
-    assert gated(range(8), processes).kept == tuple(range(8))
+    assert gate_blocks(range(8), processes).kept == tuple(range(8))
 
 
 def test_the_verdict_rests_on_the_blocks_that_are_left() -> None:
     processes = [process(n, who, ns, 0.1 if n == 3 else 0.0) for n in range(8) for who, ns in (("a", 1e6), ("b", 2e6))]
-    [work_result] = results_of(PLAN, processes).work_results
+    [work_result] = results_of(Run(PLAN, processes, {}, {})).work_results
     assert [each.blocks for each in work_result.comparisons] == [7]
-    text = text_of(PLAN, results_of(PLAN, processes))
+    text = text_of(results_of(Run(PLAN, processes, {}, {})))
     assert "controlled, 7 complete blocks" in text
     assert "1 of 8 blocks left out: steal share in 1" in text
 
@@ -111,7 +110,7 @@ def test_every_figure_with_one_value_per_process_is_compared_in_its_own_sense() 
         "a": [process(block, "a", 1e6, compile=0.2 + block / 1e4) for block in range(8)],
         "b": [process(block, "b", 2e6, **{"import": 3.0 + block / 1e3}) for block in range(8)],
     }
-    found = {other.metric: other for other in other_figures(WORK, processes)}
+    found = {other.metric: other for other in compare_other_quantities(WORK, processes)}
     [faster] = found[THROUGHPUT].comparisons
     assert (faster.a, faster.verdict) == ("a", Verdict.FASTER)
     assert faster.ratio == pytest.approx(2.0, rel=0.01)
@@ -123,7 +122,7 @@ def test_every_figure_with_one_value_per_process_is_compared_in_its_own_sense() 
 
 def test_with_gradients_the_first_answer_is_the_first_gradient() -> None:
     processes = {name: [process(block, name, 1e6) for block in range(6)] for name in "ab"}
-    names = [other.metric for other in other_figures(Work("mlp", 1, "grad"), processes)]
+    names = [other.metric for other in compare_other_quantities(Work("mlp", 1, "grad"), processes)]
     assert TIME_TO_FIRST_GRADIENT in names
     assert TIME_TO_FIRST_INFERENCE not in names
 
@@ -133,19 +132,23 @@ def test_a_saved_run_comes_back_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     save_run(file, run)
     assert load_run(file) == run
-    save_run(file, run, results_of(PLAN, run.processes))
+    save_run(file, run, results_of(Run(PLAN, run.processes, {}, {})))
     assert load_run(file) == run
 
 
 def test_the_file_holds_what_readers_expect_beside_the_verdict(tmp_path: Path) -> None:
     processes = [process(block, name, ns) for block in range(8) for name, ns in (("a", 1e6), ("b", 2e6))]
     file = tmp_path / "run.json"
-    save_run(file, Run(PLAN, processes, {}, {}), results_of(PLAN, processes))
+    save_run(file, Run(PLAN, processes, {}, {}), results_of(Run(PLAN, processes, {}, {})))
     [work_result] = msgspec.json.decode(file.read_bytes())["work_results"]
-    assert work_result["expected_beside"]["welch"][0]["p"] < 1e-6
-    assert work_result["expected_beside"]["means"][0]["mean"] == pytest.approx(1e6, rel=0.01)
+    assert work_result["welch"][0]["p"] < 1e-6
+    assert work_result["means"][0]["mean"] == pytest.approx(1e6, rel=0.01)
     assert work_result["comparisons"][0]["sentence"].startswith("a is 2.0")
-    assert {other["metric"] for other in work_result["other_figures"]} >= {"throughput", "latency p99", "compile time"}
+    assert {other["metric"] for other in work_result["other_quantities"]} >= {
+        "throughput",
+        "latency p99",
+        "compile time",
+    }
 
 
 @pytest.mark.parametrize(

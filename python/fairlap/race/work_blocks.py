@@ -1,0 +1,169 @@
+"""Which blocks of a work count, and the table of their times that a verdict rests on.
+
+A block counts when every contestant that may be ranked finished in it, and when the noise gate leaves it in. The gate
+sees what the parent read from the kernel while each process was measured, and does not know which contestant ran.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap import verdict
+from fairlap.engine import digits
+from fairlap.meters import disturbances
+from fairlap.race.plan import Plan
+from fairlap.race.process_result import Outcome, ProcessResult
+from fairlap.request.work import Conditions, Work
+
+_MOST_DROPPED = 0.25  # of the blocks; beyond it noise is what this machine is like
+_BUSY = 0.1
+
+
+@dataclass(frozen=True)
+class GatedBlocks:
+    """The blocks that count, and those that the noise gate left out or found noisy."""
+
+    kept: tuple[int, ...]
+    dropped: tuple[int, ...] = ()
+    noisy: int = 0  # also counts those that had to stay
+    causes: Mapping[str, int] = field(default_factory=dict)  # how many blocks each reading spoke against
+
+    def __str__(self) -> str:
+        """One line for people; empty when no block was noisy."""
+        if not self.noisy:
+            return ""
+        causes = ", ".join(f"{name} in {count}" for name, count in self.causes.items() if count)
+        of_all = f"{self.noisy} of {digits.counted(len(self.kept) + len(self.dropped), 'block')}"
+        if not self.dropped:
+            return f"{of_all} were noisy ({causes}); too many to leave out, so all count"
+        if len(self.dropped) < self.noisy:
+            return f"{of_all} were noisy ({causes}); the worst {len(self.dropped)} are left out"
+        return f"{of_all} left out: {causes}"
+
+
+@dataclass(frozen=True)
+class WorkBlocks:
+    """The processes of one work under one kind of conditions, and the table of what can be compared among them."""
+
+    work: Work
+    conditions: Conditions
+    processes: Mapping[str, tuple[ProcessResult, ...]]  # by contestant, in the plan's order
+    gated: GatedBlocks
+    why_no_verdict: str = ""  # then there is no table
+    compared: Mapping[str, Sequence[ProcessResult]] = field(default_factory=dict)  # one process for each block
+    table: verdict.BlockTable | None = None
+
+    @property
+    def busy_share(self) -> float:
+        """How much of the time other processes competed for the cores, when that was so all the time; else 0."""
+        return busy_share([process for own in self.processes.values() for process in own])
+
+
+def work_blocks(plan: Plan, processes: Sequence[ProcessResult], conditions: Conditions) -> list[WorkBlocks]:
+    """One for each work of the plan of which a process has ended under these conditions."""
+    found = (_blocks_of(plan, work, processes, conditions) for work in plan.works)
+    return [each for each in found if each is not None]
+
+
+def is_ranked(processes: Sequence[ProcessResult]) -> bool:
+    """One process that did other work disqualifies a contestant; one that crashed does not."""
+    return any(each.finished for each in processes) and all(each.outcome != "disqualified" for each in processes)
+
+
+def worst_outcome(processes: Sequence[ProcessResult]) -> Outcome:
+    """A disqualification outweighs everything; otherwise what happened most often to processes that did not finish."""
+    bad = Counter(each.outcome for each in processes if not each.finished)
+    if "disqualified" in bad:
+        return "disqualified"
+    return bad.most_common(1)[0][0] if bad else "finished"
+
+
+def trouble(processes: Sequence[ProcessResult]) -> str:
+    """What went wrong in some of the processes; empty when all finished."""
+    bad = [each for each in processes if not each.finished]
+    if not bad:
+        return ""
+    outcome = worst_outcome(processes)
+    count = sum(each.outcome == outcome for each in bad)
+    message = next(each.message for each in bad if each.outcome == outcome)
+    often = "" if count == len(processes) else f" in {count} of {len(processes)} processes"
+    return f"{outcome.replace('_', ' ')}{often}: {message}"
+
+
+def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], conditions: Conditions) -> WorkBlocks | None:
+    label = work.label
+    here = [each for each in processes if each.work == label and each.conditions == conditions]
+    if not here:
+        return None
+    names = [name.text for name in plan.contestants]
+    by_contestant = {name: tuple(each for each in here if each.contestant == name) for name in names}
+    by_contestant = {name: own for name, own in by_contestant.items() if own}
+    ranked = {
+        name: {each.block: each for each in own if each.finished}
+        for name, own in by_contestant.items()
+        if is_ranked(own)
+    }
+    complete = sorted(set.intersection(*(set(own) for own in ranked.values()))) if ranked else []
+    gated = GatedBlocks(tuple(complete))
+    if len(ranked) < 2:
+        why = f"{digits.counted(len(ranked), 'contestant')} can be ranked; a comparison needs two"
+        return WorkBlocks(work, conditions, by_contestant, gated, why)
+    gated = gate_blocks(complete, here, len(plan.works) * math.comb(len(ranked), 2))
+    if len(gated.kept) < 2:
+        why = f"{digits.counted(len(gated.kept), 'complete block')}; a verdict needs two, and six to claim a difference"
+        return WorkBlocks(work, conditions, by_contestant, gated, why)
+    compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
+    times_ns = {name: [each.headline_ns for each in own] for name, own in compared.items()}
+    table = verdict.block_table(times_ns, workload=label)
+    return WorkBlocks(work, conditions, by_contestant, gated, compared=compared, table=table)
+
+
+def gate_blocks(blocks: Sequence[int], processes: Sequence[ProcessResult], comparisons: int = 1) -> GatedBlocks:
+    """Leave out the noisiest blocks by their readings, which do not say whose they are.
+
+    At most a quarter goes, the noisiest first, and never so many that too few are left to claim a difference in a
+    family of so many comparisons: every block is a fair one, and noise only widens the interval.
+    """
+    readings = _readings(blocks, processes)
+    if not readings:
+        return GatedBlocks(tuple(blocks))
+    outcome = verdict.noise_gate(readings)
+    noisy = [place for place in np.argsort(-outcome.excess, kind="stable") if not outcome.kept[place]]
+    allowed = min(int(_MOST_DROPPED * len(blocks)), max(len(blocks) - verdict.blocks_to_claim(comparisons), 0))
+    dropped = tuple(sorted(blocks[place] for place in noisy[:allowed]))
+    kept = tuple(block for block in blocks if block not in dropped)
+    return GatedBlocks(kept, dropped, len(noisy), dict(outcome.dropped_by) if noisy else {})
+
+
+def busy_share(processes: Sequence[ProcessResult]) -> float:
+    """The share of the time in which other processes competed for the cores, when no block stands out; else 0.
+
+    A contestant whose own threads outnumber the cores waits too, so the least reading of each block counts.
+    """
+    by_block: dict[int, list[float]] = {}
+    for process in processes:
+        if disturbances.RUN_QUEUE in process.machine:
+            by_block.setdefault(process.block, []).append(process.machine[disturbances.RUN_QUEUE])
+    if not by_block:
+        return 0.0
+    waited = float(np.median([min(own) for own in by_block.values()]))
+    return waited if waited >= _BUSY else 0.0
+
+
+def _readings(blocks: Sequence[int], processes: Sequence[ProcessResult]) -> Mapping[str, npt.NDArray[np.float64]]:
+    """Shaped (blocks, processes); NaN where a process was not read."""
+    by_block = [[process for process in processes if process.block == block] for block in blocks]
+    names = sorted({name for process in processes for name in process.machine})
+    width = max((len(block) for block in by_block), default=0)
+    found = {name: np.full((len(blocks), width), np.nan) for name in names}
+    for row, block in enumerate(by_block):
+        for column, process in enumerate(block):
+            for name, value in process.machine.items():
+                found[name][row, column] = value
+    return found

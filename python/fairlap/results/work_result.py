@@ -1,0 +1,157 @@
+"""What one work showed under one kind of conditions: its contestants, their comparisons, and a row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median_low
+
+import numpy as np
+
+from fairlap import verdict
+from fairlap.race import work_blocks
+from fairlap.race.process_result import Outcome, ProcessResult, SmallestMemory
+from fairlap.race.work_blocks import GatedBlocks, WorkBlocks
+from fairlap.request.work import Conditions, Work
+from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
+from fairlap.results.row import Row
+
+PAGE_FAULTS = "page_faults"
+
+
+@dataclass(frozen=True)
+class ContestantResult:
+    """One contestant on one work under one kind of conditions."""
+
+    contestant: str
+    conditions: Conditions
+    processes: tuple[ProcessResult, ...]
+    figure: verdict.ContestantFigure | None  # None when no process finished
+    causes: tuple[verdict.ModeCause, ...]
+
+    @property
+    def finished(self) -> tuple[ProcessResult, ...]:
+        return tuple(process for process in self.processes if process.finished)
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not ranked, or what went wrong in some of its processes; empty when all finished."""
+        return work_blocks.trouble(self.processes)
+
+    @property
+    def worst_outcome(self) -> Outcome:
+        return work_blocks.worst_outcome(self.processes)
+
+    @property
+    def ranked(self) -> bool:
+        return work_blocks.is_ranked(self.processes)
+
+    @property
+    def median_ns(self) -> float:
+        """The estimate; with several modes the time of a process in the middle, never an average between modes."""
+        if self.figure is not None and self.figure.value is not None:
+            return self.figure.value
+        return median_low(process.headline_ns for process in self.finished)
+
+    @property
+    def range_ns(self) -> tuple[float, float]:
+        values = [process.headline_ns for process in self.finished]
+        return min(values), max(values)
+
+    @property
+    def smallest_memory(self) -> SmallestMemory | None:
+        """One search for a contestant on a work, under the conditions of the verdict."""
+        return next((process.smallest_memory for process in self.processes if process.smallest_memory), None)
+
+    def median_of(self, counter: str) -> float | None:
+        values = [process.per_call[counter] for process in self.finished if counter in process.per_call]
+        return float(np.median(values)) if values else None
+
+    @property
+    def worst_relative_error(self) -> float | None:
+        errors = [error.relative for process in self.processes for error in process.errors]
+        return max(errors) if errors else None
+
+
+@dataclass(frozen=True)
+class WorkResult:
+    """All that one work showed under one kind of conditions."""
+
+    basis: WorkBlocks
+    contestants: tuple[ContestantResult, ...]  # the fastest first, then those that are not ranked
+    comparisons: tuple[verdict.Comparison, ...] = ()
+    standing: verdict.Standing | None = None
+    rows: tuple[Row, ...] = ()  # one for each contestant, in their order
+
+    @property
+    def work(self) -> Work:
+        return self.basis.work
+
+    @property
+    def conditions(self) -> Conditions:
+        return self.basis.conditions
+
+    @property
+    def blocks(self) -> GatedBlocks:
+        return self.basis.gated
+
+    @property
+    def table(self) -> verdict.BlockTable | None:
+        return self.basis.table
+
+    @property
+    def why_no_verdict(self) -> str:
+        return self.basis.why_no_verdict
+
+    @property
+    def busy(self) -> str:
+        """That other processes kept the machine busy all the time; empty when they did not."""
+        share = self.basis.busy_share
+        if not share:
+            return ""
+        return f"other processes competed for the CPU during {share:.0%} of the measurement; see fairlap doctor"
+
+    @cached_property
+    def other_quantities(self) -> tuple[QuantityComparisons, ...]:
+        """Percentiles, throughput and times to the first answer, compared in the same blocks."""
+        return compare_other_quantities(self.work, self.basis.compared) if self.table is not None else ()
+
+    def with_rows(self) -> Iterator[tuple[ContestantResult, Row]]:
+        return zip(self.contestants, self.rows, strict=True)
+
+
+def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison]) -> WorkResult:
+    """Without its rows, which name the run."""
+    contestants = tuple(
+        sorted(
+            (_contestant(name, basis.conditions, own) for name, own in basis.processes.items()),
+            key=lambda each: (not each.ranked, each.median_ns if each.finished else float("inf")),
+        )
+    )
+    if basis.table is None:
+        return WorkResult(basis, contestants)
+    own = tuple(each for each in comparisons if each.workload == basis.work.label)
+    return WorkResult(basis, contestants, own, verdict.standing(basis.table, own))
+
+
+def _contestant(name: str, conditions: Conditions, processes: tuple[ProcessResult, ...]) -> ContestantResult:
+    finished = [process for process in processes if process.finished]
+    if not finished:
+        return ContestantResult(name, conditions, processes, None, ())
+    figure = verdict.contestant_figure(np.log([process.headline_ns for process in finished]))
+    causes = verdict.mode_causes(figure.modes, _covariates(finished))
+    return ContestantResult(name, conditions, processes, figure, causes)
+
+
+def _covariates(processes: Sequence[ProcessResult]) -> dict[str, Sequence[float] | Sequence[str]]:
+    """What may separate the modes. A count that some process lacks is left out."""
+    named = {"page faults per call": PAGE_FAULTS, "migrations": "migrations"}
+    covariates: dict[str, Sequence[float] | Sequence[str]] = {
+        shown: [process.per_call[key] for process in processes]
+        for shown, key in named.items()
+        if all(key in process.per_call for process in processes)
+    }
+    covariates["core"] = [",".join(map(str, process.cores)) for process in processes]
+    covariates["position in block"] = [float(process.position) for process in processes]
+    return covariates
