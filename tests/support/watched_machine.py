@@ -1,4 +1,4 @@
-"""A machine of files whose sensors say what a test wants, and the fake NVML."""
+"""A machine of files whose sensors report what a test wants, and the fake NVML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_NVML = "/nowhere/nvml.so"
 
 
 class WatchedMachine:
-    """A processor with one power zone, a hypervisor that steals, pressure, and memory; no clocks and no work_result."""
+    """A processor with one power zone, a hypervisor that steals, pressure, and memory; no clocks and no thermal counters."""
 
     def __init__(self, folder: Path) -> None:
         self.root = str(folder)
@@ -49,13 +49,13 @@ class WatchedMachine:
 
 
 def next_interval(readings: ReadingsNow) -> None:
-    """However slow this machine is, the interval has readings."""
+    """Ends an interval that has readings, however slow this machine is."""
     rounds = readings.sampler.counts["slow_rounds"] + 2
     deadline_s = time.monotonic() + 60.0
     while readings.sampler.counts["slow_rounds"] < rounds:
         assert time.monotonic() < deadline_s, "the sampler reads nothing"
         time.sleep(0.01)
-    readings.take_in()
+    readings.end_interval()
 
 
 def fake_nvml_path() -> str:

@@ -1,1 +1,1 @@
-"""What this machine's sensors say right now: in the terminal, as lines, as Prometheus metrics."""
+"""Live readings of this machine's sensors: in the terminal, as lines, as Prometheus metrics."""

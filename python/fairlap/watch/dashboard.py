@@ -1,4 +1,4 @@
-"""A dashboard for Grafana that shows what the watch serves, as a file to import."""
+"""A Grafana dashboard for the metrics of ``fairlap watch --serve``, as a file to import."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ PANELS = (
     Panel(
         "GPU memory",
         "bytes",
-        {"gpu_memory_used_bytes": "GPU {{device}}", "gpu_memory_size_bytes": "GPU {{device}}, all that it has"},
+        {"gpu_memory_used_bytes": "GPU {{device}}", "gpu_memory_size_bytes": "GPU {{device}}, total"},
     ),
     Panel(
         "Memory",
         "bytes",
         {
             "memory_used_bytes": "machine",
-            "memory_size_bytes": "machine, all that it has",
+            "memory_size_bytes": "machine, total",
             "control_group_memory_bytes": "control group",
         },
     ),
@@ -61,7 +61,7 @@ PANELS = (
         "percentunit",
         {"gpu_throttled_seconds_total": "GPU {{device}}, {{reason}}"},
     ),
-    Panel("GPU clock held by", "bool_yes_no", {"gpu_clock_held": "GPU {{device}}, {{reason}}"}),
+    Panel("GPU clock limited by", "bool_yes_no", {"gpu_clock_limited": "GPU {{device}}, {{reason}}"}),
     Panel(
         "GPU temperature",
         "celsius",
@@ -75,7 +75,7 @@ PANELS = (
         "Pressure, share of time",
         "percentunit",
         {
-            "pressure_some_seconds_total": "{{resource}}, some task waits",
+            "pressure_some_seconds_total": "{{resource}}, some tasks wait",
             "pressure_full_seconds_total": "{{resource}}, all tasks wait",
         },
     ),
@@ -85,21 +85,21 @@ PANELS = (
         {"control_group_cpu_seconds_total": "busy, control group", "cpu_stolen_seconds_total": "stolen"},
     ),
     Panel(
-        "Control group held back by its quota, share of time",
+        "Control group stopped by its quota, share of time",
         "percentunit",
         {"control_group_throttled_seconds_total": "throttled"},
     ),
-    Panel("Slowdowns for heat per second", "none", {"cpu_heat_slowdowns_total": "all cores"}),
+    Panel("Thermal slowdowns per second", "none", {"cpu_thermal_slowdowns_total": "all cores"}),
 )
 
 
 def dashboard() -> dict[str, Any]:
     panels = [_time_series(panel, number) for number, panel in enumerate(PANELS)]
-    panels.append(_table_of_absences(len(PANELS)))
+    panels.append(_absences_table(len(PANELS)))
     return {
         "uid": "fairlap-watch",
         "title": "fairlap watch",
-        "description": "Power, clocks, memory, throttling, steal and pressure, as fairlap watch --serve tells them.",
+        "description": "Power, clocks, memory, throttling, steal and pressure, as served by fairlap watch --serve.",
         "tags": ["fairlap"],
         "schemaVersion": 39,
         "version": 1,
@@ -118,7 +118,7 @@ def dashboard_json() -> str:
 
 
 def expression(metric: str) -> str:
-    """A counter is shown by what it gains in a second."""
+    """A counter is shown by its rate."""
     selected = f"{PREFIX}{metric}{_HERE}"
     return f"rate({selected}[$__rate_interval])" if metric.endswith("_total") else selected
 
@@ -156,12 +156,12 @@ def _time_series(panel: Panel, number: int) -> dict[str, Any]:
     }
 
 
-def _table_of_absences(number: int) -> dict[str, Any]:
+def _absences_table(number: int) -> dict[str, Any]:
     rows_above = (number + 1) // 2
     return {
         "id": number + 1,
         "type": "table",
-        "title": "Absent, and why",
+        "title": "Absent, with the reason",
         "datasource": _DATA_SOURCE,
         "gridPos": {"x": 0, "y": rows_above * _HEIGHT, "w": _WHOLE_WIDTH, "h": _HEIGHT},
         "targets": [

@@ -1,31 +1,30 @@
-"""What is watched of a GPU."""
+"""The metrics of a GPU."""
 
 from __future__ import annotations
 
-from fairlap.watch.metrics import Metric
-from fairlap.watch.units import BYTES, CELSIUS, MEGAHERTZ, SHARE, WATTS, Unit
+from fairlap.watch.metrics import BYTES, CELSIUS, MEGAHERTZ, SHARE, WATTS, Metric, Unit
 
-EVERY_GPU = "nvml"  # a source of the sampler for each device: nvml:0, nvml:1, ...
+EVERY_GPU = "nvml"  # the sampler has one source per device: nvml:0, nvml:1, ...
 _PER_NANOSECOND = 1e-9
 _PER_CENT = 1e-2
 _HERTZ_PER_MEGAHERTZ = 1e6
 
 _THROTTLED = {
     "throttled_by_power_ns": "power",
-    "throttled_by_heat_ns": "heat",
+    "throttled_by_heat_ns": "thermal",
     "throttled_by_sync_boost_ns": "sync_boost",
-    "slowed_by_heat_in_software_ns": "software_heat",
-    "slowed_by_heat_in_hardware_ns": "hardware_heat",
+    "slowed_by_heat_in_software_ns": "sw_thermal",
+    "slowed_by_heat_in_hardware_ns": "hw_thermal",
     "slowed_by_power_brake_ns": "power_brake",
 }
 _CLOCK_REASONS = {
     0x001: "idle",
     0x002: "clocks_setting",
     0x004: "power_cap",
-    0x008: "hardware_slowdown",
+    0x008: "hw_slowdown",
     0x010: "sync_boost",
-    0x020: "software_heat",
-    0x040: "hardware_heat",
+    0x020: "sw_thermal",
+    0x040: "hw_thermal",
     0x080: "power_brake",
     0x100: "display_clocks",
 }
@@ -40,7 +39,7 @@ GPU_METRICS = (
         EVERY_GPU,
         "power_instant_w",
         "gpu_power_watts",
-        "Power of the board, by its instant sensor.",
+        "Power draw of the board, read from its instantaneous sensor.",
         WATTS,
         "GPU",
         "power",
@@ -49,7 +48,7 @@ GPU_METRICS = (
     _gpu(
         "power_average_w",
         "gpu_power_average_watts",
-        "Power of the board, averaged by the driver.",
+        "Power draw of the board, averaged by the driver.",
         WATTS,
         "average power",
     ),
@@ -57,16 +56,16 @@ GPU_METRICS = (
         EVERY_GPU,
         "energy_j",
         "gpu_energy_joules",
-        "Energy that the board has used, by its own counter.",
+        "Energy used by the board, from its own counter.",
         WATTS,
         "GPU",
         counter=True,
     ),
-    _gpu("sm_clock_mhz", "gpu_sm_clock_hertz", "Clock of the processors.", MEGAHERTZ, "SM clock", _HERTZ_PER_MEGAHERTZ),
+    _gpu("sm_clock_mhz", "gpu_sm_clock_hertz", "Clock of the streaming multiprocessors.", MEGAHERTZ, "SM clock", _HERTZ_PER_MEGAHERTZ),
     _gpu(
         "memory_clock_mhz",
         "gpu_memory_clock_hertz",
-        "Clock of the memory.",
+        "Clock of the device memory.",
         MEGAHERTZ,
         "memory clock",
         _HERTZ_PER_MEGAHERTZ,
@@ -75,7 +74,7 @@ GPU_METRICS = (
         EVERY_GPU,
         "memory_used_bytes",
         "gpu_memory_used_bytes",
-        "Memory of the device in use, by anybody.",
+        "Device memory in use by all processes.",
         BYTES,
         "GPU",
         "memory",
@@ -86,20 +85,20 @@ GPU_METRICS = (
         EVERY_GPU,
         "memory_total_bytes",
         "gpu_memory_size_bytes",
-        "Memory that the device has.",
+        "Size of the device memory.",
         BYTES,
         "GPU",
         latest=True,
     ),
-    _gpu("temperature_c", "gpu_temperature_celsius", "Temperature of the chip.", CELSIUS, "temperature"),
+    _gpu("temperature_c", "gpu_temperature_celsius", "Temperature of the GPU.", CELSIUS, "temperature"),
     _gpu(
-        "memory_temperature_c", "gpu_memory_temperature_celsius", "Temperature of the memory.", CELSIUS, "memory temp."
+        "memory_temperature_c", "gpu_memory_temperature_celsius", "Temperature of the device memory.", CELSIUS, "memory temp."
     ),
-    _gpu("utilisation_percent", "gpu_busy_ratio", "Share of time in which a kernel ran.", SHARE, "busy", _PER_CENT),
+    _gpu("utilisation_percent", "gpu_busy_ratio", "Share of time with at least one kernel running.", SHARE, "busy", _PER_CENT),
     _gpu(
         "memory_utilisation_percent",
         "gpu_memory_busy_ratio",
-        "Share of time in which the memory was read or written.",
+        "Share of time in which device memory was read or written.",
         SHARE,
         scale=_PER_CENT,
     ),
@@ -108,7 +107,7 @@ GPU_METRICS = (
             EVERY_GPU,
             field_name,
             "gpu_throttled_seconds",
-            "Time for which the device was held back, by reason; reasons may overlap.",
+            "Time for which the clock was throttled, by reason; reasons may overlap.",
             SHARE,
             "GPU",
             "throttled",
@@ -124,11 +123,11 @@ GPU_METRICS = (
         Metric(
             EVERY_GPU,
             "throttle_reasons_bits",
-            "gpu_clock_held",
-            "1 while the clock is held below its highest for this reason.",
+            "gpu_clock_limited",
+            "1 while this reason keeps the clock below its maximum.",
             SHARE,
             "GPU",
-            "clock held by",
+            "clock limited by",
             labels={"reason": reason},
             bit=bit,
             reason=reason.replace("_", " "),

@@ -1,24 +1,24 @@
-"""What is watched of the machine around its GPUs.
-
-What the sampler does not read: memory of the machine, and how often heat slowed its cores down.
-"""
+"""The metrics of the machine around its GPUs, and the readers of those that the sampler does not read."""
 
 from __future__ import annotations
 
 from fairlap.machine.counters import thermal_events
 from fairlap.machine.kernel import memory_bytes
 from fairlap.machine.root import Root
-from fairlap.watch.metrics import Metric
-from fairlap.watch.units import BYTES, CORES, MEGAHERTZ, PER_SECOND, SHARE
+from fairlap.watch.metrics import BYTES, CORES, MEGAHERTZ, PER_SECOND, SHARE, Metric
 
 _HERTZ_PER_MEGAHERTZ = 1e6
+_PRESSURE_HELP = {
+    "some": "Time in which at least one task waited for the resource.",
+    "full": "Time in which all tasks waited for the resource.",
+}
 
 MACHINE_METRICS = (
     Metric(
         "cpu_frequency",
         "mean_mhz",
         "cpu_clock_mean_hertz",
-        "Clock of the cores, their mean.",
+        "Mean clock of the cores.",
         MEGAHERTZ,
         "Processor",
         "clock",
@@ -44,20 +44,20 @@ MACHINE_METRICS = (
         scale=_HERTZ_PER_MEGAHERTZ,
     ),
     Metric(
-        "heat",
+        "thermal",
         "slowdowns",
-        "cpu_heat_slowdowns",
-        "How often cores were slowed down for heat.",
+        "cpu_thermal_slowdowns",
+        "Number of times that cores were slowed down by their temperature.",
         PER_SECOND,
         "Processor",
-        "slowed by heat",
+        "slowed thermally",
         counter=True,
     ),
     Metric(
         "steal",
         "stolen_s",
         "cpu_stolen_seconds",
-        "Time that the hypervisor gave to others while this machine wanted it, of all cores.",
+        "Time of all cores that the hypervisor gave to other machines while this one had work.",
         CORES,
         "Processor",
         "stolen",
@@ -68,20 +68,20 @@ MACHINE_METRICS = (
         "memory",
         "used_bytes",
         "memory_used_bytes",
-        "Memory of the machine that is not available to new work.",
+        "Memory of the machine that is not available to new processes.",
         BYTES,
         "Memory",
         "used",
         whole="memory_size_bytes",
         essential=True,
     ),
-    Metric("memory", "size_bytes", "memory_size_bytes", "Memory that the machine has.", BYTES, "Memory", latest=True),
+    Metric("memory", "size_bytes", "memory_size_bytes", "Size of the machine's memory.", BYTES, "Memory", latest=True),
     *(
         Metric(
             "pressure",
-            f"{resource}_{who}_s",
-            f"pressure_{who}_seconds",
-            f"Time in which {whom} for the resource.",
+            f"{resource}_{tasks}_s",
+            f"pressure_{tasks}_seconds",
+            _PRESSURE_HELP[tasks],
             SHARE,
             "Pressure",
             row,
@@ -89,19 +89,19 @@ MACHINE_METRICS = (
             labels={"resource": resource},
             essential=resource != "io",
         )
-        for resource, who, whom, row in (
-            ("cpu", "some", "some task waited", "processor"),
-            ("memory", "some", "some task waited", "memory"),
-            ("memory", "full", "all tasks waited", "memory, all"),
-            ("io", "some", "some task waited", "disk"),
-            ("io", "full", "all tasks waited", "disk, all"),
+        for resource, tasks, row in (
+            ("cpu", "some", "processor"),
+            ("memory", "some", "memory"),
+            ("memory", "full", "memory, all"),
+            ("io", "some", "disk"),
+            ("io", "full", "disk, all"),
         )
     ),
     Metric(
         "control_group",
         "memory_bytes",
         "control_group_memory_bytes",
-        "Memory of the control group in which the watch runs, page cache included.",
+        "Memory of the control group that fairlap watch runs in, including page cache.",
         BYTES,
         "cgroup",
         "memory",
@@ -110,7 +110,7 @@ MACHINE_METRICS = (
         "control_group",
         "memory_peak_bytes",
         "control_group_memory_peak_bytes",
-        "Most memory that the control group ever had.",
+        "Peak memory of the control group.",
         BYTES,
         "cgroup",
         latest=True,
@@ -129,7 +129,7 @@ MACHINE_METRICS = (
         "control_group",
         "throttled_s",
         "control_group_throttled_seconds",
-        "Time for which the control group was held back by its quota.",
+        "Time for which the quota stopped the control group.",
         SHARE,
         "cgroup",
         "throttled",
@@ -140,7 +140,7 @@ MACHINE_METRICS = (
         "control_group",
         "throttled_periods",
         "control_group_throttled_periods",
-        "Periods in which the control group used up its quota.",
+        "Number of periods in which the control group used up its quota.",
         PER_SECOND,
         "cgroup",
         counter=True,
@@ -148,17 +148,17 @@ MACHINE_METRICS = (
 )
 
 
-NO_MEMORY = "/proc/meminfo does not tell it"
-NO_HEAT = "no core counts how often it was slowed down for heat, as in most virtual machines"
+NO_MEMORY = "/proc/meminfo does not contain it"
+NO_THERMAL = "no core counts thermal slowdowns, as in most virtual machines"
 
 
 def read_machine_files(root: Root) -> dict[tuple[str, str], float | str]:
-    """By source and field; a text says why there is no number."""
+    """By source and field; a text is the reason why there is no number."""
     memory = memory_bytes(root)
     size, available = memory.get("MemTotal"), memory.get("MemAvailable")
-    heat = thermal_events(root)
+    thermal = thermal_events(root)
     return {
         ("memory", "used_bytes"): NO_MEMORY if size is None or available is None else float(size - available),
         ("memory", "size_bytes"): NO_MEMORY if size is None else float(size),
-        ("heat", "slowdowns"): NO_HEAT if heat is None else float(heat),
+        ("thermal", "slowdowns"): NO_THERMAL if thermal is None else float(thermal),
     }

@@ -1,6 +1,6 @@
-"""The same readings as Prometheus metrics. What is absent is left out, and told as absent with its reason.
+"""The readings as Prometheus metrics, served over HTTP.
 
-Where to serve: ``PORT`` or ``HOST:PORT``; only this machine can reach it unless told otherwise.
+What is absent has no sample; ``fairlap_absent_info`` has the reason.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ THIS_MACHINE_ONLY = "127.0.0.1"
 
 
 def address_in(text: str) -> tuple[str, int]:
-    """Host and port. 0 is any port that is free."""
+    """Host and port from ``PORT`` or ``HOST:PORT``. Port 0 is any free port; the default host is this machine only."""
     host, colon, number = text.rpartition(":")
     in_brackets = host.startswith("[") and host.endswith("]")
     bare = host[1:-1] if in_brackets else host
-    right_host = bool(bare) == bool(colon) and (":" in bare) == in_brackets and not any(sign.isspace() for sign in bare)
-    if not right_host or not re.fullmatch(r"[0-9]{1,5}", number) or int(number) > 65535:
-        raise InvalidRequest(f"{text!r} is no address; give a port such as 9555, or HOST:PORT such as 0.0.0.0:9555")
+    valid_host = bool(bare) == bool(colon) and (":" in bare) == in_brackets and not any(character.isspace() for character in bare)
+    if not valid_host or not re.fullmatch(r"[0-9]{1,5}", number) or int(number) > 65535:
+        raise InvalidRequest(f"invalid address {text!r}; expected a port such as 9555, or HOST:PORT such as 0.0.0.0:9555")
     return bare or THIS_MACHINE_ONLY, int(number)
 
 
@@ -34,11 +34,11 @@ SOURCE_PRESENT = f"{PREFIX}source_present"
 ABSENT = f"{PREFIX}absent_info"
 BUILD = f"{PREFIX}build_info"
 _NANOSECONDS_PER_SECOND = 1e9
-OF_THE_SAMPLER = {
-    "rounds": ("sampler_rounds", "Rounds in which sensors were read.", 1.0),
-    "missed": ("sampler_missed_rounds", "Rounds that were due and could not begin in time.", 1.0),
-    "overflowed_readings": ("sampler_dropped_readings", "Readings for which there was no room.", 1.0),
-    "cpu_ns": ("sampler_cpu_seconds", "Processor time of the thread that reads.", 1 / _NANOSECONDS_PER_SECOND),
+SAMPLER_COUNTS = {
+    "rounds": ("sampler_rounds", "Rounds of reading sensors.", 1.0),
+    "missed": ("sampler_missed_rounds", "Rounds that could not begin in time.", 1.0),
+    "overflowed_readings": ("sampler_dropped_readings", "Readings dropped because the buffer was full.", 1.0),
+    "cpu_ns": ("sampler_cpu_seconds", "Processor time of the sampling thread.", 1 / _NANOSECONDS_PER_SECOND),
 }
 
 
@@ -54,17 +54,17 @@ def prometheus_client() -> Any:
 
 
 class Families:
-    """What prometheus_client asks at every scrape. It answers with the interval that ended last."""
+    """The collector of prometheus_client: every scrape gets the interval that ended last."""
 
     def __init__(self, readings: ReadingsNow) -> None:
         self._readings = readings
         self._core = prometheus_client().core
 
     def describe(self) -> list[Any]:
-        return []  # which there are may differ from scrape to scrape
+        return []  # they may differ from scrape to scrape
 
     def collect(self) -> Iterator[Any]:
-        with self._readings.held_still():
+        with self._readings.locked():
             return iter([*self._measured(), *self._presence(), *self._own()])
 
     def _measured(self) -> Iterator[Any]:
@@ -82,19 +82,19 @@ class Families:
 
     def _presence(self) -> Iterator[Any]:
         gauge = self._core.GaugeMetricFamily
-        present = gauge(SOURCE_PRESENT, "1 while the source is there, 0 while it is absent.", labels=["source"])
+        present = gauge(SOURCE_PRESENT, "1 while the source is present, 0 while it is absent.", labels=["source"])
         for name, why in self._readings.sources.items():
             present.add_metric([name], 0.0 if why else 1.0)
         yield present
-        absent = gauge(ABSENT, "Always 1; what is absent, and why.", labels=["what", "reason"])
+        absent = gauge(ABSENT, "Always 1; the labels name what is absent and the reason.", labels=["what", "reason"])
         for absence in self._readings.absences():
             absent.add_metric([absence.what, absence.why], 1.0)
         yield absent
 
     def _own(self) -> Iterator[Any]:
         counts = self._readings.sampler.counts
-        for count, (name, told, scale) in OF_THE_SAMPLER.items():
-            yield self._core.CounterMetricFamily(PREFIX + name, told, value=counts[count] * scale)
+        for count, (name, help_text, scale) in SAMPLER_COUNTS.items():
+            yield self._core.CounterMetricFamily(PREFIX + name, help_text, value=counts[count] * scale)
         build = self._core.GaugeMetricFamily(BUILD, "Always 1; the version of fairlap.", labels=["version"])
         build.add_metric([__version__], 1.0)
         yield build
@@ -104,7 +104,7 @@ class Families:
 
 
 class Server:
-    """Serves from entry to exit of a ``with`` block, on threads of its own."""
+    """Serves from construction until the end of the ``with`` block, on separate threads."""
 
     def __init__(self, readings: ReadingsNow, host: str, port: int) -> None:
         client = prometheus_client()

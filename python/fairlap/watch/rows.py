@@ -1,12 +1,12 @@
-"""Readings as a person reads them: one row for each thing, absent ones left to the list of what is absent."""
+"""Readings for people: one row per thing. What is absent has no row; absences are listed separately."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairlap.watch.metrics import part_text
 from fairlap.watch.series import Series
-from fairlap.watch.units import part_text
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Row:
     group: str
     name: str
     text: str
-    note: str  # lowest and highest of the last minute, or a reason
+    note: str  # minimum and maximum of the last minute, or a reason
     points: Sequence[tuple[float, float]]
     top: float
     alarming: bool
@@ -23,7 +23,7 @@ class Row:
 
 
 def rows_of(series: Sequence[Series]) -> list[Row]:
-    """In the order of the table, sources as they come."""
+    """In the order of the series."""
     together: dict[tuple[str, str, str], list[Series]] = {}
     for each in series:
         if each.metric.row and not each.absent and each.shown is not None:
@@ -38,15 +38,15 @@ def _row(of_row: list[Series], all_series: Sequence[Series]) -> Row:
         reasons = [each.metric.reason for each in of_row if each.shown]
         text, note = (reasons or ["nothing"])[0], ", ".join(reasons[1:])
         return Row(first.group, first.metric.row, text, note, (), 1.0, False, False, note_in_words=True)
-    # Of several reasons the one that holds most.
+    # Of several reasons the one with the largest share.
     most = max(of_row, key=lambda each: each.shown or 0.0)
     now, unit = most.shown or 0.0, most.metric.unit
     values = [value for _, value in most.history]
     low, high = min(values, default=now), max(values, default=now)
     whole = _whole_of(most, all_series)
     text = unit.text(now) if whole is None else part_text(now, whole)
-    held_back = first.metric.row == "throttled" and now > 0.0
-    reason = most.metric.reason if held_back else ""
+    throttled = first.metric.row == "throttled" and now > 0.0
+    reason = most.metric.reason if throttled else ""
     return Row(
         first.group,
         first.metric.row,
@@ -54,7 +54,7 @@ def _row(of_row: list[Series], all_series: Sequence[Series]) -> Row:
         reason or unit.range_text(low, high),
         tuple(most.history),
         max(high, unit.least_top) if whole is None else whole,
-        held_back,
+        throttled,
         first.metric.essential,
         note_in_words=bool(reason),
     )

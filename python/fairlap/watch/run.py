@@ -1,18 +1,22 @@
-"""Interval after interval, in the form that was asked for, until the last one or until somebody ends it."""
+"""Run ``fairlap watch``: interval after interval, in one of its forms, until the last one or a signal."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
+from dataclasses import asdict
+from itertools import count, groupby
 
 import click
 
 from fairlap.interrupts import heard_once, status_of
 from fairlap.watch.readings import ReadingsNow
+from fairlap.watch.rows import rows_of
+from fairlap.watch.series import Series
 
 Ticks = Iterator[None]  # one at the end of each interval
 Show = Callable[[ReadingsNow, Ticks], None]
@@ -26,8 +30,8 @@ def watch(interval_s: float, intervals: int | None, root: str, show: Show) -> No
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
-    """Ctrl-C is how a watch ends and no mishap: the usual exit status, and no word. So it is for SIGTERM, by which
-    services are ended; a terminal is left as it was found."""
+    """Ctrl-C is the usual way to end a watch, and SIGTERM ends services: the usual exit status, no message, and the
+    terminal is restored."""
     with heard_once():
         try:
             yield
@@ -40,7 +44,7 @@ def is_terminal() -> bool:
 
 
 def show_live(readings: ReadingsNow, ticks: Ticks) -> None:
-    """On a screen of its own; the last picture stays when it ends."""
+    """On the alternate screen; the last picture stays at the end."""
     from rich.console import Console
     from rich.live import Live
 
@@ -66,16 +70,12 @@ def print_table(readings: ReadingsNow, ticks: Ticks) -> None:
 
 
 def print_lines(readings: ReadingsNow, ticks: Ticks) -> None:
-    from fairlap.watch.lines import plain_line
-
-    _say_what_is_absent(readings)
+    _print_absences(readings)
     for _ in ticks:
         click.echo(plain_line(readings))
 
 
 def print_json(readings: ReadingsNow, ticks: Ticks) -> None:
-    from fairlap.watch.lines import json_line
-
     for _ in ticks:
         click.echo(json_line(readings))
 
@@ -84,23 +84,49 @@ def serve_metrics(readings: ReadingsNow, ticks: Ticks, *, address: tuple[str, in
     from fairlap.watch.prometheus import Server
 
     with Server(readings, *address) as server:
-        _say_what_is_absent(readings)
-        click.echo(f"fairlap: Prometheus metrics at {server.url}; Ctrl-C ends it", err=True)
+        _print_absences(readings)
+        click.echo(f"fairlap: serving Prometheus metrics at {server.url}; press Ctrl-C to stop", err=True)
         for _ in ticks:
             pass
 
 
-def _say_what_is_absent(readings: ReadingsNow) -> None:
-    from fairlap.watch.lines import absent_lines
+def plain_line(readings: ReadingsNow) -> str:
+    parts = []
+    for group, rows in groupby(rows_of(readings.series), key=lambda row: row.group):
+        parts.append(f"{group}: " + ", ".join(f"{row.name} {row.text}" for row in rows))
+    return f"{time.strftime('%H:%M:%S')}  " + ("; ".join(parts) or "no sensor could be read")
 
-    for line in absent_lines(readings):
-        click.echo(line, err=True)
+
+def json_line(readings: ReadingsNow) -> str:
+    document = {
+        "time_s": round(time.time(), 3),
+        "interval_s": readings.interval_s,
+        "sources": {name: {"present": not why, "absent_because": why} for name, why in readings.sources.items()},
+        "readings": [_reading(series) for series in readings.series],
+        "absent": [asdict(absence) for absence in readings.absences()],
+    }
+    return json.dumps(document)
+
+
+def _reading(series: Series) -> dict[str, object]:
+    """A number that is absent is null, with the reason."""
+    reading: dict[str, object] = {"name": series.metric.name, "labels": series.labels}
+    if series.metric.counter:
+        reading |= {"total": series.value, "per_second": series.per_second}
+    else:
+        reading |= {"value": series.value}
+    return reading | ({"absent_because": series.absent} if series.absent else {})
+
+
+def _print_absences(readings: ReadingsNow) -> None:
+    for absence in readings.absences():
+        click.echo(f"absent: {absence.what}: {absence.why}", err=True)
 
 
 def _ticks(readings: ReadingsNow, intervals: int | None) -> Ticks:
-    """On a grid, so that lateness does not add up."""
+    """On a fixed grid, so that delays do not add up."""
     began_s = time.monotonic()
     for number in count(1) if intervals is None else range(1, intervals + 1):
         time.sleep(max(began_s + number * readings.interval_s - time.monotonic(), 0.0))
-        readings.take_in()
+        readings.end_interval()
         yield

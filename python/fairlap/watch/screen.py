@@ -1,9 +1,7 @@
-"""The picture of this machine in the terminal: a row for each thing, with its last minute.
+"""The readings in the terminal: a row for each thing, with its last minute as a line of small bars.
 
-The last minute as a line of small bars, from 0 to the top. Where nothing was read there is no bar at all.
-
-Where the parts of a row stand in a terminal of some width. What has no room is left out whole: first the notes,
-then the bars; then groups and names go to lines of their own. A figure is never cut.
+What does not fit into the terminal's width is left out whole: first the notes, then the bars; then groups and names
+get separate lines. A number is never cut.
 """
 
 from __future__ import annotations
@@ -26,9 +24,9 @@ PLAIN = "_.-:=+*#"  # for outputs that cannot hold blocks
 
 
 def sparkline(points: Iterable[tuple[float, float]], width: int, now: float, span: float, top: float, bars: str) -> str:
-    """``points`` are moments and values; each bar is the mean of its part of the span.
+    """``points`` are times and values; each bar is the mean of its part of the span, and blank without a reading.
 
-    The parts lie on a grid of time, so that from one drawing to the next only the last bar changes, or all move on.
+    The parts are on a fixed grid of time, so that between two drawings only the last bar changes, or all move by one.
     """
     if width <= 0:
         return ""
@@ -47,50 +45,50 @@ def _bar(share: float, bars: str) -> str:
 
 
 GROUP = 9
-_NAME, _FIGURE, _NOTE = 15, 18, 15  # where there is room, so that nothing moves when a figure gets longer
+_NAME, _NUMBER, _NOTE = 15, 18, 15  # where there is room, so that nothing moves when a number gets longer
 _FEWEST_BARS, _MOST_BARS = 10, 60
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Widths; 0 is no column. A group, or a name, without a column has a line of its own above."""
+    """Widths of columns; 0 is no column. A group or a name without a column has a separate line above."""
 
     group: int
     name: int
-    figure: int
+    number: int
     bars: int = 0
     note: int = 0
 
 
 def layout_of(rows: Sequence[Row], width: int, *, bars: bool) -> Layout:
-    group, name, figure = (
+    group, name, number = (
         max((len(part) for part in parts), default=0)
         for parts in ([row.group for row in rows], [row.name for row in rows], [row.text for row in rows])
     )
-    steady = Layout(max(group, GROUP), max(name, _NAME), max(figure, _FIGURE))
-    left = width - (steady.group + 1 + steady.name + 1 + steady.figure)
+    steady = Layout(max(group, GROUP), max(name, _NAME), max(number, _NUMBER))
+    left = width - (steady.group + 1 + steady.name + 1 + steady.number)
     if bars:
-        # Words may be cut, with a sign that they are; so only figures ask for room.
+        # Words may be cut, with an ellipsis, so only numbers need the room.
         note = max([_NOTE, *(len(row.note) for row in rows if not row.note_in_words)])
         for width_of_note in (note, 0):
             room = left - 1 - (width_of_note + 1 if width_of_note else 0)
             if room >= _FEWEST_BARS:
-                return Layout(steady.group, steady.name, steady.figure, min(room, _MOST_BARS), width_of_note)
+                return Layout(steady.group, steady.name, steady.number, min(room, _MOST_BARS), width_of_note)
     if left >= 0:
         return steady
-    if group + 1 + name + 1 + figure <= width:
-        return Layout(group, name, figure)
-    if name + 1 + figure <= width:
-        return Layout(0, name, figure)
-    return Layout(0, 0, figure)
+    if group + 1 + name + 1 + number <= width:
+        return Layout(group, name, number)
+    if name + 1 + number <= width:
+        return Layout(0, name, number)
+    return Layout(0, 0, number)
 
 
-_NARROWEST_BESIDE_GROUP = 30  # of what is absent
+_LEAST_ABSENCE_WIDTH = 30  # next to the group column
 
 
 class Screen:
-    """The readings as they are when it is drawn. ``live`` is a picture that is drawn again and again: it is cut to
-    the terminal's height, and an absence is one line."""
+    """The readings at the time of drawing. ``live`` is drawn repeatedly: it is cut to the terminal's height, and each
+    absence to one line."""
 
     def __init__(self, readings: ReadingsNow, *, live: bool, bars: bool = True) -> None:
         self._readings = readings
@@ -98,20 +96,20 @@ class Screen:
         self._bars = bars
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rows = [_writable_row(row, options) for row in rows_of(self._readings.series)]
+        rows = [_encodable_row(row, options) for row in rows_of(self._readings.series)]
         title, lines = self._title(options), self._lines(rows, options)
-        absent = _absent(self._readings.absences(), options, shortly=self._live)
+        absent = _absent(self._readings.absences(), options, one_line=self._live)
         if self._live and len(title) + len(lines) + len(absent) > options.size.height:
             lines = self._lines([row for row in rows if row.essential], options)
         yield Group(*title, *lines, *absent)
 
     def _title(self, options: ConsoleOptions) -> list[Text]:
-        """As many of its parts as there is room for."""
+        """As many of its parts as fit."""
         what = f"every {self._readings.interval_s:g} s, the last minute" if self._bars else "one reading"
         parts = ["This machine", time.strftime("%H:%M:%S"), what]
         while parts and len(" · ".join(parts)) > options.max_width:
             parts.pop()
-        return [_line((_writable(" · ".join(parts), options), "dim"))] if parts else []
+        return [_line((_encodable(" · ".join(parts), options), "dim"))] if parts else []
 
     def _lines(self, rows: Sequence[Row], options: ConsoleOptions) -> list[Text]:
         width = options.max_width
@@ -134,11 +132,11 @@ class Screen:
             parts += [(group.ljust(layout.group), "bold"), (" ", "")]
         if layout.name:
             parts += [(row.name.ljust(layout.name), ""), (" ", "")]
-        figure = row.text.rjust(layout.figure) if layout.name else row.text
-        parts.append((figure, "bold yellow" if row.alarming else "bold"))
+        number = row.text.rjust(layout.number) if layout.name else row.text
+        parts.append((number, "bold yellow" if row.alarming else "bold"))
         if layout.bars:
-            signs = PLAIN if options.ascii_only else BLOCKS
-            bars = sparkline(row.points, layout.bars, self._readings.taken_s, HISTORY_S, row.top, signs)
+            characters = PLAIN if options.ascii_only else BLOCKS
+            bars = sparkline(row.points, layout.bars, self._readings.taken_s, HISTORY_S, row.top, characters)
             parts += [(" ", ""), (bars.ljust(layout.bars), "yellow" if row.alarming else "cyan")]
         if layout.note:
             parts += [(" ", ""), (_cut(row.note, layout.note, options), "dim")]
@@ -146,32 +144,32 @@ class Screen:
 
 
 def _left_out(rows: Sequence[Row], width: int) -> list[Text]:
-    """Rows whose figure is longer than a line."""
+    """Rows whose number is longer than a line."""
     if not rows:
         return []
     needed = max(len(row.text) for row in rows)
-    told = f"{len(rows)} rows need {needed} columns" if len(rows) > 1 else f"1 row needs {needed} columns"
-    return [_line((part, "dim")) for part in textwrap.wrap(told, width)]
+    text = f"{len(rows)} rows need {needed} columns" if len(rows) > 1 else f"1 row needs {needed} columns"
+    return [_line((part, "dim")) for part in textwrap.wrap(text, width)]
 
 
-def _absent(absences: Sequence[Absence], options: ConsoleOptions, *, shortly: bool) -> list[RenderableType]:
-    """A line for each when told shortly; otherwise whole."""
-    beside = options.max_width >= GROUP + 1 + _NARROWEST_BESIDE_GROUP
+def _absent(absences: Sequence[Absence], options: ConsoleOptions, *, one_line: bool) -> list[RenderableType]:
+    """One line for each, or whole."""
+    in_columns = options.max_width >= GROUP + 1 + _LEAST_ABSENCE_WIDTH
     heading = Text("absent", style="bold", overflow="fold")
-    lines: list[RenderableType] = [heading] if absences and not beside else []
+    lines: list[RenderableType] = [heading] if absences and not in_columns else []
     for number, absence in enumerate(absences):
-        told = Text(_writable(absence.shortly, options), overflow="fold")
-        told.append(_writable(f": {absence.why}", options), style="dim")
-        width = options.max_width - (GROUP + 1 if beside else 0)
-        if shortly and len(told.plain) > width:
-            cut = _cut(told.plain, width, options)
-            told = Text.assemble(cut[: len(absence.shortly)], (cut[len(absence.shortly) :], "dim"))
+        text = Text(_encodable(absence.summary, options), overflow="fold")
+        text.append(_encodable(f": {absence.why}", options), style="dim")
+        width = options.max_width - (GROUP + 1 if in_columns else 0)
+        if one_line and len(text.plain) > width:
+            cut = _cut(text.plain, width, options)
+            text = Text.assemble(cut[: len(absence.summary)], (cut[len(absence.summary) :], "dim"))
         line = Table.grid(padding=(0, 1, 0, 0))
-        if beside:
+        if in_columns:
             line.add_column(width=GROUP)
             line.add_column(width=width)
-            line.add_row(heading if number == 0 else "", told)
-        lines.append(line if beside else told)
+            line.add_row(heading if number == 0 else "", text)
+        lines.append(line if in_columns else text)
     return lines
 
 
@@ -179,24 +177,24 @@ def _line(*parts: tuple[str, str]) -> Text:
     return Text.assemble(*parts, no_wrap=True, overflow="crop")
 
 
-def _writable_row(row: Row, options: ConsoleOptions) -> Row:
+def _encodable_row(row: Row, options: ConsoleOptions) -> Row:
     return replace(
         row,
-        group=_writable(row.group, options),
-        name=_writable(row.name, options),
-        text=_writable(row.text, options),
-        note=_writable(row.note, options),
+        group=_encodable(row.group, options),
+        name=_encodable(row.name, options),
+        text=_encodable(row.text, options),
+        note=_encodable(row.note, options),
     )
 
 
-def _writable(text: str, options: ConsoleOptions) -> str:
-    """Without signs that the output's encoding does not have."""
+def _encodable(text: str, options: ConsoleOptions) -> str:
+    """Without characters that the output's encoding lacks."""
     if not options.ascii_only:
         return text
     return text.replace("–", "-").replace("·", "-").replace("°", "").encode("ascii", "replace").decode()
 
 
 def _cut(text: str, width: int, options: ConsoleOptions) -> str:
-    """Words that are too long end with a sign that something follows."""
-    sign = "..." if options.ascii_only else "…"
-    return text if len(text) <= width else text[: max(width - len(sign), 0)] + sign[:width]
+    """Words that are too long end with an ellipsis."""
+    ellipsis = "..." if options.ascii_only else "…"
+    return text if len(text) <= width else text[: max(width - len(ellipsis), 0)] + ellipsis[:width]

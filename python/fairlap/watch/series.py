@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fairlap.watch.metrics import Metric
-from fairlap.watch.units import BYTES
+from fairlap.watch.metrics import BYTES, Metric
 
 HISTORY_S = 60.0
 _MOST_POINTS = 1_000
@@ -15,13 +14,13 @@ _MOST_POINTS = 1_000
 
 @dataclass
 class Series:
-    """What it says now, or why it says nothing. ``take`` is given what was read in an interval."""
+    """The value now, or the reason why it is absent. ``take`` receives the readings of an interval."""
 
     metric: Metric
     labels: dict[str, str]
     group: str
     wraps_at: float = 0.0  # of a counter, in the field's unit; 0: it never wraps
-    absent: str = "nothing was read yet"
+    absent: str = "not read yet"
     value: float | None = None  # in base units: mean over the interval, the latest, or a counter's total
     per_second: float | None = None  # of a counter
     history: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_MOST_POINTS))
@@ -31,7 +30,7 @@ class Series:
 
     @property
     def shown(self) -> float | None:
-        """What people are shown: of a counter, what it gains in a second."""
+        """The number that people see; of a counter, its increase per second."""
         return self.per_second if self.metric.counter else self.value
 
     def take(self, now_s: float, times_ns: Sequence[int], raw: Sequence[float]) -> None:
@@ -41,8 +40,8 @@ class Series:
         elif self.metric.bit:
             self.value = float(any(int(bits) & self.metric.bit for bits in raw))
         else:
-            told = self.metric.scale * (raw[-1] if self.metric.latest else sum(raw) / len(raw))
-            self.value = float(round(told)) if self.metric.unit is BYTES else told
+            value = self.metric.scale * (raw[-1] if self.metric.latest else sum(raw) / len(raw))
+            self.value = float(round(value)) if self.metric.unit is BYTES else value
         if self.shown is not None:
             self.history.append((now_s, self.shown))
         while self.history and self.history[0][0] < now_s - HISTORY_S:
@@ -53,15 +52,15 @@ class Series:
         self.value = self.per_second = None
 
     def _count(self, times_ns: Sequence[int], raw: Sequence[float]) -> None:
-        begun_anew = False
+        restarted = False
         for number in raw:
             if self._last_raw is not None and number < self._last_raw:
                 self._wrapped += self.wraps_at
-                begun_anew |= self.wraps_at == 0.0
+                restarted |= self.wraps_at == 0.0
             self._last_raw = number
         total = self.metric.scale * (raw[-1] + self._wrapped)
         self.per_second = None
-        if self._before is not None and not begun_anew and times_ns[-1] > self._before[0]:
+        if self._before is not None and not restarted and times_ns[-1] > self._before[0]:
             self.per_second = (total - self._before[1]) / (times_ns[-1] - self._before[0]) * 1e9
         self._before = (times_ns[-1], total)
         self.value = total

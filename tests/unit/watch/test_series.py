@@ -1,16 +1,15 @@
-"""What one figure says of an interval, from what was read in it."""
+"""The value of one metric over an interval, from its readings."""
 
 from __future__ import annotations
 
 import pytest
-from fairlap.watch.metric_table import METRICS
-from fairlap.watch.metrics import Metric
+from fairlap.watch.metrics import SHARE, WATTS, Metric
+from fairlap.watch.readings import METRICS
 from fairlap.watch.series import Series
-from fairlap.watch.units import SHARE, WATTS
 
 POWER = Metric("nvml", "power_instant_w", "gpu_power_watts", "Power.", WATTS, "GPU", "power")
 ENERGY = Metric("powercap", "package-0 energy_j", "cpu_energy_joules", "Energy.", WATTS, "Processor", counter=True)
-HELD = Metric("nvml", "throttle_reasons_bits", "gpu_clock_held", "Held.", SHARE, "GPU", bit=0x4, reason="power cap")
+LIMITED = Metric("nvml", "throttle_reasons_bits", "gpu_clock_limited", "Limited.", SHARE, "GPU", bit=0x4, reason="power cap")
 
 
 def metric_named(name: str) -> Metric:
@@ -28,14 +27,14 @@ def test_a_gauge_is_the_mean_of_the_interval() -> None:
     assert (power.value, power.shown, power.absent) == (200.0, 200.0, "")
 
 
-def test_a_peak_is_what_was_read_last_and_no_mean() -> None:
+def test_a_peak_is_the_last_reading() -> None:
     peak = series(metric_named("control_group_memory_peak_bytes"))
     peak.take(1.0, [1, 2, 3], [4_000_000_000.0, 4_400_000_000.0, 4_500_000_001.0])
     assert peak.value == 4_500_000_001.0
 
 
 @pytest.mark.parametrize("name", ["memory_size_bytes", "gpu_memory_size_bytes"])
-def test_a_size_that_changes_within_the_interval_is_one_that_it_had(name: str) -> None:
+def test_a_size_that_changes_within_the_interval_is_the_last_one(name: str) -> None:
     size = series(metric_named(name))
     size.take(1.0, [1, 2], [1000.0, 2000.0])
     assert size.value == 2000.0
@@ -47,7 +46,7 @@ def test_bytes_are_whole() -> None:
     assert used.value == 2.0
 
 
-def test_a_counter_has_its_total_and_what_it_gained_in_a_second() -> None:
+def test_a_counter_has_a_total_and_a_rate() -> None:
     energy = series(ENERGY)
     energy.take(0.0, [0], [10.0])
     assert (energy.value, energy.per_second) == (10.0, None)
@@ -55,14 +54,14 @@ def test_a_counter_has_its_total_and_what_it_gained_in_a_second() -> None:
     assert (energy.value, energy.per_second) == (110.0, 50.0)
 
 
-def test_a_counter_that_wraps_goes_on_growing() -> None:
+def test_a_counter_that_wraps_keeps_growing() -> None:
     energy = series(ENERGY, wraps_at=1000.0)
     energy.take(0.0, [0], [990.0])
     energy.take(1.0, [1_000_000_000], [10.0])
     assert (energy.value, energy.per_second) == (1010.0, 20.0)
 
 
-def test_a_counter_that_was_begun_anew_has_no_rate_until_the_next_interval() -> None:
+def test_a_restarted_counter_has_no_rate_until_the_next_interval() -> None:
     energy = series(ENERGY)
     energy.take(0.0, [0], [990.0])
     energy.take(1.0, [1_000_000_000], [10.0])
@@ -71,18 +70,18 @@ def test_a_counter_that_was_begun_anew_has_no_rate_until_the_next_interval() -> 
     assert energy.per_second == 3.0
 
 
-def test_a_reason_that_held_for_a_part_of_the_interval_is_told() -> None:
-    held = series(HELD)
-    held.take(1.0, [1, 2], [float(0x5), 1.0])
-    assert held.value == 1.0
-    held.take(2.0, [3], [1.0])
-    assert held.value == 0.0
+def test_a_reason_that_applied_for_a_part_of_the_interval_counts() -> None:
+    limited = series(LIMITED)
+    limited.take(1.0, [1, 2], [float(0x5), 1.0])
+    assert limited.value == 1.0
+    limited.take(2.0, [3], [1.0])
+    assert limited.value == 0.0
 
 
 def test_an_absence_leaves_no_number_and_a_gap_in_the_history() -> None:
     power = series(POWER)
     power.take(1.0, [1], [100.0])
-    power.be_absent("the device is gone")
+    power.be_absent("gone")
     assert (power.value, power.per_second, power.shown) == (None, None, None)
     assert list(power.history) == [(1.0, 100.0)]
 

@@ -1,4 +1,4 @@
-"""``fairlap watch`` as a user meets it: in a terminal, in a pipe, as JSON, and on its way out."""
+"""``fairlap watch`` for users: in a terminal, in a pipe, as JSON, and how it ends."""
 
 from __future__ import annotations
 
@@ -47,35 +47,35 @@ def root(tmp_path: Path) -> str:
     return WatchedMachine(tmp_path).root
 
 
-def test_a_pipe_gets_one_line_per_interval_and_absences_on_the_other_side(root: str) -> None:
-    told = fairlap("--seconds", "0.5", "--interval", "0.25", "--root", root)
-    assert told.returncode == 0
-    lines = told.stdout.splitlines()
+def test_a_pipe_gets_one_line_per_interval_and_absences_on_stderr(root: str) -> None:
+    done = fairlap("--seconds", "0.5", "--interval", "0.25", "--root", root)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
     assert len(lines) == 2
     assert all("GPU 0: power 100 W" in line and "\x1b" not in line for line in lines)
-    assert "absent: cpu_frequency: no core has cpufreq" in told.stderr
+    assert "absent: cpu_frequency: " in done.stderr
 
 
-def test_json_lines_hold_every_number_and_the_reason_of_every_absence(root: str) -> None:
-    told = fairlap("--json", "--once", "--interval", "0.5", "--root", root)
-    line = json.loads(told.stdout)
-    assert told.stderr == ""
+def test_json_lines_contain_every_number_and_the_reason_of_every_absence(root: str) -> None:
+    done = fairlap("--json", "--once", "--interval", "0.5", "--root", root)
+    line = json.loads(done.stdout)
+    assert done.stderr == ""
     power = {"name": "gpu_power_watts", "labels": {"source": "nvml", "device": "0"}, "value": 100.0}
     assert power in line["readings"]
     energy = next(each for each in line["readings"] if each["name"] == "cpu_energy_joules")
     assert (energy["total"], energy["per_second"]) == (5.0, 0.0)
     assert line["sources"]["powercap"]["present"]
     assert not line["sources"]["cpu_frequency"]["present"]
-    assert "no core has cpufreq" in line["sources"]["cpu_frequency"]["absent_because"]
-    assert {"heat", "cpu_frequency"} <= {each["source"] for each in line["absent"]}
+    assert line["sources"]["cpu_frequency"]["absent_because"]
+    assert {"thermal", "cpu_frequency"} <= {each["source"] for each in line["absent"]}
 
 
 def test_once_is_a_table_without_bars(root: str) -> None:
-    told = fairlap("--once", "--interval", "0.5", "--root", root, COLUMNS="80")
-    assert told.returncode == 0
-    assert "1,980 MHz" in told.stdout
-    assert "█" not in told.stdout
-    assert max(map(len, told.stdout.splitlines())) <= 80
+    done = fairlap("--once", "--interval", "0.5", "--root", root, COLUMNS="80")
+    assert done.returncode == 0
+    assert "1,980 MHz" in done.stdout
+    assert "█" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def in_a_terminal(*arguments: str, signal_after_s: float | None = None, **variables: str) -> tuple[str, int]:
@@ -95,13 +95,13 @@ def in_a_terminal(*arguments: str, signal_after_s: float | None = None, **variab
                 time.sleep(signal_after_s)
                 running.send_signal(signal.SIGINT)
                 signal_after_s = None
-    except OSError:  # Linux's way to say that the other side is closed
+    except OSError:  # on Linux, the other side is closed
         pass
     os.close(parent)
     return written.decode(), running.wait(timeout=60)
 
 
-def test_a_terminal_gets_a_picture_and_is_left_as_it_was(root: str) -> None:
+def test_a_terminal_gets_a_picture_and_is_restored(root: str) -> None:
     written, status = in_a_terminal("--seconds", "0.6", "--interval", "0.2", "--root", root)
     assert status == 0
     assert written.index("\x1b[?1049h") < written.index("\x1b[?1049l")
@@ -112,13 +112,13 @@ def test_a_terminal_gets_a_picture_and_is_left_as_it_was(root: str) -> None:
     assert "\x1b[36m" in last
 
 
-def test_no_colour_is_written_where_none_is_wanted(root: str) -> None:
+def test_no_color_is_honoured(root: str) -> None:
     written, _ = in_a_terminal("--seconds", "0.2", "--interval", "0.2", "--root", root, NO_COLOR="1")
     assert "\x1b[36m" not in written
     assert "power package-0" in written
 
 
-def test_ctrl_c_in_a_terminal_leaves_the_last_picture_and_130(root: str) -> None:
+def test_ctrl_c_in_a_terminal_leaves_the_last_picture_and_status_130(root: str) -> None:
     written, status = in_a_terminal("--interval", "0.2", "--root", root, signal_after_s=0.3)
     assert status == 130
     assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l")
@@ -127,19 +127,19 @@ def test_ctrl_c_in_a_terminal_leaves_the_last_picture_and_130(root: str) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_it_ends_in_order_when_it_is_told_to(root: str, number: signal.Signals) -> None:
+def test_a_signal_ends_it_in_order(root: str, number: signal.Signals) -> None:
     running = started("--interval", "0.1", "--root", root)
     assert running.stdout is not None
     assert "GPU 0" in running.stdout.readline()
     running.send_signal(number)
-    _, said = running.communicate(timeout=60)
+    _, printed = running.communicate(timeout=60)
     assert running.returncode == 128 + number
-    assert "Traceback" not in said
+    assert "Traceback" not in printed
 
 
-def test_an_output_that_cannot_be_written_is_one_line_and_exit_1(root: str) -> None:
+def test_an_output_that_cannot_be_written_is_an_error_of_one_line(root: str) -> None:
     with Path("/dev/full").open("w") as full:
-        told = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-m", "fairlap", "watch", "--once", "--interval", "0.2", "--root", root],
             stdout=full,
             stderr=subprocess.PIPE,
@@ -147,15 +147,16 @@ def test_an_output_that_cannot_be_written_is_one_line_and_exit_1(root: str) -> N
             timeout=60,
             env=environment(),
         )
-    assert told.returncode == 1
-    assert told.stderr == "fairlap: No space left on device; the output was not written in full\n"
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert "No space left on device" in line
 
 
-def test_serving_says_where_and_answers_there(root: str) -> None:
+def test_serving_prints_its_address_and_answers_there(root: str) -> None:
     running = started("--serve", "0", "--interval", "0.2", "--root", root)
     assert running.stderr is not None
-    said = next(line for line in running.stderr if "http://" in line)
-    url = said.split(" at ")[1].split(";")[0]
+    announced = next(line for line in running.stderr if "http://" in line)
+    url = announced.split(" at ")[1].split(";")[0]
     assert url.startswith("http://127.0.0.1:")
     with urllib.request.urlopen(url, timeout=60) as answer:
         assert 'fairlap_gpu_power_watts{device="0",source="nvml"} 100.0' in answer.read().decode()
@@ -167,39 +168,37 @@ def test_serving_says_where_and_answers_there(root: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--serve", "rubbish"), "'rubbish' is no address; give a port such as 9555"),
-        (("--serve", "1.2.3.4.5:80"), "cannot serve on 1.2.3.4.5:80: "),
-        (("--seconds", "-1"), "--seconds must be a finite number above zero"),
-        (("--serve", "0", "--json"), "--serve and --json do not go together"),
-        (("--once", "--seconds", "2"), "--once and --seconds do not go together"),
-        (("--interval", "0"), "0.0 is not in the range"),
-        (("--interval", "nan"), "--interval must be a finite number above zero, not nan"),
-        (("--dashboard", "--serve", "9555"), "--dashboard and --serve do not go together"),
-        (("--dashboard", "--once"), "--dashboard and --once do not go together"),
-        (("--dashboard", "--json"), "--dashboard and --json do not go together"),
-        (("--dashboard", "--seconds", "2"), "--dashboard and --seconds do not go together"),
-        (("--dashboard", "--interval", "2"), "--dashboard and --interval do not go together"),
+        (("--serve", "rubbish"), ["'rubbish'"]),
+        (("--serve", "1.2.3.4.5:80"), ["1.2.3.4.5:80"]),
+        (("--seconds", "-1"), ["--seconds"]),
+        (("--serve", "0", "--json"), ["--serve", "--json"]),
+        (("--once", "--seconds", "2"), ["--once", "--seconds"]),
+        (("--interval", "0"), ["--interval"]),
+        (("--interval", "nan"), ["--interval", "nan"]),
+        (("--dashboard", "--serve", "9555"), ["--dashboard", "--serve"]),
+        (("--dashboard", "--interval", "2"), ["--dashboard", "--interval"]),
     ],
 )
-def test_a_wrong_wish_is_one_clear_line_and_exit_2(root: str, arguments: tuple[str, ...], words: str) -> None:
-    told = fairlap(*arguments, "--root", root)
-    assert told.returncode == 2
-    assert words in told.stderr
-    assert "Traceback" not in told.stderr
+def test_an_invalid_request_names_the_option_and_exits_with_2(
+    root: str, arguments: tuple[str, ...], words: list[str]
+) -> None:
+    done = fairlap(*arguments, "--root", root)
+    assert done.returncode == 2
+    assert all(word in done.stderr for word in words)
+    assert "Traceback" not in done.stderr
 
 
-def test_a_missing_extra_is_one_clear_line(root: str, tmp_path: Path) -> None:
+def test_a_missing_extra_is_named_with_its_command(root: str, tmp_path: Path) -> None:
     (tmp_path / "prometheus_client.py").write_text("raise ImportError('there is none')\n")
     path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    told = fairlap("--serve", "0", "--root", root, PYTHONPATH=path)
-    assert told.returncode == 2
-    assert told.stderr.splitlines() == [
-        "fairlap: --serve needs prometheus-client (there is none); install it with: pip install 'fairlap[watch]'"
-    ]
+    done = fairlap("--serve", "0", "--root", root, PYTHONPATH=path)
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.endswith("pip install 'fairlap[watch]'")
 
 
-def test_the_dashboard_is_printed_without_the_extra_and_without_a_sensor(tmp_path: Path) -> None:
+def test_the_dashboard_needs_neither_the_extra_nor_a_sensor(tmp_path: Path) -> None:
     (tmp_path / "prometheus_client.py").write_text("raise ImportError('there is none')\n")
     path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    told = fairlap("--dashboard", PYTHONPATH=path)
-    assert json.loads(told.stdout)["title"] == "fairlap watch"
+    done = fairlap("--dashboard", PYTHONPATH=path)
+    assert json.loads(done.stdout)["title"] == "fairlap watch"
