@@ -15,7 +15,7 @@ NO_NVML = "/nowhere/nvml.so"
 
 
 class WatchedMachine:
-    """A processor with one power zone, a hypervisor that steals, pressure, and memory; no clocks and no thermal counters."""
+    """A processor with one power zone, stolen time, pressure and memory, but no clocks and no thermal counters."""
 
     def __init__(self, folder: Path) -> None:
         self.root = str(folder)

@@ -61,7 +61,14 @@ GPU_METRICS = (
         "GPU",
         counter=True,
     ),
-    _gpu("sm_clock_mhz", "gpu_sm_clock_hertz", "Clock of the streaming multiprocessors.", MEGAHERTZ, "SM clock", _HERTZ_PER_MEGAHERTZ),
+    _gpu(
+        "sm_clock_mhz",
+        "gpu_sm_clock_hertz",
+        "Clock of the streaming multiprocessors.",
+        MEGAHERTZ,
+        "SM clock",
+        _HERTZ_PER_MEGAHERTZ,
+    ),
     _gpu(
         "memory_clock_mhz",
         "gpu_memory_clock_hertz",
@@ -92,9 +99,20 @@ GPU_METRICS = (
     ),
     _gpu("temperature_c", "gpu_temperature_celsius", "Temperature of the GPU.", CELSIUS, "temperature"),
     _gpu(
-        "memory_temperature_c", "gpu_memory_temperature_celsius", "Temperature of the device memory.", CELSIUS, "memory temp."
+        "memory_temperature_c",
+        "gpu_memory_temperature_celsius",
+        "Temperature of the device memory.",
+        CELSIUS,
+        "memory temp.",
     ),
-    _gpu("utilisation_percent", "gpu_busy_ratio", "Share of time with at least one kernel running.", SHARE, "busy", _PER_CENT),
+    _gpu(
+        "utilisation_percent",
+        "gpu_busy_ratio",
+        "Share of time with at least one kernel running.",
+        SHARE,
+        "busy",
+        _PER_CENT,
+    ),
     _gpu(
         "memory_utilisation_percent",
         "gpu_memory_busy_ratio",

@@ -20,13 +20,19 @@ THIS_MACHINE_ONLY = "127.0.0.1"
 
 
 def address_in(text: str) -> tuple[str, int]:
-    """Host and port from ``PORT`` or ``HOST:PORT``. Port 0 is any free port; the default host is this machine only."""
+    """Host and port of ``PORT`` or ``HOST:PORT``. Port 0 is any free port; the default host is local."""
     host, colon, number = text.rpartition(":")
     in_brackets = host.startswith("[") and host.endswith("]")
     bare = host[1:-1] if in_brackets else host
-    valid_host = bool(bare) == bool(colon) and (":" in bare) == in_brackets and not any(character.isspace() for character in bare)
+    valid_host = (
+        bool(bare) == bool(colon)
+        and (":" in bare) == in_brackets
+        and not any(character.isspace() for character in bare)
+    )
     if not valid_host or not re.fullmatch(r"[0-9]{1,5}", number) or int(number) > 65535:
-        raise InvalidRequest(f"invalid address {text!r}; expected a port such as 9555, or HOST:PORT such as 0.0.0.0:9555")
+        raise InvalidRequest(
+            f"invalid address {text!r}; expected a port such as 9555, or HOST:PORT such as 0.0.0.0:9555"
+        )
     return bare or THIS_MACHINE_ONLY, int(number)
 
 

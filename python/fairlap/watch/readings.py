@@ -47,7 +47,6 @@ class Absence:
         return f"{self.source}: {self.metrics[0].replace('_', ' ')}{more}" if self.metrics else self.source
 
 
-
 class ReadingsNow:
     """Samples from entry to exit of a ``with`` block. ``series`` is as of the last call of ``end_interval``."""
 

@@ -9,7 +9,9 @@ from fairlap.watch.series import Series
 
 POWER = Metric("nvml", "power_instant_w", "gpu_power_watts", "Power.", WATTS, "GPU", "power")
 ENERGY = Metric("powercap", "package-0 energy_j", "cpu_energy_joules", "Energy.", WATTS, "Processor", counter=True)
-LIMITED = Metric("nvml", "throttle_reasons_bits", "gpu_clock_limited", "Limited.", SHARE, "GPU", bit=0x4, reason="power cap")
+LIMITED = Metric(
+    "nvml", "throttle_reasons_bits", "gpu_clock_limited", "Limited.", SHARE, "GPU", bit=0x4, reason="power cap"
+)
 
 
 def metric_named(name: str) -> Metric:
