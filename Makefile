@@ -1,139 +1,158 @@
-# Everything needed is set up here, in .venv and build/, from a fresh clone. Needs python3 (3.11 or
-# newer) with venv, a C++ compiler and make.
+# Sets up everything in .venv and build/ from a fresh clone. Needs python3 (3.11 or newer) with venv,
+# a C++ compiler and make.
+#
+# fairlap is installed in editable mode: Python runs from python/, so an edit there takes effect at once;
+# the native module is compiled in build/release and copied into python/fairlap/engine.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find cpp cmake python bench_models -type f -not -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml
+NATIVE := $(shell find cpp cmake -type f 2>/dev/null) CMakeLists.txt CMakePresets.json
+PIP := $(BIN)/pip install --quiet
+EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo gpu-proof test test-cpp test-python test-unit test-integration test-sanitized lint format docs docs-images stubs bench-engine bench-telemetry telemetry-minute bench-feed bench-adapters bench-report bench-store models-table trust trust-real trust-peers trust-mutants clean test-environments
+.PHONY: help demo test test-cpp test-python test-unit test-integration test-environments test-sanitized lint format \
+  stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-adapters bench-report bench-store \
+  telemetry-minute models-table trust trust-real trust-peers trust-mutants gpu-proof
 
-demo: $(VENV)/.frameworks  ## Install, show the floor, race four frameworks on a convolutional net, write a report.
+help:  ## List the targets.
+	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
+
+## Use and develop
+demo: $(VENV)/.frameworks build/release/.module  ## Install fairlap, race four frameworks on a convolutional network, write a report.
 	$(BIN)/fairlap floor
 	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 8 --html build/demo.html
-	@echo "The report is in build/demo.html; open it in a browser. fairlap lives in $(BIN)/fairlap."
+	@echo "The report is build/demo.html; open it in a browser. The program is $(BIN)/fairlap."
 
-test: test-cpp test-python  ## All tests that need no GPU.
+test: test-cpp test-python  ## Run all tests that need no GPU.
 
-test-cpp: build/release/.built
+test-cpp: build/release/.tests  ## Run the C++ tests.
 	$(BIN)/ctest --test-dir build/release --output-on-failure
 
-test-python: test-unit test-integration
+test-python: test-unit test-integration  ## Run the Python tests.
 
-test-unit: $(VENV)/.dev $(VENV)/.frameworks build/release/.built
+test-unit: $(VENV)/.dev build/release/.tests  ## Run the Python unit tests.
 	$(BIN)/python -m pytest tests/unit
 
-test-integration: $(VENV)/.dev $(VENV)/.frameworks build/release/.built
+test-integration: $(VENV)/.dev build/release/.tests  ## Run the Python tests that start real workers and frameworks.
 	$(BIN)/python -m pytest tests --ignore tests/unit
 
-test-environments: $(VENV)/.dev  ## Frameworks that need environments of their own. Downloads over a gigabyte, once.
+test-environments: $(VENV)/.dev build/release/.tests  ## Test frameworks that need separate environments (downloads over a gigabyte once).
 	FAIRLAP_TEST_ENVIRONMENTS=1 $(BIN)/python -m pytest -m heavy_environments
 
-test-sanitized: $(VENV)/.dev  ## C++ and Python tests under address, undefined and thread sanitizers.
+test-sanitized: $(VENV)/.dev  ## Run the C++ tests and the tests of native code under three sanitizers.
 	.ci/sanitized address
 	.ci/sanitized thread
 
-lint: $(VENV)/.dev build/release/.built  ## Every linter that CI runs.
+lint: $(VENV)/.dev build/release/.tests  ## Run every linter that CI runs.
 	.ci/lint
 
-format: $(VENV)/.dev  ## Rewrite the sources as the formatters want them.
+format: $(VENV)/.dev  ## Format the Python and C++ sources.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	git ls-files -co --exclude-standard '*.cpp' '*.hpp' '*.h' | xargs $(BIN)/clang-format -i
 
-docs: $(VENV)/.docs  ## The documentation's site, in build/site.
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
-
-stubs: $(VENV)/.dev  ## Write the native module's stub anew.
+stubs: $(VENV)/.dev build/release/.module  ## Regenerate the stub of the native module.
 	$(BIN)/python .ci/stubs.py
 
-bench-engine: $(VENV)/.bench  ## One table: cost per sample and bias, beside other timers.
-	$(BIN)/python tests/bench/engine
+docs: $(VENV)/.docs build/release/.module  ## Build the documentation site in build/site.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-bench-telemetry: $(VENV)/.dev build/release/.built build/bench-peers/.installed  ## What watching a machine costs, beside Zeus and CodeCarbon.
-	$(BIN)/python tests/bench/telemetry/cost_of_watching.py --peers build/bench-peers/bin/python
-
-telemetry-minute: build/release/.built  ## The sampler at 1 kHz for a minute of the real clock, with no reading lost.
-	FAIRLAP_SAMPLER_PROOF_SECONDS=60 build/release/cpp/tests/test_telemetry_sampler
-
-bench-feed: $(VENV)/.frameworks  ## The feeder beside the machine's memcpy, PyTorch's DataLoader, and each framework's way in.
-	$(BIN)/python tests/bench/feed/table.py
-
-bench-adapters: $(VENV)/.frameworks  ## What an adapter adds to a step, beside the tightest loop by hand.
-	$(BIN)/python tests/bench/adapter_overhead.py
-
-bench-report: $(VENV)/.dev  ## How long a report of a thousand rows takes, and how large it is.
-	$(BIN)/python tests/bench/report.py
-
-docs-images: $(VENV)/.dev $(VENV)/.frameworks  ## The picture of a report in the documentation, from a real race. Needs Chromium.
+docs-images: $(VENV)/.dev build/release/.module  ## Draw the documentation's picture of a report from a real race (needs Chromium).
 	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 12 --json build/race.json
 	$(BIN)/fairlap report build/race.json --html build/race.html
 	$(BIN)/python tests/support/chromium.py build/race.html docs/images/report.png 1100 1470
 
-bench-store: $(VENV)/.installed  ## Listing and showing runs out of a million rows and 100 million samples; takes 6 GB for a while.
+clean:  ## Remove everything that make has installed or built.
+	rm -rf $(VENV) build dist python/fairlap/engine/_native*.so
+
+## Measure fairlap
+bench-engine: $(VENV)/.bench build/release/.module  ## Compare cost and bias per sample with other timers.
+	$(BIN)/python tests/bench/engine
+
+bench-telemetry: $(VENV)/.dev build/release/.tests build/bench-peers/.installed  ## Compare the cost of sampling with Zeus and CodeCarbon.
+	$(BIN)/python tests/bench/telemetry/cost_of_watching.py --peers build/bench-peers/bin/python
+
+bench-feed: $(VENV)/.frameworks build/release/.module  ## Compare the feeder with memcpy, PyTorch's DataLoader and each framework's input path.
+	$(BIN)/python tests/bench/feed/table.py
+
+bench-adapters: $(VENV)/.frameworks build/release/.module  ## Measure what each adapter adds to a hand-written loop.
+	$(BIN)/python tests/bench/adapter_overhead.py
+
+bench-report: $(VENV)/.dev build/release/.module  ## Measure the time and size of a report of a thousand rows.
+	$(BIN)/python tests/bench/report.py
+
+bench-store: build/release/.module  ## List and show runs among a million rows and 100 million samples (needs 6 GB of disk).
 	$(BIN)/python tests/bench/store.py --rows 1000000 --samples 100000000
 
-models-table: $(VENV)/.frameworks  ## Which model runs in which framework, with the errors of the answers.
+telemetry-minute: build/release/.tests  ## Run the sampler at 1 kHz for a minute and check that no reading is lost.
+	FAIRLAP_SAMPLER_PROOF_SECONDS=60 build/release/cpp/tests/test_telemetry_sampler
+
+models-table: $(VENV)/.frameworks build/release/.module  ## Show which model runs in which framework, and the errors of its outputs.
 	$(BIN)/python tests/bench/models_table.py
 
-trust: $(VENV)/.dev  ## The simulated trust suite at its full size: the figures in docs/explanation/verdict.md.
+## Prove the statistics
+trust: $(VENV)/.dev build/release/.module  ## Run the simulated trust suite at full size (the figures in docs/explanation/verdict.md).
 	$(BIN)/python -m tests.trust.suite --out build/trust
 
 RUNS ?= 400
-trust-real: $(VENV)/.dev $(VENV)/.frameworks  ## The referee on trial on this machine; hours, or RUNS=20 for a first look.
+trust-real: $(VENV)/.dev build/release/.module  ## Measure the verdict's error rates on this machine; takes hours, or RUNS=20.
 	$(BIN)/python -m tests.trust.real --out build/trust --runs $(RUNS)
 
 PROCESSES ?= 2400
-trust-peers: $(VENV)/.dev $(VENV)/.bench  ## The verdicts of other tools beside ours, on the same processes.
+trust-peers: $(VENV)/.dev $(VENV)/.bench build/release/.module  ## Compare the verdicts of other tools on the same processes.
 	$(BIN)/python -m tests.trust.peers --out build/trust --processes $(PROCESSES)
 
-trust-mutants: $(VENV)/.dev  ## Do the tests of the verdict notice planted faults? About an hour.
+trust-mutants: $(VENV)/.dev build/release/.module  ## Check that the tests of the verdict catch planted faults (about an hour).
 	$(BIN)/python -m tests.trust.mutation.run --out build/trust
 
-# Runs with the Python at hand, so that it sees the frameworks that this machine has. It installs nothing.
-gpu-proof:  ## Everything that only a real NVIDIA GPU can show: docs/gpu-proof. PARTS=1,3-5 RESUME=1 SECONDS=400
+## On a machine with an NVIDIA GPU
+# Uses the Python at hand, because that one has the machine's frameworks. Installs nothing.
+gpu-proof:  ## Measure what only a real GPU can show (docs/gpu-proof). Options: PARTS=1,3-5 RESUME=1 SECONDS=400
 	@$(PYTHON) -m tests.gpu.proof $(if $(PARTS),--parts $(PARTS)) $(if $(RESUME),--resume) \
 	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WORK),--work $(WORK)) $(if $(TO),--to $(TO))
 
-clean:
-	rm -rf $(VENV) build dist
-
-# The package, as a user installs it. What its extras need comes on top, without compiling it again.
-$(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
-	@echo "Compiling and installing fairlap: one to two minutes."
-	CMAKE_ARGS="$$(cmake/python_headers.sh $(BIN)/python)" $(BIN)/pip install --quiet .
+$(VENV)/.editable: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) 'pip>=25.1'
+	$(PIP) --group build
+	$(PIP) $(EDITABLE) .
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet 'fairlap[dev]'
+# After the frameworks, because two pips must not install into one environment at the same time.
+$(VENV)/.dev: $(VENV)/.frameworks
+	$(PIP) --group dev
 	touch $@
 
-# The frameworks that race, as large as they are, and what draws the report.
-$(VENV)/.frameworks: $(VENV)/.installed
-	mkdir -p build
+$(VENV)/.docs: $(VENV)/.editable
+	$(PIP) --group docs
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.editable
+	$(PIP) --group bench
+	touch $@
+
+$(VENV)/.frameworks: $(VENV)/.editable
 	@echo "Installing PyTorch, TensorFlow, JAX, ONNX Runtime and others: over a gigabyte, some minutes."
-	$(BIN)/pip install --quiet 'fairlap[frameworks,report]'
+	$(PIP) 'fairlap[frameworks,report]'
 	touch $@
 
-$(VENV)/.docs: $(VENV)/.installed
-	$(BIN)/pip install --quiet 'fairlap[docs]'
-	touch $@
-
-$(VENV)/.bench: $(VENV)/.installed
-	$(BIN)/pip install --quiet 'fairlap[bench]'
-	touch $@
-
-# Other monitors, in an environment of their own: nothing of theirs shall reach ours.
+# Other monitors, in a separate environment so that their dependencies do not reach ours.
 build/bench-peers/.installed:
 	$(PYTHON) -m venv build/bench-peers
 	build/bench-peers/bin/pip install --quiet zeus codecarbon
 	touch $@
 
-build/release/.built: $(VENV)/.dev $(SOURCES)
-	$(BIN)/cmake --preset release -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
-	$(BIN)/cmake --build build/release
+build/release/.module: $(VENV)/.editable $(NATIVE)
+	@echo "Compiling the native module: about a minute the first time."
+	$(BIN)/cmake --preset release -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) \
+	  $$(cmake/python_headers.sh $(BIN)/python)
+	$(BIN)/cmake --build build/release --target _native
+	$(BIN)/cmake --install build/release --prefix python
 	touch $@
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+build/release/.tests: build/release/.module
+	$(BIN)/cmake --build build/release
+	touch $@

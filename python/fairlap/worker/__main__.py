@@ -60,7 +60,7 @@ def _serve(requests: BinaryIO, tell: Callable[..., None], phases: Phases) -> Non
         request = request_in(line)
         if service is None:
             with phases(NUMPY):
-                import numpy  # noqa: F401  (frameworks and fairlap alike need it)
+                import numpy as np  # noqa: F401  (needed by fairlap and by every framework)
             with phases(OURS):
                 from fairlap.worker.service import Service
 
