@@ -8,11 +8,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(shell find cpp cmake -type f 2>/dev/null) CMakeLists.txt CMakePresets.json
+JOBS ?= 2
 PIP := $(BIN)/pip install --quiet
 EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-cpp test-python test-unit test-integration test-environments test-sanitized lint format \
+.PHONY: help demo test test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-adapters bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-peers trust-mutants gpu-proof
 
@@ -30,13 +31,8 @@ test: test-cpp test-python  ## Run all tests that need no GPU.
 test-cpp: build/release/.tests  ## Run the C++ tests.
 	$(BIN)/ctest --test-dir build/release --output-on-failure
 
-test-python: test-unit test-integration  ## Run the Python tests.
-
-test-unit: $(VENV)/.dev build/release/.tests  ## Run the Python unit tests.
-	$(BIN)/python -m pytest tests/unit
-
-test-integration: $(VENV)/.dev build/release/.tests  ## Run the Python tests that start real workers and frameworks.
-	$(BIN)/python -m pytest tests --ignore tests/unit
+test-python: $(VENV)/.dev build/release/.tests  ## Run all Python tests, or those of PATHS, in JOBS processes (2).
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(PATHS)
 
 test-environments: $(VENV)/.dev build/release/.tests  ## Test frameworks that need separate environments (downloads over a gigabyte once).
 	FAIRLAP_TEST_ENVIRONMENTS=1 $(BIN)/python -m pytest -m heavy_environments

@@ -1,6 +1,6 @@
-"""Write the stub of the native module, or prove with --check that the committed one equals the module.
+"""Write the stub of the native module, or check with --check that the committed stub matches the module.
 
-pybind11-stubgen does not say which classes offer the buffer protocol; that is added here, from the module.
+pybind11-stubgen does not show which classes support the buffer protocol; that is added here, from the module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BUFFER_METHOD = "    def __buffer__(self, flags: int, /) -> memoryview:\n       
 
 
 def buffer_classes() -> list[str]:
-    """Classes of the native module whose objects have a buffer (a slot that only C code sees)."""
+    """Return the classes whose objects support the buffer protocol (a slot that only C code can see)."""
     from fairlap.engine import _native
 
     return list(_native.buffer_classes())
