@@ -8,10 +8,10 @@ from typing import Any
 from fairlap.engine.stream_calls import time_on_stream
 from fairlap.errors import NotAvailable
 
-from gpu.proof.apart import tell, told_on_this_side
-from gpu.proof.driver_calls import PrimaryContext
-from gpu.proof.record import NotHere
-from gpu.proof.spinner import Spinner
+from ..proof.apart import tell, told_on_this_side
+from ..proof.driver_calls import PrimaryContext
+from ..proof.record import NotHere
+from ..proof.spinner import Spinner
 
 SPIN_NS = 200_000
 LEGACY, PER_THREAD = 1, 2

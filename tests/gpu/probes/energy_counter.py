@@ -14,10 +14,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from gpu.proof.apart import tell, told_on_this_side
-from gpu.proof.driver_calls import PrimaryContext
-from gpu.proof.record import NotHere
-from gpu.proof.spinner import Spinner
+from ..proof.apart import tell, told_on_this_side
+from ..proof.driver_calls import PrimaryContext
+from ..proof.record import NotHere
+from ..proof.spinner import Spinner
 
 READ_S = float(os.environ.get("FAIRLAP_PROBE_SECONDS", "3"))
 BURSTS_MS = (20, 200, 1_000, 5_000)

@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 from fairlap.engine.stream_calls import time_on_stream
 
-from gpu.proof.apart import tell
-from gpu.proof.driver_calls import PrimaryContext
-from gpu.proof.spinner import Spinner
+from ..proof.apart import tell
+from ..proof.driver_calls import PrimaryContext
+from ..proof.spinner import Spinner
 
 LENGTHS = 150
 CYCLES_APART = 97

@@ -9,9 +9,9 @@ from fairlap.engine import floor
 from fairlap.engine.stream_calls import time_on_stream
 from fairlap.errors import FairlapError, NotAvailable
 
-from gpu.proof.apart import tell
-from gpu.proof.driver_calls import PrimaryContext
-from gpu.proof.spinner import Spinner
+from ..proof.apart import tell
+from ..proof.driver_calls import PrimaryContext
+from ..proof.spinner import Spinner
 
 ASKED = (
     {"method": "device_span", "gate": "stream-wait"},

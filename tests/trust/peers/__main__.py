@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 from fairlap.verdict.false_positive_rate import false_positives
 
-from trust.generators import Floats
-
+from ..generators import Floats
 from .recording import Recording, record
 from .rules import RULES, Rule
 

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from fairlap.verdict import Verdict, block_table, judge, process_figure, steady_state
 
-from trust.generators import Floats
+from ..generators import Floats
 
 Called = Literal["a", "b", "neither"]
 Source = Literal["its own code", "from its documentation"]

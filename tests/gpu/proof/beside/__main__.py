@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 
-from gpu.proof.apart import tell, told_on_this_side
-
+from ..apart import tell, told_on_this_side
 from . import with_jax, with_torch
 
 TIMERS = with_torch.TIMERS | with_jax.TIMERS

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu.proof.record import NotHere
-
+from ..record import NotHere
 from .cases import Case, jax_cases
 from .reading import KERNELS, SPAN, Reading, calls_for, notices_of
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu.proof.record import NotHere
-
+from ..record import NotHere
 from .cases import EMPTY, Case, torch_cases
 from .reading import KERNELS, SPAN, Reading, calls_for, issue_ns, middle, notices_of
 
