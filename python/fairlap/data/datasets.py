@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fairlap import quantity_text
 from fairlap.data.npy_rows import NpyRows
-from fairlap.engine import digits
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.machine.atomic_files import atomic_replacement
 from fairlap.models.draw import draw_inputs
@@ -121,7 +121,7 @@ def users_data(path: Path, spec: Spec, batch: int) -> FedData:
         raise InvalidRequest(f"{path}: every input must have as many samples as the others; they have: {told}")
     samples = next(iter(counts.values()))
     if samples < batch:
-        raise InvalidRequest(f"{path} has {digits.counted(samples, 'sample')}, too few for one batch of {batch}")
+        raise InvalidRequest(f"{path} has {quantity_text.count(samples, 'sample')}, too few for one batch of {batch}")
     return FedData(files, samples)
 
 

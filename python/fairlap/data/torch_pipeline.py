@@ -9,8 +9,8 @@ import numpy as np
 from torch import Generator, from_numpy
 from torch.utils.data import DataLoader
 
+from fairlap import quantity_text
 from fairlap.data.pipeline import NUMBERS, Job, TimedIterator
-from fairlap.engine import digits
 from fairlap.models.workload import Arrays
 
 
@@ -33,7 +33,7 @@ class Samples:
 
 class DataLoaderPipeline(TimedIterator):
     def __init__(self, job: Job, workers: int) -> None:
-        self.told = f"DataLoader with {digits.counted(workers, 'worker')}"
+        self.told = f"DataLoader with {quantity_text.count(workers, 'worker')}"
         loader = DataLoader(
             Samples(job),
             job.batch,

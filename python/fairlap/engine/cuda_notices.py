@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.engine import _native, digits
+from fairlap import quantity_text
+from fairlap.engine import _native
 from fairlap.engine import notices as ending_notices
 from fairlap.engine.arguments import StopRule, WarmUpWish
 from fairlap.engine.cuda_request import Rotate, StreamRequest
@@ -69,7 +70,7 @@ def _hidden_work(run: _Run) -> Notice | None:
         return None
     return Notice(
         "work_elsewhere",
-        f"work went on for up to {digits.duration(run.record.longest_tail_ns)} after the stop event on "
+        f"work went on for up to {quantity_text.duration(run.record.longest_tail_ns)} after the stop event on "
         f"{run.record.stream}; its stream is not known to events: method='kernel_sum' shows which it is",
     )
 
@@ -139,8 +140,8 @@ def _near_the_floor(run: _Run) -> Notice | None:
         return None
     return Notice(
         "near_the_floor",
-        f"one sample spans {digits.duration(median_ns)}, two events with nothing between them "
-        f"{digits.duration(floor_ns)}; raise calls_per_sample, or use method='kernel_sum'",
+        f"one sample spans {quantity_text.duration(median_ns)}, two events with nothing between them "
+        f"{quantity_text.duration(floor_ns)}; raise calls_per_sample, or use method='kernel_sum'",
     )
 
 

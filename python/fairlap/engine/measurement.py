@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fairlap.engine import _native, digits
+from fairlap import quantity_text
+from fairlap.engine import _native
 from fairlap.errors import NotAvailable
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class WarmUp:
         if self.kind == "none":
             return "none"
         how = {"calls": "given", "found": "found" if self.settled else "not settled"}[self.kind]
-        first = digits.duration(math.nan if self.first_call_ns is None else self.first_call_ns)
+        first = quantity_text.duration(math.nan if self.first_call_ns is None else self.first_call_ns)
         return f"{how}, {self.calls:,} calls in {self.elapsed_s:.2g} s; the first took {first}"
 
 
@@ -93,8 +94,8 @@ class Quantity:
         if math.isnan(median_ns):
             return f"{self.name}: no valid sample ({self.method})"
         if self.interval.coverage == 0:
-            return f"{digits.duration(median_ns, self.resolution_ns)} (fewer than 6 samples: no interval)"
-        return digits.interval(median_ns, self.interval.low, self.interval.high, self.resolution_ns)
+            return f"{quantity_text.duration(median_ns, self.resolution_ns)} (fewer than 6 samples: no interval)"
+        return quantity_text.duration_interval(median_ns, self.interval.low, self.interval.high, self.resolution_ns)
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,9 @@ def _figure_line(name: str, quantity: Quantity) -> str:
     if quantity.interval.coverage == 0:
         return line
     shown = zip(SHOWN_QUANTILES[1:], quantity.quantiles(SHOWN_QUANTILES[1:]), strict=True)
-    return line + "".join(f"  p{share * 100:g} {digits.duration(ns, quantity.resolution_ns)}" for share, ns in shown)
+    return line + "".join(
+        f"  p{share * 100:g} {quantity_text.duration(ns, quantity.resolution_ns)}" for share, ns in shown
+    )
 
 
 def _how_line(quantity: Quantity) -> str:

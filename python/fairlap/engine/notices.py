@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.engine import _native, digits
+from fairlap import quantity_text
+from fairlap.engine import _native
 from fairlap.engine.measurement import Notice
 
 SAMPLES_FOR_AN_INTERVAL = 6
@@ -16,7 +17,9 @@ SAMPLES_FOR_AN_INTERVAL = 6
 def interrupted(stopped_by: str, samples: int) -> Notice | None:
     if stopped_by != "interrupt":
         return None
-    return Notice("interrupted", f"interrupted after {digits.counted(samples, 'sample')}, which {_are(samples)} kept")
+    return Notice(
+        "interrupted", f"interrupted after {quantity_text.count(samples, 'sample')}, which {_are(samples)} kept"
+    )
 
 
 def few_samples(valid: int) -> Notice | None:
@@ -26,7 +29,7 @@ def few_samples(valid: int) -> Notice | None:
         return Notice("few_samples", "no valid sample was taken, so there is no figure")
     return Notice(
         "few_samples",
-        f"{digits.counted(valid, 'valid sample')} {_give(valid)} no 95 % interval; "
+        f"{quantity_text.count(valid, 'valid sample')} {_give(valid)} no 95 % interval; "
         f"{SAMPLES_FOR_AN_INTERVAL} are the least",
     )
 
@@ -170,7 +173,7 @@ def _near_the_floor(run: _Run) -> Notice | None:
         return None
     return Notice(
         "near_the_floor",
-        f"a sample lasts {digits.duration(max(median_ns, 0.0), run.clock.quantum_ns)}, less than ten steps of "
+        f"a sample lasts {quantity_text.duration(max(median_ns, 0.0), run.clock.quantum_ns)}, less than ten steps of "
         f"the clock ({run.clock.quantum_ns:.3g} ns); leave calls_per_sample to fairlap or make it larger",
     )
 

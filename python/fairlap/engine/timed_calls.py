@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from fairlap.engine import _native, digits
+from fairlap import quantity_text
+from fairlap.engine import _native
 from fairlap.engine.arguments import calls_per_sample_wish, given_name, stop_rule, truth, warm_up_wish
 from fairlap.engine.clocks import clock_named
 from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
@@ -155,7 +156,7 @@ def kept_samples(result: Measurement) -> str:
     """What became of the samples taken before a run broke off."""
     if result.samples == 0:
         return "no sample was taken before it"
-    count = digits.counted(result.samples, "sample")
+    count = quantity_text.count(result.samples, "sample")
     return f"the {count} before it {'is' if result.samples == 1 else 'are'} kept"
 
 

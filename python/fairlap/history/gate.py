@@ -97,7 +97,7 @@ def _inside(work_result: WorkResult, data: str, baseline: str, candidate: str) -
         why = work_result.why_no_verdict or f"{baseline} and {candidate} were not compared"
         return Finding(Status.NOT_COMPARABLE, f"{work}: {why}")
     told = own[0] if own[0].a == candidate else own[0].reversed()
-    text = f"{work}: {verdict.sentence_about_a(told).removeprefix('inconclusive: ')}"
+    text = f"{work}: {verdict.sentence(told, a_first=True).without_verdict()}"
     if told.verdict is Verdict.SLOWER and not told.within_margin:
         return Finding(Status.SLOWER, text)
     return Finding(Status.INCONCLUSIVE if told.verdict is Verdict.INCONCLUSIVE else Status.PASSED, text)

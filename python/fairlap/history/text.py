@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.engine import digits
+from fairlap import quantity_text
 from fairlap.history.between_runs import Difference, RunsCompared
 from fairlap.request.work import work_title
 from fairlap.verdict import Change
@@ -13,7 +13,7 @@ def difference_text(found: Difference, *, named: bool = True) -> str:
     old, new = found.versions
     name = found.after if found.before == found.after else f"{found.before} -> {found.after}"
     versions = f" ({old or 'unknown'} -> {new or 'unknown'})" if old != new else f" ({new})" if new else ""
-    medians = " -> ".join(digits.duration(median) for median in found.medians_ns)
+    medians = " -> ".join(quantity_text.duration(median) for median in found.medians_ns)
     told = ", ".join(part for part in (_verdict(found, named), medians) if part)
     before, after = found.data
     work = work_title(found.work, after if before == after else "")

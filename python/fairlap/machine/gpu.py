@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from fairlap.machine.root import size_text
+from fairlap import quantity_text
 
 _LIBRARY = "libnvidia-ml.so.1"
 _CHOSEN = "FAIRLAP_LIBNVML"  # a library to open in place of the driver's, for tests and for odd installations
@@ -183,7 +183,7 @@ def gpu_facts(found: Gpus) -> dict[str, str]:
 def _facts(gpu: Gpu) -> dict[str, str]:
     return {
         "": gpu.name,
-        "memory": "" if gpu.memory_bytes is None else size_text(gpu.memory_bytes),
+        "memory": "" if gpu.memory_bytes is None else quantity_text.size(gpu.memory_bytes),
         "clock": _of(gpu.sm_mhz, gpu.most_sm_mhz, "MHz"),
         "memory clock": _of(gpu.memory_mhz, gpu.most_memory_mhz, "MHz"),
         "power limit": _watts(gpu),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 
-from fairlap.machine.root import Root, kilobytes, size_text
+from fairlap import quantity_text
+from fairlap.machine.root import Root, kilobytes
 
 _FAULTS = "sys/devices/system/cpu/vulnerabilities"
 _CLOCKS = "sys/devices/system/clocksource/clocksource0"
@@ -59,8 +60,8 @@ def _distribution(root: Root) -> str:
 def memory_facts(root: Root) -> dict[str, str]:
     memory = memory_bytes(root)
     return {
-        "memory": size_text(memory["MemTotal"]) if "MemTotal" in memory else "",
-        "swap": ("none" if memory["SwapTotal"] == 0 else size_text(memory["SwapTotal"]))
+        "memory": quantity_text.size(memory["MemTotal"]) if "MemTotal" in memory else "",
+        "swap": ("none" if memory["SwapTotal"] == 0 else quantity_text.size(memory["SwapTotal"]))
         if "SwapTotal" in memory
         else "",
         "swappiness": root.text("proc/sys/vm/swappiness"),

@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Mapping
 
+from fairlap import quantity_text
 from fairlap.machine.root import Root, kilobytes, numbers_listed
 
 _CPUS = "sys/devices/system/cpu"
@@ -126,9 +127,8 @@ def _caches(root: Root) -> str:
             continue
         kind = {"Data": "d", "Instruction": "i"}.get(root.text(f"{folder}/{name}/type"), "")
         shared = len(numbers_listed(root.text(f"{folder}/{name}/shared_cpu_list")))
-        text = f"{size // 1024} MiB" if size >= 1024 and size % 1024 == 0 else f"{size} KiB"
         sharing = f" for {shared}" if shared > 1 else ""
-        found.append(f"L{root.text(f'{folder}/{name}/level')}{kind} {text}{sharing}")
+        found.append(f"L{root.text(f'{folder}/{name}/level')}{kind} {quantity_text.size(size * 1024)}{sharing}")
     return ", ".join(found)
 
 

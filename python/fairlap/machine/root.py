@@ -82,13 +82,3 @@ def kilobytes(text: str) -> int | None:
     if value is None:
         return None
     return value * {"M": 1024, "G": 1024 * 1024}.get(text.strip()[len(digits) :].strip()[:1].upper(), 1)
-
-
-def size_text(bytes_: float) -> str:
-    """``15.6 GiB``; whole numbers without a fraction."""
-    units = ("B", "KiB", "MiB", "GiB", "TiB")
-    place = 0
-    while bytes_ >= 1024 and place < len(units) - 1:
-        bytes_ /= 1024
-        place += 1
-    return f"{bytes_:.1f}".removesuffix(".0") + f" {units[place]}"

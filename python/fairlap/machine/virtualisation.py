@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from fairlap import quantity_text
 from fairlap.machine.control_group import group_limits
 from fairlap.machine.counters import cpu_ticks, steal_share
 from fairlap.machine.processor import flags
-from fairlap.machine.root import Root, size_text
+from fairlap.machine.root import Root
 
 _GROUPS = {
     "kubepods": "Kubernetes",
@@ -29,7 +30,7 @@ def container_facts(root: Root, environment: Mapping[str, str]) -> dict[str, str
         "container": runtime(root, environment),
         "image digest": image_digest(root, environment),
         "cpu limit": "" if limits.cpus is None else f"{limits.cpus:g}",
-        "memory limit": "" if limits.memory_bytes is None else size_text(limits.memory_bytes),
+        "memory limit": "" if limits.memory_bytes is None else quantity_text.size(limits.memory_bytes),
         "cores of the group": limits.cores,
     }
 
@@ -76,7 +77,7 @@ def virtualisation_facts(root: Root) -> dict[str, str]:
     return {
         "hypervisor": _hypervisor(root, kind),
         "virtualisation": kind,
-        "steal so far": "" if share is None else f"{share:.2%}",
+        "steal so far": "" if share is None else quantity_text.share(share),
     }
 
 

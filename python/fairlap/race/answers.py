@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairlap.engine import digits
+from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.frameworks.contract import NO_WEIGHTS
 from fairlap.models import safetensors
@@ -81,7 +81,7 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> Non
     if not wrong:
         return
     worst = max(wrong, key=lambda error: math.inf if math.isnan(error.relative) else error.relative)
-    told = f"relative error {worst.relative:.1e}"
+    told = f"relative error {quantity_text.relative_error(worst.relative)}"
     if not math.isnan(worst.cosine):
         told += f", cosine {worst.cosine:.4f}, worst element off by {worst.worst_absolute:.1e}"
     if worst.why:
@@ -106,7 +106,7 @@ def require_settings(in_force: Mapping[str, str], threads: int, precision: str) 
     read = in_force.get("threads", "")
     if _NUMBER.match(read) and int(read) != threads:
         raise OtherWork(
-            f"it runs on {digits.counted(int(read), 'thread')}, not on the {threads} asked for", "E_THREADS"
+            f"it runs on {quantity_text.count(int(read), 'thread')}, not on the {threads} asked for", "E_THREADS"
         )
     if in_force.get("precision", precision) not in (precision, NO_WEIGHTS):
         raise OtherWork(f"it computes in {in_force['precision']}, not in {precision}", "E_PRECISION")

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from fairlap import quantity_text
 from fairlap.data.datasets import DATA_HASH, SYNTHETIC, FedData, drawn_data, require_feedable, users_data
 from fairlap.data.pipeline import NUMBERS
 from fairlap.data.pipeline_choice import OPTION, choice_in
-from fairlap.engine import digits
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models import safetensors
@@ -170,16 +170,16 @@ def require_each_once(proof: Mapping[str, np.ndarray], samples: int, batch: int)
     """As far as was looked, every sample of an epoch came once, and as the files hold it."""
     numbers, wrong = proof[NUMBERS], int(proof[WRONG_SAMPLES][0])
     if wrong:
-        raise OtherWork(f"its pipeline fed {digits.counted(wrong, 'sample')} not as the files hold them", "E_FEED")
+        raise OtherWork(f"its pipeline fed {quantity_text.count(wrong, 'sample')} not as the files hold them", "E_FEED")
     in_range = numbers[(numbers >= 0) & (numbers < samples)]
     if beyond := len(numbers) - len(in_range):
-        raise OtherWork(f"its pipeline fed {digits.counted(beyond, 'sample')} beyond those in the files", "E_FEED")
+        raise OtherWork(f"its pipeline fed {quantity_text.count(beyond, 'sample')} beyond those in the files", "E_FEED")
     if twice := len(numbers) - len(np.unique(numbers)):
         raise OtherWork(f"its pipeline fed {twice:,} of {samples:,} samples more than once in an epoch", "E_FEED")
     whole = samples // batch * batch
     if len(numbers) > whole or (len(numbers) < whole and not _looked_far_enough(proof, len(numbers))):
         raise OtherWork(
-            f"its pipeline fed {digits.counted(len(numbers), 'sample')} in an epoch, not {whole:,}", "E_FEED"
+            f"its pipeline fed {quantity_text.count(len(numbers), 'sample')} in an epoch, not {whole:,}", "E_FEED"
         )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import click
 
-from fairlap.engine import digits
+from fairlap import quantity_text
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.stopping import blinded_half_width
@@ -107,12 +107,12 @@ class Live(Silence):
             self.say(_told(process))
         self._time_left.ended(process)
         left_s = self._time_left.seconds(done)
-        self._bar.update(self._task, completed=done, left=f"{duration_left(left_s)} left")
+        self._bar.update(self._task, completed=done, left=f"{quantity_text.rough_duration(left_s)} left")
 
     def block_over(self, processes: Sequence[ProcessResult]) -> None:
         width = blinded_half_width(self._plan, processes)
         if math.isfinite(width):
-            self._bar.update(self._task, width=f"intervals ± {100 * width:.2g} %")
+            self._bar.update(self._task, width=f"intervals ± {quantity_text.share(width)}")
 
 
 def _bar() -> Bar:
@@ -148,15 +148,6 @@ class TimeLeft:
         return sum(means_s.get(key, usual_s) for key in self._all[done:])
 
 
-def duration_left(seconds: float) -> str:
-    if math.isnan(seconds):
-        return "?"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
-
-
 def _told(process: ProcessResult) -> str:
-    figure = digits.duration(process.headline_ns) if process.finished else process.outcome.replace("_", " ")
+    figure = quantity_text.duration(process.headline_ns) if process.finished else process.outcome.replace("_", " ")
     return f"block {process.block} {process.conditions} {process.contestant} on {process.work}: {figure}"

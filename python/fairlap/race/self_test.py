@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
@@ -108,4 +109,6 @@ def tally(verdicts: list[Comparison], true_ratio: float) -> Tally:
 def share_text(count: int, runs: int) -> str:
     """``3 of 40 runs, 7.5 % [1.6, 20.4]``: with the exact interval of the rate."""
     found = false_positives(count, runs)
-    return f"{count} of {runs} runs, {100 * count / runs:.1f} % [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+    return (
+        f"{count} of {runs} runs, {quantity_text.share(count / runs)} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+    )

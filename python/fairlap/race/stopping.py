@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from fairlap import verdict
+from fairlap import quantity_text, verdict
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.work_blocks import work_blocks
@@ -52,7 +52,7 @@ class Ending:
         if len(advice) < len(tables) or not all(each.stop for each in advice):
             return ""
         widest = max(each.half_width for each in advice)
-        return f"every interval is about as narrow as asked (+- {100 * widest:.2g} %)"
+        return f"every interval is about as narrow as asked (± {quantity_text.share(widest)})"
 
 
 def blinded_half_width(plan: Plan, processes: Sequence[ProcessResult]) -> float:

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from fairlap import verdict
-from fairlap.engine import digits
+from fairlap import quantity_text, verdict
 from fairlap.meters import disturbances
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import Outcome, ProcessResult
@@ -39,7 +38,7 @@ class GatedBlocks:
         if not self.noisy:
             return ""
         causes = ", ".join(f"{name} in {count}" for name, count in self.causes.items() if count)
-        of_all = f"{self.noisy} of {digits.counted(len(self.kept) + len(self.dropped), 'block')}"
+        of_all = f"{self.noisy} of {quantity_text.count(len(self.kept) + len(self.dropped), 'block')}"
         if not self.dropped:
             return f"{of_all} were noisy ({causes}); too many to leave out, so all count"
         if len(self.dropped) < self.noisy:
@@ -112,11 +111,12 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     complete = sorted(set.intersection(*(set(own) for own in ranked.values()))) if ranked else []
     gated = GatedBlocks(tuple(complete))
     if len(ranked) < 2:
-        why = f"{digits.counted(len(ranked), 'contestant')} can be ranked; a comparison needs two"
+        why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked; a comparison needs two"
         return WorkBlocks(work, conditions, by_contestant, gated, why)
     gated = gate_blocks(complete, here, len(plan.works) * math.comb(len(ranked), 2))
     if len(gated.kept) < 2:
-        why = f"{digits.counted(len(gated.kept), 'complete block')}; a verdict needs two, and six to claim a difference"
+        complete_blocks = quantity_text.count(len(gated.kept), "complete block")
+        why = f"{complete_blocks}; a verdict needs two, and six to claim a difference"
         return WorkBlocks(work, conditions, by_contestant, gated, why)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
     times_ns = {name: [each.headline_ns for each in own] for name, own in compared.items()}

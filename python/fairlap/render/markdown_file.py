@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fairlap.engine import digits
-from fairlap.render.markdown_table import as_code, columns_shown, percent_text, ratio_text, table_line
+from fairlap import quantity_text
+from fairlap.render.markdown_table import as_code, columns_shown, table_line
 from fairlap.render.repeated_warnings import KindOfWarning, kinds_of_warnings
 from fairlap.results.row import Row
 from fairlap.verdict import Verdict
@@ -47,7 +47,7 @@ def _warnings(rows: Sequence[Row]) -> str:
     kinds.sort(key=lambda kind: (-len(kind.said_by), -kind.said_by.total()))
     lines = [f"- {as_code(kind.first, most=300)}{_whose(kind, rows)}" for kind in kinds[:_MOST_WARNINGS]]
     if len(kinds) > _MOST_WARNINGS:
-        further = digits.counted(len(kinds) - _MOST_WARNINGS, "further kind")
+        further = quantity_text.count(len(kinds) - _MOST_WARNINGS, "further kind")
         lines.append(f"- {further}; {as_code(f'fairlap show {rows[0].run}')} has them all")
     return "\n".join(["\n\n*Warnings*, each kind as it was first said:\n", *lines]) if lines else ""
 
@@ -58,7 +58,7 @@ def _whose(kind: KindOfWarning, rows: Sequence[Row]) -> str:
     if len(kind.said_by) == len(rows):
         return " (all)"
     if len(kind.said_by) > _MOST_NAMED:
-        return f" ({len(kind.said_by)} of {digits.counted(len(rows), 'contestant')})"
+        return f" ({len(kind.said_by)} of {quantity_text.count(len(rows), 'contestant')})"
     return f" ({', '.join(map(as_code, kind.said_by))})"
 
 
@@ -75,7 +75,7 @@ def _as_many_as_fit(lines: Sequence[tuple[Row, str]], most: int) -> list[str]:
 
 
 def _left_out(rows: Sequence[Row]) -> str:
-    return f"*{digits.counted(len(rows), 'further row')} left out for want of room: {_counts(rows)}.*"
+    return f"*{quantity_text.count(len(rows), 'further row')} left out for want of room: {_counts(rows)}.*"
 
 
 def _headline(rows: Sequence[Row]) -> str:
@@ -112,10 +112,11 @@ def _verdict_line(row: Row) -> str:
     if row.ratio is None or row.baseline is None:
         why = as_code(row.message or row.absent.get("ratio", ""), most=300)
         return f"**{_standing(row)}**: {who} {where}: {why}"
-    times = f"takes {ratio_text(row.ratio)} times as long as {as_code(row.baseline)}"
-    told = digits.counted(row.blocks_kept, "block")
+    ratio = quantity_text.ratio_interval(row.ratio.value, row.ratio.low, row.ratio.high)
+    times = f"takes {ratio} times as long as {as_code(row.baseline)}"
+    told = quantity_text.count(row.blocks_kept, "block")
     if row.detectable_effect is not None:
-        told += f"; {sensitivity(Verdict(row.verdict), percent_text(row.detectable_effect))}"
+        told += f"; {sensitivity(Verdict(row.verdict), row.detectable_effect)}"
     trouble = f"; {as_code(row.message, most=300)}" if row.message else ""
     return f"**{_standing(row)}**: {who} {times} {where} ({told}){trouble}"
 
@@ -135,5 +136,5 @@ def _work(row: Row) -> str:
 
 
 def _circumstances(row: Row) -> str:
-    kept = digits.counted(row.blocks_kept, "block")
-    return f"{as_code(row.device)}, {digits.counted(row.threads, 'thread')}, {row.conditions}, {kept}"
+    kept = quantity_text.count(row.blocks_kept, "block")
+    return f"{as_code(row.device)}, {quantity_text.count(row.threads, 'thread')}, {row.conditions}, {kept}"

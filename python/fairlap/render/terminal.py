@@ -6,10 +6,7 @@ what was not asked or read.
 
 from __future__ import annotations
 
-import math
-
-from fairlap import verdict
-from fairlap.engine import digits
+from fairlap import quantity_text, verdict
 from fairlap.race.plan import Plan
 from fairlap.request.work import Work, work_title
 from fairlap.results.feeding import NO_CAUSE_TOLD, WORK
@@ -46,8 +43,8 @@ def _order_line(results: Results, work: Work) -> list[str]:
 
 
 def _work_lines(plan: Plan, work_result: WorkResult) -> list[str]:
-    blocks = digits.counted(len(work_result.blocks.kept), "complete block")
-    threads = digits.counted(plan.threads, "thread")
+    blocks = quantity_text.count(len(work_result.blocks.kept), "complete block")
+    threads = quantity_text.count(plan.threads, "thread")
     title = work_title(work_result.work.label, plan.data)
     lines = [f"{title} · {plan.device} ({threads}) · {work_result.conditions}, {blocks}"]
     width = max(len(row.contestant) for row in work_result.contestants)
@@ -71,20 +68,23 @@ def _sentences(work_result: WorkResult) -> list[str]:
     if work_result.standing is None:
         return []
     first = work_result.standing.places[0].contestant
-    return [verdict.sentence(each) for each in work_result.comparisons if first in (each.a, each.b)]
+    return [str(verdict.sentence(each)) for each in work_result.comparisons if first in (each.a, each.b)]
 
 
 def _row_text(work_result: WorkResult, row: ContestantResult) -> str:
     if row.figure is None:
         return row.trouble
     if row.figure.value is None:
-        listed = ", ".join(f"{digits.duration(m.value)} in {m.share:.0%} of processes" for m in row.figure.modes.modes)
+        listed = ", ".join(
+            f"{quantity_text.duration(m.value)} in {quantity_text.share(m.share)} of processes"
+            for m in row.figure.modes.modes
+        )
         text = f"two modes: {listed}" if len(row.figure.modes.modes) == 2 else f"modes: {listed}"
     else:
         text = _with_interval(row.figure)
-    times = f"  {_times_the_first(work_result, row):.2f}x"
+    times = f"  {quantity_text.times(_times_the_first(work_result, row))}"
     error = row.worst_relative_error
-    return f"{text}{times}" + (f"  error {error:.1e}" if error is not None else "")
+    return f"{text}{times}" + (f"  error {quantity_text.relative_error(error)}" if error is not None else "")
 
 
 def _times_the_first(work_result: WorkResult, row: ContestantResult) -> float:
@@ -97,10 +97,7 @@ def _times_the_first(work_result: WorkResult, row: ContestantResult) -> float:
 
 
 def _with_interval(figure: verdict.ContestantFigure) -> str:
-    value, low, high = figure.value or 0.0, figure.low or 0.0, figure.high or math.inf
-    if low == 0.0 or math.isinf(high):  # fewer than six processes carry no interval
-        return digits.duration(value)
-    return digits.interval(value, low, high)
+    return quantity_text.duration_interval(figure.value or 0.0, figure.low or None, figure.high)
 
 
 def _remarks(row: ContestantResult) -> list[str]:
@@ -111,7 +108,7 @@ def _remarks(row: ContestantResult) -> list[str]:
         remarks.append(f"! {row.trouble}")
     faults = row.median_of(PAGE_FAULTS)
     if faults is not None and faults * _NS_OF_A_FAULT > _SHARE_WORTH_TELLING * row.median_ns:
-        remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")
+        remarks.append(f"! {quantity_text.number(faults)} page faults per call; {REMEDIES['page faults per call']}")
     for cause in row.causes:
         remedy = f"; {cause.remedy}" if cause.remedy else ""
         remarks.append(f"! its modes go with {cause.covariate} ({', '.join(cause.typical)}){remedy}")
@@ -128,19 +125,20 @@ def _feeding(row: Row) -> list[str]:
     if rate is None or waited is None:
         return []
     shares = {name: share for name, share in row.stall_shares.items() if name not in (WORK, NO_CAUSE_TOLD)}
-    causes = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+    causes = ", ".join(f"{name} {quantity_text.share(share)}" for name, share in shares.items())
     for_what = f" ({causes})" if causes else ""
     pipeline = row.settings.get("feed", "a pipeline")
-    return [f"fed by {pipeline}: {_count(rate.value)} items/s, waited {waited.value:.1%} of the time{for_what}"]
+    items, share = quantity_text.number(rate.value), quantity_text.share(waited.value)
+    return [f"fed by {pipeline}: {items} items/s, waited {share} of the time{for_what}"]
 
 
 def _smallest_memory(row: Row) -> list[str]:
     if row.min_memory_tries is None:
         return []
-    tries = digits.counted(row.min_memory_tries, "fresh start")
+    tries = quantity_text.count(row.min_memory_tries, "fresh start")
     if row.min_memory_bytes is None or row.min_memory_resolution_bytes is None:
         return [f"smallest memory unknown after {tries}: {row.absent['min_memory_bytes']}"]
-    size, finer = (f"{each / 1e6:,.0f} MB" for each in (row.min_memory_bytes, row.min_memory_resolution_bytes))
+    size, finer = (quantity_text.size(each) for each in (row.min_memory_bytes, row.min_memory_resolution_bytes))
     return [f"runs in {size} ({row.min_memory_limit}, to {finer}, {tries})"]
 
 
@@ -149,23 +147,10 @@ def _energy(result: ContestantResult, row: Row) -> list[str]:
         return []
     if row.energy_per_item_j is None or row.mean_power_w is None:
         return [f"energy {row.absent['energy_per_item_j']}"]
-    idle = f"idle {_watts(row.idle_power_w)}" if row.idle_power_w else f"idle power {row.absent['idle_power_w']}"
-    return [f"energy {_joules(row.energy_per_item_j)} an item, {_watts(row.mean_power_w)} while timed ({idle})"]
+    idle = f"idle {_quantity(row.idle_power_w, 'W')}" if row.idle_power_w else row.absent["idle_power_w"]
+    energy, power = _quantity(row.energy_per_item_j, "J"), _quantity(row.mean_power_w, "W")
+    return [f"energy {energy} per item, {power} while timed ({idle})"]
 
 
-def _count(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _joules(told: Estimate) -> str:
-    return _scaled(told, ((1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ")))
-
-
-def _watts(told: Estimate) -> str:
-    return _scaled(told, ((1.0, "W"),))
-
-
-def _scaled(told: Estimate, units: tuple[tuple[float, str], ...]) -> str:
-    size, unit = next((each for each in units if told.value >= each[0]), units[-1])
-    ends = "" if told.low is None or told.high is None else f" [{told.low / size:.3g}, {told.high / size:.3g}]"
-    return f"{told.value / size:.3g} {unit}{ends}"
+def _quantity(estimate: Estimate, unit: str) -> str:
+    return quantity_text.quantity(estimate.value, unit, estimate.low, estimate.high)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairlap import quantity_text
 from fairlap.meters.energy_readings import EnergyRead, IdlePower
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
@@ -84,7 +85,7 @@ def _between(unresolved: Sequence[Span], unit: str) -> str:
     highs = [span.high for span in unresolved if span.high is not None]
     if not lows or not highs:
         return ""
-    return f"; it lies between {min(lows):.3g} and {max(highs):.3g} {unit}"
+    return f"; it lies between {quantity_text.number(min(lows))} and {quantity_text.number(max(highs))} {unit}"
 
 
 def _energy(process: ProcessResult, sensor: str = "") -> Span:

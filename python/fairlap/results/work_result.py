@@ -9,7 +9,7 @@ from statistics import median_low
 
 import numpy as np
 
-from fairlap import verdict
+from fairlap import quantity_text, verdict
 from fairlap.race import work_blocks
 from fairlap.race.process_result import Outcome, ProcessResult, SmallestMemory
 from fairlap.race.work_blocks import GatedBlocks, WorkBlocks
@@ -110,7 +110,8 @@ class WorkResult:
         share = self.basis.busy_share
         if not share:
             return ""
-        return f"other processes competed for the CPU during {share:.0%} of the measurement; see fairlap doctor"
+        busy = quantity_text.share(share)
+        return f"other processes competed for the CPU during {busy} of the measurement; see fairlap doctor"
 
     @cached_property
     def other_quantities(self) -> tuple[QuantityComparisons, ...]:

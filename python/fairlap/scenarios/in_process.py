@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from fairlap import verdict
-from fairlap.engine import digits, measure
+from fairlap import quantity_text, verdict
+from fairlap.engine import measure
 from fairlap.engine.arguments import positive_number, whole_number
 from fairlap.engine.measurement import Measurement
 from fairlap.errors import InvalidRequest, shown
@@ -107,7 +107,7 @@ class InProcessComparison:
         raise KeyError(f"{a} and {b} are not compared; compared are: {', '.join(judged) or 'none'}")
 
     def __str__(self) -> str:
-        times = f"{digits.counted(self.blocks, 'block')} of {self.seconds:g} s each"
+        times = f"{quantity_text.count(self.blocks, 'block')} of {self.seconds:g} s each"
         lines = [f"{len(self.rows)} callables within one process, {times}, orders drawn with seed {self.seed}"]
         places = {place.contestant: place.label for place in self.standing.places} if self.standing else {}
         width = max((len(row.name) for row in self.rows), default=0)
@@ -127,10 +127,18 @@ def judged(
     """Verdicts between all that may be judged, or why there are none."""
     may = {row.name: row.block_medians_ns for row in rows if row.name not in left_out}
     if len(may) < 2:
-        return (), None, f"no verdict: {digits.counted(len(may), 'callable')} can be judged, and a comparison needs two"
+        return (
+            (),
+            None,
+            f"no verdict: {quantity_text.count(len(may), 'callable')} can be judged, and a comparison needs two",
+        )
     blocks = len(next(iter(may.values())))
     if blocks < 2:
-        return (), None, f"no verdict: {digits.counted(blocks, 'block')} complete; two are needed, and six to claim"
+        return (
+            (),
+            None,
+            f"no verdict: {quantity_text.count(blocks, 'block')} complete; two are needed, and six to claim",
+        )
     table = verdict.block_table(may, evidence="within one process")
     comparisons = verdict.judge([table], margin=margin, alpha=alpha)
     return comparisons, verdict.standing(table, comparisons), ""
@@ -141,8 +149,8 @@ def _figure(row: CallableRow) -> str:
     if figure.value is None:
         return verdict.modes_sentence("", figure.modes, "ns").strip()
     if not figure.low or figure.high is None or np.isinf(figure.high):
-        return digits.duration(row.median_ns)
-    return digits.interval(figure.value, figure.low, figure.high)
+        return quantity_text.duration(row.median_ns)
+    return quantity_text.duration_interval(figure.value, figure.low, figure.high)
 
 
 MOST_BLOCKS = 10_000
@@ -196,7 +204,7 @@ def compare(
     complete = min(len(arm.medians_ns) for arm in arms)
     rows = sorted((_row(arm, complete) for arm in arms), key=lambda row: row.median_ns) if complete else []
     comparisons, standing, why_none = judged(rows, left_out, margin=margin, alpha=alpha)
-    stopped = f"interrupted after {digits.counted(complete, 'block')} of {blocks}" if interrupted else ""
+    stopped = f"interrupted after {quantity_text.count(complete, 'block')} of {blocks}" if interrupted else ""
     notices = tuple(text for text in (stopped, *left_out.values(), why_none) if text)
     return InProcessComparison(tuple(rows), comparisons, standing, complete, seconds, seed, notices, interrupted)
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zlib import crc32
 
-from fairlap.engine import digits
+from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.store.errors import NoSuchRun, StoreIsDamaged, said_plainly
 from fairlap.store.opening import open_for_writing, require_own, writing
@@ -40,11 +40,14 @@ class Salvaged:
     def text(self) -> str:
         if self.damaged is None:
             return f"{self.store} is whole; there is nothing to salvage"
-        runs, planned = digits.counted(len(self.runs), "run"), digits.counted(self.planned_processes, "planned process")
+        runs, planned = (
+            quantity_text.count(len(self.runs), "run"),
+            quantity_text.count(self.planned_processes, "planned process"),
+        )
         kept = f"{runs} with {self.processes} of {planned}"
-        lines = [f"salvaged into {self.store}: {kept}, {digits.counted(self.samples, 'set')} of samples"]
+        lines = [f"salvaged into {self.store}: {kept}, {quantity_text.count(self.samples, 'set')} of samples"]
         if self.strays:
-            lines.append(f"lost: the plans of {digits.counted(self.strays, 'more process')}")
+            lines.append(f"lost: the plans of {quantity_text.count(self.strays, 'more process')}")
         lines.append(f"the damaged file is now {self.damaged}; runs that you exported can be taken in again")
         return "\n".join(lines)
 

@@ -160,6 +160,6 @@ def _comparison(each: verdict.Comparison) -> dict[str, Any]:
         "blocks": each.blocks,
         "p_adjusted": each.p_adjusted,
         "detectable_effect": each.detectable_effect,
-        "sentence": verdict.sentence(each),
+        "sentence": str(verdict.sentence(each)),
         "doubts": [str(doubt) for doubt in each.doubts],
     }

@@ -1,4 +1,4 @@
-"""The store of runs: one SQLite file of plans, processes, samples and rows; docs/how-to/find-a-run.md has its tables."""
+"""The store of runs: one SQLite file of plans, processes, samples and rows (tables: docs/how-to/find-a-run.md)."""
 
 from __future__ import annotations
 

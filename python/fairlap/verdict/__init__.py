@@ -26,7 +26,7 @@ from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FI
 from fairlap.verdict.modes import Mode, ModeCause, Modes, find_modes, mode_causes
 from fairlap.verdict.noise_gate import GateLimits, GateOutcome, noise_gate
 from fairlap.verdict.regression import Change, Regression, compare_runs
-from fairlap.verdict.sentence import modes_sentence, sentence, sentence_about_a
+from fairlap.verdict.sentence import ComparisonText, modes_sentence, sentence
 from fairlap.verdict.standing import Place, Standing, standing
 from fairlap.verdict.steady_state import Course, SteadyState, course_of_all, steady_state
 from fairlap.verdict.stopping import StoppingAdvice, StoppingRule, advise
@@ -41,6 +41,7 @@ __all__ = [
     "BlockTable",
     "Change",
     "Comparison",
+    "ComparisonText",
     "ContestantFigure",
     "Course",
     "Doubt",
@@ -83,7 +84,6 @@ __all__ = [
     "power",
     "process_figure",
     "sentence",
-    "sentence_about_a",
     "standing",
     "steady_state",
     "throughput",

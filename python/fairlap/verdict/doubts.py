@@ -17,7 +17,8 @@ class TooFewBlocks(Doubt):
 
     def __str__(self) -> str:
         family = f" over {self.comparisons} comparisons" if self.comparisons > 1 else ""
-        return f"{self.blocks} blocks cannot reach {100 * self.alpha:g} %{family}; {self.needed} can"
+        level = f"the {100 * self.alpha:g} % level{family}"
+        return f"a verdict at {level} needs at least {self.needed} blocks (got {self.blocks})"
 
 
 @dataclass(frozen=True)

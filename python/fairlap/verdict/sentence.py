@@ -1,118 +1,112 @@
-"""The sentence a person reads for one comparison.
+"""The sentence about one comparison, for people. Programs read the fields of the comparison."""
 
-Digits are chosen so that a bound printed beside a verdict never rounds onto the value that the
-verdict excludes.
-"""
+from __future__ import annotations
 
-from math import ceil, isfinite, log1p, log10
+from dataclasses import dataclass
+from math import ceil, isfinite, log1p
 
-from fairlap.verdict.comparison import Comparison, Interval, Verdict
+from fairlap import quantity_text
+from fairlap.verdict.comparison import Comparison, Verdict
 from fairlap.verdict.doubts import ModesUnderneath, TooFewBlocks
 from fairlap.verdict.modes import Modes
 
 _MOST_BLOCKS = 500  # beyond it, quieter conditions are the cheaper way
 
 
-def sentence(comparison: Comparison) -> str:
-    """Say the verdict with its interval, the blocks, what would not have shown, and modes underneath."""
-    return sentence_about_a(_from_the_better_side(comparison))
+@dataclass(frozen=True)
+class ComparisonText:
+    """The parts of the sentence, for a page that sets them apart."""
+
+    claim: str
+    """``jax is 1.278 times as fast as torch``"""
+
+    interval: str
+    """``[1.247, 1.304]``; empty where the blocks give none."""
+
+    details: str
+    """``11 blocks; minimum detectable effect 2.8 % (80 % power)``"""
+
+    inconclusive: bool
+
+    def without_verdict(self) -> str:
+        """The sentence for a line that already shows the verdict."""
+        return f"{f'{self.claim} {self.interval}'.rstrip()}, {self.details}"
+
+    def __str__(self) -> str:
+        return f"inconclusive: {self.without_verdict()}" if self.inconclusive else self.without_verdict()
 
 
-def sentence_about_a(comparison: Comparison) -> str:
-    """The same from the side of the first of the two, whoever is better."""
-    modes = [f"; {doubt}" for doubt in comparison.doubts if isinstance(doubt, ModesUnderneath)]
-    return _verdict(comparison) + "".join(modes)
+def sentence(comparison: Comparison, *, a_first: bool = False) -> ComparisonText:
+    """The verdict with its interval, blocks and minimum detectable effect, and the modes underneath.
 
-
-def _verdict(told: Comparison) -> str:
-    blocks = f"{told.blocks} blocks" + ("" if told.evidence == "between processes" else f" {told.evidence}")
-    too_few = next((doubt for doubt in told.doubts if isinstance(doubt, TooFewBlocks)), None)
-    if told.verdict is Verdict.INCONCLUSIVE and too_few is not None:
-        return f"inconclusive: {too_few}; {_claim(told, None)} in these {blocks}"
-    if told.verdict is Verdict.EQUIVALENT:
-        inside = _shown(told.equivalence_interval, told)
-        confidence = f"{100 * (1 - told.equivalence_interval.level):.3g} %"
-        same = f"{told.a} and {told.b} are equivalent within {_percent(told.margin)}"
-        return f"{same}: {inside} at {confidence}, {blocks}"
-    reach = sensitivity(told.verdict, _percent(told.detectable_effect))
-    if told.verdict is Verdict.INCONCLUSIVE:
-        return f"inconclusive: {_claim(told, told.interval)}, {blocks}; {reach}{_blocks_to_decide(told)}"
-    small = f", which is within {_percent(told.margin)}" if told.within_margin else ""
-    return f"{_claim(told, told.interval)}{small}, {blocks}; {reach}"
-
-
-def sensitivity(shown: Verdict, detectable: str) -> str:
-    """A difference that is shown may be smaller than what such a run finds reliably; it is then no contradiction."""
-    if shown is Verdict.INCONCLUSIVE:
-        return f"differences under {detectable} would not have shown"
-    return f"such a run finds {detectable} four times in five"
+    The better contestant is the subject, unless ``a_first`` keeps the first of the two there.
+    """
+    compared = comparison if a_first else _from_the_better_side(comparison)
+    claim, interval = _claim_and_interval(compared)
+    details = "; ".join(_details(compared))
+    return ComparisonText(claim, interval, details, compared.verdict is Verdict.INCONCLUSIVE)
 
 
 def modes_sentence(contestant: str, modes: Modes, unit: str) -> str:
-    """Say each mode with its share; there is no single figure to say."""
-    listed = ", ".join(f"{mode.value:.4g} {unit} in {100 * mode.share:.0f} % of processes" for mode in modes.modes)
+    """Each mode with its share; there is no single figure."""
+    listed = ", ".join(
+        f"{mode.value:.4g} {unit} in {quantity_text.share(mode.share)} of processes" for mode in modes.modes
+    )
     return f"{contestant} runs in {len(modes.modes)} modes: {listed}"
 
 
-def _blocks_to_decide(told: Comparison) -> str:
-    """How many would have shown the margin: what can be shown shrinks with the square root of the blocks."""
-    if not isfinite(told.detectable_effect) or told.detectable_effect <= told.margin:
+def sensitivity(verdict: Verdict, detectable_effect: float) -> str:
+    """What the run could have detected. A difference that was shown may be smaller; that is no contradiction."""
+    if not isfinite(detectable_effect):
+        return "no difference is detectable at 80 % power"
+    effect = quantity_text.share(detectable_effect)
+    if verdict is Verdict.INCONCLUSIVE:
+        return f"differences below {effect} are not detectable at 80 % power"
+    return f"minimum detectable effect {effect} (80 % power)"
+
+
+def _claim_and_interval(compared: Comparison) -> tuple[str, str]:
+    equivalent = compared.verdict is Verdict.EQUIVALENT
+    interval = compared.equivalence_interval if equivalent else compared.interval
+    inverted = compared.metric.is_speed and compared.metric.better == "lower"  # half the time is twice as fast
+    value = 1 / compared.ratio if inverted else compared.ratio
+    shown = interval.inverse() if inverted else interval
+    ratio, bounds = quantity_text.ratio_and_bounds(value, shown.low, shown.high)
+    if equivalent:
+        margin = quantity_text.share(compared.margin)
+        return f"{compared.a} and {compared.b} are equivalent within {margin}: {ratio}", bounds
+    if compared.metric.is_speed:
+        return f"{compared.a} is {ratio} times as fast as {compared.b}", bounds
+    return f"{compared.metric.name} of {compared.a} is {ratio} times that of {compared.b}", bounds
+
+
+def _details(compared: Comparison) -> list[str]:
+    blocks = quantity_text.count(compared.blocks, "block")
+    if compared.evidence != "between processes":
+        blocks += f" {compared.evidence}"
+    modes = [str(doubt) for doubt in compared.doubts if isinstance(doubt, ModesUnderneath)]
+    if compared.verdict is Verdict.EQUIVALENT:
+        confidence = quantity_text.share(1 - compared.equivalence_interval.level)
+        return [f"{confidence} confidence interval", blocks, *modes]
+    too_few = [str(doubt) for doubt in compared.doubts if isinstance(doubt, TooFewBlocks)]
+    if compared.verdict is Verdict.INCONCLUSIVE and too_few:
+        return [blocks, *too_few, *modes]
+    within = f"within {quantity_text.share(compared.margin)}" if compared.within_margin else ""
+    reach = sensitivity(compared.verdict, compared.detectable_effect)
+    return [part for part in (within, blocks, reach, _blocks_to_decide(compared), *modes) if part]
+
+
+def _blocks_to_decide(compared: Comparison) -> str:
+    """How many would show the margin: what is detectable shrinks with the square root of the blocks."""
+    effect, margin = compared.detectable_effect, compared.margin
+    if compared.verdict is not Verdict.INCONCLUSIVE or not isfinite(effect) or effect <= margin:
         return ""
-    wanted = told.blocks * (log1p(told.detectable_effect) / log1p(told.margin)) ** 2
-    if wanted > _MOST_BLOCKS:
-        return f"; over {_MOST_BLOCKS} blocks would be needed to show {_percent(told.margin)}"
-    return f"; about {ceil(wanted)} blocks would show {_percent(told.margin)}"
+    blocks = compared.blocks * (log1p(effect) / log1p(margin)) ** 2
+    needed = f"more than {_MOST_BLOCKS}" if blocks > _MOST_BLOCKS else f"about {ceil(blocks)}"
+    return f"detecting {quantity_text.share(margin)} takes {needed} blocks"
 
 
 def _from_the_better_side(comparison: Comparison) -> Comparison:
-    """Whoever has the better figure comes first; where a difference is shown, that is the winner."""
+    """The contestant with the better figure is the subject; where a difference is shown, that is the winner."""
     a_is_better = comparison.ratio == 1 or (comparison.ratio < 1) == (comparison.metric.better == "lower")
     return comparison if a_is_better else comparison.reversed()
-
-
-def _claim(told: Comparison, interval: Interval | None) -> str:
-    ratio = f"{_told_ratio(told):.{_decimals(_told_interval(told.interval, told))}f}"
-    bounds = "" if interval is None else f" {_bounds(interval, told)}"
-    if told.metric.is_speed:
-        return f"{told.a} is {ratio} times as fast as {told.b}{bounds}"
-    return f"{told.metric.name} of {told.a} is {ratio} times that of {told.b}{bounds}"
-
-
-def _shown(interval: Interval, told: Comparison) -> str:
-    return f"{_told_ratio(told):.{_decimals(_told_interval(interval, told))}f} {_bounds(interval, told)}"
-
-
-def _bounds(interval: Interval, told: Comparison) -> str:
-    turned = _told_interval(interval, told)
-    decimals = _decimals(turned)
-    return f"[{turned.low:.{decimals}f}, {turned.high:.{decimals}f}]"
-
-
-def _is_inverted(told: Comparison) -> bool:
-    """Half the time is twice as fast."""
-    return told.metric.is_speed and told.metric.better == "lower"
-
-
-def _told_ratio(told: Comparison) -> float:
-    return 1 / told.ratio if _is_inverted(told) else told.ratio
-
-
-def _told_interval(interval: Interval, told: Comparison) -> Interval:
-    return interval.inverse() if _is_inverted(told) else interval
-
-
-def _decimals(printed: Interval) -> int:
-    """Two digits of the width, and more until neither bound looks like 1 without being 1."""
-    if not isfinite(printed.high):
-        return 2
-    width = max(printed.high - printed.low, 1e-6)
-    decimals = min(6, max(2, 1 - round(log10(width) - 0.5)))
-    while any(bound != 1 and float(f"{bound:.{decimals}f}") == 1 for bound in (printed.low, printed.high)):
-        decimals += 1
-    return decimals
-
-
-def _percent(share: float) -> str:
-    if not isfinite(share):
-        return "any size"
-    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:,.0f} %"

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairlap.machine.root import size_text
+from fairlap import quantity_text
+from fairlap.quantity_text import number
 
 PREFIX = "fairlap_"
-_LARGEST_POWER = 4  # TiB
 
 
 @dataclass(frozen=True)
@@ -20,39 +20,22 @@ class Unit:
     least_top: float
     """The top of a bar chart is never lower, so that small values look small."""
 
-    in_unit_of: Callable[[float, float], str] | None = None
-    """The number of the first in the unit of the second, where units change with size."""
-
     def range_text(self, low: float, high: float) -> str:
-        """``45–320 W``, ``0.6–1.1 GiB``."""
+        """``45–320 W``, ``610 MiB–1.1 GiB``."""
         first, last = self.text(low), self.text(high)
         if first == last:
             return last
-        number = self.in_unit_of(low, high) if self.in_unit_of else first.rpartition(" ")[0]
-        return f"{number}–{last}"
+        value, _, unit = first.rpartition(" ")
+        return f"{value if last.endswith(f' {unit}') else first}–{last}"
 
 
-def part_text(part_bytes: float, whole_bytes: float) -> str:
-    """``0.6 of 23.5 GiB``."""
-    return f"{_bytes_in_unit_of(part_bytes, whole_bytes)} of {size_text(whole_bytes)}"
-
-
-def _bytes_in_unit_of(part_bytes: float, whole_bytes: float) -> str:
-    power = min(max(int(whole_bytes).bit_length() - 1, 0) // 10, _LARGEST_POWER)
-    return f"{part_bytes / 1024**power:.1f}"
-
-
-def _short(number: float) -> str:
-    return f"{number:.0f}" if number >= 99.95 else f"{number:.1f}"
-
-
-WATTS = Unit(lambda watts: f"{_short(watts)} W", 1.0)
-MEGAHERTZ = Unit(lambda hertz: f"{hertz / 1e6:,.0f} MHz", 1e6)
-BYTES = Unit(size_text, 1.0, _bytes_in_unit_of)
+WATTS = Unit(lambda watts: f"{number(watts)} W", 1.0)
+MEGAHERTZ = Unit(lambda hertz: f"{number(hertz / 1e6, 4)} MHz", 1e6)
+BYTES = Unit(quantity_text.size, 1.0)
 CELSIUS = Unit(lambda celsius: f"{celsius:.0f} °C", 1.0)
-SHARE = Unit(lambda share: f"{_short(100 * share)} %", 0.05)
+SHARE = Unit(quantity_text.share, 0.05)
 CORES = Unit(lambda cores: f"{cores:.2f} cores", 0.1)
-PER_SECOND = Unit(lambda rate: f"{_short(rate)} /s", 1.0)
+PER_SECOND = Unit(lambda rate: f"{number(rate)} /s", 1.0)
 
 
 @dataclass(frozen=True)

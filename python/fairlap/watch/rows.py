@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairlap.watch.metrics import part_text
 from fairlap.watch.series import Series
 
 
@@ -44,7 +43,7 @@ def _row(of_row: list[Series], all_series: Sequence[Series]) -> Row:
     values = [value for _, value in most.history]
     low, high = min(values, default=now), max(values, default=now)
     whole = _whole_of(most, all_series)
-    text = unit.text(now) if whole is None else part_text(now, whole)
+    text = unit.text(now) if whole is None else f"{unit.text(now)} of {unit.text(whole)}"
     throttled = first.metric.row == "throttled" and now > 0.0
     reason = most.metric.reason if throttled else ""
     return Row(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.process_result import Figure, ProcessResult
-from fairlap.race.progress import Lines, Silence, TimeLeft, duration_left, progress_for
+from fairlap.race.progress import Lines, Silence, TimeLeft, progress_for
 from fairlap.race.resume import whole_blocks
 from fairlap.race.stopping import blinded_half_width
 from fairlap.render.outputs import read_rows
@@ -64,14 +64,6 @@ def test_the_time_left_counts_each_contestant_by_its_own_processes() -> None:
     left.ended(process(0, "b", took_s=3.0))
     assert left.seconds(2) == pytest.approx(8.0)
     assert left.seconds(6) == 0
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [(math.nan, "?"), (0.4, "0 s"), (59.0, "59 s"), (90.0, "2 min"), (7100, "118 min"), (9000, "2 h 30 min")],
-)
-def test_the_time_left_is_told_in_the_unit_that_fits(seconds: float, told: str) -> None:
-    assert duration_left(seconds) == told
 
 
 def test_outside_a_terminal_each_process_has_a_line_and_quiet_has_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -121,7 +121,7 @@ def test_two_modes_are_told_with_their_shares_and_the_page_faults_that_go_with_t
             one.per_call = {"page_faults": 1410.0, "migrations": 0.0}
     text = text_of(results(processes))
     assert "two modes:" in text
-    assert "33% of processes" in text
+    assert "33 % of processes" in text
     assert "its modes go with page faults per call (0, 1410); the C library gives memory back" in text
 
 
@@ -168,13 +168,13 @@ def test_the_times_of_the_first_are_those_of_the_verdict() -> None:
     results = results_of(Run(plan(), list(processes), {}, {}))
     [comparison] = results.work_results[0].comparisons
     slower = comparison if comparison.a == "jax" else comparison.reversed()
-    assert f"  {slower.ratio:.2f}x" in text_of(results)
+    assert f"  {slower.ratio:.2f}×" in text_of(results)
     processes[1].figures["wall_ns"] = Figure(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
     processes[3].figures["wall_ns"] = Figure(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
     results = results_of(Run(plan(), list(processes), {}, {}))
     [comparison] = results.work_results[0].comparisons
     slower = comparison if comparison.a == "jax" else comparison.reversed()
-    assert f"  {slower.ratio:.2f}x" in text_of(results)
+    assert f"  {slower.ratio:.2f}×" in text_of(results)
 
 
 def test_blocks_of_a_single_contestant_are_complete() -> None:

@@ -57,7 +57,6 @@ def test_fewer_than_six_blocks_are_inconclusive_however_clear_they_look(blocks: 
     assert found.verdict is Verdict.INCONCLUSIVE
     assert not found.within_margin
     assert found.doubts == (TooFewBlocks(blocks, 6, 0.05),)
-    assert str(found.doubts[0]) == f"{blocks} blocks cannot reach 5 %; 6 can"
     assert (found.interval.low, found.interval.high) == (0.0, np.inf)
     assert found.detectable_effect == np.inf
     assert found.ratio == pytest.approx(np.e, rel=1e-3)
@@ -79,7 +78,6 @@ def test_blocks_too_few_for_the_size_of_the_family_are_said_so() -> None:
     found = judge([block_table({name: np.exp(noise[:, i] + i) for i, name in enumerate("abcd")})])
     assert {comparison.verdict for comparison in found} == {Verdict.INCONCLUSIVE}
     assert found[0].doubts[0] == TooFewBlocks(7, 8, 0.05, 6)
-    assert str(found[0].doubts[0]) == "7 blocks cannot reach 5 % over 6 comparisons; 8 can"
     six = judge([block_table({name: np.exp(noise[:6, i] + i) for i, name in enumerate("abcd")})])
     assert six[0].doubts[0] == TooFewBlocks(6, 8, 0.05, 6)
     noise = np.random.default_rng(0).normal(0, 0.01, (8, 4))

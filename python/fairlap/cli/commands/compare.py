@@ -175,9 +175,9 @@ def _refuse(key: tuple[str | int, ...], why: str) -> InvalidRequest:
 
 
 def _print(plan: Plan) -> None:
-    from fairlap.engine import digits
+    from fairlap import quantity_text
 
-    threads, blocks = digits.counted(plan.threads, "thread"), digits.counted(len(plan.blocks), "block")
+    threads, blocks = quantity_text.count(plan.threads, "thread"), quantity_text.count(len(plan.blocks), "block")
     processes = (
         f"1 process in {blocks}" if plan.process_count() == 1 else f"{plan.process_count():,} processes in {blocks}"
     )

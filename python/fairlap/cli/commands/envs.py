@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fairlap import quantity_text
 from fairlap.cli.output import print_json
 
 
@@ -31,8 +32,8 @@ def _list(as_json: bool) -> None:
         click.echo(f"no environment has been made yet; they will lie in {environments_folder()}")
         return
     for each in found:
-        size_mb = each.size_bytes() / 1e6
-        click.echo(f"{each.key}  {each.made}  {size_mb:7,.0f} MB  {', '.join(each.requirements)}")
+        size = quantity_text.size(each.size_bytes())
+        click.echo(f"{each.key}  {each.made}  {size:>9}  {', '.join(each.requirements)}")
     click.echo(f"in {environments_folder()}")
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap import quantity_text
+
 if TYPE_CHECKING:
     from fairlap.race.process_result import ProcessResult
     from fairlap.race.run import Run
@@ -88,7 +90,10 @@ def _errors(saved: Run) -> list[str]:
         for error in process.errors:
             key = (process.work, process.contestant, error.what)
             worst[key] = max(worst.get(key, 0.0), math.inf if math.isnan(error.relative) else error.relative)
-    lines += [f"  {work} · {name} · {what}: {value:.1e} relative" for (work, name, what), value in worst.items()]
+    lines += [
+        f"  {work} · {name} · {what}: {quantity_text.relative_error(value)} relative"
+        for (work, name, what), value in worst.items()
+    ]
     if not worst:
         lines.append("  no answer was checked")
     for process in saved.processes:

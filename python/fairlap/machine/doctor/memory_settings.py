@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fairlap import quantity_text
 from fairlap.machine.doctor.finding import Examined, Finding, Severity
 from fairlap.machine.kernel import address_randomisation, memory_bytes
-from fairlap.machine.root import size_text
 
 _WAITED_TOO_LONG = 0.01
 _SCARCE_SHARE = 0.1
@@ -18,9 +18,9 @@ def check_memory_pressure(seen: Examined) -> list[Finding]:
     if waited is not None and waited > _WAITED_TOO_LONG:
         return [_memory("bad", f"tasks waited for memory {waited:.0%} of the time")]
     if total and available is not None and available < _SCARCE_SHARE * total:
-        return [_memory("warning", f"{size_text(available)} of {size_text(total)} are available")]
+        return [_memory("warning", f"{quantity_text.size(available)} of {quantity_text.size(total)} are available")]
     if available is not None:
-        return [Finding("memory", "good", f"{size_text(available)} available, and no task waits for memory")]
+        return [Finding("memory", "good", f"{quantity_text.size(available)} available, and no task waits for memory")]
     return []
 
 
@@ -42,7 +42,7 @@ def check_swap(seen: Examined) -> list[Finding]:
     if moved:
         return [_swap("bad", f"{moved} pages moved to or from the disk during the examination")]
     if used > 0:
-        return [_swap("note", f"{size_text(used)} in use, but no page moves now")]
+        return [_swap("note", f"{quantity_text.size(used)} in use, but no page moves now")]
     return [Finding("swap", "good", "not in use")]
 
 

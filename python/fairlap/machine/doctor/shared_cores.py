@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fairlap import quantity_text
 from fairlap.machine.control_group import group_limits, throttled
 from fairlap.machine.counters import cpu_ticks, steal_share
 from fairlap.machine.doctor.finding import Examined, Finding, Severity
 from fairlap.machine.processor import allowed, online, siblings
-from fairlap.machine.root import size_text
 
 _WARNING_CORES = 0.1
 _BAD_CORES = 0.5
@@ -100,7 +100,7 @@ def check_quota(seen: Examined) -> list[Finding]:
             Finding(
                 "memory_limit",
                 "warning",
-                f"the control group may use {size_text(limits.memory_bytes)}",
+                f"the control group may use {quantity_text.size(limits.memory_bytes)}",
                 "the kernel ends a framework that needs more, or makes it read its files again and again",
                 "raise the limit (docker run --memory, Kubernetes limits.memory)",
             )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find
 from fairlap.render.charts.thinned_samples import curves_of_samples, samples_over_time
-from fairlap.render.report.numbers import duration, plain, seconds
 from fairlap.request.work import Precision, Work
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, judged_time_ns
@@ -152,8 +153,10 @@ def _first_answers(shown: Results) -> Iterator[Record]:
     for work_result, result, row in shown.every_row():
         first = row.time_to_first_gradient_s or row.time_to_first_inference_s
         if first is not None and (judged := judged_time_ns(row)) is not None:
-            steady = f"{len(row.modes)} modes" if row.modes else f"{duration(judged.value)} a call"
-            yield _key(work_result, result.contestant) | {"told": f"{seconds(first.value)}, then {steady}"}
+            steady = f"{len(row.modes)} modes" if row.modes else f"{quantity_text.duration(judged.value)} a call"
+            yield _key(work_result, result.contestant) | {
+                "told": f"{quantity_text.seconds(first.value)}, then {steady}"
+            }
 
 
 def _memory(shown: Results) -> Iterator[Record]:
@@ -202,3 +205,13 @@ def _tolerance(model: str, precision: Precision) -> float | None:
 def _median(values: list[float]) -> float:
     ordered = sorted(values)
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+_FIGURES = 6
+
+
+def plain(value: Any) -> Any:
+    """For JSON: six figures are more than any chart shows, and what is not finite is absent."""
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.{_FIGURES}g}") if math.isfinite(value) else None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap import verdict
-from fairlap.engine import digits
+from fairlap import quantity_text, verdict
 from fairlap.render.report.markup import Markup, breaking, tag
 from fairlap.request.work import work_title
 from fairlap.results.results import Results
@@ -23,7 +22,7 @@ def headline(work_result: WorkResult) -> str:
         return "No order: the comparisons run in a circle"
     both = [each for each in work_result.comparisons if each.a in first and each.b in first]
     if all(each.verdict is verdict.Verdict.EQUIVALENT for each in both):
-        return f"{listed(first)} are equally fast, within {100 * both[0].margin:.2g} %"
+        return f"{listed(first)} are equally fast, within {quantity_text.share(both[0].margin)}"
     if any(isinstance(doubt, TooFewBlocks) for each in both for doubt in each.doubts):
         return "Too few blocks to tell"
     if len(first) == len(work_result.standing.places if work_result.standing else ()):
@@ -60,9 +59,9 @@ def _busy(work_result: WorkResult) -> Markup | None:
 
 def _basis(shown: Results, told: WorkResult) -> str:
     seen = {process.block for result, _ in told.with_rows() for process in result.processes}
-    threads = digits.counted(shown.run.plan.threads, "thread")
+    threads = quantity_text.count(shown.run.plan.threads, "thread")
     where = f"on {shown.run.plan.device} with {threads}"
-    blocks = f"{len(told.blocks.kept)} of {digits.counted(len(seen), 'block')} count"
+    blocks = f"{len(told.blocks.kept)} of {quantity_text.count(len(seen), 'block')} count"
     return f"{work_title(told.work.label, shown.run.plan.data)}, {where}, {told.conditions}; {blocks}."
 
 
@@ -77,7 +76,7 @@ def _sentences(work_result: WorkResult) -> Markup | None:
     if others:
         rest = tag(
             "details",
-            tag("summary", f"The other {digits.counted(len(others), 'pair')}"),
+            tag("summary", f"The other {quantity_text.count(len(others), 'pair')}"),
             tag("ul", (_sentence(each) for each in others), class_="verdicts"),
         )
     return tag("div", tag("ul", (_sentence(each) for each in ours), class_="verdicts"), rest)
@@ -86,11 +85,11 @@ def _sentences(work_result: WorkResult) -> Markup | None:
 def _sentence(each: verdict.Comparison) -> Markup:
     shown = each.verdict in (verdict.Verdict.FASTER, verdict.Verdict.SLOWER)
     kind = "shown" if shown else each.verdict.value
-    told = verdict.sentence(each)
+    sentence = verdict.sentence(each)
     if not shown:
-        return tag("li", told, class_=kind)
-    claim, bracket, rest = told.partition(" [")
-    return tag("li", tag("strong", claim), tag("span", bracket + rest, class_="rest"), class_=kind)
+        return tag("li", str(sentence), class_=kind)
+    rest = f" {sentence.interval}, {sentence.details}"
+    return tag("li", tag("strong", sentence.claim), tag("span", rest, class_="rest"), class_=kind)
 
 
 def _order_differs(shown: Results, told: WorkResult) -> Markup | None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import shlex
 
-from fairlap.engine import digits
+from fairlap import quantity_text
 from fairlap.race.plan import Limits, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.render.repeated_warnings import kinds_of_warnings
-from fairlap.render.report import numbers as show
 from fairlap.render.report.markup import Markup, joined, table, tag
 from fairlap.request.work import work_title
 from fairlap.results.feeding import NO_CAUSE_TOLD
@@ -77,8 +76,10 @@ def feeding(shown: Results, told: WorkResult) -> Markup | None:
         {
             "contestant": result.contestant,
             "fed by": row.settings.get("feed", ""),
-            "items a second": show.rate(row.pipeline_throughput_per_s.value) if row.pipeline_throughput_per_s else "",
-            "waited": f"{row.waited_share.value:.1%}" if row.waited_share else "",
+            "items a second": quantity_text.rate(row.pipeline_throughput_per_s.value)
+            if row.pipeline_throughput_per_s
+            else "",
+            "waited": quantity_text.share(row.waited_share.value) if row.waited_share else "",
             **{name: _share(row.stall_shares.get(name)) for name in causes},
         }
         for result, row in fed
@@ -90,7 +91,7 @@ def feeding(shown: Results, told: WorkResult) -> Markup | None:
 
 
 def _share(share: float | None) -> str:
-    return _NOT_TOLD if share is None else f"{share:.1%}"
+    return _NOT_TOLD if share is None else quantity_text.share(share)
 
 
 _MOST_DETAILS = 4000
@@ -134,7 +135,7 @@ def blocks(told: WorkResult) -> Markup:
     kept, dropped = set(told.blocks.kept), set(told.blocks.dropped)
     seen = sorted({process.block for result, _ in told.with_rows() for process in result.processes})
     incomplete = len(set(seen) - kept - dropped)
-    parts = [f"{digits.counted(len(kept), 'block')} kept", f"{len(dropped)} dropped as noisy, blind to who ran"]
+    parts = [f"{quantity_text.count(len(kept), 'block')} kept", f"{len(dropped)} dropped as noisy, blind to who ran"]
     if incomplete:
         parts.append(f"{incomplete} incomplete")
     squares = (

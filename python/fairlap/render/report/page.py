@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import msgspec
 
-from fairlap.engine import digits
+from fairlap import quantity_text
 from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables
@@ -87,7 +87,9 @@ def _colours(shown: Results) -> str:
 
 def _title(shown: Results) -> str:
     works = shown.works()
-    return work_title(works[0].label if len(works) == 1 else digits.counted(len(works), "work"), shown.run.plan.data)
+    return work_title(
+        works[0].label if len(works) == 1 else quantity_text.count(len(works), "work"), shown.run.plan.data
+    )
 
 
 def _header(shown: Results) -> Markup:

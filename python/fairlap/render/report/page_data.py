@@ -14,8 +14,7 @@ import msgspec
 
 from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
-from fairlap.render.charts.chart_tables import group_of
-from fairlap.render.report.numbers import plain
+from fairlap.render.charts.chart_tables import group_of, plain
 from fairlap.results.columns import columns, flat
 from fairlap.results.results import Results
 

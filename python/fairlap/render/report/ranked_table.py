@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlap.render.report import numbers as show
+from fairlap import quantity_text
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.request.work import work_title
 from fairlap.results.results import Results
@@ -43,24 +43,26 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
         "contestant": _contestant(shown, result, row),
         time: _time(shown, result, row, slowest),
         against: _ratio(row),
-        "p99": _or_dash(row, "latency_p99_ns", row.latency_p99_ns and show.duration(row.latency_p99_ns.value)),
+        "p99": _or_dash(row, "latency_p99_ns", row.latency_p99_ns and quantity_text.duration(row.latency_p99_ns.value)),
         "per second": _or_dash(row, "throughput_per_s", row.throughput_per_s and _rate(row)),
-        first: _or_dash(row, "time_to_first_inference_s", to_first and show.seconds(to_first.value)),
-        "peak memory": _or_dash(row, "peak_memory_bytes", memory and show.size(memory.value)),
-        "error": _or_dash(row, "error_relative", None if error is None else show.error(error)),
+        first: _or_dash(row, "time_to_first_inference_s", to_first and quantity_text.seconds(to_first.value)),
+        "peak memory": _or_dash(row, "peak_memory_bytes", memory and quantity_text.size(memory.value)),
+        "error": _or_dash(row, "error_relative", None if error is None else quantity_text.relative_error(error)),
         "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),
-        "energy an item": _or_dash(row, "energy_per_item_j", energy and f"{energy.value:.3g} J"),
-        "1,000 items": _or_dash(row, "cost_per_1000_items", cost and f"{cost.value:.3g} {row.currency}"),
+        "energy an item": _or_dash(row, "energy_per_item_j", energy and quantity_text.quantity(energy.value, "J")),
+        "1,000 items": _or_dash(
+            row, "cost_per_1000_items", cost and f"{quantity_text.number(cost.value)} {row.currency}"
+        ),
     }
 
 
 def _smallest_memory(row: Row) -> str:
     """With what was limited: address space is not resident memory."""
-    return f"{show.size(row.min_memory_bytes)}, {row.min_memory_limit}" if row.min_memory_bytes else ""
+    return f"{quantity_text.size(row.min_memory_bytes)}, {row.min_memory_limit}" if row.min_memory_bytes else ""
 
 
 def _rate(row: Row) -> str:
-    return show.rate(row.throughput_per_s.value) if row.throughput_per_s else ""
+    return quantity_text.rate(row.throughput_per_s.value) if row.throughput_per_s else ""
 
 
 def _or_dash(row: Row, field: str, text: object) -> Markup | str:
@@ -98,33 +100,36 @@ def _time(shown: Results, result: ContestantResult, row: Row, slowest: float) ->
     if not result.finished or judged is None:
         return tag("span", "–", class_="absent", title=row.absent.get("latency_p50_ns"))
     if row.modes:
-        modes = (
-            tag("span", f"{show.duration(mode.value_ns, row.resolution_ns)} in {mode.share:.0%}", class_="mode")
-            for mode in row.modes
-        )
+        modes = (tag("span", _mode(mode.value_ns, mode.share, row), class_="mode") for mode in row.modes)
         return tag("span", tag("span", f"{len(row.modes)} modes: ", class_="modes"), modes, class_="time")
     share = 100 * result.median_ns / slowest if slowest else 0
     colour = f"--colour: var(--contestant-{shown.contestants.index(result.contestant)})"
     bar = tag("span", class_="bar", style=f"width: {share:.1f}%; {colour}", aria_hidden="true")
+    time, bounds = quantity_text.duration_and_bounds(judged.value, judged.low, judged.high, row.resolution_ns)
     return tag(
         "span",
-        tag("strong", show.duration(judged.value, row.resolution_ns)),
+        tag("strong", time),
         " ",
-        tag("span", show.bounds(judged, row.resolution_ns), class_="bounds"),
+        tag("span", bounds, class_="bounds"),
         bar,
         class_="time",
     )
+
+
+def _mode(value_ns: float, share: float, row: Row) -> str:
+    return f"{quantity_text.duration(value_ns, row.resolution_ns)} in {quantity_text.share(share)}"
 
 
 def _ratio(row: Row) -> Markup | str:
     if row.ratio is None:
         why = row.absent.get("ratio", "")
         return tag("span", "1×" if row.baseline == row.contestant else "–", title=why, class_="absent")
+    ratio, bounds = quantity_text.ratio_and_bounds(row.ratio.value, row.ratio.low, row.ratio.high)
     return tag(
         "span",
-        show.times(row.ratio.value),
+        f"{ratio}×",
         " ",
-        tag("span", show.times_with_bounds(row.ratio).partition(" ")[2], class_="bounds"),
+        tag("span", bounds, class_="bounds"),
         tag("span", row.verdict or "", class_=f"verdict {row.verdict}"),
         class_="ratio",
     )

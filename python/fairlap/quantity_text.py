@@ -1,0 +1,150 @@
+"""Quantities as people read them: durations, sizes, rates, shares, ratios, energy, counts.
+
+The only place that decides about digits and units. Numbers come in base units (durations in nanoseconds, as they are
+recorded); programs read the numbers themselves.
+"""
+
+from __future__ import annotations
+
+import math
+
+_TIME_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_SIZE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_SI_UNITS = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"))
+_MOST_DECIMALS = 6
+_DURATION_DECIMALS = 3
+_DURATION_FIGURES = 4
+_SLACK = 0.1  # a clock that steps by 10.02 ns may show tens of nanoseconds
+
+
+def number(value: float, figures: int = 3) -> str:
+    """``3.14``, ``62.1``, ``12,345``: so many figures, and whole numbers in full."""
+    text = f"{value:,.{figures}g}"
+    return f"{value:,.0f}" if "e+" in text else text
+
+
+def count(how_many: int, what: str) -> str:
+    """``1 sample``, ``2,000 samples``, ``3 processes``."""
+    plural = f"{what}es" if what.endswith("s") else f"{what}s"
+    return f"{how_many:,} {what if how_many == 1 else plural}"
+
+
+def share(value: float, figures: int = 2) -> str:
+    """``2.8 %``"""
+    return f"{number(100 * value, figures)} %"
+
+
+def rate(per_second: float) -> str:
+    return f"{number(per_second)}/s"
+
+
+def relative_error(value: float) -> str:
+    return "exact" if value == 0 else f"{value:.1e}"
+
+
+def size(bytes_: float) -> str:
+    """``15.6 GiB``: three figures."""
+    place = 0
+    while abs(bytes_) >= 1023.5 and place < len(_SIZE_UNITS) - 1:
+        bytes_ /= 1024
+        place += 1
+    return f"{number(bytes_)} {_SIZE_UNITS[place]}"
+
+
+def quantity(value: float, unit: str, low: float | None = None, high: float | None = None) -> str:
+    """``2.31 mJ [2.28, 2.4]``: in the unit or a thousandth or millionth of it."""
+    scale, prefix = next((each for each in _SI_UNITS if abs(value) >= each[0] or value == 0), _SI_UNITS[-1])
+    bounds = "" if low is None or high is None else f" [{number(low / scale)}, {number(high / scale)}]"
+    return f"{number(value / scale)} {prefix}{unit}{bounds}"
+
+
+def rough_duration(seconds: float) -> str:
+    """``45 s``, ``12 min``, ``2 h 5 min``, for what is only guessed; ``?`` for what is not known."""
+    if math.isnan(seconds):
+        return "?"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def duration(duration_ns: float, resolution_ns: float | None = None) -> str:
+    """``10.02 µs``: at most four figures, none below the resolution."""
+    return duration_and_bounds(duration_ns, None, None, resolution_ns)[0]
+
+
+def seconds(duration_s: float) -> str:
+    return duration(duration_s * 1e9)
+
+
+def duration_interval(
+    middle_ns: float, low_ns: float | None, high_ns: float | None, resolution_ns: float | None = None
+) -> str:
+    """``10.02 µs [9.98, 10.07]``"""
+    return _joined(duration_and_bounds(middle_ns, low_ns, high_ns, resolution_ns))
+
+
+def duration_and_bounds(
+    middle_ns: float, low_ns: float | None, high_ns: float | None, resolution_ns: float | None = None
+) -> tuple[str, str]:
+    """``10.02 µs`` and ``[9.98, 10.07]``, in the unit and with the digits of the middle; empty without an interval."""
+    if math.isnan(middle_ns):
+        return "unknown", ""
+    unit_ns, unit = next((each for each in _TIME_UNITS if abs(middle_ns) >= each[0]), _TIME_UNITS[-1])
+    resolution = resolution_ns or 0.0
+    decimals = _duration_decimals(middle_ns, unit_ns, resolution)
+    middle = f"{_rounded(middle_ns, resolution, unit_ns, decimals)} {unit}"
+    if low_ns is None or high_ns is None or math.isinf(high_ns):
+        return middle, ""
+    low, high = (_rounded(each, resolution, unit_ns, decimals) for each in (low_ns, high_ns))
+    return middle, f"[{low}, {high}]"
+
+
+def times(ratio: float) -> str:
+    """``1.57×``"""
+    return f"{ratio:.2f}×" if ratio < 100 else f"{ratio:,.0f}×"
+
+
+def ratio_interval(ratio: float, low: float | None, high: float | None) -> str:
+    """``1.278 [1.247, 1.304]``"""
+    return _joined(ratio_and_bounds(ratio, low, high))
+
+
+def ratio_and_bounds(ratio: float, low: float | None, high: float | None) -> tuple[str, str]:
+    """``1.278`` and ``[1.247, 1.304]``: two digits of the width, and no bound other than 1 is printed as 1.
+
+    Otherwise a bound printed beside a verdict could round onto the value that the verdict excludes.
+    """
+    if low is None or high is None or not math.isfinite(high):
+        return number(ratio), ""
+    width = max(high - low, 10.0**-_MOST_DECIMALS)
+    decimals = min(_MOST_DECIMALS, max(2, 1 - math.floor(math.log10(width))))
+    while any(bound != 1 and float(f"{bound:.{decimals}f}") == 1 for bound in (low, high)):
+        decimals += 1
+    return f"{ratio:.{decimals}f}", f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+
+
+def _joined(value_and_bounds: tuple[str, str]) -> str:
+    return " ".join(value_and_bounds).rstrip()
+
+
+def _duration_decimals(duration_ns: float, unit_ns: float, resolution_ns: float) -> int:
+    """How many decimals show four figures, and none below the resolution."""
+    whole_digits = 1 if duration_ns == 0 else max(1, math.floor(math.log10(abs(duration_ns) / unit_ns)) + 1)
+    wanted = min(_DURATION_DECIMALS, max(0, _DURATION_FIGURES - whole_digits))
+    if resolution_ns <= 0:
+        return wanted
+    honest = math.floor(math.log10(unit_ns / resolution_ns) + _SLACK)
+    return max(0, min(wanted, honest))
+
+
+def _rounded(duration_ns: float, resolution_ns: float, unit_ns: float, decimals: int) -> str:
+    """One number in the given unit. Where the resolution is coarser than the last digit, its digits are zeros."""
+    if math.isnan(duration_ns):
+        return "nan"
+    last_digit_ns = unit_ns / 10**decimals
+    if resolution_ns > last_digit_ns:
+        step_ns = 10 ** math.floor(math.log10(resolution_ns) + 1 - 2 * _SLACK)
+        duration_ns = round(duration_ns / step_ns) * step_ns
+    text = f"{duration_ns / unit_ns:,.{decimals}f}"
+    return text if text.strip("-0.") else text.lstrip("-")
