@@ -54,7 +54,6 @@ def test_the_energy_of_a_race_is_in_row_table_file_and_page(metered: dict[str, s
     command = [sys.executable, "-m", "fairlap", *asked, *files, "--conditions", "as-found", "--threads", "1"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=metered)
     assert ran.returncode == 0, ran.stderr
-    assert "the power of the idle machine is measured for 1 s" in ran.stderr
     for process in load_run(tmp_path / "run.json").processes:
         _require_exact_joules(process, float((tmp_path / "machine/late_s").read_text()))
     [row] = read_rows(tmp_path / "rows.csv")

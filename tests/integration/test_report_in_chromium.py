@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from chromium import PROGRAM, Page, chromium
-from fairlap.meters.energy_readings import EnergyOfBlock, EnergyRead
+from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.render.report.page import page_of
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of

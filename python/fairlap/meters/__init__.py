@@ -1,0 +1,1 @@
+"""What is measured around the timed calls: memory, energy, disturbances."""

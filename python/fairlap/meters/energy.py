@@ -1,9 +1,7 @@
-"""The native sampler around one region: started before, stopped after, asked for joules when all is over.
+"""The energy of one region, from the native sampler, and the power of the idle machine before a race.
 
-``FAIRLAP_SENSOR_ROOT`` names a folder that stands before ``/proc`` and ``/sys``, ``FAIRLAP_LIBNVML`` another library
-than the driver's: sensors of one's own, and those of tests.
-
-The power of the machine while nothing runs yet, measured by the parent before the first block.
+``FAIRLAP_SENSOR_ROOT`` names a folder to use in place of ``/``, ``FAIRLAP_LIBNVML`` a library to use in place of the
+driver's: for other sensors, and for tests.
 """
 
 from __future__ import annotations
@@ -14,31 +12,61 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlap.engine.telemetry import Energy, Sampler
-from fairlap.meters.energy_readings import EnergyRead, IdlePower
+import msgspec
+
 from fairlap.meters.energy_sensors import sensors_for
 
 if TYPE_CHECKING:
     from fairlap.engine._native import Readings
-
+    from fairlap.engine.telemetry import Energy
 
 ROOT = "FAIRLAP_SENSOR_ROOT"
-_NO_LIBRARY = "/dev/null"  # work on a processor starts no driver of a GPU
+_NO_LIBRARY = "/dev/null"  # work on a processor does not start the driver of a GPU
 _FAST_PERIOD_S = 0.025
 _SLOW_PERIOD_S = 0.1
-_SLOW_PERIOD_ON_CPU_S = 1.0  # what it reads then is not asked for
-_SETTLED_AFTER_S = 0.075  # three readings: a counter's step before the region, and one after it
+_SLOW_PERIOD_ON_CPU_S = 1.0  # its readings are not used then
+_SETTLED_AFTER_S = 0.075  # three readings: a counter must step once before the region, and once after it
 _BOARD_SETTLED_AFTER_S = 0.25  # a board's counter steps every tenth of a second
 
-# Of NVIDIA's boards: the gain of their sensors, and how old a published value may be: its period and its window.
+# Of NVIDIA's boards: the gain error of their sensors, and how old a published value may be (period and window).
 _BOARD_GAIN_SHARE = 0.05
 _BOARD_STALE_NS = 125_000_000
 
 
-class Meter:
-    """``sensors`` is empty where there is nothing to read, and ``absent`` says why; then no thread runs."""
+class EnergyRead(msgspec.Struct, frozen=True):
+    """Of one sensor over one region. Without joules, which are never 0 then, it may still have an interval."""
+
+    sensor: str  # such as "nvml:0", "powercap intel-rapl:0 package-0"
+    joules: float | None
+    low_j: float | None
+    high_j: float | None
+    why: str = ""  # there are no joules
+
+
+class EnergyOfBlock(msgspec.Struct, frozen=True):
+    """Of one process's timed calls, from the first to the last."""
+
+    seconds: float
+    calls: int
+    read: list[EnergyRead]
+
+
+class IdlePower(msgspec.Struct, frozen=True):
+    """Of the machine before the first block of a race, by one sensor."""
+
+    sensor: str
+    watts: float | None
+    low_w: float | None
+    high_w: float | None
+    why: str = ""
+
+
+class EnergyMeter:
+    """``sensors`` is empty where nothing can be read, and ``absent`` is the reason; then no thread runs."""
 
     def __init__(self, device: str, clock: str = "auto") -> None:
+        from fairlap.engine.telemetry import Sampler  # here, so that the messages above need no native module
+
         on_cpu = device == "cpu"
         self._sampler = Sampler(
             fast_period_s=_FAST_PERIOD_S,
@@ -52,13 +80,13 @@ class Meter:
         self._settled_after_s = _BOARD_SETTLED_AFTER_S if boards else _SETTLED_AFTER_S
 
     def begin(self) -> int:
-        """The time on the sampler's clock; readings are there by then."""
+        """The time on the sampler's clock, after the first readings."""
         self._sampler.start()
         time.sleep(self._settled_after_s)
         return self._sampler.mark(0)
 
     def end(self) -> int:
-        """Of the region; what is read on for a moment bounds it."""
+        """The time at the end of the region. Sampling continues for a moment to bound it."""
         end_ns = self._sampler.mark(1)
         time.sleep(self._settled_after_s)
         self._sampler.stop()
@@ -77,17 +105,17 @@ class Meter:
         ]
 
     def read_somewhere_in(self, begin_ns: int, end_ns: int, length_ns: int) -> list[EnergyRead]:
-        """Of a region of which only the length is known, and what it lies in: taken in the middle of where it may lie,
-        with an interval that holds it first and last."""
+        """Of a region of known length within a longer one: the energy at the middle position, with an interval
+        that covers the first and the last position."""
         readings = self._sampler.collect()
         first_ns, last_ns = begin_ns, max(begin_ns, end_ns - length_ns)
-        told = [
+        positions = [
             self._read(readings, at_ns, at_ns + length_ns) for at_ns in ((first_ns + last_ns) // 2, first_ns, last_ns)
         ]
-        return [_widened(*each) for each in zip(*told, strict=True)]
+        return [_widened(*each) for each in zip(*positions, strict=True)]
 
     def _energy(self, readings: Readings, source: str, field: str, begin_ns: int, end_ns: int) -> Energy:
-        """What is known of the sensor widens the interval; a counter's own steps bound it as they are."""
+        """The error of a power sensor widens the interval; the steps of a counter bound it already."""
         is_power = field.endswith("_w")
         return self._sampler.energy(
             readings,
@@ -100,12 +128,12 @@ class Meter:
         )
 
 
-def _joined(sensor: str, told: Sequence[Energy]) -> EnergyRead:
-    """Where power and counter are both resolved, the interval holds both of theirs: they check each other."""
-    resolved = [each for each in told if each.joules is not None and each.joules > 0]
+def _joined(sensor: str, found: Sequence[Energy]) -> EnergyRead:
+    """Where power and counter are both resolved, the interval covers both, so that they check each other."""
+    resolved = [each for each in found if each.joules is not None and each.joules > 0]
     if not resolved:
-        first = told[0]
-        why = first.unresolved_because or "the sensor says that nothing was drawn"
+        first = found[0]
+        why = first.unresolved_because or "the sensor reported no energy"
         return EnergyRead(sensor, None, first.low_j, first.high_j, why)
     lows = [each.low_j for each in resolved if each.low_j is not None]
     highs = [each.high_j for each in resolved if each.high_j is not None]
@@ -123,18 +151,17 @@ _IDLE_S = 1.0
 
 @dataclass(frozen=True)
 class Sensed:
-    """By sensor; empty where there is none, and then ``absent`` says why."""
+    """By sensor; empty where there is none, and then ``absent`` is the reason."""
 
     idle: tuple[IdlePower, ...] = ()
     absent: str = ""
 
 
 def idle_power(device: str, tell: Callable[[str], None]) -> Sensed:
-
-    meter = Meter(device, clock="monotonic_raw")  # it needs no calibration
+    meter = EnergyMeter(device, clock="monotonic_raw")  # it needs no calibration
     if not meter.sensors:
         return Sensed(absent=meter.absent)
-    tell(f"the power of the idle machine is measured for {_IDLE_S:g} s")
+    tell(f"measuring the power of the idle machine for {_IDLE_S:g} s")
     begin_ns = meter.begin()
     time.sleep(_IDLE_S)
     end_ns = meter.end()

@@ -1,4 +1,4 @@
-"""Which of a machine's sensors tell the energy of work on one device. None is counted twice, none is left out."""
+"""Which of a machine's sensors measure the energy of work on one device: none counted twice, none left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INSTANT = "power_instant_w"
 
 @dataclass(frozen=True)
 class Sensor:
-    """One thing whose energy is told, by fields of one source: the first that is resolved gives the figure."""
+    """One part of the machine, by fields of one source; the first field that is resolved gives the value."""
 
     name: str
     source: str
@@ -27,7 +27,7 @@ class Sensor:
 def sensors_for(
     device: str, sources: Sequence[TelemetrySource], variables: Mapping[str, str]
 ) -> tuple[list[Sensor], str]:
-    """On a GPU its board, and the processor where that can be read; elsewhere the processor. Or why there is none."""
+    """For a GPU its board, and the processor where that can be read; otherwise the processor. Or why there is none."""
     processor, why_not = _packages(sources)
     if not processor:
         processor, why_not_either = _perf_events(sources)
@@ -39,18 +39,18 @@ def sensors_for(
 
 
 def _packages(sources: Sequence[TelemetrySource]) -> tuple[list[Sensor], str]:
-    """A package holds its cores and what lies beside them; memory is counted apart from it, and the whole board
-    (psys) would count both again. The same package can be told twice, through model registers and through memory."""
+    """A package includes its cores and its uncore; memory is counted separately, and the whole platform (psys) would
+    count both again. The same package can appear twice, through model-specific registers and through memory."""
     powercap = next((each for each in sources if each.name == "powercap"), None)
     if powercap is None:
-        return [], "this fairlap reads no processor's energy"
+        return [], "this build of fairlap does not read the energy of processors"
     if powercap.absent_because and not powercap.fields:
         return [], powercap.absent_because
     wanted = [field for field in powercap.fields if _name_of(field).startswith(("package", "dram"))]
     chosen = [field for field in wanted if "mmio" not in field.name] or wanted
     if not chosen:
-        return [], f"powercap tells of no processor package; it has {', '.join(map(_name_of, powercap.fields))}"
-    for field in chosen:  # a sum that leaves one out would be too small without saying so
+        return [], f"powercap has no processor package, only {', '.join(map(_name_of, powercap.fields))}"
+    for field in chosen:  # a sum that leaves one out would be too small
         if field.absent_because:
             return [], field.absent_because
     return [
@@ -59,7 +59,7 @@ def _packages(sources: Sequence[TelemetrySource]) -> tuple[list[Sensor], str]:
 
 
 def _perf_events(sources: Sequence[TelemetrySource]) -> tuple[list[Sensor], str]:
-    """Where powercap is closed. The events of cores and graphics lie in that of the package."""
+    """Where powercap cannot be read. The package includes the events of cores and graphics."""
     perf = next((each for each in sources if each.name == "perf_energy"), None)
     if perf is None:
         return [], ""
@@ -75,15 +75,15 @@ def _perf_events(sources: Sequence[TelemetrySource]) -> tuple[list[Sensor], str]
 
 
 def _name_of(zone: TelemetryField) -> str:
-    """Its own, without the folder that stands before it."""
+    """Without the folder before it."""
     return zone.name.removesuffix(f" {_ENERGY}").partition(" ")[2]
 
 
 def _board(device: str, sources: Sequence[TelemetrySource], variables: Mapping[str, str]) -> tuple[list[Sensor], str]:
     boards = {each.name: each for each in sources if each.name.startswith("nvml:")}
-    none_there = next((each.absent_because for each in sources if each.name == "nvml"), "NVML lists no device")
+    no_board = next((each.absent_because for each in sources if each.name == "nvml"), "NVML lists no device")
     if not boards:
-        return [], none_there
+        return [], no_board
     index = nvml_index_of(device, len(boards), variables)
     if isinstance(index, str):
         return [], index
@@ -92,5 +92,5 @@ def _board(device: str, sources: Sequence[TelemetrySource], variables: Mapping[s
     fields = tuple(name for name in (_INSTANT, _ENERGY) if name in present)
     if not fields:
         reasons = {field.name: field.absent_because for field in board.fields}
-        return [], f"{board.name} tells neither power nor energy: {reasons.get(_INSTANT) or board.absent_because}"
+        return [], f"{board.name} reports neither power nor energy: {reasons.get(_INSTANT) or board.absent_because}"
     return [Sensor(board.name, board.name, fields)], ""

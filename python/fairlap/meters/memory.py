@@ -1,9 +1,7 @@
-"""What a worker's contestant holds, by layer, in two phases that are kept apart: until it is ready, while it runs.
+"""The memory of a worker's contestant, by layer, in two separate phases: until it is ready, and while it runs.
 
 Layers are never mixed. The kernel counts what is resident; a framework's allocator what is in use (live) and what it
-keeps for later (reserved); a GPU's driver what is gone from the device. A layer without a figure says why.
-
-The memory of this very process and its children, as the kernel counts it. What it does not tell is absent.
+keeps for later (reserved); a GPU's driver what is taken from the device. A layer without a number has a reason.
 """
 
 from __future__ import annotations
@@ -33,10 +31,10 @@ _NAMES = {
 
 
 def reset_peak(pid: int | str = "self") -> str:
-    """The high-water mark starts anew from what is held now. Why it could not be; empty when it was."""
+    """Restart the high-water mark from what is resident now. Returns why that failed, or an empty text."""
     path = f"/proc/{pid}/clear_refs"
     try:
-        with open(path, "w") as file:  # noqa: PTH123  (it must not be made where it is not)
+        with open(path, "w") as file:  # noqa: PTH123  (it must not be created)
             file.write("5")
     except OSError as error:
         return f"{path} could not be written: {error.strerror}"
@@ -51,7 +49,7 @@ def memory_of(pid: int | str = "self") -> dict[str, int]:
 
 
 def proportional() -> dict[str, int]:
-    """Pages that several processes share are counted by their share."""
+    """Each page that several processes share counts by its share."""
     return _kib_lines("/proc/self/smaps_rollup", {"Pss": "proportional"})
 
 
@@ -60,7 +58,7 @@ def largest_ended_child_bytes() -> int:
 
 
 def descendants(pid: int | str = "self") -> list[int]:
-    """Those that live. None where the kernel does not list them."""
+    """The living ones; empty where the kernel does not list them."""
     found = []
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
@@ -74,7 +72,7 @@ def lists_children() -> bool:
 
 
 def _max_resident(who: int) -> int:
-    """The kernel counts in KiB, that of macOS in bytes."""
+    """Linux counts in KiB, macOS in bytes."""
     return resource.getrusage(who).ru_maxrss * (1 if sys.platform == "darwin" else _KIB)
 
 
@@ -100,17 +98,17 @@ LAYERS = (
     *(f"allocator_{name}_{READY}" for name in _OF_ALLOCATORS),
     "driver",
 )
-"""Each has bytes, or says why not, when the worker has told its memory."""
+"""Each has bytes or a reason in what a worker reports."""
 
 
 class Memory(msgspec.Struct, frozen=True):
     """What a worker reports when it ends."""
 
     bytes: dict[str, int] = {}  # by layer
-    absent: dict[str, str] = {}  # layers without a figure, and why
+    absent: dict[str, str] = {}  # layers without a number, and why
 
 
-class MemoryByLayer:
+class MemoryMeter:
     """``bytes`` and ``absent`` grow phase by phase. Nothing here runs while calls are timed."""
 
     def __init__(self, device: str) -> None:
@@ -129,16 +127,16 @@ class MemoryByLayer:
             self.absent["peak_of_first_call"] = why
 
     def ready(self, contestant: Contestant) -> None:
-        """The first call is over, and its answer not yet taken out of the framework."""
-        held = memory_of()
+        """After the first call, before its answer is taken out of the framework."""
+        resident = memory_of()
         if "peak_of_first_call" not in self.absent:
             self._keep_peak(READY)
-        self.bytes |= {f"{kind}_when_ready": held[kind] for kind in _KINDS if kind in held}
+        self.bytes |= {f"{kind}_when_ready": resident[kind] for kind in _KINDS if kind in resident}
         if contestant.forget_memory_peak is not None:
-            self._tell_allocator(contestant, f"_{READY}")
+            self._add_allocator(contestant, f"_{READY}")
 
     def before_running(self, contestant: Contestant) -> None:
-        """Children too: one that was large while it compiled need not be while it runs."""
+        """Children too: one that was large while compiling need not be while running."""
         if why := reset_peak():
             self.absent[f"peak_{RUNNING}"] = why
         for child in descendants():
@@ -146,21 +144,21 @@ class MemoryByLayer:
         if contestant.forget_memory_peak is not None:
             contestant.forget_memory_peak()
         elif contestant.memory_bytes is not None:
-            why = "its allocator's peak cannot be begun anew: the one that is told is of both phases"
+            why = "the peak of its allocator cannot be reset, so the reported one covers both phases"
             self._absent_allocator(f"_{READY}", why)
 
     def ran(self, contestant: Contestant) -> None:
-        """Timed, and not yet asked for its last answer."""
-        held = memory_of()
+        """After the timed calls, before the last answer."""
+        resident = memory_of()
         if f"peak_{RUNNING}" not in self.absent:
             self._keep_peak(RUNNING)
-        self.bytes |= {name: held[name] for name in (*_KINDS, "address_space_peak") if name in held}
-        self._tell_children()
-        self._tell_allocator(contestant)
-        self._tell_driver()
+        self.bytes |= {name: resident[name] for name in (*_KINDS, "address_space_peak") if name in resident}
+        self._add_children()
+        self._add_allocator(contestant)
+        self._add_driver()
 
-    def told(self) -> tuple[dict[str, int], dict[str, str]]:
-        """The peak is that of the two phases: fairlap's own copies, made for the checks between them, do not count."""
+    def result(self) -> Memory:
+        """The peak is that of the two phases; copies that fairlap makes for the checks between them do not count."""
         peaks = [self.bytes[name] for name in (f"peak_{READY}", f"peak_{RUNNING}") if name in self.bytes]
         if peaks:
             self.bytes["peak"] = max(peaks)
@@ -168,34 +166,34 @@ class MemoryByLayer:
         if (largest := largest_ended_child_bytes()) > self._ended_children_before:
             self.bytes["largest_ended_child_peak"] = largest
         else:
-            self.absent["largest_ended_child_peak"] = "no child has ended that was larger than fairlap's own"
+            self.absent["largest_ended_child_peak"] = "no child larger than fairlap's own has ended"
         for layer in LAYERS:
             if layer not in self.bytes:
-                self.absent.setdefault(layer, "this system does not tell it")
-        return self.bytes, self.absent
+                self.absent.setdefault(layer, "this system does not report it")
+        return Memory(self.bytes, self.absent)
 
     def _keep_peak(self, phase: str) -> None:
         peak = memory_of().get("peak")
         if peak is not None:
             self.bytes[f"peak_{phase}"] = max(peak, self.bytes.get(f"peak_{phase}", 0))
 
-    def _tell_children(self) -> None:
-        """The sum of their peaks, which they need not have had at one time."""
+    def _add_children(self) -> None:
+        """The sum of their peaks, which need not have been at the same time."""
         if not lists_children():
-            self.absent["children_peak"] = "this system lists no children of a process"
+            self.absent["children_peak"] = "this system does not list the children of a process"
             return
         peaks = (memory_of(child).get("peak", 0) for child in descendants())
         self.bytes["children_peak"] = sum(peaks)
 
-    def _tell_allocator(self, contestant: Contestant, phase: str = "") -> None:
+    def _add_allocator(self, contestant: Contestant, phase: str = "") -> None:
         if contestant.memory_bytes is None:
-            why = contestant.no_memory_because or "its adapter tells nothing of its allocator"
+            why = contestant.no_memory_because or "its adapter does not report its allocator"
             self._absent_allocator("", why)
             self._absent_allocator(f"_{READY}", why)
             return
-        told: Mapping[str, int] = contestant.memory_bytes()
-        self.bytes |= {f"allocator_{name}{phase}": size for name, size in told.items()}
-        self._absent_allocator(phase, "its allocator does not tell it")
+        sizes: Mapping[str, int] = contestant.memory_bytes()
+        self.bytes |= {f"allocator_{name}{phase}": size for name, size in sizes.items()}
+        self._absent_allocator(phase, "its allocator does not report it")
 
     def _absent_allocator(self, phase: str, why: str) -> None:
         layers = (f"allocator_{name}{phase}" for name in _OF_ALLOCATORS)
@@ -203,19 +201,19 @@ class MemoryByLayer:
 
     def _device_used(self) -> int | str:
         if self._device == "cpu":
-            return "the work ran on the processor"
+            return "the contestant ran on the processor"
         from fairlap.machine.gpu import used_bytes
 
         return used_bytes(self._device)
 
-    def _tell_driver(self) -> None:
-        """What is gone from a device that was otherwise idle: kernels, contexts and libraries are in it."""
+    def _add_driver(self) -> None:
+        """Taken from a device that is otherwise idle, including kernels, contexts and libraries."""
         before, now = self._device_before, self._device_used()
         if isinstance(before, str):
             self.absent["driver"] = before
         elif isinstance(now, str):
             self.absent["driver"] = now
         elif now < before:
-            self.absent["driver"] = "others gave memory of the device back meanwhile"
+            self.absent["driver"] = "other processes freed memory of the device meanwhile"
         else:
             self.bytes["driver"] = now - before

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from fairlap.meters.energy_readings import EnergyOfBlock, IdlePower
+from fairlap.meters.energy import EnergyOfBlock, IdlePower
 from fairlap.request.work import Conditions
 
 Outcome = Literal[

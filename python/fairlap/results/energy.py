@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairlap import quantity_text
-from fairlap.meters.energy_readings import EnergyRead, IdlePower
+from fairlap.meters.energy import EnergyRead, IdlePower
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
 from fairlap.results.estimates import Cell, absence_reason, estimate

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from fairlap.engine.measurement import Notice, WarmUp
-from fairlap.meters.energy_readings import EnergyOfBlock
+from fairlap.meters.energy import EnergyOfBlock
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
@@ -117,9 +117,9 @@ def with_energy(take: Callable[[], Measurement], device: str) -> tuple[Measureme
 
     The timed calls follow the warm-up; the milliseconds that the engine computes afterwards do not count.
     """
-    from fairlap.meters.energy import Meter
+    from fairlap.meters.energy import EnergyMeter
 
-    meter = Meter(device)
+    meter = EnergyMeter(device)
     if not meter.sensors:
         return take(), None
     begin_ns = meter.begin()

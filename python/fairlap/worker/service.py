@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairlap.data.pipeline_choice import choice_in, without_choice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported
-from fairlap.meters.memory import Memory, MemoryByLayer
+from fairlap.meters.memory import MemoryMeter
 from fairlap.scenarios import latency
 from fairlap.scenarios.latency import Fed, Feed, Measure, Measured
 from fairlap.worker.phases import OURS, Phases
@@ -37,7 +37,7 @@ class Service:
         self._bound: Callable[[], Any] | None = None
         self._was_called = False
         self._device = "cpu"
-        self._memory = MemoryByLayer(self._device)
+        self._memory = MemoryMeter(self._device)
         self._wanted: Prepare | None = None
         self._fed: FedCalls | None = None
 
@@ -45,7 +45,7 @@ class Service:
         self._phase.now = "prepare"
         with self._phase(OURS):
             self._device = wanted.device
-            self._memory = MemoryByLayer(self._device)
+            self._memory = MemoryMeter(self._device)
             from fairlap.engine import measure  # noqa: F401  (loaded here rather than before the first call)
             from fairlap.models.workload import hash_of
 
@@ -120,7 +120,7 @@ class Service:
         self._phase.now = "quit"
         if self._fed is not None:
             self._fed.close()
-        return Ended(Memory(*self._memory.told()))
+        return Ended(self._memory.result())
 
     def _workload(self, wanted: Prepare) -> Workload:
         from fairlap.models import safetensors

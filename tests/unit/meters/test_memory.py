@@ -1,9 +1,7 @@
-"""Memory by layer and by phase, as a worker tells it: what is known has bytes, what is not says why."""
+"""Memory by layer and by phase, as a worker reports it: each layer has bytes or a reason."""
 
 from __future__ import annotations
 
-import ctypes
-import os
 import re
 import sys
 from collections.abc import Callable
@@ -15,15 +13,15 @@ import pytest
 from fairlap.frameworks.contract import Contestant
 from fairlap.launch.worker_process import WorkerProcess, python_worker
 from fairlap.meters import memory as own_memory
-from fairlap.meters.memory import LAYERS, Memory, MemoryByLayer
+from fairlap.meters.memory import LAYERS, Memory, MemoryMeter
+from watched_machine import NO_NVML, fake_nvml_path, fresh_fake_nvml
 from workers_of_fake import Files, environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are those of Linux")
 MIB = 2**20
-FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))
 
 
-def told_by(tmp_path: Path, variant: str) -> Memory:
+def memory_of_worker(tmp_path: Path, variant: str) -> Memory:
     files = Files(tmp_path).write()
     with WorkerProcess(python_worker(), environment=environment()) as worker:
         worker.prepare(files.request(variant), within_s=20)
@@ -38,55 +36,50 @@ def contestant(**changes: Any) -> Contestant:
     }))  # fmt: skip
 
 
-def test_memory_that_only_the_preparation_took_is_in_the_peak_until_ready_alone(tmp_path: Path) -> None:
-    memory = told_by(tmp_path, "pass_through_memory@build").bytes
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Memory:
+    """Of a worker that takes no memory on purpose."""
+    return memory_of_worker(tmp_path_factory.mktemp("plain"), "")
+
+
+def test_memory_of_the_preparation_is_only_in_the_peak_until_ready(tmp_path: Path) -> None:
+    memory = memory_of_worker(tmp_path, "pass_through_memory@build").bytes
     assert memory["peak_until_ready"] - memory["peak_while_running"] > 150 * MIB
     assert memory["peak"] == memory["peak_until_ready"]
 
 
-def test_the_peak_of_the_first_call_belongs_to_the_time_until_it_is_ready(tmp_path: Path) -> None:
-    memory = told_by(tmp_path, "pass_through_memory@bind").bytes
-    plain = told_by(tmp_path, "").bytes
-    assert memory["peak_until_ready"] - plain["peak_until_ready"] > 150 * MIB
+def test_the_peak_of_the_first_call_is_in_the_peak_until_ready(tmp_path: Path, plain: Memory) -> None:
+    memory = memory_of_worker(tmp_path, "pass_through_memory@bind").bytes
+    assert memory["peak_until_ready"] - plain.bytes["peak_until_ready"] > 150 * MIB
 
 
-def test_shared_memory_is_told_apart_from_the_processs_own(tmp_path: Path) -> None:
-    memory = told_by(tmp_path, "share_memory@build").bytes
+def test_shared_memory_is_a_separate_layer(tmp_path: Path) -> None:
+    memory = memory_of_worker(tmp_path, "share_memory@build").bytes
     assert memory["shared"] == memory["shared_when_ready"] == pytest.approx(50 * MIB, rel=0.02)
     assert memory["anonymous"] > MIB
     assert memory["peak_while_running"] >= memory["anonymous"] + memory["shared"]
 
 
-def test_children_that_live_are_added_up(tmp_path: Path) -> None:
-    assert told_by(tmp_path, "").bytes["children_peak"] == 0
-    assert told_by(tmp_path, "keep_a_large_child@build").bytes["children_peak"] > 60 * MIB
+def test_living_children_are_added_up(tmp_path: Path, plain: Memory) -> None:
+    assert plain.bytes["children_peak"] == 0
+    assert memory_of_worker(tmp_path, "keep_a_large_child@build").bytes["children_peak"] > 60 * MIB
 
 
-def test_a_layer_without_a_figure_says_why(tmp_path: Path) -> None:
-    ended = told_by(tmp_path, "")
-    assert ended.absent["driver"] == "the work ran on the processor"
-    assert ended.bytes["allocator_live"] == 12
-    assert "cannot be begun anew" in ended.absent["allocator_live_peak_until_ready"]
-    assert ended.absent["allocator_reserved"] == "its allocator does not tell it"
-    assert ended.absent["largest_ended_child_peak"] == "no child has ended that was larger than fairlap's own"
-    memory = MemoryByLayer("cpu")
-    memory.ran(contestant(no_memory_because="it counts none"))
-    assert memory.told()[1]["allocator_live_peak_until_ready"] == "it counts none"
-    memory.ran(contestant())
-    assert memory.told()[1]["allocator_live"] == "its adapter tells nothing of its allocator"
-
-
-def test_every_layer_has_either_bytes_or_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = told_by(tmp_path, "")
-    assert set(LAYERS) == set(memory.bytes) | set(memory.absent)
-    assert not set(memory.bytes) & set(memory.absent)
+def test_every_layer_has_either_bytes_or_a_reason(plain: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert plain.bytes["allocator_live"] == 12
+    unknown = {"driver", "allocator_reserved", "allocator_live_peak_until_ready", "largest_ended_child_peak"}
+    assert unknown <= set(plain.absent)
     monkeypatch.setattr(own_memory, "memory_of", lambda pid="self": {})
     monkeypatch.setattr(own_memory, "proportional", dict)
-    silent = MemoryByLayer("cpu")
-    silent.ran(contestant())
-    told, absent = silent.told()
-    assert set(LAYERS) == set(told) | set(absent)
-    assert absent["proportional"] == absent["peak"] == absent["file_when_ready"] == "this system does not tell it"
+    silent = MemoryMeter("cpu")
+    silent.ran(contestant(no_memory_because="it counts none"))
+    memory = silent.result()
+    assert memory.absent["allocator_live"] == memory.absent["allocator_live_peak_until_ready"] == "it counts none"
+    assert {"proportional", "peak", "file_when_ready"} <= set(memory.absent)
+    for each in (plain, memory):
+        assert set(LAYERS) == set(each.bytes) | set(each.absent)
+        assert not set(each.bytes) & set(each.absent)
+        assert all(each.absent.values())
 
 
 def test_the_page_about_memory_lists_every_layer_and_no_other() -> None:
@@ -96,70 +89,54 @@ def test_the_page_about_memory_lists_every_layer_and_no_other() -> None:
     assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(LAYERS)
 
 
-def test_a_peak_that_cannot_be_begun_anew_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_memory, "reset_peak", lambda pid="self": "clear_refs could not be written")
-    memory = MemoryByLayer("cpu")
-    memory.prepared()
-    memory.before_first_call()
-    memory.ready(contestant())
-    memory.before_running(contestant())
-    memory.ran(contestant())
-    told, absent = memory.told()
-    assert "peak_while_running" not in told
-    assert absent["peak_while_running"] == absent["peak_of_first_call"] == "clear_refs could not be written"
-    assert told["peak"] == told["peak_until_ready"] > 0
+def measured(meter: MemoryMeter, allocating: Contestant) -> Memory:
+    meter.prepared()
+    meter.before_first_call()
+    meter.ready(allocating)
+    meter.before_running(allocating)
+    meter.ran(allocating)
+    return meter.result()
 
 
-def test_an_allocators_peaks_are_kept_by_phase_where_they_can_be_begun_anew() -> None:
+def test_a_peak_that_cannot_be_reset_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_memory, "reset_peak", lambda pid="self": "not allowed")
+    memory = measured(MemoryMeter("cpu"), contestant())
+    assert "peak_while_running" not in memory.bytes
+    assert memory.absent["peak_while_running"] == memory.absent["peak_of_first_call"] == "not allowed"
+    assert memory.bytes["peak"] == memory.bytes["peak_until_ready"] > 0
+
+
+def test_an_allocators_peaks_are_separate_by_phase_where_they_can_be_reset() -> None:
     held = {"live_peak": 900}
 
     def forget() -> None:
         held["live_peak"] = 100
 
-    memory = MemoryByLayer("cpu")
-    allocating = contestant(memory_bytes=lambda: dict(held), forget_memory_peak=forget)
-    memory.ready(allocating)
-    memory.before_running(allocating)
-    memory.ran(allocating)
-    told, absent = memory.told()
-    assert (told["allocator_live_peak_until_ready"], told["allocator_live_peak"]) == (900, 100)
-    assert not {"allocator_live_peak_until_ready", "allocator_live_peak"} & set(absent)
-    assert absent["allocator_reserved"] == absent["allocator_live_until_ready"] == "its allocator does not tell it"
+    memory = measured(MemoryMeter("cpu"), contestant(memory_bytes=lambda: dict(held), forget_memory_peak=forget))
+    peaks = [memory.bytes[f"allocator_live_peak{phase}"] for phase in ("_until_ready", "")]
+    assert peaks == [900, 100]
+    assert {"allocator_reserved", "allocator_live_until_ready"} <= set(memory.absent)
 
 
 @pytest.fixture
-def set_reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes, int], None]:
-    """Of the fake NVML's first device, which has 16 GiB."""
-    library = FAKES / "libfairlap_fake_nvml.so"
-    assert library.exists(), f"{library} is missing; `make test` builds it"
-    monkeypatch.setenv("FAIRLAP_LIBNVML", str(library))
-    fake = ctypes.CDLL(str(library))
-    fake.fake_nvml_reset()
-
-    def put(reading: bytes, value: int) -> None:
-        assert fake.fake_nvml_set_reading(0, reading, ctypes.c_uint64(value))
-
-    return put
+def memory_used(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets what is used of the fake NVML's first device, which has 16 GiB."""
+    monkeypatch.setenv("FAIRLAP_LIBNVML", fake_nvml_path())
+    fake = fresh_fake_nvml()
+    return lambda used: fake.fake_nvml_set_reading(0, b"memory_used", used)
 
 
-def test_the_drivers_layer_is_what_went_from_the_device_since_the_start(
-    set_reading: Callable[[bytes, int], None],
-) -> None:
-    set_reading(b"memory_used", 300 * MIB)
-    memory = MemoryByLayer("cuda:0")
-    set_reading(b"memory_used", 1000 * MIB)
-    memory.ran(contestant())
-    assert memory.told()[0]["driver"] == 700 * MIB
-    memory = MemoryByLayer("cuda:0")
-    set_reading(b"memory_used", 300 * MIB)
-    memory.ran(contestant())
-    told, absent = memory.told()
-    assert "driver" not in told
-    assert "others gave memory" in absent["driver"]
+def test_the_drivers_layer_is_what_is_taken_from_the_device_since_the_start(memory_used: Callable[[int], None]) -> None:
+    memory_used(300 * MIB)
+    meter = MemoryMeter("cuda:0")
+    memory_used(1000 * MIB)
+    assert measured(meter, contestant()).bytes["driver"] == 700 * MIB
+    meter = MemoryMeter("cuda:0")
+    memory_used(300 * MIB)
+    memory = measured(meter, contestant())
+    assert ("driver" in memory.bytes, "driver" in memory.absent) == (False, True)
 
 
-def test_without_a_driver_its_layer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_LIBNVML", "/nowhere/nvml.so")
-    memory = MemoryByLayer("cuda:0")
-    memory.ran(contestant())
-    assert "/nowhere/nvml.so" in memory.told()[1]["driver"]
+def test_without_nvidias_driver_its_layer_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_LIBNVML", NO_NVML)
+    assert NO_NVML in measured(MemoryMeter("cuda:0"), contestant()).absent["driver"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fairlap.meters.energy_readings import EnergyOfBlock, EnergyRead, IdlePower
+from fairlap.meters.energy import EnergyOfBlock, EnergyRead, IdlePower
 from fairlap.race.process_result import ProcessResult
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
