@@ -100,6 +100,6 @@ def agreed(plan: Plan, asked: RaceRequest, refuse: Refuse, *, keep: bool, quiet:
         asked.baseline,
         price,
         quiet,
-        asked_again(asked, keep=keep, quiet=quiet),
+        asked_again(asked, quiet=quiet),
     )
     return wishes, Ending(plan, target=target, budget_s=budget_s)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _LEAST_BUDGET_S = 0.1
 
 
-def asked_again(asked: RaceRequest, *, keep: bool, quiet: bool) -> tuple[str, ...]:
+def asked_again(asked: RaceRequest, *, quiet: bool) -> tuple[str, ...]:
     """All but the JSON file and the budget, of which a part is used up by then."""
     outputs = asked.outputs
     values = {
@@ -25,17 +25,10 @@ def asked_again(asked: RaceRequest, *, keep: bool, quiet: bool) -> tuple[str, ..
         "target": "" if asked.target is None else str(asked.target),
     }
     options = [part for name, value in values.items() if value for part in (f"--{name}", value)]
-    return (*options, *([] if keep else ["--no-keep"]), *(["--quiet"] if quiet else []))
+    return (*options, *(["--quiet"] if quiet else []))
 
 
-def line_to_go_on(
-    run_id: str, json_file: Path | None, asked: tuple[str, ...], budget_left_s: float | None, *, saved: bool
-) -> str:
-    """Empty when the run is nowhere."""
-    options: list[str] = []
-    if run_id and json_file is not None:
-        options = ["--json", str(json_file)]
-    elif not run_id and (json_file is None or not saved):
-        return ""
+def resume_command(run_id: str, json_file: Path | None, asked: tuple[str, ...], budget_left_s: float | None) -> str:
+    options = [] if json_file is None else ["--json", str(json_file)]
     budget = [] if budget_left_s is None else ["--budget", f"{max(budget_left_s, _LEAST_BUDGET_S):.1f}s"]
-    return shlex.join(["fairlap", "compare", "--resume", run_id or str(json_file), *options, *asked, *budget])
+    return shlex.join(["fairlap", "compare", "--resume", run_id, *options, *asked, *budget])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.cli.resume_command import line_to_go_on
+from fairlap.cli.resume_command import resume_command
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.race.plan import Plan
@@ -46,10 +46,10 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Earlier:
-    """An interrupted run, of whole blocks, that this one goes on with; it has an id when it is in the store."""
+    """An interrupted run of whole blocks that is resumed."""
 
     run: Run
-    run_id: str = ""
+    run_id: str
 
 
 def run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None = None, earlier: Earlier | None = None) -> int:
@@ -77,7 +77,7 @@ def _run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None, earlier: Ea
         run.ended_early = race.ended_early
         try:
             if wishes.json_file is not None:
-                save_run(wishes.json_file, run, results)
+                save_run(wishes.json_file, run, results, kept.run_id if kept else "")
         except OSError as error:
             return f"{wishes.json_file} could not be written: {error.strerror}"
         return ""
@@ -112,8 +112,11 @@ def _run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None, earlier: Ea
             click.echo(f"fairlap: kept as {run_id}; fairlap show {run_id}", err=True)
         if interrupted or race.data_lost:
             left_s = ending.budget_left_s() if ending else None
-            if line := line_to_go_on(run_id, wishes.json_file, wishes.asked_again, left_s, saved=not not_saved):
-                click.echo(f"fairlap: go on with: {line}", err=True)
+            if run_id:
+                line = resume_command(run_id, wishes.json_file, wishes.asked_again, left_s)
+                click.echo(f"fairlap: resume with: {line}", err=True)
+            else:
+                click.echo("fairlap: this run is not stored and cannot be resumed", err=True)
     if interrupted:
         return interrupted
     if not_saved or not_written or race.data_lost:
@@ -141,24 +144,21 @@ class _Kept:
         self._say = progress.say
         self._trouble = ""
         self._recording: Recording | None = None
-        before = earlier.run.processes if earlier else []
-        with self._telling("this run is not kept", going_on=bool(earlier and earlier.run_id)):
+        with self._telling("this run is not kept", resuming=earlier is not None):
             store = open_store()
-            if earlier and earlier.run_id:
-                self._recording = store.go_on(earlier.run_id, before)
-                return
-            self._recording = store.begin(run.plan, run.machine, run.began_at)
-            for process in before:
-                self._recording.keep(process)
+            if earlier:
+                self._recording = store.resume(earlier.run_id, earlier.run.processes)
+            else:
+                self._recording = store.begin(run.plan, run.machine, run.began_at)
+
+    @property
+    def run_id(self) -> str:
+        return self._recording.run if self._recording else ""
 
     def keep(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray]) -> None:
         if self._recording is not None:
             with self._telling("the store cannot be written; it is tried again with every process"):
                 self._recording.keep(process, samples_ns)
-
-    @property
-    def run_id(self) -> str:
-        return self._recording.run if self._recording is not None else ""
 
     def end(self, results: Results, *, interrupted: bool) -> str:
         """The run's id; empty when it is not in the store, or not whole."""
@@ -172,11 +172,11 @@ class _Kept:
         return "" if lost or self._trouble else self._recording.run
 
     @contextlib.contextmanager
-    def _telling(self, what: str, *, going_on: bool = False) -> Iterator[None]:
+    def _telling(self, what: str, *, resuming: bool = False) -> Iterator[None]:
         try:
             yield
         except FairlapError as error:
-            if going_on and isinstance(error, InvalidRequest):
+            if resuming and isinstance(error, InvalidRequest):
                 raise
             if not self._trouble:
                 self._say(f"{what}: {error}")

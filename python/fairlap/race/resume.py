@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import FactDifference
 from fairlap.race.fed_check import data_for
@@ -39,20 +37,6 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
         if process.finished and process.conditions == plan.headline
     }
     return finished <= {(process.contestant, process.work) for process in processes if process.smallest_memory}
-
-
-def known(plan: Plan, processes: Sequence[ProcessResult]) -> set[bytes]:
-    """What two records of one run are compared by."""
-    whole = whole_blocks(plan, processes)
-    smallest = [
-        (process.block, process.contestant, process.smallest_memory) for process in whole if process.smallest_memory
-    ]
-    return {*map(measured, whole), *map(msgspec.json.encode, smallest)}
-
-
-def measured(process: ProcessResult) -> bytes:
-    """Without its smallest memory, which a process gets later than all the rest."""
-    return msgspec.json.encode(msgspec.structs.replace(process, smallest_memory=None))
 
 
 def changed_data(

@@ -44,11 +44,11 @@ class RunFile(Run):
     samples: list[SamplesOfProcess] = msgspec.field(default_factory=list)
 
 
-def run_document(run: Run, results: Results | None = None, *, state: State | None = None) -> RunFile:
+def run_document(run: Run, results: Results | None = None, *, run_id: str = "", state: State | None = None) -> RunFile:
     """While a race runs there are no results yet; the processes that have ended are written all the same."""
     fields = {name: getattr(run, name) for name in Run.__struct_fields__}
     if results is None:
-        return RunFile(**fields, state=state)
+        return RunFile(**fields, id=run_id, state=state)
     shown = [_work_result(results, each) for each in results.work_results]
     return RunFile(
         **fields,
@@ -63,9 +63,9 @@ def encode_document(document: RunFile) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=1)
 
 
-def save_run(path: Path, run: Run, results: Results | None = None) -> None:
+def save_run(path: Path, run: Run, results: Results | None = None, run_id: str = "") -> None:
     """Replaces the file only when the new one is whole, so that a full disk or a kill leaves the last whole file."""
-    write_whole(path, encode_document(run_document(run, results)))
+    write_whole(path, encode_document(run_document(run, results, run_id=run_id)))
 
 
 def load_run(path: Path) -> Run:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan import Plan
-from fairlap.race.resume import known
 from fairlap.race.run import Run
 from fairlap.store.run_file import load_run
 
@@ -30,38 +29,6 @@ def run_named(text: str) -> tuple[Run, str]:
     with open_store(reading=True) as store:
         run_id = store.id_of(text)
         return store.load(run_id), run_id
-
-
-def run_to_go_on_with(text: str, *, keep: bool) -> tuple[Run, str]:
-    """A file's run may be in the store as well, and each may know processes that the other lacks: the newer one counts.
-
-    The id is empty when the store has no such run.
-    """
-    from fairlap.store.opening import store_path
-    from fairlap.store.store import open_store
-
-    run, run_id = run_named(text)
-    from_file = Path(text).exists()
-    if from_file and not store_path().exists():
-        return run, ""
-    with open_store(reading=True) as store:
-        run_id = store.same_as(run) if from_file else run_id
-        if run_id:
-            store.require_ended(run_id)
-        stored = store.load(run_id) if run_id else run
-    if not from_file:
-        return stored, run_id
-    if not keep:
-        return run, ""
-    in_store, in_file = known(run.plan, stored.processes), known(run.plan, run.processes)
-    if in_store <= in_file:
-        return run, run_id
-    if in_file <= in_store:
-        return stored, run_id
-    raise InvalidRequest(
-        f"{text} and the run {run_id} in the store went on apart, each with processes that the other lacks;"
-        f" go on with --resume {run_id}, or with --resume {text} --no-keep"
-    )
 
 
 def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | None:

@@ -14,7 +14,7 @@ import msgspec
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.resume import known
+from fairlap.race.resume import whole_blocks
 from fairlap.race.run import RUN_FORMAT, Run
 from fairlap.store import run_ids
 from fairlap.store.errors import NoSuchRun, StoreError, said_plainly
@@ -24,10 +24,10 @@ from fairlap.store.search import RunSummary, State, Wanted, state_shown, summari
 from fairlap.store.tables import (
     StoredProcess,
     insert_run,
-    keep_only,
     keep_rows,
     kept_rows,
     kept_samples,
+    remove_other_blocks,
     store_process,
     stored_processes,
     whole,
@@ -84,18 +84,18 @@ class Store:
             insert_run(db, run_id, "running", run)
         return Recording(self, run_id, lock)
 
-    def go_on(self, run: str, before: Sequence[ProcessResult]) -> Recording:
-        """Record more processes of an interrupted run, after those in ``before``, which are all that is kept of it."""
+    def resume(self, run: str, before: Sequence[ProcessResult]) -> Recording:
+        """Record more processes of an interrupted run. ``before`` are those of its whole blocks; others are dropped."""
         from fairlap.store.recording import Recording
 
         run = self.id_of(run)
         with self._writing_alone(run) as (db, lock):
             stored = self.load(run)
-            if not known(stored.plan, stored.processes) <= known(stored.plan, before):
-                raise InvalidRequest(f"the run {run} has got more processes in the meantime; resume it once more")
+            if len(whole_blocks(stored.plan, stored.processes)) != len(before):
+                raise InvalidRequest(f"another process has resumed the run {run} in the meantime; resume it again")
             db.execute("UPDATE runs SET state = 'running' WHERE id = ?", (run,))
             db.execute("DELETE FROM rows WHERE run = ?", (run,))
-            keep_only(db, self._number(run), before)
+            remove_other_blocks(db, self._number(run), {process.block for process in before})
         return Recording(self, run, lock)
 
     def require_ended(self, run: str) -> None:
@@ -163,18 +163,6 @@ class Store:
         with self._reading() as db:
             [[stored]] = db.execute("SELECT state FROM runs WHERE id = ?", (run,))
         return state_shown(self.path, run, stored)
-
-    def same_as(self, run: Run) -> str:
-        """The id of the run that began then with this plan, whose seed was drawn; empty when there is none."""
-        plan, began_at = msgspec.json.encode(run.plan).decode(), run_ids.utc_text(run.began_at)
-        if not began_at:
-            return ""
-        with self._reading() as db:
-            found = db.execute(
-                "SELECT id FROM runs WHERE id >= ? AND id < ? AND plan = ?",
-                (run_ids.time_in_ids(began_at), f"{run_ids.time_in_ids(began_at)}~", plan),
-            ).fetchone()
-        return "" if found is None else str(found[0])
 
     def load(self, run: str) -> Run:
         run = self.id_of(run)
@@ -250,9 +238,8 @@ class Store:
         given = load_run_file(file)
         processes = processes_with_samples(given, file)
         with self._writing() as db:
-            there = given.id if self._number_of(given.id) is not None else self.same_as(given)
-            if there:
-                raise InvalidRequest(f"the run {there} is in {self.path} already; nothing was changed")
+            if self._number_of(given.id) is not None:
+                raise InvalidRequest(f"the run {given.id} is in {self.path} already; nothing was changed")
             number = insert_run(db, given.id, state_of(given), given)
             for process in processes:
                 store_process(db, number, process)

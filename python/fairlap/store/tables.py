@@ -10,14 +10,13 @@ Rows in the store: every column of the row's definition is one of the table, and
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import msgspec
 
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.resume import measured
 from fairlap.race.run import Run
 from fairlap.results.columns import columns, flat
 from fairlap.results.row import Row
@@ -101,17 +100,10 @@ def store_process(db: sqlite3.Connection, run: int, kept: StoredProcess) -> None
     )
 
 
-def keep_only(db: sqlite3.Connection, run: int, processes: Sequence[ProcessResult]) -> None:
-    """Others go with their samples, which would else stay with a process that takes their place. New ones have none."""
-    wanted = {measured(process) for process in processes}
-    found = db.execute("SELECT number, process FROM processes WHERE run = ?", (run,)).fetchall()
-    stored = {number: msgspec.json.decode(text, type=ProcessResult) for number, text in found}
-    gone = [(number,) for number, process in stored.items() if measured(process) not in wanted]
-    db.executemany("DELETE FROM processes WHERE number = ?", gone)
-    same = {msgspec.json.encode(process) for process in stored.values()}
-    for process in processes:
-        if msgspec.json.encode(process) not in same:
-            store_process(db, run, stored_process(process))
+def remove_other_blocks(db: sqlite3.Connection, run: int, blocks: Set[int]) -> None:
+    """With their samples, which would otherwise stay with the processes that take their place."""
+    found = {block for (block,) in db.execute("SELECT DISTINCT block FROM processes WHERE run = ?", (run,))}
+    db.executemany("DELETE FROM processes WHERE run = ? AND block = ?", [(run, block) for block in found - blocks])
 
 
 def stored_processes(db: sqlite3.Connection, run: int) -> list[ProcessResult]:

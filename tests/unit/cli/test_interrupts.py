@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import fairlap
 from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.store.run_file import load_run
 
@@ -69,7 +71,7 @@ def test_a_race_that_is_ended_tells_what_it_found_and_how_to_go_on(
     assert "python:call=os.getpid" in table
     assert re.search(r"interrupted after \d+ of 60 processes", told)
     [run_id] = re.findall(r"kept as (\S+);", told)
-    assert f"go on with: fairlap compare --resume {run_id} --json {file}" in told
+    assert f"resume with: fairlap compare --resume {run_id} --json {file}" in told
     assert len(load_run(file).processes) >= 4
 
 
@@ -125,19 +127,12 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
 
 
 @pytest.mark.sanitized
-def test_a_file_is_resumed_as_the_run_that_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_of_a_stored_run_has_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     file = tmp_path / "race.json"
-
-    def fairlap(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "fairlap", *words], capture_output=True, text=True, timeout=120)
-
-    assert fairlap(*RACE, "--blocks", "2", "--seconds", "0.02", "--json", str(file), "--quiet").returncode == 0
-    assert fairlap("compare", "--resume", str(file), "--quiet").returncode == 0
-    assert fairlap("runs").stdout.count("finished") == 1
-    taken_in = fairlap("runs", "import", str(file))
-    assert taken_in.returncode == 2
-    assert "already; nothing was changed" in taken_in.stderr
+    done = fairlap(*RACE, "--blocks", "2", "--seconds", "0.02", "--json", file, "--quiet")
+    assert json.loads(file.read_text())["id"] in done.stderr
+    assert fairlap("runs", "import", file).returncode == 2
 
 
 @pytest.mark.sanitized

@@ -37,6 +37,7 @@ from fairlap.request.names import contestants_named
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run, save_run
+from fairlap.store.store import open_store
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -167,10 +168,10 @@ def test_what_the_loss_of_its_data_broke_is_run_again_when_they_are_back(
         return measure(worker, **wanted)
 
     monkeypatch.setattr(WorkerProcess, "measure", cut_and_measure)
-    assert compare_running.run_and_tell(plan, compare_running.Wishes(saved, keep=False, quiet=True)) == 1
+    assert compare_running.run_and_tell(plan, compare_running.Wishes(saved, quiet=True)) == 1
     assert [(process.block, process.outcome) for process in load_run(saved).processes] == [(0, "finished")]
     file.write_bytes(whole)
-    assert fairlap("compare", "--resume", str(saved)).exit_code == 0
+    assert fairlap("compare", "--resume", "last", "--json", str(saved)).exit_code == 0
     assert [(process.block, process.outcome) for process in load_run(saved).processes] == [
         (n, "finished") for n in range(3)
     ]
@@ -201,7 +202,7 @@ def test_the_command_says_once_that_data_was_lost_how_to_go_on_and_fails(
     assert compare_running.run_and_tell(planned("example,example:slow", str(file)), wishes) == 1
     told = capsys.readouterr().err
     assert f"ended after 1 of 2 processes: {file} is no longer there to feed from: No such file" in told
-    assert f"go on with: fairlap compare --resume {tmp_path / 'run.json'}" in told
+    assert "cannot be resumed" in told
     assert told.count("mine.npy") == 1
 
 
@@ -231,15 +232,16 @@ def test_a_file_that_is_written_anew_with_the_same_samples_is_the_same_data(tmp_
 
 
 @pytest.fixture
-def resumable(tmp_path: Path) -> tuple[Path, Path]:
-    """The file of a run whose first block is over, and the data that it was fed."""
+def resumable(tmp_path: Path) -> tuple[str, Path]:
+    """The id of a run whose first block is over, and the data that it was fed."""
     file = images(tmp_path, 64)
     plan = planned("example", str(file), blocks=2)
     running = Race(plan)
     with pytest.raises(KeyboardInterrupt):
         running.run(after_block=_interrupt)
     save_run(tmp_path / "run.json", Run(plan, running.processes, machine_facts(), {}))
-    return tmp_path / "run.json", file
+    with open_store() as store:
+        return store.import_from(tmp_path / "run.json"), file
 
 
 def _interrupt() -> None:
@@ -247,33 +249,36 @@ def _interrupt() -> None:
 
 
 def fairlap(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, [*arguments, "--no-keep", "--quiet"])
+    return CliRunner().invoke(cli, [*arguments, "--quiet"])
 
 
-def test_a_run_is_not_resumed_on_other_data(resumable: tuple[Path, Path]) -> None:
-    run, file = resumable
-    before = run.read_bytes()
+def processes_of(run_id: str) -> list[ProcessResult]:
+    with open_store(reading=True) as store:
+        return store.load(run_id).processes
+
+
+def test_a_run_is_not_resumed_on_other_data(resumable: tuple[str, Path]) -> None:
+    run_id, file = resumable
+    before = processes_of(run_id)
     np.save(file, np.load(file) + 1)
-    refused = fairlap("compare", "--resume", str(run))
-    assert isinstance(refused.exception, InvalidRequest)
-    assert f"cannot be resumed on other data {file} " in str(refused.exception)
-    assert run.read_bytes() == before
+    refused = fairlap("compare", "--resume", run_id).exception
+    assert isinstance(refused, InvalidRequest)
+    assert refused.code == "E_RESUME"
+    assert processes_of(run_id) == before
 
 
-def test_a_run_is_resumed_on_the_data_that_it_was_fed(resumable: tuple[Path, Path]) -> None:
-    run, _ = resumable
-    assert fairlap("compare", "--resume", str(run)).exit_code == 0
-    assert [process.outcome for process in load_run(run).processes] == ["finished", "finished"]
+def test_a_run_is_resumed_on_the_data_that_it_was_fed(resumable: tuple[str, Path]) -> None:
+    run_id, _ = resumable
+    assert fairlap("compare", "--resume", run_id).exit_code == 0
+    assert [process.outcome for process in processes_of(run_id)] == ["finished", "finished"]
 
 
-def test_a_rerun_says_whether_the_data_differ(resumable: tuple[Path, Path]) -> None:
+def test_a_rerun_says_whether_the_data_differ(resumable: tuple[str, Path]) -> None:
     run, file = resumable
-    assert (
-        "nothing that is known of the machine, the versions and the data differs" in fairlap("rerun", str(run)).output
-    )
-    [then] = {process.in_force["data_hash"] for process in load_run(run).processes}
+    assert "nothing that is known of the machine, the versions and the data differs" in fairlap("rerun", run).output
+    [then] = {process.in_force["data_hash"] for process in processes_of(run)}
     np.save(file, np.load(file) + 1)
-    told = fairlap("rerun", str(run)).output
+    told = fairlap("rerun", run).output
     assert f"fairlap: data {file} {then} -> " in told
     assert "nothing that is known" not in told
 

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import error_code, fairlap
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.process_result import Figure, ProcessResult
 from fairlap.race.progress import Lines, Silence, TimeLeft, progress_for
@@ -21,6 +22,7 @@ from fairlap.render.outputs import read_rows
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Work
 from fairlap.store.run_file import load_run, save_run
+from fairlap.store.store import open_store
 
 WORK = Work("mlp", 4)
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
@@ -128,10 +130,9 @@ def test_no_colour_is_written_where_none_is_wanted() -> None:
 
 
 @pytest.mark.sanitized
-@pytest.mark.parametrize("keeping", ["--keep", "--no-keep"])
-def test_an_interrupted_race_says_how_to_go_on_and_goes_on(tmp_path: Path, keeping: str) -> None:
+def test_an_interrupted_race_prints_how_to_resume_it_and_is_resumed(tmp_path: Path) -> None:
     file = tmp_path / "race.json"
-    arguments = [*RACE, "--blocks", "10", "--seconds", "0.05", "--json", str(file), keeping]
+    arguments = [*RACE, "--blocks", "10", "--seconds", "0.05", "--json", str(file)]
     running = subprocess.Popen([sys.executable, "-m", "fairlap", *arguments], stderr=subprocess.PIPE, text=True)
     assert running.stderr is not None
     for line in running.stderr:
@@ -140,15 +141,13 @@ def test_an_interrupted_race_says_how_to_go_on_and_goes_on(tmp_path: Path, keepi
             break
     told = running.stderr.read()
     assert running.wait(timeout=60) == 130
-    go_on = re.search(r"go on with: fairlap (compare --resume .*)", told)
-    assert go_on, told
-    assert (re.search(r"--resume \d{8}-\d{6}-\w{3} --json ", go_on[1]) is not None) == (keeping == "--keep")
-    assert str(file) in go_on[1]
-    assert ("--no-keep" in go_on[1]) == (keeping == "--no-keep")
+    resume = re.search(r"resume with: fairlap (compare --resume .*)", told)
+    assert resume, told
+    assert str(file) in resume[1]
     before = load_run(file)
     assert 5 <= len(before.processes) < 20
     again = subprocess.run(
-        [sys.executable, "-m", "fairlap", *go_on[1].split(), "--quiet"], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "fairlap", *resume[1].split(), "--quiet"], capture_output=True, text=True, timeout=120
     )
     assert again.returncode == 0, again.stderr
     kept = len(whole_blocks(before.plan, before.processes))
@@ -167,7 +166,7 @@ def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_
     file, rows = tmp_path / "race.json", tmp_path / "rows.csv"
     limited = {**os.environ, "FAIRLAP_CONTROL_GROUP": "none"}
     arguments = ["compare", "callable", "--on", "python:call=os.getpid", "--conditions", "as-found", "--blocks", "1"]
-    wanted = ["--seconds", "0.02", "--min-memory", "--no-keep", "--json", str(file), "--csv", str(rows)]
+    wanted = ["--seconds", "0.02", "--min-memory", "--json", str(file), "--csv", str(rows)]
     command = [sys.executable, "-m", "fairlap", *arguments, *wanted]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=limited)
     assert running.stderr is not None
@@ -181,7 +180,7 @@ def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_
     [row] = read_rows(rows)
     assert "interrupted" in row.absent["min_memory_bytes"]
     assert "--resume" in row.absent["min_memory_bytes"]
-    again = [sys.executable, "-m", "fairlap", "compare", "--resume", str(file), "--no-keep", "--quiet"]
+    again = [sys.executable, "-m", "fairlap", "compare", "--resume", "last", "--json", str(file), "--quiet"]
     done = subprocess.run(again, capture_output=True, text=True, timeout=240, env=limited)
     assert done.returncode == 0, done.stderr
     [process] = load_run(file).processes
@@ -202,8 +201,8 @@ def test_a_run_of_another_machine_is_not_resumed(tmp_path: Path) -> None:
     run = load_run(file)
     run.machine["cores"] = "1000"
     save_run(file, run)
-    told = subprocess.run(
-        [sys.executable, "-m", "fairlap", "compare", "--resume", str(file)], capture_output=True, text=True, timeout=60
-    )
-    assert told.returncode == 2
-    assert "cannot be resumed on another machine: cores 1000 there" in told.stderr
+    with open_store() as store:
+        run_id = store.import_from(file)
+    refused = fairlap("compare", "--resume", run_id)
+    assert (refused.returncode, error_code(refused)) == (2, "E_RESUME")
+    assert "1000" in refused.stderr

@@ -134,7 +134,7 @@ def test_an_interrupted_run_goes_on_where_it_ended(store: Store) -> None:
     first = recording_of(store, run, processes=6)
     first.end({"whole": 1.0}, interrupted=True)
     assert store.state("last") == "interrupted"
-    second = store.go_on("last", run.processes[:6])
+    second = store.resume("last", run.processes[:6])
     for process in run.processes[6:]:
         second.keep(process, samples_of(process))
     second.end(run.wall_s, "the target is reached")

@@ -207,12 +207,12 @@ def test_a_run_that_is_being_recorded_is_not_gone_on_with_nor_settled_by_another
     run_id = writer.stdout.readline().strip()
     with open_store(path) as store:
         with pytest.raises(InvalidRequest, match="still being recorded by another process"):
-            store.go_on(run_id, store.load(run_id).processes)
+            store.resume(run_id, store.load(run_id).processes)
         store.settle_killed()
         assert store.state(run_id) == "running"
         writer.kill()
         writer.communicate()
-        again = store.go_on(run_id, store.load(run_id).processes)
+        again = store.resume(run_id, store.load(run_id).processes)
         for process in a_run().processes[6:]:
             again.keep(process)
         again.end({})
@@ -229,7 +229,7 @@ def test_who_looks_at_a_run_keeps_nobody_from_going_on_with_it(tmp_path: Path) -
             fcntl.flock(looking, fcntl.LOCK_SH)
             done = threading.Timer(0.1, lambda: fcntl.flock(looking, fcntl.LOCK_UN))
             done.start()
-            again = store.go_on(run_id, store.load(run_id).processes)
+            again = store.resume(run_id, store.load(run_id).processes)
             done.join()
         again.end({})
 
@@ -288,6 +288,6 @@ def test_who_cannot_write_that_it_goes_on_leaves_no_mark(tmp_path: Path) -> None
         recording_of(store, a_run(), processes=2).end({}, interrupted=True)
         store._db.execute("PRAGMA query_only = 1")
         with pytest.raises(FairlapError):
-            store.go_on("last", store.load("last").processes)
+            store.resume("last", store.load("last").processes)
         assert not list(tmp_path.glob("*.running"))
         assert store.state("last") == "interrupted"

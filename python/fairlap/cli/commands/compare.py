@@ -47,7 +47,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
 @click.option("--save-plan", type=_FILE, help="Write the plan there.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Replay a saved plan.")
-@click.option("--resume", metavar="RUN|FILE", help="Go on with a run that was interrupted or killed.")
+@click.option("--resume", metavar="RUN", help="Resume an interrupted run: `last`, an id or its beginning.")
 @click.option(
     "--memory-limit",
     "memory_limit_bytes",
@@ -89,9 +89,9 @@ def command(
     if resume is not None or plan_file is not None:
         _beside_a_plan(models, wishes)
     if resume is not None:
-        earlier = _resumable(resume, keep=keep)
-        if Path(resume).exists():
-            wishes["json"] = wishes["json"] or Path(resume)
+        if not keep:
+            raise InvalidRequest("a resumed run is stored; leave --no-keep out", code="E_RESUME")
+        earlier = _resumable(resume)
         plan = earlier.run.plan
         asked = replayed(plan, wishes)
     elif plan_file is not None:
@@ -109,14 +109,22 @@ def command(
     raise SystemExit(run_and_tell(plan, leaving_behind, ending, earlier))
 
 
-def _resumable(text: str, *, keep: bool) -> Earlier:
-    """Blocks of two machines, or fed from two sets of data, are no longer blocks of one race."""
+def _resumable(name: str) -> Earlier:
+    """A stored run with its whole blocks. Blocks of two machines or of two sets of data do not make one run."""
     from fairlap.cli.run_race import Earlier
     from fairlap.machine.facts import machine_facts
     from fairlap.race.resume import changed_data, whole_blocks
-    from fairlap.store.run_sources import run_to_go_on_with
+    from fairlap.store.store import open_store
 
-    run, run_id = run_to_go_on_with(text, keep=keep)
+    if Path(name).exists() or Path(name).suffix:
+        raise InvalidRequest(
+            f"{name} is a file, and --resume takes the id of a stored run; store it with `fairlap runs import {name}`",
+            code="E_RESUME",
+        )
+    with open_store(reading=True) as store:
+        run_id = store.id_of(name)
+        store.require_ended(run_id)
+        run = store.load(run_id)
     here = machine_facts()
     differ = [
         f"{name} {run.machine.get(name)} there, {here.get(name)} here"
@@ -124,12 +132,12 @@ def _resumable(text: str, *, keep: bool) -> Earlier:
         if run.machine.get(name) != here.get(name)
     ]
     if differ:
-        raise InvalidRequest(f"{text} cannot be resumed on another machine: {'; '.join(differ)}")
-    # Of a block that was broken off nothing is kept.
+        raise InvalidRequest(f"{run_id} cannot be resumed on another machine: {'; '.join(differ)}", code="E_RESUME")
     run.processes = whole_blocks(run.plan, run.processes)
     for data in changed_data(run.plan, run.processes, lambda line: click.echo(f"fairlap: {line}", err=True)):
         raise InvalidRequest(
-            f"{text} cannot be resumed on other {data} (their hashes); put back what it was fed, or race anew"
+            f"{run_id} cannot be resumed on other {data} (hashes); restore the data, or start a new run",
+            code="E_RESUME",
         )
     return Earlier(run, run_id)
 
