@@ -67,7 +67,7 @@ def stream(torch: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def spinner(torch: Any) -> Iterator[Any]:
-    from .proof.spinner import Spinner
+    from .proof.driver import Spinner
 
     made = Spinner()
     yield made

@@ -8,12 +8,12 @@ import pytest
 from fairlap.engine.stream_calls import time_on_stream
 from fairlap.errors import InvalidRequest
 
-from .apart import run_apart
+from .separate_process import run_script
 
 
 def test_a_dead_stream_never_gives_a_figure(torch: Any) -> None:
     pytest.importorskip("cupy")
-    run = run_apart(
+    run = run_script(
         "import cupy\n"
         "from fairlap.engine.stream_calls import time_on_stream\n"
         "from fairlap.errors import FairlapError\n"
@@ -39,7 +39,7 @@ def test_an_address_that_is_no_stream_is_refused(torch: Any, address: int) -> No
 
 
 def test_a_kernel_that_breaks_the_context_ends_the_run_with_its_reason_and_the_samples_before() -> None:
-    run = run_apart(
+    run = run_script(
         "import torch\n"
         "from fairlap.engine.cuda_libraries import DeviceFailed\n"
         "from fairlap.engine.stream_calls import time_on_stream\n"
@@ -64,7 +64,7 @@ def test_a_kernel_that_breaks_the_context_ends_the_run_with_its_reason_and_the_s
 
 
 def test_a_device_that_nobody_uses_is_not_started() -> None:
-    run = run_apart(
+    run = run_script(
         "from fairlap.engine.stream_calls import time_on_stream\n"
         "from fairlap.errors import InvalidRequest\n"
         "try:\n"
@@ -77,7 +77,7 @@ def test_a_device_that_nobody_uses_is_not_started() -> None:
 
 
 def test_a_forked_child_is_refused(torch: Any) -> None:
-    run = run_apart(
+    run = run_script(
         "import os, torch\n"
         "from fairlap.engine.stream_calls import time_on_stream\n"
         "from fairlap.errors import NotAvailable\n"

@@ -9,7 +9,7 @@ import pytest
 from fairlap.engine.stream_calls import time_on_stream
 from fairlap.errors import NotAvailable
 
-from .apart import run_apart
+from .separate_process import run_script
 
 SPIN_NS = 300_000
 
@@ -101,11 +101,11 @@ def test_a_subscriber_that_came_first_is_a_clear_refusal(torch: Any, stream: Any
 
 def test_inside_torchs_own_profiler_records_are_refused_or_true() -> None:
     """In a process of its own: PyTorch's profiler keeps CUPTI for itself once it was used."""
-    run = run_apart(
+    run = run_script(
         "import numpy as np, torch\n"
         "from fairlap.engine.stream_calls import time_on_stream\n"
         "from fairlap.errors import NotAvailable\n"
-        "from tests.gpu.proof.spinner import Spinner\n"
+        "from tests.gpu.proof.driver import Spinner\n"
         "torch.zeros(1, device='cuda')\n"
         "stream = torch.cuda.Stream()\n"
         "spinner = Spinner()\n"

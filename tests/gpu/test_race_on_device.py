@@ -72,7 +72,7 @@ def test_gradients_are_right_on_the_device(name: str) -> None:
     finished_process_of(name, "mlp", "grad")
 
 
-LIVE = {"torch", "jax", "tensorflow:graph"}  # those whose allocator tells
+LIVE = {"torch", "jax", "tensorflow:graph"}  # frameworks whose allocator reports its use
 
 
 @pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime"])
@@ -100,7 +100,7 @@ def test_the_smallest_memory_of_the_device_is_found_by_the_frameworks_own_limit(
 
 
 @pytest.mark.parametrize("name", ["torch"])
-def test_the_energy_of_the_board_is_read_beside_the_work(name: str) -> None:
+def test_the_energy_of_the_board_is_read_during_the_work(name: str) -> None:
     process = finished_process_of(name, "resnet50")
     assert process.energy is not None, process.energy_absent
     board = next(each for each in process.energy.read if each.sensor.startswith("nvml:"))

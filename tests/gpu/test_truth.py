@@ -1,4 +1,4 @@
-"""Kernels that time themselves by the device's own timer, beside what the engine says of them."""
+"""Kernels that time themselves with the device's timer, compared with the engine's readings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST_RECORD_BIAS_NS = 3_000
 
 
 def spans_and_truth(spinner: Any, stream: Any, length_ns: int, **options: Any) -> tuple[Any, float]:
-    """One call per sample, beside what the kernels themselves say that they took."""
+    """Time one call per sample, and compare with the kernels' own times."""
     result = time_on_stream(
         lambda: spinner.spin_ns(stream.cuda_stream, length_ns),
         stream=stream,

@@ -1,4 +1,4 @@
-"""Do events of a whole context see work on every kind of stream, and what do they cost beside ordinary events?"""
+"""Do events of a whole context see work on every kind of stream, and what do they cost?"""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 from fairlap.engine.stream_calls import time_on_stream
 from fairlap.errors import NotAvailable
 
-from ..proof.apart import tell, told_on_this_side
-from ..proof.driver_calls import PrimaryContext
+from ..proof.driver import PrimaryContext, Spinner
+from ..proof.json_lines import report, run_program
 from ..proof.record import NotHere
-from ..proof.spinner import Spinner
 
 SPIN_NS = 200_000
 LEGACY, PER_THREAD = 1, 2
@@ -38,15 +37,15 @@ def main() -> None:
     }
     for case, work in cases.items():
         try:
-            _tell(case, "context_span", work, stream="hidden")
+            _report(case, "context_span", work, stream="hidden")
         except NotAvailable as absent:
             raise NotHere(str(absent)) from None
-    _tell("a stream of its own", "device_span", on(streams[0]), stream=streams[0])
+    _report("a stream of its own", "device_span", on(streams[0]), stream=streams[0])
 
 
-def _tell(case: str, method: str, work: Callable[[], None], stream: Any) -> None:
+def _report(case: str, method: str, work: Callable[[], None], stream: Any) -> None:
     result = time_on_stream(work, stream=stream, method=method, samples=100, warmup=5, calls_per_sample=1)  # type: ignore[arg-type]
-    tell(
+    report(
         case=f"{method}: {case}",
         ns=result.median_ns,
         expected_ns=0 if case == "nothing" else SPIN_NS,
@@ -56,4 +55,4 @@ def _tell(case: str, method: str, work: Callable[[], None], stream: Any) -> None
 
 
 if __name__ == "__main__":
-    told_on_this_side(main)
+    run_program(main)

@@ -1,6 +1,6 @@
 """What do NVML's sensors cost to read, how often is each new, and does the energy counter see what power misses?
 
-Through ctypes alone, as a second opinion beside the engine's own sampler.
+Through ctypes alone, as a second opinion on the engine's sampler.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from ..proof.apart import tell, told_on_this_side
-from ..proof.driver_calls import PrimaryContext
+from ..proof.driver import PrimaryContext, Spinner
+from ..proof.json_lines import report, run_program
 from ..proof.record import NotHere
-from ..proof.spinner import Spinner
 
 READ_S = float(os.environ.get("FAIRLAP_PROBE_SECONDS", "3"))
 BURSTS_MS = (20, 200, 1_000, 5_000)
@@ -57,7 +56,7 @@ class Nvml:
         code = self._library.nvmlDeviceGetFieldValues(self._device, ctypes.c_int(1), ctypes.byref(value))
         if code != 0 or value.status != 0:
             return None
-        # The union's first word; powers are unsigned ints, and what lies above them is not theirs.
+        # Powers are unsigned ints in the union's first word; the bytes above them are undefined.
         return int(value.value & 0xFFFFFFFF if value.kind == 1 else value.value)
 
     def energy_mj(self) -> int | None:
@@ -84,9 +83,9 @@ def main() -> None:
     load = Load(context)
     for name, read in nvml.sensors().items():
         with load:
-            _tell_sensor(name, read)
+            _report_sensor(name, read)
     for burst_ms in BURSTS_MS:
-        _tell_burst(nvml, load, burst_ms / 1e3)
+        _report_burst(nvml, load, burst_ms / 1e3)
 
 
 class Load:
@@ -117,7 +116,7 @@ class Load:
             time.sleep(0.008)
 
 
-def _tell_sensor(name: str, read: Callable[[], int | None]) -> None:
+def _report_sensor(name: str, read: Callable[[], int | None]) -> None:
     costs, changes, last, calls = [], [], read(), 0
     begun = time.perf_counter()
     while time.perf_counter() - begun < READ_S:
@@ -131,21 +130,21 @@ def _tell_sensor(name: str, read: Callable[[], int | None]) -> None:
             last = value
         time.sleep(0.0005)
     if last is None:
-        tell(sensor=name, told="this board does not tell it")
+        report(sensor=name, note="not available on this board")
         return
     gaps = [(late - early) / 1e6 for early, late in pairwise(changes)]
-    tell(
+    report(
         sensor=name,
         call_ns=median(costs),
         slowest_call_ns=max(costs),
         new_every_ms=median(gaps) if gaps else None,
         calls=calls,
-        told="" if gaps else "it did not change while it was read",
+        note="" if gaps else "it did not change while it was read",
     )
 
 
-def _tell_burst(nvml: Nvml, load: Load, seconds: float) -> None:
-    """The counter's difference over a burst, beside instant power read as fast as it goes and added up."""
+def _report_burst(nvml: Nvml, load: Load, seconds: float) -> None:
+    """Compare the counter over a burst with instant power, read as fast as possible and integrated."""
     time.sleep(0.3)
     before, begun = nvml.energy_mj(), time.perf_counter()
     joules, previous = 0.0, begun
@@ -158,7 +157,7 @@ def _tell_burst(nvml: Nvml, load: Load, seconds: float) -> None:
             time.sleep(0.001)
         after = nvml.energy_mj()
     counted = (after - before) / 1e3 if after is not None and before is not None else None
-    tell(
+    report(
         burst_s=previous - begun,
         counter_j=counted,
         integral_j=joules or None,
@@ -167,4 +166,4 @@ def _tell_burst(nvml: Nvml, load: Load, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    told_on_this_side(main)
+    run_program(main)

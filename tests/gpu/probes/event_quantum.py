@@ -7,9 +7,8 @@ from collections import Counter
 import numpy as np
 from fairlap.engine.stream_calls import time_on_stream
 
-from ..proof.apart import tell
-from ..proof.driver_calls import PrimaryContext
-from ..proof.spinner import Spinner
+from ..proof.driver import PrimaryContext, Spinner
+from ..proof.json_lines import report
 
 LENGTHS = 150
 CYCLES_APART = 97
@@ -32,12 +31,12 @@ def main() -> None:
     steps = np.diff(np.unique(np.asarray(spans)))
     steps = steps[steps > _SAME_NS]
     if len(steps) == 0:
-        tell(figure="event quantum", ns=None, told="all spans were equal")
+        report(figure="event quantum", ns=None, note="all spans were equal")
         return
     common = Counter(round(step) for step in steps).most_common(3)
-    tell(figure="event quantum: smallest step", ns=float(steps.min()), told=f"{len(spans)} spans")
+    report(figure="event quantum: smallest step", ns=float(steps.min()), note=f"{len(spans)} spans")
     for step, count in common:
-        tell(figure="event quantum: common step", ns=float(step), told=f"{count} of {len(steps)} steps")
+        report(figure="event quantum: common step", ns=float(step), note=f"{count} of {len(steps)} steps")
 
 
 if __name__ == "__main__":

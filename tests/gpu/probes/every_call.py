@@ -9,9 +9,8 @@ from fairlap.engine import floor
 from fairlap.engine.stream_calls import time_on_stream
 from fairlap.errors import FairlapError, NotAvailable
 
-from ..proof.apart import tell
-from ..proof.driver_calls import PrimaryContext
-from ..proof.spinner import Spinner
+from ..proof.driver import PrimaryContext, Spinner
+from ..proof.json_lines import report
 
 ASKED = (
     {"method": "device_span", "gate": "stream-wait"},
@@ -26,7 +25,7 @@ ASKED = (
 
 def main() -> None:
     floors = floor()
-    tell(probe="floor", devices=len(floors["cuda"] or ()))
+    report(probe="floor", devices=len(floors["cuda"] or ()))
     context = PrimaryContext()
     spinner, stream = Spinner(), context.new_stream()
     for asked in ASKED:
@@ -39,9 +38,9 @@ def main() -> None:
                 **asked,
             )
         except (NotAvailable, FairlapError) as refused:
-            tell(probe=str(asked), refused=str(refused))
+            report(probe=str(asked), refused=str(refused))
             continue
-        tell(probe=str(asked), samples=result.samples, median_ns=result.median_ns)
+        report(probe=str(asked), samples=result.samples, median_ns=result.median_ns)
     context.synchronize()
     spinner.close()
     context.close()

@@ -1,6 +1,6 @@
-"""``make gpu-proof``: every claim that needs a real NVIDIA GPU, measured on this one.
+"""``make gpu-proof``: measure every claim that needs a real NVIDIA GPU.
 
-It changes no clock, power limit, MIG layout or persistence mode: the device is measured as it is found.
+It changes no clock, power limit, MIG layout or persistence mode: the device is measured as found.
 """
 
 from __future__ import annotations
@@ -13,37 +13,36 @@ from pathlib import Path
 
 from . import machine
 from .building import CannotBuild, build_module
-from .merging import NOT_RUN, merge_into
-from .page import list_runs, write_page
+from .device_file import NOT_RUN, merge_into
+from .machine import CACHE, PAGES, ROOT, WORK
+from .page import list_runs, short_table, write_page
 from .parts import parts_named
-from .places import CACHE, PAGES, ROOT, WORK
 from .record import FINISHED, Json, read, write
 from .running import record_file, run_part
-from .table import short_table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.gpu.proof", description=__doc__)
-    parser.add_argument("--parts", default="", metavar="1,3-5", help="only these; the others keep what they found")
-    parser.add_argument("--resume", action="store_true", help="leave out what is finished, and go on with the rest")
-    parser.add_argument("--seconds", type=float, help="what one part may take  [default: 540]")
-    parser.add_argument("--work", type=Path, default=WORK, help="a folder for each part's file and log")
-    parser.add_argument("--to", type=Path, default=PAGES, help="where the file of the device and its page go")
     parser.add_argument(
-        "--installed", action="store_true", help="use the fairlap that this Python has; compile nothing"
+        "--parts", default="", metavar="1,3-5", help="run only these parts; the others keep their results"
     )
+    parser.add_argument("--resume", action="store_true", help="skip what is finished and continue the rest")
+    parser.add_argument("--seconds", type=float, help="time limit of one part  [default: 540]")
+    parser.add_argument("--work", type=Path, default=WORK, help="folder for each part's file and log")
+    parser.add_argument("--to", type=Path, default=PAGES, help="folder for the device's file and its page")
+    parser.add_argument("--installed", action="store_true", help="use the installed fairlap; compile nothing")
     given = parser.parse_args(arguments)
     try:
         parts = parts_named(given.parts)
     except ValueError as error:
-        return _refused(str(error))
+        return _fail(str(error))
     if absent := machine.why_no_gpu():
-        return _refused(f"it needs an NVIDIA GPU: {absent}.")
+        return _fail(f"no NVIDIA GPU: {absent}")
     if not given.installed:
         try:
             build_module(_say)
         except CannotBuild as error:
-            return _refused(str(error))
+            return _fail(str(error))
     work: Path = given.work.resolve()
     _prepare_environment([] if given.installed else [str(ROOT / "python")])
     device = machine.device_name()
@@ -51,24 +50,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     file = given.to.resolve() / f"{machine.file_name(device)}.json"
     facts = machine.facts()
     for part in parts:
-        if given.resume and _taken_up(part.number, file, folder).get("status") == FINISHED:
+        if given.resume and _earlier_result(part.number, file, folder).get("status") == FINISHED:
             _say(f"part {part.number}, {part.title}: finished before")
             continue
         _say(f"part {part.number}, {part.title}: up to {given.seconds or part.seconds:.0f} s")
-        told = run_part(part, folder, seconds=given.seconds or part.seconds, resume=given.resume)
-        _say(f"part {part.number}: {told['status']} {told['reason']}".rstrip()[:300])
+        outcome = run_part(part, folder, seconds=given.seconds or part.seconds, resume=given.resume)
+        _say(f"part {part.number}: {outcome['status']} {outcome['reason']}".rstrip()[:300])
         merge_into(file, device, facts, folder)
-    told = merge_into(file, device, facts, folder)
+    document = merge_into(file, device, facts, folder)
     write_page(file)
     list_runs(file.parent)
-    print(short_table(told))
+    print(short_table(document))
     print(f"\n{file}\n{file.with_suffix('.md')}")
     ran = {part.number for part in parts}
-    return 0 if all(each["status"] == FINISHED for each in told["parts"] if each["part"] in ran) else 1
+    return 0 if all(each["status"] == FINISHED for each in document["parts"] if each["part"] in ran) else 1
 
 
-def _taken_up(number: int, file: Path, folder: Path) -> Json:
-    """What was found before, here or by an earlier machine with this device, whose file is all that is left of it."""
+def _earlier_result(number: int, file: Path, folder: Path) -> Json:
+    """Return an earlier result of a part: this machine's, or one in the device's file from another machine."""
     here = read(record_file(folder, number))
     if here is not None:
         return here
@@ -80,7 +79,7 @@ def _taken_up(number: int, file: Path, folder: Path) -> Json:
 
 
 def _prepare_environment(ours: list[str]) -> None:
-    """For this process and all that it starts. What is raced here is kept among nobody's own runs."""
+    """Set up this process and its children. Races go to a separate store, not to the user's."""
     paths = [*ours, str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -94,7 +93,7 @@ def _say(line: str) -> None:
     print(f"gpu-proof: {line}", flush=True)
 
 
-def _refused(why: str) -> int:
+def _fail(why: str) -> int:
     print(f"gpu-proof: {why}", file=sys.stderr)
     return 2
 

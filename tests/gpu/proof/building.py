@@ -1,6 +1,6 @@
-"""The native module, compiled in place with nothing but a C++ compiler and pybind11's headers.
+"""Compile the native module in place with only a C++ compiler and pybind11's headers.
 
-A machine with a GPU is often a bare one without network, where neither CMake nor the build backend can be relied on.
+A machine with a GPU is often bare and without network, and then has neither CMake nor the build backend.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .places import ROOT
+from .machine import ROOT
 
 HEADERS = "FAIRLAP_PYBIND11"  # a folder that holds pybind11/pybind11.h, for a Python without the package
 _NOT_IN_THE_MODULE = ("fakes", "tests")
@@ -24,22 +24,22 @@ _FLAGS = ("-std=c++20", "-O3", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-fvi
 
 
 class CannotBuild(Exception):
-    """What is missing, or what the compiler said."""
+    """Something needed is missing, or the compiler failed."""
 
 
 def module_file() -> Path:
     return ROOT / "python/fairlap/engine" / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
-def build_module(say: Callable[[str], None] = print) -> Path:
-    """Compile what changed since the last time, and nothing when nothing did."""
+def build_module(report: Callable[[str], None] = print) -> Path:
+    """Compile the module unless it is newer than its sources."""
     target = module_file()
     sources = _sources()
     if target.exists() and target.stat().st_mtime >= _newest(sources):
         return target
     compiler = _compiler()
     options = [*_FLAGS, f'-DFAIRLAP_VERSION="{_version()}"', *(f"-I{folder}" for folder in _headers())]
-    say(f"compiling the engine: {len(sources)} files with {compiler}")
+    report(f"compiling the engine: {len(sources)} files with {compiler}")
     with tempfile.TemporaryDirectory(prefix="fairlap-build-") as folder:
         objects = [Path(folder) / f"{number}.o" for number in range(len(sources))]
 
@@ -49,12 +49,12 @@ def build_module(say: Callable[[str], None] = print) -> Path:
 
         with ThreadPoolExecutor(_jobs()) as pool:
             list(pool.map(compiled, zip(sources, objects, strict=True)))
-        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        temporary = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            _run([compiler, "-shared", "-pthread", *map(str, objects), "-ldl", "-o", str(beside)], target.name)
-            beside.replace(target)
+            _run([compiler, "-shared", "-pthread", *map(str, objects), "-ldl", "-o", str(temporary)], target.name)
+            temporary.replace(target)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     return target
 
 
@@ -77,7 +77,7 @@ def _compiler() -> str:
     for name in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
         if name and shutil.which(name):
             return name
-    raise CannotBuild("there is no C++ compiler (c++, g++ or clang++); install one, or name it in CXX")
+    raise CannotBuild("no C++ compiler found (c++, g++ or clang++); install one, or name it in CXX")
 
 
 def _headers() -> list[str]:
@@ -98,7 +98,7 @@ def _pybind11() -> str:
 
 
 def _of_package(name: str) -> list[str]:
-    """Looked for without importing it: PyTorch takes seconds."""
+    """Find a package without importing it, since importing PyTorch takes seconds."""
     found = importlib.util.find_spec(name)
     return [f"{folder}/include" for folder in (found.submodule_search_locations or [])] if found else []
 

@@ -1,4 +1,4 @@
-"""Which device this is, and what is installed beside it."""
+"""The device, the packages on the machine, and where the proof keeps its files."""
 
 from __future__ import annotations
 
@@ -6,27 +6,40 @@ import ctypes
 import os
 import re
 from importlib import metadata
+from pathlib import Path
 from typing import Any
+
+ROOT = Path(__file__).resolve().parents[3]
+WORK = ROOT / "build/gpu-proof"  # a file and a log for each part while it runs
+CACHE = ROOT / "build/gpu-proof-cache"  # weights, references and races; gigabytes
+PAGES = ROOT / "docs/gpu-proof"  # the results
 
 _PACKAGES = (
     *("torch", "triton", "jax", "jaxlib", "jax-cuda13-plugin", "jax-cuda12-plugin", "cupy-cuda13x", "cupy-cuda12x"),
     *("tensorflow", "onnxruntime-gpu", "onnxruntime", "cuda-bench", "numpy", "nvidia-cuda-cupti", "nvidia-ml-py"),
 )
-_LEFT_OUT = ("variable ", "container", "image", "kernel", "cores of the group", "steal so far")  # of no use to a reader
+_LEFT_OUT = (
+    "variable ",
+    "container",
+    "image",
+    "kernel",
+    "cores of the group",
+    "steal so far",
+)  # not useful to a reader
 
 
 def why_no_gpu() -> str:
-    """Empty when the driver is there and sees a device. It starts none."""
+    """Return the reason, or an empty text if the driver sees a device. Starts no device."""
     name = os.environ.get("FAIRLAP_LIBCUDA") or "libcuda.so.1"
     try:
         driver = ctypes.CDLL(name)
     except OSError:
-        return f"{name} cannot be opened: there is no NVIDIA driver here"
+        return f"{name} cannot be opened: no NVIDIA driver is installed"
     count = ctypes.c_int()
     for function, arguments in (("cuInit", (ctypes.c_uint(0),)), ("cuDeviceGetCount", (ctypes.byref(count),))):
         if code := getattr(driver, function)(*arguments):
-            return f"the driver is there and sees no usable device: {function} gave error {code}"
-    return "" if count.value else "the driver is there and sees no device"
+            return f"the driver sees no usable device: {function} gave error {code}"
+    return "" if count.value else "the driver sees no device"
 
 
 def device_name() -> str:
@@ -39,7 +52,7 @@ def device_name() -> str:
 
 
 def file_name(device: str) -> str:
-    """Of a device: ``nvidia-h100-80gb-hbm3``."""
+    """Return the file name for a device, such as ``nvidia-h100-80gb-hbm3``."""
     return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-") or "device"
 
 
@@ -47,8 +60,8 @@ def facts() -> dict[str, Any]:
     from fairlap.machine.facts import machine_facts
 
     here = machine_facts()
-    told = {name: value for name, value in here.items() if not name.startswith(_LEFT_OUT)}
-    return {"machine": told, "packages": _versions()}
+    kept = {name: value for name, value in here.items() if not name.startswith(_LEFT_OUT)}
+    return {"machine": kept, "packages": _versions()}
 
 
 def _versions() -> dict[str, str]:

@@ -9,62 +9,84 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .record import Json, read
-from .table import figure_text, reached_word
+from .record import FINISHED, Json, read
 
 _BEGIN, _END = "<!-- runs: written by tests.gpu.proof.page -->", "<!-- end of runs -->"
 _NO_RUN = "No run has been made yet, so there is no figure here."
 _SHOWN_SEPARATELY = ("step",)
 
 
-def page_of(told: Json, file_name: str) -> str:
-    machine = told.get("machine", {})
-    packages = ", ".join(f"{name} {version}" for name, version in told.get("packages", {}).items())
+def page_of(document: Json, file_name: str) -> str:
+    machine = document.get("machine", {})
+    packages = ", ".join(f"{name} {version}" for name, version in document.get("packages", {}).items())
     beginning = [
-        f"# The GPU proof on {_cell(told['device'])}",
-        f"Written {told['written_at']} by `make gpu-proof` from [{file_name}]({file_name}), which holds every figure.",
+        f"# The GPU proof on {_cell(document['device'])}",
+        f"Written {document['written_at']} by `make gpu-proof`. [{file_name}]({file_name}) has every figure.",
         f"Driver {_cell(machine.get('driver', 'unknown'))}, CUDA {_cell(machine.get('cuda', 'unknown'))}, "
         f"{_cell(machine.get('cpu model', 'unknown processor'))}, {_cell(machine.get('cores', 'unknown'))} cores. "
         f"{_cell(packages)}.",
         "## Goals",
-        _goals(told),
+        _goals(document),
     ]
-    return "\n\n".join([*beginning, *(_part(part) for part in told["parts"]), _disagreements(told)]) + "\n"
+    return "\n\n".join([*beginning, *(_part(part) for part in document["parts"]), _disagreements(document)]) + "\n"
 
 
 def write_page(file: Path) -> Path:
-    told = read(file)
-    if told is None or "parts" not in told:
+    document = read(file)
+    if document is None or "parts" not in document:
         raise SystemExit(f"gpu-proof: {file} is not a file of the proof")
     page = file.with_suffix(".md")
-    page.write_text(page_of(told, file.name))
+    page.write_text(page_of(document, file.name))
     return page
 
 
 def list_runs(folder: Path) -> None:
-    """The index names every device that there is a file of, and says so when there is none."""
+    """List every device that has a file in the index."""
     index = folder / "index.md"
     if not index.exists():
         return
     lines = []
     for file in sorted(folder.glob("*.json")):
-        told = read(file)
-        if told is None or "parts" not in told:
+        document = read(file)
+        if document is None or "parts" not in document:
             continue
-        goals = [goal for part in told["parts"] for goal in part["goals"]]
+        goals = [goal for part in document["parts"] for goal in part["goals"]]
         reached = sum(goal["reached"] is True for goal in goals)
-        lines.append(
-            f"- [{told['device']}]({file.stem}.md), {told['written_at'][:10]}: {reached} of {len(goals)} goals reached"
-        )
+        link = f"[{document['device']}]({file.stem}.md), {document['written_at'][:10]}"
+        lines.append(f"- {link}: {reached} of {len(goals)} goals reached")
     text = "\n".join(lines) or _NO_RUN
     written = index.read_text()
     index.write_text(re.sub(f"{_BEGIN}.*?{_END}", lambda _: f"{_BEGIN}\n\n{text}\n\n{_END}", written, flags=re.DOTALL))
 
 
-def _goals(told: Json) -> str:
+def short_table(document: Json) -> str:
+    lines = [f"{'part':<5}{'goal':<74}{'wanted':<14}{'figure':>14}  reached"]
+    for part in document["parts"]:
+        lines += [_goal_line(part["part"], goal) for goal in part["goals"]]
+        if part["status"] != FINISHED:
+            reason = part["reason"] or "it was not asked for"
+            lines.append(f"{part['part']:<5}{part['title']}: {part['status']}: {reason}"[:220])
+    return "\n".join(lines)
+
+
+def reached_word(goal: Json) -> str:
+    if goal["reached"] is None:
+        return f"unknown: {goal['why']}"
+    return ("yes" if goal["reached"] else "NO") + (f" ({goal['why']})" if goal["why"] else "")
+
+
+def figure_text(goal: Json) -> str:
+    return "" if goal["figure"] is None else f"{goal['figure']:.4g} {goal['unit']}".strip()
+
+
+def _goal_line(number: int, goal: Json) -> str:
+    return f"{number:<5}{goal['goal']:<74}{goal['wanted']:<14}{figure_text(goal):>14}  {reached_word(goal)}"[:240]
+
+
+def _goals(document: Json) -> str:
     rows = [
         (part["part"], goal["goal"], goal["wanted"], figure_text(goal), reached_word(goal))
-        for part in told["parts"]
+        for part in document["parts"]
         for goal in part["goals"]
     ]
     return _table(("part", "goal", "wanted", "figure", "reached"), rows) if rows else "No goal was measured."
@@ -82,26 +104,26 @@ def _part(part: Json) -> str:
     return "\n\n".join(pieces)
 
 
-def _disagreements(told: Json) -> str:
+def _disagreements(document: Json) -> str:
     pieces = ["## Where two methods differ by more than 2 %"]
-    found = told.get("disagreements", [])
+    found = document.get("disagreements", [])
     if not found:
         return "\n\n".join([*pieces, "Nowhere, in what was measured."])
-    pieces.append("The words come from `disagreements` in the file; a place without words is still to be explained.")
+    pieces.append("Explanations are written by people into `disagreements` in the file.")
     rows = [
         (
             each["part"],
             each["case"],
             each["method"],
             each["figure_ns"],
-            each["beside"],
-            each["beside_ns"],
-            f"{each['off_by_share']:+.1%}",
+            each["reference"],
+            each["reference_ns"],
+            f"{each['difference_share']:+.1%}",
             each["explanation"] or "not explained yet",
         )
         for each in found
     ]
-    columns = ("part", "case", "method", "ns", "beside", "ns", "differs by", "because")
+    columns = ("part", "case", "method", "ns", "reference", "ns", "differs by", "because")
     return "\n\n".join([*pieces, _table(columns, rows)])
 
 

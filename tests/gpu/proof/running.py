@@ -1,29 +1,31 @@
-"""One part in a process of its own: it may crash, hang or break the device, and the others still run."""
+"""Run one part in a separate process: it may crash, hang or break the device, and the others still run."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+from .machine import ROOT
 from .parts import Part
-from .places import ROOT
-from .record import FAILED, OVERRAN, RUNNING, Json, end_badly, read
+from .record import FAILED, RUNNING, TIMED_OUT, Deadline, Json, PartRecord, read, write_end
 
-GRACE_S = 20.0  # for what a part does after its last step, and for a step that is a little late
+GRACE_S = 20.0  # for the end of a part, and for a step that is a little late
 
 
 def run_part(part: Part, folder: Path, *, seconds: float, resume: bool, grace_s: float = GRACE_S) -> Json:
-    """Its record, whatever became of it."""
+    """Run a part and return its record, however it ended."""
     path = record_file(folder, part.number)
     log = folder / f"part-{part.number}.log"
     folder.mkdir(parents=True, exist_ok=True)
     if not resume:
         path.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "tests.gpu.proof.one_part", "--module", part.module, "--record", str(path)]
+    command = [sys.executable, "-m", "tests.gpu.proof.running", "--module", part.module, "--record", str(path)]
     command += ["--number", str(part.number), "--title", part.title, "--seconds", str(seconds)]
     command += ["--resume"] if resume else []
     with log.open("ab" if resume else "wb") as out:
@@ -34,15 +36,15 @@ def run_part(part: Part, folder: Path, *, seconds: float, resume: bool, grace_s:
             status = process.wait(seconds + grace_s)
         except subprocess.TimeoutExpired:
             _end(process)
-            end_badly(path, part.number, part.title, OVERRAN, f"it was ended after {seconds + grace_s:.0f} s")
+            write_end(path, part.number, part.title, TIMED_OUT, f"stopped after {seconds + grace_s:.0f} s")
             status = 0
         except BaseException:
             _end(process)
             raise
-    told = read(path)
-    if status != 0 or told is None or told["status"] == RUNNING:
+    content = read(path)
+    if status != 0 or content is None or content["status"] == RUNNING:
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-        end_badly(path, part.number, part.title, FAILED, f"{how}: {_last_line(log)}")
+        write_end(path, part.number, part.title, FAILED, f"{how}: {_last_line(log)}")
     return read(path) or {}
 
 
@@ -51,7 +53,7 @@ def record_file(folder: Path, number: int) -> Path:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """It, and all that it started in its session."""
+    """End the process and everything that it started in its session."""
     for how in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, how)
@@ -62,4 +64,23 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _last_line(log: Path) -> str:
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1].strip()[:300] if lines else "it said nothing"
+    return lines[-1].strip()[:300] if lines else "no output"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--module", required=True)
+    parser.add_argument("--record", required=True, type=Path)
+    parser.add_argument("--number", required=True, type=int)
+    parser.add_argument("--title", required=True)
+    parser.add_argument("--seconds", required=True, type=float)
+    parser.add_argument("--resume", action="store_true")
+    given = parser.parse_args()
+    deadline = Deadline(given.seconds)
+    record = PartRecord(given.record, given.number, given.title, resume=given.resume)
+    import_module(given.module).run(record, deadline)
+    record.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""The command says why it cannot run, and which parts there are."""
+"""The command reports why it cannot run, and selects the parts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import pytest
 from gpu.proof import building
 from gpu.proof.__main__ import main
 from gpu.proof.building import CannotBuild, build_module
-from gpu.proof.machine import file_name
+from gpu.proof.machine import ROOT, file_name
 from gpu.proof.parts import PARTS, parts_named
-from gpu.proof.places import ROOT
 
 
 @pytest.mark.sanitized
-def test_without_a_gpu_it_says_so_in_one_line_and_fails() -> None:
+def test_without_a_gpu_it_fails_with_one_line() -> None:
     run = subprocess.run(
         [sys.executable, "-m", "tests.gpu.proof"],
         env={**os.environ, "FAIRLAP_LIBCUDA": "/nowhere/libcuda.so.1"},
@@ -29,7 +28,7 @@ def test_without_a_gpu_it_says_so_in_one_line_and_fails() -> None:
     assert run.returncode == 2
     assert run.stdout == ""
     assert run.stderr.strip() == (
-        "gpu-proof: it needs an NVIDIA GPU: /nowhere/libcuda.so.1 cannot be opened: there is no NVIDIA driver here."
+        "gpu-proof: no NVIDIA GPU: /nowhere/libcuda.so.1 cannot be opened: no NVIDIA driver is installed"
     )
 
 
@@ -39,9 +38,7 @@ def test_parts_are_named_by_number_and_range() -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "1-", "8", "0"])
-def test_parts_that_there_are_not_are_refused_before_anything_runs(
-    text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_parts_are_refused_before_anything_runs(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--parts", text]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
 
@@ -56,7 +53,7 @@ def test_the_file_of_a_device_is_named_after_it() -> None:
     assert file_name("NVIDIA H100 80GB HBM3") == "nvidia-h100-80gb-hbm3"
 
 
-def test_without_a_compiler_the_build_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_build_names_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "module_file", lambda: tmp_path / "_native.so")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
@@ -64,14 +61,16 @@ def test_without_a_compiler_the_build_says_what_is_missing(tmp_path: Path, monke
         build_module(lambda _: None)
 
 
-def test_without_pybind11_the_build_says_where_to_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pybind11_the_build_names_the_variable_that_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(building, "module_file", lambda: tmp_path / "_native.so")
     monkeypatch.setenv(building.HEADERS, str(tmp_path))
     with pytest.raises(CannotBuild, match=building.HEADERS):
         build_module(lambda _: None)
 
 
-def test_a_source_that_does_not_compile_is_named_with_the_compilers_word(
+def test_a_source_that_does_not_compile_is_named_with_the_compiler_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = tmp_path / "broken.cpp"

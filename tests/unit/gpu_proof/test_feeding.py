@@ -6,25 +6,25 @@ import tempfile
 from pathlib import Path
 
 from cuda_on_fakes import on_fakes
-from gpu.proof import part_6_feeding
+from gpu.proof.parts import feeding
 from gpu.proof.record import Deadline, PartRecord, read
 
 
 @on_fakes
 def test_copies_the_feeder_and_its_overlap_are_measured_without_any_framework() -> None:
-    part_6_feeding.BATCHES_MIB = (1, 4)
-    part_6_feeding.TURNS, part_6_feeding.FEED_S = 1, 0.02
-    part_6_feeding.OVERLAP_MIB, part_6_feeding.OVERLAP_BATCHES = 1, 4
-    part_6_feeding._DATA_MIB = 8
+    feeding.BATCHES_MIB = (1, 4)
+    feeding.TURNS, feeding.FEED_S = 1, 0.02
+    feeding.OVERLAP_MIB, feeding.OVERLAP_BATCHES = 1, 4
+    feeding._DATA_MIB = 8
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "part.json"
         record = PartRecord(file, 6, "made up")
-        part_6_feeding.run(record, Deadline(600))
+        feeding.run(record, Deadline(600))
         record.end()
-        told = read(file)
-    assert told is not None
-    assert not told["left_out"]
-    tables = told["tables"]
+        content = read(file)
+    assert content is not None
+    assert not content["left_out"]
+    tables = content["tables"]
     assert [(row["mib"], row["pinned"]) for row in tables["copies to the device"]] == [
         (1, True),
         (1, False),
@@ -32,9 +32,9 @@ def test_copies_the_feeder_and_its_overlap_are_measured_without_any_framework() 
         (4, False),
     ]
     assert [(row["batch_mib"], row["order"]) for row in tables["the feeder"]] == [
-        (1, "as it lies"),
+        (1, "in order"),
         (1, "shuffled"),
-        (4, "as it lies"),
+        (4, "in order"),
         (4, "shuffled"),
     ]
     for row in tables["the feeder"]:
@@ -42,6 +42,6 @@ def test_copies_the_feeder_and_its_overlap_are_measured_without_any_framework() 
         assert row["ledger_off_by_share"] < 0.01
     [overlap] = tables["copies while the device works"]
     assert overlap["both_s"] > 0
-    goals = {goal["goal"]: goal for goal in told["goals"]}
+    goals = {goal["goal"]: goal for goal in content["goals"]}
     assert len(goals) == 6
     assert all(goal["figure"] is not None for goal in goals.values())

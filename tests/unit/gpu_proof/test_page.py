@@ -1,30 +1,29 @@
-"""The page says what the file says, and asks for words where methods differ."""
+"""The page shows the file's figures and asks for an explanation where methods differ."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from gpu.proof.merging import merge_into
-from gpu.proof.page import list_runs, main, page_of
+from gpu.proof.device_file import merge_into
+from gpu.proof.page import list_runs, main, page_of, short_table
 from gpu.proof.record import PartRecord, read, write
 from gpu.proof.running import record_file
-from gpu.proof.table import short_table
 
 FACTS: dict[str, Any] = {"machine": {"driver": "1.2", "cuda": "13.0"}, "packages": {"torch": "9.9"}}
 
 
 def made_up(folder: Path) -> None:
-    record = PartRecord(record_file(folder, 3), 3, "Beside other timers")
+    record = PartRecord(record_file(folder, 3), 3, "Comparison with other timers")
     for method, ns in (("torch.cuda.Event", 1100.0), ("triton do_bench", 1010.0)):
         record.row(
             "side by side",
             case="empty | kernel",
             method=method,
             figure_ns=ns,
-            beside="fairlap device_span",
-            beside_ns=1000.0,
-            off_by_share=ns / 1000 - 1,
+            reference="fairlap device_span",
+            reference_ns=1000.0,
+            difference_share=ns / 1000 - 1,
         )
     record.goal("host cost", "<= 0.25", 0.2, "", reached=True)
     record.goal("a goal not reached", "<= 1 ns", 3.0, "ns", reached=False, why="<b>because</b>")
@@ -32,23 +31,23 @@ def made_up(folder: Path) -> None:
     record.end()
 
 
-def test_only_disagreements_over_two_percent_are_listed_and_each_has_a_place_for_words(tmp_path: Path) -> None:
+def test_only_disagreements_over_two_percent_are_listed_and_each_has_a_place_for_an_explanation(tmp_path: Path) -> None:
     made_up(tmp_path)
-    told = merge_into(tmp_path / "device.json", "A device", FACTS, tmp_path)
-    assert [each["method"] for each in told["disagreements"]] == ["torch.cuda.Event"]
-    page = page_of(told, "device.json")
+    document = merge_into(tmp_path / "device.json", "A device", FACTS, tmp_path)
+    assert [each["method"] for each in document["disagreements"]] == ["torch.cuda.Event"]
+    page = page_of(document, "device.json")
     assert (
         "| 3 | empty \\| kernel | torch.cuda.Event | 1100 | fairlap device\\_span | 1000 | +10.0% | not explained yet |"
         in page
     )
 
 
-def test_words_that_people_wrote_are_kept_when_the_file_is_written_anew(tmp_path: Path) -> None:
+def test_explanations_are_kept_when_the_file_is_written_again(tmp_path: Path) -> None:
     made_up(tmp_path)
     file = tmp_path / "device.json"
-    told = merge_into(file, "A device", FACTS, tmp_path)
-    told["disagreements"][0]["explanation"] = "it makes its events in Python"
-    write(file, told)
+    document = merge_into(file, "A device", FACTS, tmp_path)
+    document["disagreements"][0]["explanation"] = "it makes its events in Python"
+    write(file, document)
     again = merge_into(file, "A device", FACTS, tmp_path)
     assert again["disagreements"][0]["explanation"] == "it makes its events in Python"
     assert "it makes its events in Python" in page_of(again, "device.json")
@@ -59,14 +58,14 @@ def test_parts_that_did_not_run_this_time_are_taken_from_the_file_that_is_there(
     file = tmp_path / "device.json"
     merge_into(file, "A device", FACTS, tmp_path)
     elsewhere = tmp_path / "another run"
-    told = merge_into(file, "A device", FACTS, elsewhere)
-    assert [part["status"] for part in told["parts"]] == ["not run"] * 2 + ["finished"] + ["not run"] * 4
+    document = merge_into(file, "A device", FACTS, elsewhere)
+    assert [part["status"] for part in document["parts"]] == ["not run"] * 2 + ["finished"] + ["not run"] * 4
 
 
-def test_every_goal_is_on_the_page_and_in_the_table_with_its_word(tmp_path: Path) -> None:
+def test_every_goal_is_on_the_page_and_in_the_table_with_its_outcome(tmp_path: Path) -> None:
     made_up(tmp_path)
-    told = merge_into(tmp_path / "device.json", "A device", FACTS, tmp_path)
-    page, table = page_of(told, "device.json"), short_table(told)
+    document = merge_into(tmp_path / "device.json", "A device", FACTS, tmp_path)
+    page, table = page_of(document, "device.json"), short_table(document)
     assert "| 3 | host cost | &lt;= 0.25 | 0.2 | yes |" in page
     assert "NO (&lt;b>because&lt;/b>)" in page
     assert "unknown: it was not there" in page
@@ -74,7 +73,7 @@ def test_every_goal_is_on_the_page_and_in_the_table_with_its_word(tmp_path: Path
         assert words in table
 
 
-def test_the_page_lies_beside_its_file_and_the_index_names_it(tmp_path: Path) -> None:
+def test_the_page_is_written_next_to_its_file_and_the_index_names_it(tmp_path: Path) -> None:
     made_up(tmp_path)
     index = tmp_path / "index.md"
     index.write_text(

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from cuda_on_fakes import environment_with_fakes
-from gpu.proof import part_3_beside, part_4_frameworks, part_7_race
-from gpu.proof.places import ROOT
+from gpu.proof.machine import ROOT
+from gpu.proof.parts import frameworks, other_timers
+from gpu.proof.parts import race as race_part
 from gpu.proof.record import PartRecord, read
 
 
@@ -42,13 +43,13 @@ def test_on_a_device_that_behaves_as_documented_every_figure_of_the_truth_is_rig
     run = proof(tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr
     file = tmp_path / "pages/fairlap-fake-device-0.json"
-    told = (read(file) or {})["parts"][1]
-    assert told["status"] == "finished", told["reason"]
-    assert all(goal["reached"] for goal in told["goals"]), told["goals"]
-    methods = {row["method"] for row in told["tables"]["truth"]}
+    content = (read(file) or {})["parts"][1]
+    assert content["status"] == "finished", content["reason"]
+    assert all(goal["reached"] for goal in content["goals"]), content["goals"]
+    methods = {row["method"] for row in content["tables"]["truth"]}
     assert {"kernel_sum", "context_span", "device_span, gate spin", "device_span, no gate"} <= methods
     # Behind a gate the fake's spans are as long as its kernels, to the step of its event timestamps.
-    gated = [row for row in told["tables"]["truth"] if row["method"] == "device_span, gate stream-wait"]
+    gated = [row for row in content["tables"]["truth"] if row["method"] == "device_span, gate stream-wait"]
     assert all(abs(row["error_ns"]) <= 32 for row in gated)
     assert "# The GPU proof on fairlap fake device 0" in file.with_suffix(".md").read_text()
     assert "gated device_span: largest error over its floor, from 5 us" in run.stdout
@@ -56,8 +57,8 @@ def test_on_a_device_that_behaves_as_documented_every_figure_of_the_truth_is_rig
     (tmp_path / "work").rename(tmp_path / "gone with its machine")
     again = proof(tmp_path, "--resume")
     assert "part 2, Truth: kernels of known length: finished before" in again.stdout
-    assert (read(file) or {})["parts"][1] == told
-    assert {row["figure"] for row in told["tables"]["floor"]} >= {"event_quantum_ns", "timer_step_ns", "gate"}
+    assert (read(file) or {})["parts"][1] == content
+    assert {row["figure"] for row in content["tables"]["floor"]} >= {"event_quantum_ns", "timer_step_ns", "gate"}
 
 
 def probed(name: str) -> list[dict[str, Any]]:
@@ -81,37 +82,37 @@ def test_the_probe_finds_the_step_of_event_timestamps() -> None:
 
 @pytest.mark.sanitized
 def test_the_probe_sees_context_wide_events_cover_every_kind_of_stream() -> None:
-    told = {row["case"]: row for row in probed("context_events")}
-    assert len(told) == 6
-    for case, row in told.items():
+    content = {row["case"]: row for row in probed("context_events")}
+    assert len(content) == 6
+    for case, row in content.items():
         assert row["ns"] == pytest.approx(row["expected_ns"], abs=20_000), case
 
 
 @pytest.mark.sanitized
 def test_the_program_that_a_checker_watches_makes_every_kind_of_call() -> None:
-    told = probed("every_call")
-    assert len(told) == 8
-    assert not [row for row in told if "refused" in row]
+    content = probed("every_call")
+    assert len(content) == 8
+    assert not [row for row in content if "refused" in row]
 
 
 def reading(method: str, case: str, ns: float, **more: Any) -> dict[str, Any]:
     framework, quantity = more.pop("framework", "torch"), more.pop("quantity", "span")
-    cells = {"method": method, "case": case, "ns": ns, "framework": framework, "quantity": quantity, "told": ""}
+    cells = {"method": method, "case": case, "ns": ns, "framework": framework, "quantity": quantity, "note": ""}
     return {"host_ns_per_sample": None, **cells, **more}
 
 
-def test_a_timer_is_held_against_ours_of_the_same_quantity(record: PartRecord, tmp_path: Path) -> None:
+def test_a_timer_is_compared_with_ours_of_the_same_quantity(record: PartRecord, tmp_path: Path) -> None:
     for method, ns in (("fairlap device_span", 1000.0), ("torch.cuda.Event", 1500.0), ("fairlap device_span", 1100.0)):
         record.row("readings", **reading(method, "layernorm", ns))
     record.row("readings", **reading("torch.profiler", "layernorm", 900.0, quantity="kernels"))
     record.row("readings", **reading("torch.cuda.Event", "layernorm", float("nan")))  # no sample of it was valid
-    part_3_beside._compared(record)
+    other_timers._compared(record)
     rows = {row["method"]: row for row in record.rows("side by side")}
-    assert rows["torch.cuda.Event"]["beside_ns"] == 1050
-    assert rows["torch.cuda.Event"]["off_by_share"] == pytest.approx(1500 / 1050 - 1)
-    assert rows["fairlap device_span"]["off_by_share"] is None
+    assert rows["torch.cuda.Event"]["reference_ns"] == 1050
+    assert rows["torch.cuda.Event"]["difference_share"] == pytest.approx(1500 / 1050 - 1)
+    assert rows["fairlap device_span"]["difference_share"] is None
     assert rows["fairlap device_span"]["spread_of_processes"] == pytest.approx(100 / 1050)
-    assert rows["torch.profiler"]["beside_ns"] is None  # kernel time is not a span
+    assert rows["torch.profiler"]["reference_ns"] is None  # kernel time is not a span
 
 
 @pytest.mark.parametrize(("ours", "reached"), [(300.0, True), (400.0, False), (None, None)])
@@ -120,42 +121,42 @@ def test_the_cost_of_a_sample_is_a_share_of_what_events_by_hand_cost(
 ) -> None:
     for method, cost in (("fairlap device_span", ours), ("torch.cuda.Event", 1300.0)):
         record.row("readings", **reading(method, "empty kernel", 1000.0, host_ns_per_sample=cost))
-    part_3_beside._compared(record)
+    other_timers._compared(record)
     assert [goal["reached"] for goal in goals_of(record, tmp_path).values()] == [reached]
 
 
-def test_a_framework_that_shows_its_stream_must_have_run_on_it(record: PartRecord, tmp_path: Path) -> None:
+def test_a_framework_that_exposes_its_stream_must_have_run_on_it(record: PartRecord, tmp_path: Path) -> None:
     for case, streams in (("torch", [7]), ("cupy", [7, 9])):
         record.row("methods", case=case, method="kernel_sum", figure_ns=1.0, streams=streams, handed_over=7)
-        record.row("methods", case=case, method="device_span, gate auto", figure_ns=1.02, off_by_share=0.02)
-    record.row("methods", case="jax", method="context_span, waited for", figure_ns=1.2, off_by_share=0.2)
-    part_4_frameworks._goals(record)
+        record.row("methods", case=case, method="device_span, gate auto", figure_ns=1.02, difference_share=0.02)
+    record.row("methods", case="jax", method="context_span, waited for", figure_ns=1.2, difference_share=0.2)
+    frameworks._goals(record)
     reached = {
         name.split(":")[0]: goal["reached"] for name, goal in goals_of(record, tmp_path).items() if "stream" in name
     }
     assert reached == {"torch": True, "cupy": False}
     spans = {
-        name: goal["reached"] for name, goal in goals_of(record, tmp_path).items() if "beside the busy time" in name
+        name: goal["reached"] for name, goal in goals_of(record, tmp_path).items() if "against the busy time" in name
     }
     assert list(spans.values()) == [True, True, False]
 
 
 def race(*rows: tuple[str, float | None, bool, str | None]) -> dict[str, Any]:
-    told = [
+    content = [
         {"contestant": name, "median_ns": ns, "ranked": ranked, "trouble": trouble, "worst_relative_error": 1e-6}
         for name, ns, ranked, trouble in rows
     ]
-    return {"work_results": [{"rows": told, "comparisons": []}]}
+    return {"work_results": [{"rows": content, "comparisons": []}]}
 
 
 def test_a_wrong_answer_in_a_race_is_a_goal_that_was_missed(record: PartRecord, tmp_path: Path) -> None:
-    first, second, third = part_7_race.HEATS[:3]
-    part_7_race.keep_race(record, first, race(("torch", 2.0, True, None), ("torch:compile", 1.0, True, None)))
-    part_7_race.keep_race(record, second, race(("torch", 2.0, True, None), ("jax", None, False, "disqualified: off")))
-    part_7_race.keep_race(record, third, race(("torch", None, False, "unsupported: no CUDA")))
+    first, second, third = race_part.RACES[:3]
+    race_part.keep_race(record, first, race(("torch", 2.0, True, None), ("torch:compile", 1.0, True, None)))
+    race_part.keep_race(record, second, race(("torch", 2.0, True, None), ("jax", None, False, "disqualified: off")))
+    race_part.keep_race(record, third, race(("torch", None, False, "unsupported: no CUDA")))
     found = [goal["reached"] for goal in goals_of(record, tmp_path).values()]
     assert found == [True, False, None]
-    part_7_race._ratios(record)
+    race_part._ratios(record)
     ratios = record.rows("times faster than PyTorch eager")
     assert [(row["race"], row["contestant"], row["ratio"]) for row in ratios] == [(first.name, "torch:compile", 2.0)]
-    assert goals_of(record, tmp_path)[f"{first.name}: torch:compile over torch, beside a published 1.87"]["reached"]
+    assert goals_of(record, tmp_path)[f"{first.name}: torch:compile over torch (published: 1.87)"]["reached"]

@@ -1,4 +1,4 @@
-"""A part may fail, crash or hang: its reason is kept, what it measured too, and it goes on where it was."""
+"""A part may fail, crash or hang: its reason and its figures are kept, and it can be resumed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ran(part_that: Make, folder: Path, body: str, *, seconds: float = 20, resume
 
 
 def test_a_part_that_ends_well_is_finished_and_its_figures_are_in_its_file(part_that: Make, tmp_path: Path) -> None:
-    told = ran(
+    part = ran(
         part_that,
         tmp_path,
         """
@@ -29,13 +29,13 @@ def test_a_part_that_ends_well_is_finished_and_its_figures_are_in_its_file(part_
         record.goal("a goal", "<= 2", 1.5, "ns", reached=True)
         """,
     )
-    assert (told["status"], told["reason"], told["done"]) == ("finished", "", ["one"])
-    assert told["tables"]["figures"] == [{"step": "one", "ns": 1.5}]
-    assert told["goals"][0]["reached"] is True
+    assert (part["status"], part["reason"], part["done"]) == ("finished", "", ["one"])
+    assert part["tables"]["figures"] == [{"step": "one", "ns": 1.5}]
+    assert part["goals"][0]["reached"] is True
 
 
-def test_a_step_that_raises_is_left_out_with_its_reason_and_the_others_run(part_that: Make, tmp_path: Path) -> None:
-    told = ran(
+def test_a_step_that_raises_is_skipped_with_its_reason_and_the_others_run(part_that: Make, tmp_path: Path) -> None:
+    part = ran(
         part_that,
         tmp_path,
         """
@@ -45,13 +45,13 @@ def test_a_step_that_raises_is_left_out_with_its_reason_and_the_others_run(part_
         record.take([Step("wrong", 0, wrong), Step("right", 0, lambda: record.row("figures", ns=2))], deadline)
         """,
     )
-    assert told["status"] == "incomplete"
-    assert told["reason"] == "wrong: ValueError: no such kernel"
-    assert told["done"] == ["right"]
+    assert part["status"] == "incomplete"
+    assert part["reason"] == "wrong: ValueError: no such kernel"
+    assert part["done"] == ["right"]
 
 
 def test_what_is_not_installed_is_an_answer_and_no_failure(part_that: Make, tmp_path: Path) -> None:
-    told = ran(
+    part = ran(
         part_that,
         tmp_path,
         """
@@ -60,33 +60,33 @@ def test_what_is_not_installed_is_an_answer_and_no_failure(part_that: Make, tmp_
         record.take([Step("absent", 0, absent)], deadline)
         """,
     )
-    assert told["status"] == "finished"
-    assert told["notes"] == [{"step": "absent", "text": "not here: it is not installed"}]
+    assert part["status"] == "finished"
+    assert part["notes"] == [{"step": "absent", "text": "not here: it is not installed"}]
 
 
-def test_a_step_without_time_is_left_out_before_it_begins(part_that: Make, tmp_path: Path) -> None:
-    told = ran(part_that, tmp_path, 'record.take([Step("long", 900, lambda: 1 / 0)], deadline)')
-    assert told["status"] == "incomplete"
-    assert "no time was left: it needs 900 s" in told["reason"]
+def test_a_step_without_time_is_skipped_before_it_begins(part_that: Make, tmp_path: Path) -> None:
+    part = ran(part_that, tmp_path, 'record.take([Step("long", 900, lambda: 1 / 0)], deadline)')
+    assert part["status"] == "incomplete"
+    assert "no time left: it needs 900 s" in part["reason"]
 
 
-def test_a_part_that_raises_outside_its_steps_has_failed_and_says_what(part_that: Make, tmp_path: Path) -> None:
-    told = ran(part_that, tmp_path, 'record.row("figures", ns=1)\nraise RuntimeError("the context is broken")')
-    assert told["status"] == "failed"
-    assert told["reason"] == "exit status 1: RuntimeError: the context is broken"
-    assert told["tables"]["figures"][0]["ns"] == 1
+def test_a_part_that_raises_outside_its_steps_has_failed_with_its_reason(part_that: Make, tmp_path: Path) -> None:
+    part = ran(part_that, tmp_path, 'record.row("figures", ns=1)\nraise RuntimeError("the context is broken")')
+    assert part["status"] == "failed"
+    assert part["reason"] == "exit status 1: RuntimeError: the context is broken"
+    assert part["tables"]["figures"][0]["ns"] == 1
 
 
 def test_a_part_that_crashes_has_failed_with_its_signal(part_that: Make, tmp_path: Path) -> None:
-    told = ran(part_that, tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
-    assert told["status"] == "failed"
-    assert told["reason"].startswith("killed by signal 11")
+    part = ran(part_that, tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
+    assert part["status"] == "failed"
+    assert part["reason"].startswith("killed by signal 11")
 
 
-def test_a_part_that_overruns_is_ended_with_all_that_it_started(part_that: Make, tmp_path: Path) -> None:
+def test_a_part_that_overruns_is_stopped_with_everything_that_it_started(part_that: Make, tmp_path: Path) -> None:
     begun = time.monotonic()
     marker = tmp_path / "still running"
-    told = ran(
+    part = ran(
         part_that,
         tmp_path,
         f"""
@@ -98,8 +98,8 @@ def test_a_part_that_overruns_is_ended_with_all_that_it_started(part_that: Make,
         seconds=1.5,
     )
     assert time.monotonic() - begun < 30
-    assert told["status"] == "overran"
-    assert told["tables"]["figures"][0]["ns"] == 7
+    assert part["status"] == "timed out"
+    assert part["tables"]["figures"][0]["ns"] == 7
     time.sleep(4.5)
     assert not marker.exists()
 
@@ -113,21 +113,21 @@ def test_resumed_a_part_does_only_what_was_not_done(part_that: Make, tmp_path: P
         """
     before = ran(part_that, tmp_path, steps.format(first=1, trouble="raise ValueError"))
     assert before["status"] == "incomplete"
-    told = ran(part_that, tmp_path, steps.format(first=99, trouble=""), resume=True)
-    assert told["status"] == "finished"
-    # What the second step left behind when it failed is gone; the first was not run again.
-    assert [row["ns"] for row in told["tables"]["figures"]] == [1, 2]
+    part = ran(part_that, tmp_path, steps.format(first=99, trouble=""), resume=True)
+    assert part["status"] == "finished"
+    # The failed step's figures are gone; the first was not run again.
+    assert [row["ns"] for row in part["tables"]["figures"]] == [1, 2]
 
 
-def test_without_resume_a_part_begins_anew(part_that: Make, tmp_path: Path) -> None:
+def test_without_resume_a_part_starts_from_the_beginning(part_that: Make, tmp_path: Path) -> None:
     body = 'record.take([Step("first", 0, lambda: record.row("figures", ns={ns}))], deadline)'
     ran(part_that, tmp_path, body.format(ns=1))
-    told = ran(part_that, tmp_path, body.format(ns=2))
-    assert [row["ns"] for row in told["tables"]["figures"]] == [2]
+    part = ran(part_that, tmp_path, body.format(ns=2))
+    assert [row["ns"] for row in part["tables"]["figures"]] == [2]
 
 
-def test_figures_that_are_no_numbers_are_absent_in_the_file(part_that: Make, tmp_path: Path) -> None:
-    told = ran(
+def test_figures_that_are_not_numbers_are_absent_in_the_file(part_that: Make, tmp_path: Path) -> None:
+    part = ran(
         part_that,
         tmp_path,
         """
@@ -135,4 +135,4 @@ def test_figures_that_are_no_numbers_are_absent_in_the_file(part_that: Make, tmp
         record.row("figures", nan=float("nan"), inf=numpy.float32("inf"), fine=numpy.float64(2.5))
         """,
     )
-    assert told["tables"]["figures"] == [{"step": "", "nan": None, "inf": None, "fine": 2.5}]
+    assert part["tables"]["figures"] == [{"step": "", "nan": None, "inf": None, "fine": 2.5}]

@@ -1,4 +1,4 @@
-"""The tests of tests/gpu, a process for each file, and the engine under compute-sanitizer where that is installed."""
+"""The tests of tests/gpu, one process for each file, and the engine under compute-sanitizer if that is installed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import xml.etree.ElementTree as ElementTree
 from functools import partial
 from pathlib import Path
 
-from .places import ROOT
-from .record import Deadline, NotHere, PartRecord, Step
+from ..machine import ROOT
+from ..record import Deadline, NotHere, PartRecord, Step
 
-_LAST = "test_race_on_device.py"  # it takes as long as all the others together
+_LAST = "test_race_on_device.py"  # as long as all the others together
 _LONGEST_FILE_S, _LONGEST_SANITIZED_S = 240.0, 150.0
 _SANITIZER_FOUND = 86
 _REST_S = 5.0
@@ -24,41 +24,41 @@ def run(record: PartRecord, deadline: Deadline) -> None:
     steps = [Step(file.name, 20, partial(_tested, record, deadline, file)) for file in files if file.name != _LAST]
     steps += [Step(f"compute-sanitizer {tool}", 60, partial(_sanitized, record, deadline, tool)) for tool in _TOOLS]
     steps += [Step(file.name, 30, partial(_tested, record, deadline, file)) for file in files if file.name == _LAST]
-    record.take([*steps, Step("all of them", 0, partial(_goal, record))], deadline)
+    record.take([*steps, Step("summary", 0, partial(_goal, record))], deadline)
 
 
 def _tested(record: PartRecord, deadline: Deadline, file: Path) -> None:
     report = Path(os.environ.get("TMPDIR", "/tmp")) / f"fairlap-gpu-{os.getpid()}-{file.stem}.xml"
     command = [sys.executable, "-m", "pytest", str(file), f"--junit-xml={report}", "-p", "no:cacheprovider", "-q"]
     limit_s = min(_LONGEST_FILE_S if file.name != _LAST else 10_000.0, deadline.left_s() - _REST_S)
-    broken_off = ""
+    interruption = ""
     try:
         done = subprocess.run([*command, "--tb=short"], cwd=ROOT, timeout=limit_s, check=False, capture_output=True)
         print(done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"), flush=True)
         if not report.exists():
-            broken_off = f"exit status {done.returncode}: {_last(done.stdout) or _last(done.stderr)}"
+            interruption = f"exit status {done.returncode}: {_last(done.stdout) or _last(done.stderr)}"
     except subprocess.TimeoutExpired:
-        broken_off = f"it was ended after {limit_s:.0f} s"
+        interruption = f"stopped after {limit_s:.0f} s"
     if report.exists():
         for case in ElementTree.parse(report).getroot().iter("testcase"):
             record.row("tests", file=file.name, **_case(case))
         report.unlink()
-    if broken_off:
-        record.row("tests", file=file.name, test="(the file)", outcome="broken off", told=broken_off, seconds=None)
+    if interruption:
+        record.row("tests", file=file.name, test="(the file)", outcome="interrupted", note=interruption, seconds=None)
 
 
 def _case(case: ElementTree.Element) -> dict[str, object]:
     figures = {each.attrib["name"]: each.attrib["value"] for each in case.iter("property")}
-    told: dict[str, object] = {"test": case.attrib["name"], "seconds": float(case.attrib.get("time", 0))}
+    row: dict[str, object] = {"test": case.attrib["name"], "seconds": float(case.attrib.get("time", 0))}
     for kind, outcome in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
         found = case.find(kind)
         if found is not None:
             why = found.attrib.get("message", "") or (found.text or "")
-            return told | {"outcome": outcome, "told": " ".join(why.split())[:400], **figures}
-    return told | {"outcome": "passed", "told": "", **figures}
+            return row | {"outcome": outcome, "note": " ".join(why.split())[:400], **figures}
+    return row | {"outcome": "passed", "note": "", **figures}
 
 
-# memcheck also counts what is left on the device; each runs every kernel and call of the engine, and no framework.
+# memcheck also finds leaks on the device. Each tool runs every kernel and call of the engine, and no framework.
 _TOOLS = {"memcheck": ("--leak-check", "full"), "racecheck": (), "synccheck": ()}
 
 
@@ -72,7 +72,7 @@ def _sanitized(record: PartRecord, deadline: Deadline, tool: str) -> None:
     try:
         done = subprocess.run(command, cwd=ROOT, timeout=limit_s, check=False, capture_output=True)
     except subprocess.TimeoutExpired:
-        record.row("compute-sanitizer", tool=tool, outcome="broken off", told=f"it was ended after {limit_s:.0f} s")
+        record.row("compute-sanitizer", tool=tool, outcome="interrupted", note=f"stopped after {limit_s:.0f} s")
         return
     text = (done.stdout + done.stderr).decode(errors="replace")
     print(text, flush=True)
@@ -80,12 +80,12 @@ def _sanitized(record: PartRecord, deadline: Deadline, tool: str) -> None:
     summary = next((line for line in reversed(found) if "SUMMARY" in line), _last(done.stderr or done.stdout))
     refused = done.returncode != 0 and "SUMMARY" not in summary
     outcome = "refused" if refused else "clean" if done.returncode == 0 else "errors"
-    record.row("compute-sanitizer", tool=tool, outcome=outcome, told=summary[:300])
+    record.row("compute-sanitizer", tool=tool, outcome=outcome, note=summary[:300])
 
 
 def _goal(record: PartRecord) -> None:
     tests = record.rows("tests")
-    bad = [row for row in tests if row["outcome"] in ("failed", "broken off")]
+    bad = [row for row in tests if row["outcome"] in ("failed", "interrupted")]
     passed = sum(row["outcome"] == "passed" for row in tests)
     skipped = sum(row["outcome"] == "skipped" for row in tests)
     record.goal(
@@ -99,12 +99,12 @@ def _goal(record: PartRecord) -> None:
     sanitized = record.rows("compute-sanitizer")
     clean = all(row["outcome"] == "clean" for row in sanitized)
     record.goal(
-        "compute-sanitizer's complaints about the engine",
+        "errors that compute-sanitizer finds in the engine",
         "none",
         None if not sanitized else sum(row["outcome"] != "clean" for row in sanitized),
         "",
         reached=clean if sanitized else None,
-        why="; ".join(f"{row['tool']}: {row['told']}" for row in sanitized if row["outcome"] != "clean")
+        why="; ".join(f"{row['tool']}: {row['row']}" for row in sanitized if row["outcome"] != "clean")
         if sanitized
         else "compute-sanitizer is not installed",
     )
@@ -112,4 +112,4 @@ def _goal(record: PartRecord) -> None:
 
 def _last(output: bytes) -> str:
     lines = [line for line in output.decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1].strip()[:300] if lines else "it said nothing"
+    return lines[-1].strip()[:300] if lines else "no output"

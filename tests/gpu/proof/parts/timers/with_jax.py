@@ -1,4 +1,4 @@
-"""Timers of JAX calls, whose streams nobody sees."""
+"""Timers of JAX calls, whose streams are hidden."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..record import NotHere
+from ...record import NotHere
 from .cases import Case, jax_cases
 from .reading import KERNELS, SPAN, Reading, calls_for, notices_of
 
@@ -47,7 +47,7 @@ def fairlap(method: str) -> Iterator[tuple[str, Reading]]:
             calls_per_sample=1,
         )
         quantity = KERNELS if method == "kernel_sum" else SPAN
-        yield case.name, Reading(result.median_ns, quantity, result.samples, told=notices_of(result))
+        yield case.name, Reading(result.median_ns, quantity, result.samples, note=notices_of(result))
 
 
 def jax_profiler() -> Iterator[tuple[str, Reading]]:
@@ -60,12 +60,12 @@ def jax_profiler() -> Iterator[tuple[str, Reading]]:
                     last = case.call()
                 jax.block_until_ready(last)
             lengths = kernel_lengths_ns(jax, Path(folder))
-        told = "" if len(lengths) % calls == 0 else f"{len(lengths)} kernels in {calls} calls; "
-        yield case.name, Reading(sum(lengths) / calls, KERNELS, calls, told=f"{told}mean of the calls")
+        note = "" if len(lengths) % calls == 0 else f"{len(lengths)} kernels in {calls} calls; "
+        yield case.name, Reading(sum(lengths) / calls, KERNELS, calls, note=f"{note}mean of the calls")
 
 
 def kernel_lengths_ns(jax: Any, folder: Path, plane_begins: str = "/device:GPU") -> list[float]:
-    """All that ran on the streams of the devices, copies left out."""
+    """Return the length of everything on the devices' streams except copies."""
     files = sorted(folder.rglob("*.xplane.pb"))
     if not files:
         raise RuntimeError("JAX's profiler wrote no trace")

@@ -1,4 +1,4 @@
-"""A program in a process of its own that tells figures as lines of JSON, each kept as it comes."""
+"""Programs in separate processes that report figures as lines of JSON, each kept as it arrives."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .places import ROOT
+from .machine import ROOT
 from .record import NotHere, described, plain
 
 _ABSENT = "absent"
 
 
 class Failed(Exception):
-    """The process ended badly, or ran out of time."""
+    """The process failed or ran out of time."""
 
 
-def told_apart(
+def run_and_collect(
     module: str,
     *arguments: str,
     limit_s: float,
     each: Callable[[dict[str, Any]], None],
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a module and hand over every object that it prints on a line. One key ``absent`` says it cannot run here."""
+    """Run a module and pass on each JSON object that it prints; one with ``absent`` means that it cannot run here."""
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
@@ -46,17 +46,17 @@ def told_apart(
 
     watch = threading.Timer(limit_s, stop)
     watch.start()
-    last, absent = "it said nothing", ""
+    last, absent = "no output", ""
     try:
         for line in process.stdout:
             print(line, end="", flush=True)
-            told = _object_on(line)
-            if told is None:
+            figures = _object_on(line)
+            if figures is None:
                 last = line.strip() or last
-            elif _ABSENT in told:
-                absent = str(told[_ABSENT])
+            elif _ABSENT in figures:
+                absent = str(figures[_ABSENT])
             else:
-                each(told)
+                each(figures)
         status = process.wait()
     finally:
         watch.cancel()
@@ -66,18 +66,18 @@ def told_apart(
     if absent:
         raise NotHere(absent)
     if too_long.is_set():
-        raise Failed(f"it was ended after {limit_s:.0f} s")
+        raise Failed(f"stopped after {limit_s:.0f} s")
     if status != 0:
         raise Failed(f"exit status {status}: {last[:300]}")
 
 
-def tell(**figures: Any) -> None:
-    """On the side of the process."""
+def report(**figures: Any) -> None:
+    """Print one object, from within the program."""
     print(json.dumps(plain(figures)), flush=True)
 
 
-def told_on_this_side(work: Callable[[], None]) -> None:
-    """What cannot run here says so in place of figures; whatever else fails says what it was on its last line."""
+def run_program(work: Callable[[], None]) -> None:
+    """Run ``work`` as such a program: report what is absent instead of figures, and end a failure with its reason."""
     try:
         work()
     except NotHere as absent:
@@ -91,7 +91,7 @@ def _object_on(line: str) -> dict[str, Any] | None:
     if not line.startswith("{"):
         return None
     try:
-        told = json.loads(line)
+        figures = json.loads(line)
     except ValueError:
         return None
-    return told if isinstance(told, dict) else None
+    return figures if isinstance(figures, dict) else None

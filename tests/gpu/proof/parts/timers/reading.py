@@ -1,4 +1,4 @@
-"""What a timer said of a case."""
+"""A timer's reading of a case."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 SPAN, KERNELS = "span", "kernels"
-"""What is timed: from event to event, gaps included; or the kernels' own time."""
+"""What is timed: from event to event including gaps, or the sum of the kernels' times."""
 
 SECONDS_FOR_ONE = 0.25
 LEAST_CALLS, MOST_CALLS = 20, 400
@@ -20,12 +20,12 @@ class Reading:
     ns: float  # the median of the samples, of one call
     quantity: str  # SPAN or KERNELS
     samples: int
-    host_ns_per_sample: float | None = None  # what a sample took on the host, the call itself taken off
-    told: str = ""
+    host_ns_per_sample: float | None = None  # host time of a sample, less the call
+    note: str = ""
 
 
 def calls_for(call: Callable[[], Any], wait: Callable[[], Any]) -> int:
-    """As many as fit into the time for one case; the first calls load and compile."""
+    """Return how many calls fit into the time for one case; the first calls load and compile."""
     for _ in range(3):
         call()
     wait()
@@ -38,7 +38,7 @@ def calls_for(call: Callable[[], Any], wait: Callable[[], Any]) -> int:
 
 
 def issue_ns(call: Callable[[], Any], wait: Callable[[], Any], calls: int) -> float:
-    """What the call costs the host when nobody times it, on a device with nothing else to do."""
+    """Return what an untimed call costs the host while the device is idle."""
     readings = []
     for _ in range(5):
         wait()

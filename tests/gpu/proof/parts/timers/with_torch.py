@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..record import NotHere
+from ...record import NotHere
 from .cases import EMPTY, Case, torch_cases
 from .reading import KERNELS, SPAN, Reading, calls_for, issue_ns, middle, notices_of
 
@@ -40,10 +40,10 @@ def fairlap_span(gate: str) -> Iterator[tuple[str, Reading]]:
             calls_per_sample=1,
             gate=gate,  # type: ignore[arg-type]
         )
-        told = "; ".join(filter(None, (f"gate {result.settings['gate']}", notices_of(result))))
+        note = "; ".join(filter(None, (f"gate {result.settings['gate']}", notices_of(result))))
         yield (
             case.name,
-            Reading(result.median_ns, SPAN, result.samples, _cost(torch, case, result.elapsed_s, calls), told),
+            Reading(result.median_ns, SPAN, result.samples, _cost(torch, case, result.elapsed_s, calls), note),
         )
 
 
@@ -94,7 +94,7 @@ def triton_do_bench() -> Iterator[tuple[str, Reading]]:
         raise NotHere("Triton is not installed") from None
     for case in cases:
         ms = do_bench(case.call, warmup=25, rep=100, return_mode="median")
-        yield case.name, Reading(float(ms) * 1e6, SPAN, 0, told="its cache flush is on: a cold cache")
+        yield case.name, Reading(float(ms) * 1e6, SPAN, 0, note="its cache flush is on: a cold cache")
 
 
 def torch_profiler() -> Iterator[tuple[str, Reading]]:
@@ -107,8 +107,8 @@ def torch_profiler() -> Iterator[tuple[str, Reading]]:
                 case.call()
             torch.cuda.synchronize()
         lengths = kernel_lengths_ns(profile)
-        told = "" if len(lengths) % calls == 0 else f"{len(lengths)} kernels in {calls} calls"
-        yield case.name, Reading(sum(lengths) / calls, KERNELS, calls, told=told or "mean of the calls")
+        note = "" if len(lengths) % calls == 0 else f"{len(lengths)} kernels in {calls} calls"
+        yield case.name, Reading(sum(lengths) / calls, KERNELS, calls, note=note or "mean of the calls")
 
 
 def kernel_lengths_ns(profile: Any, kind: str = "kernel") -> list[float]:
@@ -158,7 +158,7 @@ def _by_nvbench(torch: Any, bench: Any, case: Case) -> Reading:
         summaries = json.loads(file.read_text())["benchmarks"][0]["states"][0]["summaries"]
     found = {summary["tag"]: _value_of(summary) for summary in summaries}
     seconds = float(found["nv/cold/time/gpu/mean"])
-    return Reading(seconds * 1e9, SPAN, int(found.get("nv/cold/sample_size", 0)), told="mean, cold cache, its gate")
+    return Reading(seconds * 1e9, SPAN, int(found.get("nv/cold/sample_size", 0)), note="mean, cold cache, its gate")
 
 
 def _value_of(summary: Any) -> Any:
@@ -166,7 +166,7 @@ def _value_of(summary: Any) -> Any:
 
 
 def _cost(torch: Any, case: Case, elapsed_s: float, calls: int) -> float | None:
-    """Only where the device takes no time: elsewhere the host waits for it, whoever times."""
+    """Only for the empty kernel: for others the host waits for the device, whatever the timer."""
     if case.name != EMPTY:
         return None
     return elapsed_s * 1e9 / calls - issue_ns(case.call, torch.cuda.synchronize, calls)

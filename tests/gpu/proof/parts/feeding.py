@@ -1,4 +1,4 @@
-"""Feeding: the machine's own rate of copies from pinned memory, what PyTorch's DataLoader makes of it, and ours."""
+"""Feeding: the machine's own copy rate from pinned memory, and what PyTorch's DataLoader and the feeder reach of it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 from fairlap.engine import Feeder
 
-from .copies import MIB, pinned_rate_gb_per_s, rates_gb_per_s
-from .driver_calls import PrimaryContext
-from .record import Deadline, NotHere, PartRecord, Step, described
-from .spinner import Spinner
+from ..driver import MIB, PrimaryContext, Spinner, pinned_rate_gb_per_s, rates_gb_per_s
+from ..record import Deadline, NotHere, PartRecord, Step, described
 
 BATCHES_MIB: tuple[int, ...] = (1, 4, 16, 64)
 WANTED_SHARE = {1: 0.90, 4: 0.97, 16: 0.97, 64: 0.97}  # of the machine's own rate
 FEED_S = 2.0
-TURNS = 3  # the machine's own rate and the feeder's stand beside each other
+TURNS = 3  # of the machine's own rate and the feeder's
 OVERLAP_MIB, OVERLAP_BATCHES = 16, 200
 SLOTS = 6
 _WORKERS = (0, 2, 4)
@@ -85,7 +83,7 @@ def _feeder(record: PartRecord) -> None:
                 record.row(
                     "the feeder",
                     batch_mib=size,
-                    order="shuffled" if shuffled else "as it lies",
+                    order="shuffled" if shuffled else "in order",
                     threads=_threads(),
                     gb_per_s=fed / seconds / 1e9,
                     own_gb_per_s=own,
@@ -93,7 +91,7 @@ def _feeder(record: PartRecord) -> None:
                     **{f"{name}_share": ns / ledger.wall_ns for name, ns in parts.items()},
                 )
             record.goal(
-                f"feeder, {size} MiB {'shuffled' if shuffled else 'as they lie'}: share of the machine's own rate",
+                f"feeder, {size} MiB {'shuffled' if shuffled else 'in order'}: share of the machine's own rate",
                 f">= {WANTED_SHARE[size]:.0%}",
                 median(shares),
                 "",
@@ -101,31 +99,33 @@ def _feeder(record: PartRecord) -> None:
                 why=f"turns {', '.join(f'{each:.1%}' for each in shares)}",
             )
     worst = max(row["ledger_off_by_share"] for row in record.rows("the feeder"))
-    record.goal("feeder: the ledger's parts beside its wall time", "<= 1%", worst, "", reached=worst <= 0.01)
+    record.goal(
+        "feeder: difference between the ledger's parts and its wall time", "<= 1%", worst, "", reached=worst <= 0.01
+    )
 
 
 def _taken(
     feeder: Feeder,
     context: PrimaryContext,
     stream: int,
-    go_on: Callable[[int, float], bool],
+    proceed: Callable[[int, float], bool],
     work: Callable[[], None] = lambda: None,
 ) -> tuple[int, float]:
-    """A consumer that waits for nothing: its stream waits for the batch, works, and is told when that is released."""
+    """Consume batches without waiting: the stream waits for each batch, works on it and releases it."""
     fed, begun = 0, time.perf_counter()
     for number, batch in enumerate(feeder):
         batch.__dlpack__(stream=stream)
         work()
         fed += batch.nbytes
         batch.release([stream])
-        if not go_on(number + 1, time.perf_counter() - begun):
+        if not proceed(number + 1, time.perf_counter() - begun):
             break
     context.synchronize()
     return fed, time.perf_counter() - begun
 
 
 def _overlap(record: PartRecord) -> None:
-    """The same batches alone, the same work alone, and both: how much of the shorter is hidden behind the longer."""
+    """Time the batches alone, the work alone, and both: how much of the shorter hides behind the longer."""
     context, samples = PrimaryContext(), _samples()
     stream, spinner = context.new_stream(), Spinner()
     work_ns = round(OVERLAP_MIB * MIB / pinned_rate_gb_per_s(context, OVERLAP_MIB * MIB))
@@ -169,7 +169,7 @@ def _torch() -> Any:
 
 
 def _data_loader(record: PartRecord) -> None:
-    """Rows gathered by index, pinned by its thread, copied without waiting: as its manual recommends."""
+    """Use DataLoader as its manual recommends: gathered by index, pinned by its thread, copied without waiting."""
     torch = _torch()
     data = torch.utils.data.TensorDataset(torch.from_numpy(_samples()))
     for size in BATCHES_MIB[:3]:
@@ -177,12 +177,12 @@ def _data_loader(record: PartRecord) -> None:
             loader = torch.utils.data.DataLoader(
                 data, batch_size=size * MIB // _SAMPLE_BYTES, shuffle=True, num_workers=workers, pin_memory=True
             )
-            cells: dict[str, Any] = {"batch_mib": size, "workers": workers, "gb_per_s": None, "told": ""}
+            cells: dict[str, Any] = {"batch_mib": size, "workers": workers, "gb_per_s": None, "note": ""}
             try:
                 fed, seconds = _fed(torch, loader)
                 cells["gb_per_s"] = fed / seconds / 1e9
-            except RuntimeError as error:  # its workers need shared memory, of which containers have little
-                cells["told"] = described(error)
+            except RuntimeError as error:  # its workers need shared memory, which is scarce in containers
+                cells["note"] = described(error)
             record.row("DataLoader", **cells)
 
 

@@ -1,7 +1,7 @@
-"""Truth: spin kernels tell by the device's own timer how long they ran, and each method is held against that.
+"""Truth: spin kernels measure their length with the device's timer, and each method is compared with that.
 
-No framework takes part. A method sees the start and the end of a kernel too, which the kernel cannot; what it reads
-of a kernel that spins for no time is therefore its floor, and errors are given with and without it.
+No framework takes part. A method's reading includes the start and end of a kernel, which the kernel cannot see; its
+reading of a kernel that does not spin is therefore its floor, and errors are given with and without it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from .driver_calls import PrimaryContext
-from .record import Deadline, NotHere, PartRecord, Step
-from .spinner import Spinner
+from ..driver import PrimaryContext, Spinner
+from ..record import Deadline, NotHere, PartRecord, Step
 
 LENGTHS_NS = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 1_000_000, 10_000_000)
 IN_ONE_INTERVAL = 32
 LONGEST_IN_ONE_INTERVAL_NS = 100_000
-ABOVE_NS = 5_000  # what a single pair of events is good for
+ABOVE_NS = 5_000  # a single pair of events resolves no less
 DIFFERENCE_ROUNDS = 7
 LEAST_SAMPLES, MOST_SAMPLES, SECONDS_FOR_ONE = 30, 1_000, 0.6
 FLOOR_SAMPLES = 300
@@ -26,7 +25,7 @@ FLOOR_SAMPLES = 300
 
 @dataclass(frozen=True)
 class Way:
-    """One way to time a call on a stream."""
+    """A way to time a call on a stream."""
 
     name: str
     options: dict[str, Any]
@@ -41,7 +40,7 @@ WAYS = (
     Way(f"device_span, {IN_ONE_INTERVAL} in one", {"method": "device_span"}, calls=IN_ONE_INTERVAL),
     Way("context_span", {"method": "context_span"}, hidden=True),
 )
-BY_RECORDS = Way("kernel_sum", {"method": "kernel_sum"})  # last: what CUPTI does to a process stays with it
+BY_RECORDS = Way("kernel_sum", {"method": "kernel_sum"})  # last, because CUPTI stays active in the process
 
 
 def run(record: PartRecord, deadline: Deadline) -> None:
@@ -99,7 +98,7 @@ class _Bench:
             )
 
     def difference(self, way: Way) -> None:
-        """Two kernels of about 2 us, the one 100 ns longer by the device's own timer, in turns."""
+        """Time two kernels of about 2 us in turns, one of them 100 ns longer by the device's timer."""
         cycles_per_ns = self._cycles_per_ns(way)
         short, longer = round(2_000 * cycles_per_ns), round(2_100 * cycles_per_ns)
         found = []
@@ -123,9 +122,9 @@ class _Bench:
         records = [row for row in rows if row["method"] == BY_RECORDS.name]
         for label, found, most_ns, of in (
             ("kernel_sum: largest error over its floor", records, 50, "error_over_floor_ns"),
-            ("kernel_sum: largest error, its floor in it", records, 50, "error_ns"),
+            ("kernel_sum: largest error including its floor", records, 50, "error_ns"),
             ("gated device_span: largest error over its floor, from 5 us", single, 500, "error_over_floor_ns"),
-            ("gated device_span: largest error, its floor in it, from 5 us", single, 500, "error_ns"),
+            ("gated device_span: largest error including its floor, from 5 us", single, 500, "error_ns"),
         ):
             worst = max((abs(row[of]) for row in found if row[of] is not None), default=None)
             self._record.goal(
@@ -134,7 +133,7 @@ class _Bench:
                 worst,
                 "ns",
                 reached=None if worst is None else worst <= most_ns,
-                why="it was not measured; see what was left out" if worst is None else "",
+                why="not measured; see the skipped steps" if worst is None else "",
             )
 
     def _spun(self, way: Way, length_ns: int, samples: int) -> tuple[float, float, Any]:
@@ -156,7 +155,7 @@ class _Bench:
             raise NotHere(str(absent)) from None
 
     def _cycles_per_ns(self, way: Way) -> float:
-        """From two long spins, whose difference has neither start nor end in it."""
+        """Return the rate from the difference of two long spins, which contains neither start nor end."""
         few, many = 1_000_000, 3_000_000
         return (many - few) / (self._cycles_ns(way, many, 10) - self._cycles_ns(way, few, 10))
 

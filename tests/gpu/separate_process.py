@@ -10,7 +10,7 @@ from pathlib import Path
 _TOP = Path(__file__).parents[2]
 
 
-def run_apart(script: str) -> subprocess.CompletedProcess[str]:
+def run_script(script: str) -> subprocess.CompletedProcess[str]:
     paths = [str(_TOP), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     return subprocess.run(
         [sys.executable, "-c", script],

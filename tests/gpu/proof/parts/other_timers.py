@@ -1,4 +1,4 @@
-"""The engine beside the timers that people use, on the same work, in turns and in fresh processes."""
+"""The engine compared with other timers on the same work, in turns and in fresh processes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from .apart import told_apart
-from .beside import with_jax, with_torch
-from .beside.cases import EMPTY
-from .beside.reading import KERNELS, SPAN
-from .record import Deadline, PartRecord, Step
+from ..json_lines import run_and_collect
+from ..record import Deadline, PartRecord, Step
+from .timers import with_jax, with_torch
+from .timers.cases import EMPTY
+from .timers.reading import KERNELS, SPAN
 
-ROUNDS = 3  # processes of each timer: what one process says, another may not
+ROUNDS = 3  # processes of each timer, since results vary between processes
 _LONGEST_S, _NEEDS_S = 90.0, 20.0
 COST_SHARE = 0.25
 OURS, BY_HAND = "fairlap device_span", "torch.cuda.Event"
-_BESIDE = {
+_REFERENCE = {
     (SPAN, "torch"): OURS,
     (KERNELS, "torch"): "fairlap kernel_sum",
     (SPAN, "jax"): "fairlap context_span, JAX",
@@ -30,16 +30,16 @@ def run(record: PartRecord, deadline: Deadline) -> None:
         for number in range(1, ROUNDS + 1)
         for name in (*with_torch.TIMERS, *with_jax.TIMERS)
     ]
-    record.take([*steps, Step("what they say", 0, partial(_compared, record))], deadline)
+    record.take([*steps, Step("comparison", 0, partial(_compared, record))], deadline)
 
 
 def _timed(record: PartRecord, deadline: Deadline, name: str, number: int) -> None:
     framework = "jax" if name in with_jax.TIMERS else "torch"
 
-    def keep(told: dict[str, Any]) -> None:
-        record.row("readings", method=name, framework=framework, process=number, **told)
+    def keep(figures: dict[str, Any]) -> None:
+        record.row("readings", method=name, framework=framework, process=number, **figures)
 
-    told_apart("tests.gpu.proof.beside", name, limit_s=min(_LONGEST_S, deadline.left_s()), each=keep)
+    run_and_collect("tests.gpu.proof.parts.timers", name, limit_s=min(_LONGEST_S, deadline.left_s()), each=keep)
 
 
 def _compared(record: PartRecord) -> None:
@@ -52,8 +52,8 @@ def _compared(record: PartRecord) -> None:
     medians = {key: median(row["ns"] for row in rows) for key, rows in figures.items()}
     for (method, case), rows in figures.items():
         values = [row["ns"] for row in rows]
-        ours = _BESIDE[rows[0]["quantity"], rows[0]["framework"]]
-        beside = medians.get((ours, case)) if ours != method else None
+        ours = _REFERENCE[rows[0]["quantity"], rows[0]["framework"]]
+        reference = medians.get((ours, case)) if ours != method else None
         figure = medians[method, case]
         record.row(
             "side by side",
@@ -63,24 +63,24 @@ def _compared(record: PartRecord) -> None:
             figure_ns=figure,
             spread_of_processes=(max(values) - min(values)) / figure if len(values) > 1 and figure else None,
             processes=len(values),
-            beside=ours if beside else "",
-            beside_ns=beside,
-            off_by_share=figure / beside - 1 if beside else None,
-            told=rows[0]["told"],
+            reference=ours if reference else "",
+            reference_ns=reference,
+            difference_share=figure / reference - 1 if reference else None,
+            note=rows[0]["note"],
         )
     _cost(record, readings)
 
 
 def _cost(record: PartRecord, readings: list[dict[str, Any]]) -> None:
-    """Of a sample on the host, the call itself taken off."""
+    """Record the host cost of a sample, less the call."""
     costs: dict[str, list[float]] = {}
     for row in readings:
         if row["case"] == EMPTY and row["host_ns_per_sample"] is not None:
             costs.setdefault(row["method"], []).append(row["host_ns_per_sample"])
     for method, values in costs.items():
         record.row("host cost of a sample", method=method, ns=median(values), of_processes=len(values))
-    there = OURS in costs and BY_HAND in costs
-    share = median(costs[OURS]) / median(costs[BY_HAND]) if there else None
+    measured = OURS in costs and BY_HAND in costs
+    share = median(costs[OURS]) / median(costs[BY_HAND]) if measured else None
     record.goal(
         "host cost of a sample, as a share of torch.cuda.Event from Python",
         f"<= {COST_SHARE}",
@@ -88,6 +88,6 @@ def _cost(record: PartRecord, readings: list[dict[str, Any]]) -> None:
         "",
         reached=None if share is None else share <= COST_SHARE,
         why=f"{median(costs[OURS]):.0f} ns and {median(costs[BY_HAND]):.0f} ns"
-        if there
+        if measured
         else "one of them was not measured",
     )

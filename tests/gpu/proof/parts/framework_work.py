@@ -1,6 +1,7 @@
-"""One large product in each framework, with its stream where it shows one; a process for each framework.
+"""One large matrix product in each framework, in a separate process, on the framework's stream if it exposes one.
 
-``python -m tests.gpu.proof.framework_work NAME`` tells what every method says of it, and on which streams it ran.
+``python -m tests.gpu.proof.parts.framework_work NAME`` reports what every method reads, and on which
+streams it ran.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .apart import tell, told_on_this_side
-from .record import NotHere
+from ..json_lines import report, run_program
+from ..record import NotHere
 
 SIZE = 4096
 SAMPLES = 40
@@ -21,7 +22,7 @@ SAMPLES = 40
 class Work:
     call: Callable[[], Any]
     done: Callable[[Any], Any]
-    stream: object  # "hidden" where the framework shows none
+    stream: object  # "hidden" where the framework exposes none
 
 
 def torch_work() -> Work:
@@ -108,11 +109,11 @@ def _imported(name: str) -> Any:
         raise NotHere(f"{name.partition('.')[0]} is not installed") from None
 
 
-def tell_all(work: Work) -> None:
-    """Records last: what they leave behind in a process would be in the other figures."""
-    shows = work.stream != "hidden"
+def report_all(work: Work) -> None:
+    """Records come last, because CUPTI stays active in the process and would affect the other figures."""
+    exposed = work.stream != "hidden"
     asked: list[tuple[str, dict[str, Any]]] = []
-    if shows:
+    if exposed:
         asked += [(f"device_span, gate {gate}", {"method": "device_span", "gate": gate}) for gate in ("auto", "none")]
     asked += [
         ("context_span, waited for", {"method": "context_span", "stream": "hidden", "done": work.done}),
@@ -121,10 +122,10 @@ def tell_all(work: Work) -> None:
         ("kernel_sum", {"method": "kernel_sum", "done": work.done}),
     ]
     for name, options in asked:
-        _tell(name, work, options)
+        _report(name, work, options)
 
 
-def _tell(name: str, work: Work, options: dict[str, Any]) -> None:
+def _report(name: str, work: Work, options: dict[str, Any]) -> None:
     from fairlap.engine.stream_calls import time_on_stream
     from fairlap.errors import FairlapError
 
@@ -133,10 +134,10 @@ def _tell(name: str, work: Work, options: dict[str, Any]) -> None:
             work.call, **{"stream": work.stream, "samples": SAMPLES, "warmup": 5, "calls_per_sample": 1, **options}
         )
     except FairlapError as refused:
-        tell(method=name, ns=None, told=str(refused))
+        report(method=name, ns=None, note=str(refused))
         return
     busy = result.quantities.get("busy_ns")
-    tell(
+    report(
         method=name,
         ns=result.median_ns,
         busy_ns=busy.median_ns if busy is not None else None,
@@ -145,9 +146,9 @@ def _tell(name: str, work: Work, options: dict[str, Any]) -> None:
         gate=result.settings.get("gate", ""),
         streams=sorted(result.streams),
         handed_over=result.stream_handed_over,
-        told="; ".join(notice.code for notice in result.warnings),
+        note="; ".join(notice.code for notice in result.warnings),
     )
 
 
 if __name__ == "__main__":
-    told_on_this_side(lambda: tell_all(FRAMEWORKS[sys.argv[1]]()))
+    run_program(lambda: report_all(FRAMEWORKS[sys.argv[1]]()))

@@ -1,13 +1,13 @@
-"""Which method serves which framework, and what the driver's own means can do; the design follows the answers."""
+"""Which method works for which framework, and what the driver's events can do."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-from .apart import told_apart
+from ..json_lines import run_and_collect
+from ..record import Deadline, PartRecord, Step
 from .framework_work import FRAMEWORKS
-from .record import Deadline, PartRecord, Step
 
 _LONGEST_S = 120.0
 _PROBES = ("event_quantum", "context_events")
@@ -22,30 +22,30 @@ def run(record: PartRecord, deadline: Deadline) -> None:
 
 
 def _probe(record: PartRecord, deadline: Deadline, name: str) -> None:
-    told_apart(
+    run_and_collect(
         f"tests.gpu.probes.{name}",
         limit_s=min(_LONGEST_S, deadline.left_s()),
-        each=lambda told: record.row(f"probe {name}", **told),
+        each=lambda figures: record.row(f"probe {name}", **figures),
     )
 
 
 def _framework(record: PartRecord, deadline: Deadline, name: str) -> None:
-    told: list[dict[str, Any]] = []
+    figures: list[dict[str, Any]] = []
     try:
         limit_s = min(_LONGEST_S, deadline.left_s())
-        told_apart("tests.gpu.proof.framework_work", name, limit_s=limit_s, each=told.append)
+        run_and_collect("tests.gpu.proof.parts.framework_work", name, limit_s=limit_s, each=figures.append)
     finally:
-        busy_ns = next((row["busy_ns"] for row in told if row.get("busy_ns")), None)
-        for row in told:
+        busy_ns = next((row["busy_ns"] for row in figures if row.get("busy_ns")), None)
+        for row in figures:
             spans = row["method"].startswith(("device_span", "context_span")) and row["ns"]
             record.row(
                 "methods",
                 case=name,
                 **{key: value for key, value in row.items() if key not in ("ns", "busy_ns")},
                 figure_ns=row["ns"],
-                beside="busy time in records" if spans and busy_ns else "",
-                beside_ns=busy_ns if spans else None,
-                off_by_share=row["ns"] / busy_ns - 1 if spans and busy_ns else None,
+                reference="busy time in records" if spans and busy_ns else "",
+                reference_ns=busy_ns if spans else None,
+                difference_share=row["ns"] / busy_ns - 1 if spans and busy_ns else None,
             )
 
 
@@ -58,14 +58,14 @@ def _goals(record: PartRecord) -> None:
         wanted = ["context_span, waited for"] if name in _HIDE_THEIR_STREAMS else ["device_span, gate auto"]
         for method in wanted:
             row = of.get(method, {})
-            share = row.get("off_by_share")
+            share = row.get("difference_share")
             record.goal(
-                f"{name}: {method} beside the busy time in records",
+                f"{name}: {method} against the busy time in records",
                 f"+- {OFF_BY:.0%}",
                 share,
                 "",
                 reached=None if share is None else abs(share) <= OFF_BY,
-                why="" if share is not None else row.get("told") or "one of them was not measured",
+                why="" if share is not None else row.get("note") or "one of them was not measured",
             )
         if name not in _HIDE_THEIR_STREAMS:
             _stream_goal(record, name, of.get("kernel_sum", {}))
@@ -75,10 +75,10 @@ def _stream_goal(record: PartRecord, name: str, row: dict[str, Any]) -> None:
     ran_on, handed = row.get("streams"), row.get("handed_over")
     known = bool(ran_on) and handed is not None
     record.goal(
-        f"{name}: the stream in the records is the one handed over",
+        f"{name}: the stream in the records is the one passed in",
         "the same",
         None,
         "",
         reached=ran_on == [handed] if known else None,
-        why=f"ran on {ran_on}, handed over {handed}" if known else row.get("told") or "records were not measured",
+        why=f"ran on {ran_on}, passed {handed}" if known else row.get("note") or "records were not measured",
     )

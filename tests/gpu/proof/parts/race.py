@@ -1,4 +1,4 @@
-"""A real race through the command line: the same models in each framework that is here, answers checked, and an A/A."""
+"""A real race through the command line: the same models in each installed framework, outputs checked, and an A/A."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .places import CACHE, ROOT
-from .record import Deadline, NotHere, PartRecord, Step
+from ..machine import CACHE, ROOT
+from ..record import Deadline, NotHere, PartRecord, Step
 
 DEVICE = "cuda:0"
 CONTESTANTS = ("torch", "torch:compile", "jax", "tensorflow:graph", "onnxruntime")
@@ -21,11 +21,13 @@ LONGEST_S, NEEDS_S, REST_S = 170.0, 75.0, 12.0
 AA_BLOCKS = 8
 AGREES_WITHIN = 0.25
 COMPILED, EAGER = "torch:compile", "torch"
-PUBLISHED_COMPILED = 1.87  # ResNet-50, mixed precision, RTX 4090, by timm's own tables: another board, a lead only
+PUBLISHED_COMPILED = (
+    1.87  # ResNet-50, mixed precision, RTX 4090, from timm's tables: another board, for orientation only
+)
 
 
 @dataclass(frozen=True)
-class WorkResult:
+class RaceWork:
     model: str
     batch: int
     precision: str
@@ -35,19 +37,17 @@ class WorkResult:
         return f"{self.model}-b{self.batch}-{self.precision}"
 
 
-HEATS = tuple(
-    WorkResult(model, batch, precision)
+RACES = tuple(
+    RaceWork(model, batch, precision)
     for batch, precision in ((64, "bf16"), (1, "fp32"), (64, "fp32"), (1, "bf16"))
     for model in ("resnet50", "bert_base", "gpt2_prefill")
 )
 
 
 def run(record: PartRecord, deadline: Deadline) -> None:
-    steps = [Step(HEATS[0].name, NEEDS_S, partial(_raced, record, deadline, HEATS[0]))]
+    steps = [Step(RACES[0].name, NEEDS_S, partial(_raced, record, deadline, RACES[0]))]
     steps += [Step("A/A", 90, partial(_against_itself, record, deadline))]
-    steps += [
-        Step(work_result.name, NEEDS_S, partial(_raced, record, deadline, work_result)) for work_result in HEATS[1:]
-    ]
+    steps += [Step(work.name, NEEDS_S, partial(_raced, record, deadline, work)) for work in RACES[1:]]
     steps += [Step("precisions", 0, partial(_precisions, record)), Step("ratios", 0, partial(_ratios, record))]
     record.take(steps, deadline)
 
@@ -55,74 +55,76 @@ def run(record: PartRecord, deadline: Deadline) -> None:
 def _needed() -> None:
     for module in ("msgspec", "click", "rich", "scipy", "ruptures"):
         if find_spec(module) is None:
-            raise NotHere(f"a race needs {module}, which is not installed; a folder with it on PYTHONPATH will do")
+            raise NotHere(
+                f"a race needs {module}, which is not installed; install it, or put a folder with it on PYTHONPATH"
+            )
 
 
 def _file(name: str) -> Path:
-    """Not that of an earlier race."""
+    """Return the path of a result file, without the file of an earlier race."""
     CACHE.mkdir(parents=True, exist_ok=True)
     (CACHE / name).unlink(missing_ok=True)
     return CACHE / name
 
 
 def _here(record: PartRecord) -> list[str]:
-    """Those that are installed; one that an earlier race showed to have no CUDA costs the next ones no time."""
-    refused = [row for row in record.rows("races") if row["told"].startswith("unsupported")]
-    cannot = {row["contestant"] for row in refused if "cuda" in row["told"].lower()}
+    """Return the installed contestants, without those that an earlier race showed to have no CUDA."""
+    refused = [row for row in record.rows("races") if row["note"].startswith("unsupported")]
+    cannot = {row["contestant"] for row in refused if "cuda" in row["note"].lower()}
     return [name for name in CONTESTANTS if find_spec(name.partition(":")[0]) is not None and name not in cannot]
 
 
-def _raced(record: PartRecord, deadline: Deadline, work_result: WorkResult) -> None:
+def _raced(record: PartRecord, deadline: Deadline, work: RaceWork) -> None:
     _needed()
-    file = _file(f"race-{work_result.name}.json")
+    file = _file(f"race-{work.name}.json")
     budget_s = min(LONGEST_S, deadline.left_s() - REST_S)
     command = [
         sys.executable,
         "-m",
         "fairlap",
         "compare",
-        work_result.model,
+        work.model,
         "--on",
         ",".join(_here(record)),
         "--device",
         DEVICE,
     ]
-    command += ["--batch", str(work_result.batch), "--precision", work_result.precision, "--blocks", str(BLOCKS)]
+    command += ["--batch", str(work.batch), "--precision", work.precision, "--blocks", str(BLOCKS)]
     command += ["--seconds", str(MEASURED_S), "--conditions", "as-found", "--budget", f"{budget_s:.0f}s"]
-    said = _run([*command, "--json", str(file)], deadline)
+    output = _run([*command, "--json", str(file)], deadline)
     if not file.exists():
-        raise RuntimeError(f"the race left no file: {said}")
-    keep_race(record, work_result, json.loads(file.read_bytes()))
+        raise RuntimeError(f"the race left no file: {output}")
+    keep_race(record, work, json.loads(file.read_bytes()))
 
 
-def keep_race(record: PartRecord, work_result: WorkResult, told: dict[str, Any]) -> None:
-    """What the table of the page shows; the raw samples stay in the race's own file."""
-    work_results = told.get("work_results", ())
+def keep_race(record: PartRecord, work: RaceWork, document: dict[str, Any]) -> None:
+    """Record what the page shows; the raw samples stay in the file of the race."""
+    work_results = document.get("work_results", ())
     for found in work_results:
         for row in found["rows"]:
             record.row(
                 "races",
-                race=work_result.name,
+                race=work.name,
                 contestant=row["contestant"],
                 median_ns=row["median_ns"],
                 ranked=row["ranked"],
                 worst_error=row["worst_relative_error"],
-                told=row["trouble"] or "",
+                note=row["trouble"] or "",
             )
         for each in found["comparisons"]:
             record.row(
-                "verdicts", race=work_result.name, blocks=each["blocks"], ratio=each["ratio"], sentence=each["sentence"]
+                "verdicts", race=work.name, blocks=each["blocks"], ratio=each["ratio"], sentence=each["sentence"]
             )
     rows = [row for found in work_results for row in found["rows"]]
     wrong = [row["contestant"] for row in rows if "disqualified" in (row["trouble"] or "")]
     ran = [row for row in rows if row["ranked"]]
     record.goal(
-        f"{work_result.name}: contestants with a wrong answer",
+        f"{work.name}: contestants with a wrong answer",
         "0",
         len(wrong) if ran or wrong else None,
         "",
         reached=not wrong if ran or wrong else None,
-        why=", ".join(wrong) if wrong else f"{len(ran)} ranked" if ran else "nobody finished",
+        why=", ".join(wrong) if wrong else f"{len(ran)} ranked" if ran else "no contestant finished",
     )
 
 
@@ -131,9 +133,9 @@ def _against_itself(record: PartRecord, deadline: Deadline) -> None:
     file = _file("race-aa.json")
     command = [sys.executable, "-m", "fairlap", "aa", "layernorm", "--on", "torch", "--device", DEVICE]
     command += ["--runs", "1", "--blocks", str(AA_BLOCKS), "--seconds", "0.3", "--conditions", "as-found"]
-    said = _run([*command, "--json", str(file)], deadline)
+    output = _run([*command, "--json", str(file)], deadline)
     if not file.exists():
-        raise RuntimeError(f"the self-test left no file: {said}")
+        raise RuntimeError(f"the self-test left no file: {output}")
     verdicts = json.loads(file.read_bytes())["verdicts"]
     claimed = sum(each["verdict"] in ("faster", "slower") for each in verdicts)
     for each in verdicts:
@@ -144,12 +146,12 @@ def _against_itself(record: PartRecord, deadline: Deadline) -> None:
 
 
 def _precisions(record: PartRecord) -> None:
-    """Said, so that nobody takes fp32 for what some frameworks call by that name."""
+    """List the precisions, since some frameworks use the name fp32 for TF32."""
     from fairlap.frameworks.registry import framework_named
 
     for name in _here(record):
         record.row("precisions", contestant=name, offered=", ".join(framework_named(name.partition(":")[0]).precisions))
-    record.note("fp32 is IEEE float32 in every contestant; no adapter offers TF32 as a precision of its own")
+    record.note("fp32 is IEEE float32 in every contestant; no adapter offers TF32 as a separate precision")
 
 
 def _ratios(record: PartRecord) -> None:
@@ -159,35 +161,35 @@ def _ratios(record: PartRecord) -> None:
         for (of, contestant), ns in medians.items():
             if of == race and eager and ns and contestant != EAGER:
                 record.row("times faster than PyTorch eager", race=race, contestant=contestant, ratio=eager / ns)
-    first = HEATS[0].name
+    first = RACES[0].name
     pair = [medians.get((first, name)) for name in (EAGER, COMPILED)]
     ratio = pair[0] / pair[1] if pair[0] and pair[1] else None
     record.goal(
-        f"{first}: torch:compile over torch, beside a published {PUBLISHED_COMPILED}",
+        f"{first}: torch:compile over torch (published: {PUBLISHED_COMPILED})",
         f"+- {AGREES_WITHIN:.0%}",
         ratio,
         "",
         reached=None if ratio is None else abs(ratio / PUBLISHED_COMPILED - 1) <= AGREES_WITHIN,
-        why="published for another board and its mixed precision; a reason is due where they differ"
+        why="published for another board and its mixed precision; explain a difference"
         if ratio is not None
         else "one of the two did not finish",
     )
 
 
 def _run(command: list[str], deadline: Deadline) -> str:
-    """Interrupted in time, a race keeps what is finished."""
+    """Run a race; interrupted before the deadline, it keeps what is finished."""
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
     )
     try:
-        said, _ = process.communicate(timeout=max(5.0, min(LONGEST_S + 3 * REST_S, deadline.left_s() - REST_S / 2)))
+        output, _ = process.communicate(timeout=max(5.0, min(LONGEST_S + 3 * REST_S, deadline.left_s() - REST_S / 2)))
     except subprocess.TimeoutExpired:
         process.terminate()
         try:
-            said, _ = process.communicate(timeout=REST_S)
+            output, _ = process.communicate(timeout=REST_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            said, _ = process.communicate()
-    print(said, flush=True)
-    lines = [line for line in said.splitlines() if line.strip()]
-    return lines[-1].strip()[:300] if lines else "it said nothing"
+            output, _ = process.communicate()
+    print(output, flush=True)
+    lines = [line for line in output.splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else "no output"

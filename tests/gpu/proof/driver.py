@@ -1,0 +1,145 @@
+"""Driver calls, kernels of known length and copies, made without the engine as a second opinion on it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from statistics import median
+from typing import Any
+
+from fairlap.engine import _native
+
+_KEPT = 65_536  # launches whose stamps are kept; older ones are written over
+_STAMPS_BYTES = 16
+MIB = 1 << 20
+_BYTES_OF_A_ROUND = 1 << 30
+_MOST_COPIES = 256
+_ROUNDS = 5
+
+
+class DriverCalls:
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(os.environ.get("FAIRLAP_LIBCUDA") or "libcuda.so.1")
+
+    def call(self, function: str, *arguments: Any) -> None:
+        code = getattr(self._library, function)(*arguments)
+        if code != 0:
+            raise RuntimeError(f"{function} gave CUDA error {code}")
+
+
+class PrimaryContext:
+    """The context that frameworks share, made current on this thread; for measuring without any framework."""
+
+    def __init__(self, device: int = 0) -> None:
+        self._driver = DriverCalls()
+        self._device = ctypes.c_int()
+        context = ctypes.c_void_p()
+        self._driver.call("cuInit", ctypes.c_uint(0))
+        self._driver.call("cuDeviceGet", ctypes.byref(self._device), ctypes.c_int(device))
+        self._driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._device)
+        self._driver.call("cuCtxSetCurrent", context)
+        self._streams: list[int] = []
+
+    def new_stream(self) -> int:
+        """One that does not wait for the default stream."""
+        stream = ctypes.c_void_p()
+        self._driver.call("cuStreamCreate", ctypes.byref(stream), ctypes.c_uint(1))
+        self._streams.append(stream.value or 0)
+        return self._streams[-1]
+
+    def synchronize(self) -> None:
+        self._driver.call("cuCtxSynchronize")
+
+    def close(self) -> None:
+        for stream in self._streams:
+            self._driver.call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
+        self._driver.call("cuCtxSetCurrent", ctypes.c_void_p(0))
+        self._driver.call("cuDevicePrimaryCtxRelease_v2", self._device)
+
+
+class Spinner:
+    """Spins on one thread of the device. A context must be current on this thread.
+
+    Stamps go to device memory: a store to the host would make the kernel about a microsecond longer at its end.
+    """
+
+    def __init__(self) -> None:
+        self._driver = DriverCalls()
+        self._launches = 0
+        self._module = ctypes.c_void_p()
+        self._check("cuModuleLoadData", ctypes.byref(self._module), _native.cuda_device_code().encode())
+        self._by_ns = self._function("fairlap_spin_ns")
+        self._by_cycles = self._function("fairlap_spin_cycles")
+        self._empty = self._function("fairlap_empty")
+        self._memory = ctypes.c_uint64()
+        self._check("cuMemAlloc_v2", ctypes.byref(self._memory), ctypes.c_size_t(_KEPT * _STAMPS_BYTES))
+
+    def spin_ns(self, stream: int, length_ns: int) -> None:
+        """Spins for a time of the device's %globaltimer, and keeps when it began and ended."""
+        place = self._launches % _KEPT
+        self._launches += 1
+        self._launch(self._by_ns, stream, length_ns, self._memory.value + place * _STAMPS_BYTES)
+
+    def spin_cycles(self, stream: int, cycles: int) -> None:
+        self._launch(self._by_cycles, stream, cycles, 0)
+
+    def empty(self, stream: int) -> None:
+        self._launch(self._empty, stream)
+
+    def lengths_ns(self) -> list[int]:
+        """What each spin_ns() since the last call really took by the device's own timer. They must be done."""
+        count = min(self._launches, _KEPT)
+        stamps = (ctypes.c_uint64 * (2 * max(1, count)))()
+        self._check("cuMemcpyDtoH_v2", stamps, self._memory, ctypes.c_size_t(count * _STAMPS_BYTES))
+        self._launches = 0
+        return [int(stamps[2 * place + 1] - stamps[2 * place]) for place in range(count)]
+
+    def close(self) -> None:
+        self._check("cuMemFree_v2", self._memory)
+        self._check("cuModuleUnload", self._module)
+
+    def _function(self, name: str) -> ctypes.c_void_p:
+        function = ctypes.c_void_p()
+        self._check("cuModuleGetFunction", ctypes.byref(function), self._module, name.encode())
+        return function
+
+    def _launch(self, function: ctypes.c_void_p, stream: int, *numbers: int) -> None:
+        values = [ctypes.c_uint64(number) for number in numbers]
+        pointers = (ctypes.c_void_p * max(1, len(values)))(*(ctypes.addressof(value) for value in values))
+        ones = [ctypes.c_uint(1)] * 6
+        self._check("cuLaunchKernel", function, *ones, ctypes.c_uint(0), ctypes.c_void_p(stream), pointers, None)
+
+    def _check(self, function: str, *arguments: Any) -> None:
+        self._driver.call(function, *arguments)
+
+
+def rates_gb_per_s(context: PrimaryContext, size: int, *, pinned: bool) -> list[float]:
+    """Copies of ``size`` bytes back to back on one stream, from one buffer to one on the device; a rate a round."""
+    driver, stream = DriverCalls(), ctypes.c_void_p(context.new_stream())
+    host, device = ctypes.c_void_p(), ctypes.c_uint64()
+    driver.call("cuMemAlloc_v2", ctypes.byref(device), ctypes.c_size_t(size))
+    if pinned:
+        driver.call("cuMemHostAlloc", ctypes.byref(host), ctypes.c_size_t(size), ctypes.c_uint(1))
+    pageable = None if pinned else ctypes.create_string_buffer(size)
+    source = host if pageable is None else ctypes.c_void_p(ctypes.addressof(pageable))
+    ctypes.memset(source, 1, size)
+    copies = max(4, min(_MOST_COPIES, _BYTES_OF_A_ROUND // size))
+
+    def one_round() -> float:
+        begun = time.perf_counter()
+        for _ in range(copies):
+            driver.call("cuMemcpyHtoDAsync_v2", device, source, ctypes.c_size_t(size), stream)
+        driver.call("cuStreamSynchronize", stream)
+        return copies * size / (time.perf_counter() - begun) / 1e9
+
+    one_round()
+    rates = [one_round() for _ in range(_ROUNDS)]
+    driver.call("cuMemFree_v2", device)
+    if pinned:
+        driver.call("cuMemFreeHost", host)
+    return rates
+
+
+def pinned_rate_gb_per_s(context: PrimaryContext, size: int) -> float:
+    return median(rates_gb_per_s(context, size, pinned=True))
