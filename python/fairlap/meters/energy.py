@@ -157,11 +157,11 @@ class Sensed:
     absent: str = ""
 
 
-def idle_power(device: str, tell: Callable[[str], None]) -> Sensed:
+def idle_power(device: str, report: Callable[[str], None]) -> Sensed:
     meter = EnergyMeter(device, clock="monotonic_raw")  # it needs no calibration
     if not meter.sensors:
         return Sensed(absent=meter.absent)
-    tell(f"measuring the power of the idle machine for {_IDLE_S:g} s")
+    report(f"measuring the power of the idle machine for {_IDLE_S:g} s")
     begin_ns = meter.begin()
     time.sleep(_IDLE_S)
     end_ns = meter.end()

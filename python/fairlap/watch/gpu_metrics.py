@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from fairlap.watch.metrics import BYTES, CELSIUS, MEGAHERTZ, SHARE, WATTS, Metric, Unit
+from functools import partial
+
+from fairlap.watch.metrics import BYTES, CELSIUS, MEGAHERTZ, SHARE, WATTS, Metric
 
 EVERY_GPU = "nvml"  # the sampler has one source per device: nvml:0, nvml:1, ...
-_PER_NANOSECOND = 1e-9
-_PER_CENT = 1e-2
-_HERTZ_PER_MEGAHERTZ = 1e6
 
 _THROTTLED = {
     "throttled_by_power_ns": "power",
@@ -28,21 +27,15 @@ _CLOCK_REASONS = {
     0x080: "power_brake",
     0x100: "display_clocks",
 }
-
-
-def _gpu(field_name: str, name: str, help_text: str, unit: Unit, row: str = "", scale: float = 1.0) -> Metric:
-    return Metric(EVERY_GPU, field_name, name, help_text, unit, "GPU", row, scale=scale)
-
+_gpu = partial(Metric, EVERY_GPU, group="GPU")
 
 GPU_METRICS = (
-    Metric(
-        EVERY_GPU,
+    _gpu(
         "power_instant_w",
         "gpu_power_watts",
         "Power draw of the board, read from its instantaneous sensor.",
         WATTS,
-        "GPU",
-        "power",
+        row="power",
         essential=True,
     ),
     _gpu(
@@ -50,87 +43,44 @@ GPU_METRICS = (
         "gpu_power_average_watts",
         "Power draw of the board, averaged by the driver.",
         WATTS,
-        "average power",
+        row="average power",
     ),
-    Metric(
-        EVERY_GPU,
-        "energy_j",
-        "gpu_energy_joules",
-        "Energy used by the board, from its own counter.",
-        WATTS,
-        "GPU",
-        counter=True,
-    ),
+    _gpu("energy_j", "gpu_energy_joules", "Energy used by the board, from its own counter.", WATTS, counter=True),
+    _gpu("sm_clock_mhz", "gpu_sm_clock_hertz", "Clock of the streaming multiprocessors.", MEGAHERTZ, row="SM clock"),
+    _gpu("memory_clock_mhz", "gpu_memory_clock_hertz", "Clock of the device memory.", MEGAHERTZ, row="memory clock"),
     _gpu(
-        "sm_clock_mhz",
-        "gpu_sm_clock_hertz",
-        "Clock of the streaming multiprocessors.",
-        MEGAHERTZ,
-        "SM clock",
-        _HERTZ_PER_MEGAHERTZ,
-    ),
-    _gpu(
-        "memory_clock_mhz",
-        "gpu_memory_clock_hertz",
-        "Clock of the device memory.",
-        MEGAHERTZ,
-        "memory clock",
-        _HERTZ_PER_MEGAHERTZ,
-    ),
-    Metric(
-        EVERY_GPU,
         "memory_used_bytes",
         "gpu_memory_used_bytes",
         "Device memory in use by all processes.",
         BYTES,
-        "GPU",
-        "memory",
+        row="memory",
         whole="gpu_memory_size_bytes",
         essential=True,
     ),
-    Metric(
-        EVERY_GPU,
-        "memory_total_bytes",
-        "gpu_memory_size_bytes",
-        "Size of the device memory.",
-        BYTES,
-        "GPU",
-        latest=True,
-    ),
-    _gpu("temperature_c", "gpu_temperature_celsius", "Temperature of the GPU.", CELSIUS, "temperature"),
+    _gpu("memory_total_bytes", "gpu_memory_size_bytes", "Size of the device memory.", BYTES, latest=True),
+    _gpu("temperature_c", "gpu_temperature_celsius", "Temperature of the GPU.", CELSIUS, row="temperature"),
     _gpu(
         "memory_temperature_c",
         "gpu_memory_temperature_celsius",
         "Temperature of the device memory.",
         CELSIUS,
-        "memory temp.",
+        row="memory temp.",
     ),
-    _gpu(
-        "utilisation_percent",
-        "gpu_busy_ratio",
-        "Share of time with at least one kernel running.",
-        SHARE,
-        "busy",
-        _PER_CENT,
-    ),
+    _gpu("utilisation_percent", "gpu_busy_ratio", "Share of time with at least one kernel running.", SHARE, row="busy"),
     _gpu(
         "memory_utilisation_percent",
         "gpu_memory_busy_ratio",
         "Share of time in which device memory was read or written.",
         SHARE,
-        scale=_PER_CENT,
     ),
     *(
-        Metric(
-            EVERY_GPU,
+        _gpu(
             field_name,
             "gpu_throttled_seconds",
             "Time for which the clock was throttled, by reason; reasons may overlap.",
             SHARE,
-            "GPU",
-            "throttled",
+            row="throttled",
             counter=True,
-            scale=_PER_NANOSECOND,
             labels={"reason": reason},
             reason=reason.replace("_", " "),
             essential=True,
@@ -138,14 +88,12 @@ GPU_METRICS = (
         for field_name, reason in _THROTTLED.items()
     ),
     *(
-        Metric(
-            EVERY_GPU,
+        _gpu(
             "throttle_reasons_bits",
             "gpu_clock_limited",
             "1 while this reason keeps the clock below its maximum.",
             SHARE,
-            "GPU",
-            "clock limited by",
+            row="clock limited by",
             labels={"reason": reason},
             bit=bit,
             reason=reason.replace("_", " "),

@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fairlap.machine.counters import thermal_events
 from fairlap.machine.kernel import memory_bytes
 from fairlap.machine.root import Root
 from fairlap.watch.metrics import BYTES, CORES, MEGAHERTZ, PER_SECOND, SHARE, Metric
 
-_HERTZ_PER_MEGAHERTZ = 1e6
 _PRESSURE_HELP = {
     "some": "Time in which at least one task waited for the resource.",
     "full": "Time in which all tasks waited for the resource.",
 }
 
+_clock = partial(Metric, "cpu_frequency", unit=MEGAHERTZ, group="Processor")
+_memory = partial(Metric, "memory", unit=BYTES, group="Memory")
+_group = partial(Metric, "control_group", group="cgroup")
+
 MACHINE_METRICS = (
-    Metric(
-        "cpu_frequency",
-        "mean_mhz",
-        "cpu_clock_mean_hertz",
-        "Mean clock of the cores.",
-        MEGAHERTZ,
-        "Processor",
-        "clock",
-        scale=_HERTZ_PER_MEGAHERTZ,
-    ),
-    Metric(
-        "cpu_frequency",
-        "lowest_mhz",
-        "cpu_clock_lowest_hertz",
-        "Clock of the slowest core.",
-        MEGAHERTZ,
-        "Processor",
-        "slowest core",
-        scale=_HERTZ_PER_MEGAHERTZ,
-    ),
-    Metric(
-        "cpu_frequency",
-        "highest_mhz",
-        "cpu_clock_highest_hertz",
-        "Clock of the fastest core.",
-        MEGAHERTZ,
-        "Processor",
-        scale=_HERTZ_PER_MEGAHERTZ,
-    ),
+    _clock("mean_mhz", "cpu_clock_mean_hertz", "Mean clock of the cores.", row="clock"),
+    _clock("lowest_mhz", "cpu_clock_lowest_hertz", "Clock of the slowest core.", row="slowest core"),
+    _clock("highest_mhz", "cpu_clock_highest_hertz", "Clock of the fastest core."),
     Metric(
         "thermal",
         "slowdowns",
@@ -64,18 +43,15 @@ MACHINE_METRICS = (
         counter=True,
         essential=True,
     ),
-    Metric(
-        "memory",
+    _memory(
         "used_bytes",
         "memory_used_bytes",
         "Memory of the machine that is not available to new processes.",
-        BYTES,
-        "Memory",
-        "used",
+        row="used",
         whole="memory_size_bytes",
         essential=True,
     ),
-    Metric("memory", "size_bytes", "memory_size_bytes", "Size of the machine's memory.", BYTES, "Memory", latest=True),
+    _memory("size_bytes", "memory_size_bytes", "Size of the machine's memory.", latest=True),
     *(
         Metric(
             "pressure",
@@ -97,52 +73,38 @@ MACHINE_METRICS = (
             ("io", "full", "disk, all"),
         )
     ),
-    Metric(
-        "control_group",
+    _group(
         "memory_bytes",
         "control_group_memory_bytes",
         "Memory of the control group that fairlap watch runs in, including page cache.",
         BYTES,
-        "cgroup",
-        "memory",
+        row="memory",
     ),
-    Metric(
-        "control_group",
-        "memory_peak_bytes",
-        "control_group_memory_peak_bytes",
-        "Peak memory of the control group.",
-        BYTES,
-        "cgroup",
-        latest=True,
+    _group(
+        "memory_peak_bytes", "control_group_memory_peak_bytes", "Peak memory of the control group.", BYTES, latest=True
     ),
-    Metric(
-        "control_group",
+    _group(
         "cpu_s",
         "control_group_cpu_seconds",
         "Processor time of the control group.",
         CORES,
-        "cgroup",
-        "processor",
+        row="processor",
         counter=True,
     ),
-    Metric(
-        "control_group",
+    _group(
         "throttled_s",
         "control_group_throttled_seconds",
         "Time for which the quota stopped the control group.",
         SHARE,
-        "cgroup",
-        "throttled",
+        row="throttled",
         counter=True,
         essential=True,
     ),
-    Metric(
-        "control_group",
+    _group(
         "throttled_periods",
         "control_group_throttled_periods",
         "Number of periods in which the control group used up its quota.",
         PER_SECOND,
-        "cgroup",
         counter=True,
     ),
 )

@@ -10,6 +10,7 @@ from fairlap import quantity_text
 from fairlap.quantity_text import number
 
 PREFIX = "fairlap_"
+_BASE_UNITS = {"ns": 1e-9, "percent": 1e-2, "mhz": 1e6}
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,16 @@ class Metric:
     row: str = ""  # in the terminal; empty: not shown there
     counter: bool = False
     latest: bool = False  # of a peak or a size: the last reading of an interval counts, not the mean
-    scale: float = 1.0  # from the field's unit to the base unit
     labels: dict[str, str] = dataclasses.field(default_factory=dict)  # in addition to device and source
     bit: int = 0  # of a field made of bits; the value is 1 while it is set
     whole: str = ""  # the metric that this one is shown as a part of
     reason: str = ""  # metrics of one row give different reasons of the same thing
     essential: bool = False  # stays when the terminal is too low for everything
+
+    @property
+    def scale(self) -> float:
+        """From the field's unit, which its name ends with, to the base unit."""
+        return _BASE_UNITS.get(self.field.rpartition("_")[2], 1.0)
 
     @property
     def full_name(self) -> str:
