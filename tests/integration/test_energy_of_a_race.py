@@ -152,7 +152,7 @@ def test_a_board_of_constant_power_gives_exactly_its_joules() -> None:
         assert estimate is not None
         assert estimate.value == pytest.approx(exact, rel=1e-6)
     assert row.mean_power_w is not None
-    assert (row.mean_power_w.low, row.mean_power_w.high) == (pytest.approx(95.0), pytest.approx(105.0))
+    assert [row.mean_power_w.low, row.mean_power_w.high] == pytest.approx([95.0, 105.0])
 
 
 @pytest.mark.usefixtures("board")
