@@ -42,7 +42,7 @@ def test_a_call_that_waits_for_the_device_does_not_hang_and_is_timed_without_a_g
     result = time_on_stream(lambda: tensor.sum().item(), stream=stream, samples=20, gate_timeout_s=0.1)
     assert time.monotonic() - begun < 30
     assert result.settings["gate"] == "none"
-    assert any(notice.code == "gate" for notice in result.warnings)
+    assert any(notice.code == "W_GATE" for notice in result.warnings)
     assert not np.isnan(result.median_ns)
 
 

@@ -60,7 +60,9 @@ def notices_of_stream(
 
 def _invalid_samples(run: _Run) -> list[Notice]:
     return [
-        Notice(reason, f"{count:,} of {run.record.samples:,} samples are invalid: {INVALID_BECAUSE[reason]}")
+        Notice(
+            f"W_{reason.upper()}", f"{count:,} of {run.record.samples:,} samples are invalid: {INVALID_BECAUSE[reason]}"
+        )
         for reason, count in run.record.invalid.items()
     ]
 
@@ -69,7 +71,7 @@ def _hidden_work(run: _Run) -> Notice | None:
     if "hidden_work" not in run.record.invalid:
         return None
     return Notice(
-        "work_elsewhere",
+        "W_WORK_ELSEWHERE",
         f"work went on for up to {quantity_text.duration(run.record.longest_tail_ns)} after the stop event on "
         f"{run.record.stream}; its stream is not known to events: method='kernel_sum' shows which it is",
     )
@@ -83,7 +85,7 @@ def _wrong_stream(run: _Run) -> Notice | None:
     listed = ", ".join(f"{stream} ({used[stream][0]:,} activities)" for stream in others)
     share = "part of the work" if handed in used else "none of the work ran on it; all"
     return Notice(
-        "other_streams",
+        "W_OTHER_STREAMS",
         f"the stream handed over is number {handed} in the activity records; {share} ran on {listed}",
     )
 
@@ -92,7 +94,7 @@ def _work_between_samples(run: _Run) -> Notice | None:
     if run.record.between_samples == 0:
         return None
     return Notice(
-        "work_between_samples",
+        "W_WORK_BETWEEN_SAMPLES",
         f"{run.record.between_samples:,} kernels or copies ran between samples and belong to none; if the framework "
         "enqueues after its call has returned, pass done=",
     )
@@ -100,21 +102,21 @@ def _work_between_samples(run: _Run) -> Notice | None:
 
 def _ended_by_the_device(run: _Run) -> Notice | None:
     if run.record.stopped_by in ENDED_BY_THE_DEVICE:
-        return Notice(run.record.stopped_by, run.record.error)
+        return Notice(f"W_{run.record.stopped_by.upper()}", run.record.error)
     return None
 
 
 def _gate_not_the_best(run: _Run) -> Notice | None:
     if run.request.method != "device_span" or not run.record.gate_because:
         return None
-    return Notice("gate_fallback", f"the gate in use is {run.record.gate}: {run.record.gate_because}")
+    return Notice("W_GATE_FALLBACK", f"the gate in use is {run.record.gate}: {run.record.gate_because}")
 
 
 def _fewer_calls(run: _Run) -> Notice | None:
     if run.record.halvings == 0:
         return None
     return Notice(
-        "fewer_calls_per_sample",
+        "W_FEWER_CALLS_PER_SAMPLE",
         f"more than {run.record.calls_per_sample} calls in one sample did not return while the stream was held",
     )
 
@@ -124,7 +126,7 @@ def _rotation_too_small(run: _Run) -> Notice | None:
     if not isinstance(cache, Rotate) or not cache.is_small_for(run.record.cache_bytes):
         return None
     return Notice(
-        "rotation_small",
+        "W_ROTATION_SMALL",
         f"the arguments rotated over are {cache.bytes_known() >> 20} MiB together, less than three times the "
         f"{run.record.cache_bytes >> 20} MiB of L2 cache; some calls may find it warm",
     )
@@ -139,7 +141,7 @@ def _near_the_floor(run: _Run) -> Notice | None:
     if median_ns > FLOORS_TO_STAND_CLEAR * floor_ns:
         return None
     return Notice(
-        "near_the_floor",
+        "W_NEAR_THE_FLOOR",
         f"one sample spans {quantity_text.duration(median_ns)}, two events with nothing between them "
         f"{quantity_text.duration(floor_ns)}; raise calls_per_sample, or use method='kernel_sum'",
     )
@@ -149,6 +151,6 @@ def _profiled_before(run: _Run) -> Notice | None:
     if not run.record.cupti_was_used or run.request.method == "kernel_sum":
         return None
     return Notice(
-        "profiled_before",
+        "W_PROFILED_BEFORE",
         "activity records were taken in this process before, and launches may cost more since; time in a new process",
     )

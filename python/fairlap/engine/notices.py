@@ -18,7 +18,7 @@ def interrupted(stopped_by: str, samples: int) -> Notice | None:
     if stopped_by != "interrupt":
         return None
     return Notice(
-        "interrupted", f"interrupted after {quantity_text.count(samples, 'sample')}, which {_are(samples)} kept"
+        "W_INTERRUPTED", f"interrupted after {quantity_text.count(samples, 'sample')}, which {_are(samples)} kept"
     )
 
 
@@ -26,9 +26,9 @@ def few_samples(valid: int) -> Notice | None:
     if valid >= SAMPLES_FOR_AN_INTERVAL:
         return None
     if valid == 0:
-        return Notice("few_samples", "no valid sample was taken, so there is no figure")
+        return Notice("W_FEW_SAMPLES", "no valid sample was taken, so there is no figure")
     return Notice(
-        "few_samples",
+        "W_FEW_SAMPLES",
         f"{quantity_text.count(valid, 'valid sample')} {_give(valid)} no 95 % interval; "
         f"{SAMPLES_FOR_AN_INTERVAL} are the least",
     )
@@ -38,7 +38,7 @@ def target_not_reached(target: float, stopped_by: str) -> Notice | None:
     if target == 0 or stopped_by in ("target", "interrupt", "raised"):
         return None
     return Notice(
-        "target_not_reached",
+        "W_TARGET_NOT_REACHED",
         f"the interval did not shrink to the target of {target:.2%}; the run ended by {stopped_by}",
     )
 
@@ -47,7 +47,7 @@ def buffer_full(stopped_by: str, samples: int) -> Notice | None:
     if stopped_by != "full":
         return None
     return Notice(
-        "buffer_full",
+        "W_BUFFER_FULL",
         f"all {samples:,} places for samples were used before the time was over; "
         "give samples= or a larger calls_per_sample=",
     )
@@ -57,7 +57,7 @@ def warm_up_not_settled(kind: str, settled: bool, elapsed_s: float, samples: int
     if kind != "found" or settled or samples == 0:
         return None
     return Notice(
-        "warm_up_not_settled",
+        "W_WARM_UP_NOT_SETTLED",
         f"the warm-up had not settled after {elapsed_s:.2g} s, so the samples may still drift; "
         "give warmup= a number of calls",
     )
@@ -123,7 +123,7 @@ def _clock_went_backwards(run: _Run) -> Notice | None:
     if run.record.backward_samples == 0:
         return None
     return Notice(
-        "clock_backwards",
+        "W_CLOCK_BACKWARDS",
         f"the clock went backwards in {run.record.backward_samples} samples, which are left out; "
         "use clock='monotonic_raw' on this machine",
     )
@@ -133,7 +133,7 @@ def _clock_source_changed(run: _Run) -> Notice | None:
     if not run.record.clock_source_changed:
         return None
     return Notice(
-        "clock_source_changed",
+        "W_CLOCK_SOURCE_CHANGED",
         "the kernel changed its clock source during the run: the processor's counter is unstable, "
         "or the machine was moved. Measure again",
     )
@@ -144,7 +144,7 @@ def _clock_drifted(run: _Run) -> Notice | None:
     if abs(check.drift_ppm) <= HARMFUL_DRIFT_PPM + check.resolution_ppm:
         return None
     return Notice(
-        "clock_drift",
+        "W_CLOCK_DRIFT",
         f"{run.clock.source} ran {check.drift_ppm:+.0f} ppm against the operating system's clock during the run; "
         "the machine may have been suspended or moved. Measure again, or use clock='monotonic_raw'",
     )
@@ -153,14 +153,14 @@ def _clock_drifted(run: _Run) -> Notice | None:
 def _clock_not_trusted(run: _Run) -> Notice | None:
     if run.clock.trusted:
         return None
-    return Notice("clock_not_trusted", f"{run.clock.source} was asked for, but {run.clock.counter_distrust}")
+    return Notice("W_CLOCK_NOT_TRUSTED", f"{run.clock.source} was asked for, but {run.clock.counter_distrust}")
 
 
 def _collector_came_back(run: _Run) -> Notice | None:
     if not run.record.collector_came_back:
         return None
     return Notice(
-        "collector_came_back", "the callable switched the garbage collector on again; collections are in the samples"
+        "W_COLLECTOR_CAME_BACK", "the callable switched the garbage collector on again; collections are in the samples"
     )
 
 
@@ -172,7 +172,7 @@ def _near_the_floor(run: _Run) -> Notice | None:
     if median_ns >= 10 * run.clock.quantum_ns:
         return None
     return Notice(
-        "near_the_floor",
+        "W_NEAR_THE_FLOOR",
         f"a sample lasts {quantity_text.duration(max(median_ns, 0.0), run.clock.quantum_ns)}, less than ten steps of "
         f"the clock ({run.clock.quantum_ns:.3g} ns); leave calls_per_sample to fairlap or make it larger",
     )
@@ -183,7 +183,7 @@ def _page_faults(run: _Run) -> Notice | None:
     if per_call < FAULTS_PER_CALL:
         return None
     return Notice(
-        "page_faults",
+        "W_PAGE_FAULTS",
         f"each call causes {per_call:,.0f} page faults: memory goes back to the kernel and is fetched again. "
         "Other processes may be spared; MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ decide",
     )
@@ -192,14 +192,14 @@ def _page_faults(run: _Run) -> Notice | None:
 def _major_faults(run: _Run) -> Notice | None:
     if run.totals["process_major_faults"] == 0:
         return None
-    return Notice("major_faults", f"{run.totals['process_major_faults']:,} page faults waited for a disk")
+    return Notice("W_MAJOR_FAULTS", f"{run.totals['process_major_faults']:,} page faults waited for a disk")
 
 
 def _stolen(run: _Run) -> Notice | None:
     if run.record.stolen_ns <= SHARE_STOLEN * run.record.elapsed_ns or run.record.elapsed_ns == 0:
         return None
     return Notice(
-        "stolen",
+        "W_STOLEN",
         f"the hypervisor gave {run.record.stolen_ns / run.record.elapsed_ns:.0%} of a core to others during the run",
     )
 
@@ -208,7 +208,7 @@ def _preempted(run: _Run) -> Notice | None:
     switches = run.totals["thread_involuntary_switches"]
     if switches <= max(5, 0.01 * run.record.samples):
         return None
-    return Notice("preempted", f"the kernel took the core away {switches:,} times; something else is running here")
+    return Notice("W_PREEMPTED", f"the kernel took the core away {switches:,} times; something else is running here")
 
 
 def _migrated(run: _Run) -> Notice | None:
@@ -216,12 +216,12 @@ def _migrated(run: _Run) -> Notice | None:
     if moves == 0:
         return None
     times = "once" if moves == 1 else f"{moves:,} times"
-    return Notice("migrated", f"the thread moved to another core {times}; pin it, for example with taskset -c 1")
+    return Notice("W_MIGRATED", f"the thread moved to another core {times}; pin it, for example with taskset -c 1")
 
 
 def _shared_interpreter(run: _Run) -> Notice | None:
     if run.python_threads <= 1:
         return None
     return Notice(
-        "python_threads", f"{run.python_threads} Python threads are alive; they take turns with the timed callable"
+        "W_PYTHON_THREADS", f"{run.python_threads} Python threads are alive; they take turns with the timed callable"
     )

@@ -9,7 +9,7 @@ from fairlap.verdict import Change
 
 
 def difference_text(found: Difference, *, named: bool = True) -> str:
-    """What became of one contestant, and under it what to doubt. ``named`` says the verdict's name too."""
+    """What became of one contestant, and its warnings below. ``named`` says the verdict's name too."""
     old, new = found.versions
     name = found.after if found.before == found.after else f"{found.before} -> {found.after}"
     versions = f" ({old or 'unknown'} -> {new or 'unknown'})" if old != new else f" ({new})" if new else ""
@@ -18,7 +18,7 @@ def difference_text(found: Difference, *, named: bool = True) -> str:
     before, after = found.data
     work = work_title(found.work, after if before == after else "")
     head = f"{work} · {found.conditions} · {name}{versions}: {told}"
-    return "\n".join([head, *(f"    ! {doubt}" for doubt in found.regression.doubts)])
+    return "\n".join([head, *(f"    ! {warning}" for warning in found.regression.warnings)])
 
 
 def runs_text(compared: RunsCompared) -> str:

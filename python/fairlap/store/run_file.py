@@ -161,5 +161,5 @@ def _comparison(each: verdict.Comparison) -> dict[str, Any]:
         "p_adjusted": each.p_adjusted,
         "detectable_effect": each.detectable_effect,
         "sentence": str(verdict.sentence(each)),
-        "doubts": [str(doubt) for doubt in each.doubts],
+        "warnings": [{"code": warning.code, "text": str(warning)} for warning in each.warnings],
     }

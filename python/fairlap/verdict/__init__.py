@@ -19,7 +19,6 @@ from fairlap.verdict.blocks import (
 )
 from fairlap.verdict.comparison import Comparison, Interval, Verdict
 from fairlap.verdict.conventional_statistics import MeanAndSpread, Welch, means_and_spreads, welch
-from fairlap.verdict.doubts import Doubt
 from fairlap.verdict.estimates import ContestantFigure, ProcessFigure, contestant_figure, process_figure, throughput
 from fairlap.verdict.judge import judge
 from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Metric
@@ -30,6 +29,7 @@ from fairlap.verdict.sentence import ComparisonText, modes_sentence, sentence
 from fairlap.verdict.standing import Place, Standing, standing
 from fairlap.verdict.steady_state import Course, SteadyState, course_of_all, steady_state
 from fairlap.verdict.stopping import StoppingAdvice, StoppingRule, advise
+from fairlap.verdict.warnings import StatisticalWarning
 
 __all__ = [
     "COMPILE_TIME",
@@ -44,7 +44,6 @@ __all__ = [
     "ComparisonText",
     "ContestantFigure",
     "Course",
-    "Doubt",
     "GateLimits",
     "GateOutcome",
     "Interval",
@@ -62,6 +61,7 @@ __all__ = [
     "ProcessFigure",
     "Regression",
     "Standing",
+    "StatisticalWarning",
     "SteadyState",
     "StoppingAdvice",
     "StoppingRule",

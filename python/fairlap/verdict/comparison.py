@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from fairlap.verdict.blocks import Evidence
-from fairlap.verdict.doubts import Doubt
 from fairlap.verdict.metric import Metric
+from fairlap.verdict.warnings import StatisticalWarning
 
 
 class Verdict(Enum):
@@ -64,7 +64,7 @@ class Comparison:
     verdict: Verdict
     within_margin: bool
     evidence: Evidence = "between processes"
-    doubts: tuple[Doubt, ...] = ()
+    warnings: tuple[StatisticalWarning, ...] = ()
 
     def reversed(self) -> Comparison:
         """The same finding told from b's side."""

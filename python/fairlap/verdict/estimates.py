@@ -20,16 +20,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlap.verdict.blocks import Floats, OneSample, log_of_positive, require_between
-from fairlap.verdict.doubts import DependentSamples, Doubt, FewSamplesBeyond, NoSteadyState
 from fairlap.verdict.modes import Modes, find_modes
 from fairlap.verdict.signed_rank import sign_interval
 from fairlap.verdict.steady_state import Course, SteadyState
+from fairlap.verdict.warnings import DependentSamples, FewSamplesBeyond, NoSteadyState, StatisticalWarning
 
 _FEWEST_SAMPLES = 20
 
 
 def dependent_samples(samples: Sequence[float] | Floats, whose: str = "process") -> DependentSamples | None:
-    """A doubt if Politis and White's block length says that three or more samples hang together."""
+    """A warning if Politis and White's block length says that three or more samples hang together."""
     logs = log_of_positive(samples, whose)
     if logs.size < _FEWEST_SAMPLES:
         raise OneSample(f"{whose}: {logs.size} samples cannot show dependence; {_FEWEST_SAMPLES} can")
@@ -45,11 +45,11 @@ def dependent_samples(samples: Sequence[float] | Floats, whose: str = "process")
 
 @dataclass(frozen=True)
 class ProcessFigure:
-    """One process's log figure, what it rests on, and what to doubt about it."""
+    """One process's log figure, what it rests on, and its warnings."""
 
     log_value: float
     samples: int
-    doubts: tuple[Doubt, ...] = ()
+    warnings: tuple[StatisticalWarning, ...] = ()
 
     @property
     def value(self) -> float:
@@ -64,18 +64,18 @@ def process_figure(
     part = log_of_positive(samples, whose)[steady.steady_from :]
     if part.size < 2:
         raise OneSample(f"{whose}: {part.size} steady samples; at least two are needed, better thirty")
-    doubts: list[Doubt] = []
+    warnings: list[StatisticalWarning] = []
     if part.size * min(quantile, 1 - quantile) < 5 and quantile != 0.5:
-        doubts.append(FewSamplesBeyond(quantile, part.size))
+        warnings.append(FewSamplesBeyond(quantile, part.size))
     if steady.course is Course.NO_STEADY_STATE:
-        doubts.append(NoSteadyState())
-    return ProcessFigure(float(np.quantile(part, quantile)), part.size, tuple(doubts))
+        warnings.append(NoSteadyState())
+    return ProcessFigure(float(np.quantile(part, quantile)), part.size, tuple(warnings))
 
 
 def throughput(time_figure: ProcessFigure, items_per_call: float, seconds_per_unit: float = 1e-9) -> ProcessFigure:
     """Items per second from a time per call; 1e-9 says that the times are in nanoseconds."""
     log_items = float(log_of_positive([items_per_call / seconds_per_unit], "items per call")[0])
-    return ProcessFigure(log_items - time_figure.log_value, time_figure.samples, time_figure.doubts)
+    return ProcessFigure(log_items - time_figure.log_value, time_figure.samples, time_figure.warnings)
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,9 @@ from fairlap.verdict import signed_rank
 from fairlap.verdict.block_planning import detectable_log_effect
 from fairlap.verdict.blocks import BadInput, BlockTable, Counts, Flags, Floats, require_between
 from fairlap.verdict.comparison import Comparison, Interval, Verdict
-from fairlap.verdict.doubts import Doubt, ModesUnderneath, NoSpread, SkewedDifferences, TooFewBlocks
 from fairlap.verdict.modes import find_modes
 from fairlap.verdict.signed_rank import sign_interval
+from fairlap.verdict.warnings import ModesUnderneath, NoSpread, SkewedDifferences, StatisticalWarning, TooFewBlocks
 
 
 class HolmSteps(NamedTuple):
@@ -168,17 +168,17 @@ def _compare(
     for i, (first, second) in enumerate(zip(part.first, part.second, strict=True)):
         a, b = table.contestants[first], table.contestants[second]
         sign_low, sign_high = sign_interval(part.differences[i], float(levels[i]))
-        doubts: list[Doubt] = []
+        warnings: list[StatisticalWarning] = []
         if table.blocks < signed_rank.blocks_to_reach(alpha / family):
             needed_alone = signed_rank.blocks_to_reach(alpha)
             alone = table.blocks < needed_alone
             needed = needed_alone if alone else signed_rank.blocks_to_reach(alpha / family)
-            doubts.append(TooFewBlocks(table.blocks, needed, alpha, 1 if alone else family))
+            warnings.append(TooFewBlocks(table.blocks, needed, alpha, 1 if alone else family))
         if np.ptp(part.differences[i]) < signed_rank.ROUNDING:
-            doubts.append(NoSpread())
+            warnings.append(NoSpread())
         if not sign_low <= centres[i] <= sign_high:
-            doubts.append(SkewedDifferences(float(np.exp(sign_low)), float(np.exp(sign_high))))
-        doubts += [ModesUnderneath(name, moded[name]) for name in (a, b) if moded[name] > 1]
+            warnings.append(SkewedDifferences(float(np.exp(sign_low)), float(np.exp(sign_high))))
+        warnings += [ModesUnderneath(name, moded[name]) for name in (a, b) if moded[name] > 1]
         found.append(
             Comparison(
                 workload=table.workload,
@@ -199,7 +199,7 @@ def _compare(
                 verdict=verdicts[i],
                 within_margin=bool(within[i]) and verdicts[i] is not Verdict.INCONCLUSIVE,
                 evidence=table.evidence,
-                doubts=tuple(doubts),
+                warnings=tuple(warnings),
             )
         )
     return found

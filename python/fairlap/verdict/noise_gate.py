@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairlap.verdict.blocks import BadOption, Flags, Floats, UnequalBlocks
-from fairlap.verdict.doubts import Doubt, ManyBlocksDropped
+from fairlap.verdict.warnings import ManyBlocksDropped, StatisticalWarning
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class GateOutcome:
     excess: Floats
     dropped_by: Mapping[str, int]
     not_read: tuple[str, ...]
-    doubts: tuple[Doubt, ...]
+    warnings: tuple[StatisticalWarning, ...]
 
     @property
     def dropped(self) -> int:
@@ -73,8 +73,8 @@ def noise_gate(readings: Mapping[str, Floats], limits: GateLimits | None = None)
         excess = np.maximum(excess, own)
     kept = excess <= 1
     dropped = int((~kept).sum())
-    doubts = (ManyBlocksDropped(dropped, kept.size),) if dropped > limits.worrying_share * kept.size else ()
-    return GateOutcome(kept, excess, dropped_by, tuple(not_read), doubts)
+    warnings = (ManyBlocksDropped(dropped, kept.size),) if dropped > limits.worrying_share * kept.size else ()
+    return GateOutcome(kept, excess, dropped_by, tuple(not_read), warnings)
 
 
 def _excess(by_rank: Floats, name: str, limits: GateLimits) -> Floats:

@@ -23,9 +23,9 @@ from functools import lru_cache
 import numpy as np
 
 from fairlap.verdict.blocks import BadOption, Floats, OneBlock, log_of_positive, require_between
-from fairlap.verdict.doubts import Doubt, EnvironmentDiffers, NotInterleaved, TooFewBlocks
 from fairlap.verdict.judge import log_margin
 from fairlap.verdict.signed_rank import ROUNDING
+from fairlap.verdict.warnings import EnvironmentDiffers, NotInterleaved, StatisticalWarning, TooFewBlocks
 
 
 @lru_cache(maxsize=64)
@@ -117,7 +117,7 @@ class Regression:
     high: float | None
     p: float | None
     allowance: float
-    doubts: tuple[Doubt, ...]
+    warnings: tuple[StatisticalWarning, ...]
 
 
 def compare_runs(
@@ -145,16 +145,16 @@ def compare_runs(
         raise OneBlock(f"{old.size} processes before and {new.size} after; a run needs at least two")
     differing = _differing(environment_before, environment_after, subject)
     forbidding = [difference for difference in differing if difference[0] in MUST_AGREE]
-    doubts: list[Doubt] = [EnvironmentDiffers(*difference) for difference in forbidding or differing]
+    warnings: list[StatisticalWarning] = [EnvironmentDiffers(*difference) for difference in forbidding or differing]
     if forbidding:
-        return Regression(Change.NOT_COMPARABLE, None, None, None, None, 0.0, tuple(doubts))
+        return Regression(Change.NOT_COMPARABLE, None, None, None, None, 0.0, tuple(warnings))
     allowance = float(np.log1p(least_allowance)) + max(drift_inside(old), drift_inside(new))
     allowance += sum(float(np.log1p(WORTH.get(name, WORTH_OF_ANYTHING_ELSE))) for name, _, _ in differing)
-    doubts.append(NotInterleaved(float(np.expm1(allowance))))
+    warnings.append(NotInterleaved(float(np.expm1(allowance))))
     every = rank_sum_differences(new, old)
     low, high = rank_sum_interval(every, new.size, old.size, alpha)
     if not np.isfinite(low):
-        doubts.append(TooFewBlocks(min(old.size, new.size), _processes_to_reach(alpha), alpha))
+        warnings.append(TooFewBlocks(min(old.size, new.size), _processes_to_reach(alpha), alpha))
     low, high = low - allowance, high + allowance
     return Regression(
         change=_change(low, high, edge),
@@ -163,7 +163,7 @@ def compare_runs(
         high=float(np.exp(high)),
         p=p_beyond(every, new.size, old.size, allowance),
         allowance=float(np.expm1(allowance)),
-        doubts=tuple(doubts),
+        warnings=tuple(warnings),
     )
 
 

@@ -7,8 +7,8 @@ from math import ceil, isfinite, log1p
 
 from fairlap import quantity_text
 from fairlap.verdict.comparison import Comparison, Verdict
-from fairlap.verdict.doubts import ModesUnderneath, TooFewBlocks
 from fairlap.verdict.modes import Modes
+from fairlap.verdict.warnings import ModesUnderneath, TooFewBlocks
 
 _MOST_BLOCKS = 500  # beyond it, quieter conditions are the cheaper way
 
@@ -84,11 +84,11 @@ def _details(compared: Comparison) -> list[str]:
     blocks = quantity_text.count(compared.blocks, "block")
     if compared.evidence != "between processes":
         blocks += f" {compared.evidence}"
-    modes = [str(doubt) for doubt in compared.doubts if isinstance(doubt, ModesUnderneath)]
+    modes = [str(warning) for warning in compared.warnings if isinstance(warning, ModesUnderneath)]
     if compared.verdict is Verdict.EQUIVALENT:
         confidence = quantity_text.share(1 - compared.equivalence_interval.level)
         return [f"{confidence} confidence interval", blocks, *modes]
-    too_few = [str(doubt) for doubt in compared.doubts if isinstance(doubt, TooFewBlocks)]
+    too_few = [str(warning) for warning in compared.warnings if isinstance(warning, TooFewBlocks)]
     if compared.verdict is Verdict.INCONCLUSIVE and too_few:
         return [blocks, *too_few, *modes]
     within = f"within {quantity_text.share(compared.margin)}" if compared.within_margin else ""

@@ -7,7 +7,7 @@ import numpy as np
 
 from fairlap.verdict.blocks import BadInput, BlockTable
 from fairlap.verdict.comparison import Comparison, Verdict
-from fairlap.verdict.doubts import CircularOrder, Doubt
+from fairlap.verdict.warnings import CircularOrder, StatisticalWarning
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Standing:
     unbeaten: tuple[str, ...]
     winner: str | None
     detectable_effect: float
-    doubts: tuple[Doubt, ...]
+    warnings: tuple[StatisticalWarning, ...]
 
 
 def standing(table: BlockTable, comparisons: Sequence[Comparison]) -> Standing:
@@ -65,5 +65,5 @@ def standing(table: BlockTable, comparisons: Sequence[Comparison]) -> Standing:
         unbeaten=unbeaten,
         winner=winner,
         detectable_effect=max(comparison.detectable_effect for comparison in own),
-        doubts=() if unbeaten else (CircularOrder(),),
+        warnings=() if unbeaten else (CircularOrder(),),
     )

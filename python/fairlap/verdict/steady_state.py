@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from fairlap.verdict.blocks import Floats, OneSample, log_of_positive
-from fairlap.verdict.doubts import Doubt, TooShortToClassify
+from fairlap.verdict.warnings import StatisticalWarning, TooShortToClassify
 
 _FEWEST_SAMPLES = 20
 _MOST_POINTS = 200
@@ -39,7 +39,7 @@ class SteadyState:
     course: Course
     change_points: tuple[int, ...]
     steady_from: int
-    doubts: tuple[Doubt, ...] = ()
+    warnings: tuple[StatisticalWarning, ...] = ()
 
 
 def steady_state(samples: Sequence[float] | Floats, whose: str = "process") -> SteadyState:

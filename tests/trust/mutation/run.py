@@ -28,7 +28,7 @@ from .mutants import Mutant, mutants_of
 ROOT = Path(__file__).resolve().parents[3]
 VERDICT = ROOT / "python" / "fairlap" / "verdict"
 TESTS = ROOT / "tests" / "unit" / "verdict"
-NOT_MUTATED = {"__init__", "arrays", "errors", "doubts"}
+NOT_MUTATED = {"__init__", "arrays", "errors", "warnings"}
 TESTED_BY: dict[str, tuple[str, ...]] = {
     "blocks": ("blocks",),
     "comparison": ("comparison_and_standing", "judge"),

@@ -119,7 +119,7 @@ def test_an_exception_whose_text_cannot_be_shown_is_reported_by_its_kind(rude: t
 
 def test_a_collector_that_the_callable_switches_on_again_is_said() -> None:
     result = time_calls(gc.enable, samples=10, warmup=0)
-    assert "collector_came_back" in codes(result)
+    assert "W_COLLECTOR_CAME_BACK" in codes(result)
     assert not result.collector_paused
     assert "garbage collector as found" in str(result)
     assert gc.isenabled()
@@ -127,7 +127,7 @@ def test_a_collector_that_the_callable_switches_on_again_is_said() -> None:
 
 def test_a_collector_that_stays_paused_is_not_talked_about() -> None:
     result = time_calls(int, samples=10, warmup=0)
-    assert "collector_came_back" not in codes(result)
+    assert "W_COLLECTOR_CAME_BACK" not in codes(result)
     assert result.collector_paused
 
 
@@ -138,12 +138,12 @@ def test_a_collector_that_was_off_before_is_off_after_though_the_callable_switch
         assert not gc.isenabled()
     finally:
         gc.enable()
-    assert "collector_came_back" in codes(result)
+    assert "W_COLLECTOR_CAME_BACK" in codes(result)
 
 
 def test_a_collector_that_was_not_to_be_paused_does_not_come_back() -> None:
     result = time_calls(gc.enable, samples=10, warmup=0, pause_gc=False)
-    assert "collector_came_back" not in codes(result)
+    assert "W_COLLECTOR_CAME_BACK" not in codes(result)
 
 
 @pytest.mark.parametrize("kind", [ctypes.c_float, ctypes.c_double, ctypes.c_longdouble, Pair, Either])

@@ -111,7 +111,7 @@ def test_a_rotation_smaller_than_the_cache_is_noticed() -> None:
     machine = Machine()
     small = np.zeros(1000)
     result = timed(machine, lambda array: machine.kernel(10000), cache=Rotate([(small,), (small,)]))
-    assert "rotation_small" in {notice.code for notice in result.warnings}
+    assert "W_ROTATION_SMALL" in {notice.code for notice in result.warnings}
 
 
 @on_fakes
@@ -138,7 +138,7 @@ def test_kernel_sum_names_kernels_streams_and_the_last_sample() -> None:
     assert len(result.streams) == 2
     assert result.stream_handed_over in result.streams
     assert {activity.name for activity in result.last_sample} == {"one", "two"}
-    assert "other_streams" in {notice.code for notice in result.warnings}
+    assert "W_OTHER_STREAMS" in {notice.code for notice in result.warnings}
     assert result.quantity("gap_ns").values.shape == (20,)
 
 
@@ -167,7 +167,7 @@ def test_samples_with_hidden_work_are_nan_and_counted() -> None:
     assert np.isnan(result.device_span_ns).all()
     assert result.invalid == {"hidden_work": 20}
     codes = {notice.code for notice in result.warnings}
-    assert {"hidden_work", "work_elsewhere", "gate_fallback", "few_samples"} <= codes
+    assert {"W_HIDDEN_WORK", "W_WORK_ELSEWHERE", "W_GATE_FALLBACK", "W_FEW_SAMPLES"} <= codes
     assert "no valid sample" in str(result)
 
 
@@ -177,7 +177,7 @@ def test_a_call_that_waits_for_the_device_is_timed_without_a_gate_and_says_so() 
     result = timed(machine, lambda: (machine.kernel(5000), machine.synchronize()), gate_timeout_s=0.05)
     assert result.settings["gate"] == "none"
     assert np.allclose(result.device_span_ns, 5000, atol=0.01)
-    assert any(notice.code == "gate_fallback" and "waits for the device" in notice.text for notice in result.warnings)
+    assert any(notice.code == "W_GATE_FALLBACK" and "waits for the device" in notice.text for notice in result.warnings)
 
 
 @on_fakes
@@ -228,7 +228,7 @@ def test_ctrl_c_ends_the_run_with_the_samples_so_far() -> None:
     result = timed(machine, work)
     assert result.interrupted
     assert 0 < result.samples < 20
-    assert "interrupted" in {notice.code for notice in result.warnings}
+    assert "W_INTERRUPTED" in {notice.code for notice in result.warnings}
 
 
 @on_fakes

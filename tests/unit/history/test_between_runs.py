@@ -136,7 +136,7 @@ def test_fed_and_unfed_and_other_data_and_other_pipelines_are_other_work_told_in
     compared = compare_saved_runs(before, after)
     [found] = compared.differences
     assert found.regression.change is Change.NOT_COMPARABLE
-    assert [str(doubt) for doubt in found.regression.doubts] == [words]
+    assert [str(warning) for warning in found.regression.warnings] == [words]
     assert "not recorded" not in runs_text(compared)
 
 

