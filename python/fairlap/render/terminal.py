@@ -1,36 +1,37 @@
-"""What a race showed, as text for a terminal.
-
-What a contestant took beside time, in words under its line in a terminal, with the figures of its row. Nothing for
-what was not asked or read.
-"""
+"""What a race showed, as text for a terminal: a line for every contestant, then what limits the answer."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from fairlap import quantity_text, verdict
-from fairlap.race.plan import Plan
 from fairlap.request.work import Work, work_title
 from fairlap.results.feeding import NO_CAUSE_TOLD, WORK
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import PAGE_FAULTS, ContestantResult, WorkResult
+from fairlap.verdict import Comparison, Verdict
+from fairlap.verdict.doubts import TooFewBlocks
 from fairlap.verdict.modes import REMEDIES
 
-_NS_OF_A_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
-_SHARE_WORTH_TELLING = 0.02
+_NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
+_SHARE_WORTH_A_REMARK = 0.02
 
 
 def text_of(results: Results) -> str:
-    """The whole answer: for each work what matters most first."""
+    """The whole answer, one paragraph for each work."""
     parts = []
     for work in results.works():
-        lines = _order_line(results, work)
+        lines = _order_lines(results, work)
         for work_result in results.of_work(work):
-            lines += _work_lines(results.run.plan, work_result)
+            lines += [_head(results, work_result), *_contestant_lines(work_result)]
+            lines += [f"  {line}" for line in _closing_lines(work_result)]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
 
-def _order_line(results: Results, work: Work) -> list[str]:
+def _order_lines(results: Results, work: Work) -> list[str]:
     differs = results.order_differs(work)
     if differs is None:
         return []
@@ -42,77 +43,148 @@ def _order_line(results: Results, work: Work) -> list[str]:
     ]
 
 
-def _work_lines(plan: Plan, work_result: WorkResult) -> list[str]:
+def _head(results: Results, work_result: WorkResult) -> str:
+    plan = results.run.plan
     blocks = quantity_text.count(len(work_result.blocks.kept), "complete block")
-    threads = quantity_text.count(plan.threads, "thread")
-    title = work_title(work_result.work.label, plan.data)
-    lines = [f"{title} · {plan.device} ({threads}) · {work_result.conditions}, {blocks}"]
-    width = max(len(row.contestant) for row in work_result.contestants)
-    places = {place.contestant: place.label for place in work_result.standing.places} if work_result.standing else {}
+    seconds = sum(process.elapsed_s for each in work_result.contestants for process in each.processes)
+    lasted = f", {quantity_text.seconds(seconds)}" if seconds else ""
+    where = f"{plan.device} ({quantity_text.count(plan.threads, 'thread')})"
+    return f"{work_title(work_result.work.label, plan.data)} · {where} · {work_result.conditions}: {blocks}{lasted}"
+
+
+def _contestant_lines(work_result: WorkResult) -> list[str]:
+    names = {row.contestant: f"{row.contestant} {row.version or ''}".rstrip() for row in work_result.rows}
+    figures = {each.contestant: _figures(work_result, each) for each in work_result.contestants if each.finished}
+    width = max(map(len, names.values()))
+    columns = [max((len(each[column]) for each in figures.values()), default=0) for column in range(2)]
+    lines = []
     for result, row in work_result.with_rows():
-        place = places.get(result.contestant, "-")
-        lines.append(f"  {place:>3} {result.contestant:<{width}}  {_row_text(work_result, result)}")
-        lines += [f"      {' ' * width} {note}" for note in (*_resources(result, row), *_remarks(result))]
-    lines += [f"  {sentence}" for sentence in _sentences(work_result)]
-    if str(work_result.blocks):
-        lines.append(f"  {work_result.blocks!s}")
-    if work_result.busy:
-        lines.append(f"  ! {work_result.busy}")
-    if work_result.why_no_verdict:
-        lines.append(f"  no verdict: {work_result.why_no_verdict}")
+        if result.finished:
+            cells = [f"{text:<{size}}" for text, size in zip(figures[result.contestant], columns, strict=True)]
+            text = "  ".join([*cells, _relations(work_result, result.contestant)])
+        else:
+            text = result.trouble
+        lines.append(f"  {row.place or '-':<3} {names[result.contestant]:<{width}}  {text}".rstrip())
+        lines += [f"      {line}" for line in (*_resources(result, row), *_remarks(result))]
     return lines
 
 
-def _sentences(work_result: WorkResult) -> list[str]:
-    """The pairs a reader asks for: the first against each of the others. All pairs are in the JSON."""
-    if work_result.standing is None:
-        return []
-    first = work_result.standing.places[0].contestant
-    return [str(verdict.sentence(each)) for each in work_result.comparisons if first in (each.a, each.b)]
-
-
-def _row_text(work_result: WorkResult, row: ContestantResult) -> str:
-    if row.figure is None:
-        return row.trouble
-    if row.figure.value is None:
-        listed = ", ".join(
-            f"{quantity_text.duration(m.value)} in {quantity_text.share(m.share)} of processes"
-            for m in row.figure.modes.modes
-        )
-        text = f"two modes: {listed}" if len(row.figure.modes.modes) == 2 else f"modes: {listed}"
+def _figures(work_result: WorkResult, row: ContestantResult) -> tuple[str, str]:
+    """The time with its interval, and how many times that of the first."""
+    assert row.figure is not None
+    value, low, high = row.figure.value, row.figure.low, row.figure.high
+    if value is None:
+        modes = row.figure.modes.modes
+        text = f"{len(modes)} modes: " + ", ".join(f"{quantity_text.duration(m.value)} in {quantity_text.share(m.share)}" for m in modes)
     else:
-        text = _with_interval(row.figure)
-    times = f"  {quantity_text.times(_times_the_first(work_result, row))}"
-    error = row.worst_relative_error
-    return f"{text}{times}" + (f"  error {quantity_text.relative_error(error)}" if error is not None else "")
+        text = quantity_text.duration_interval(value, low or None, high)
+    return text, _times_the_first(work_result, row)
 
 
-def _times_the_first(work_result: WorkResult, row: ContestantResult) -> float:
-    """As the verdict tells it, from blocks in which both ran; where there is none, of the medians."""
+def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
+    """From the blocks in which both ran; where there is no comparison, of the medians."""
     first = work_result.contestants[0]
+    found = _compared(work_result, row.contestant, first.contestant)
+    if found is None:
+        return quantity_text.times(row.median_ns / first.median_ns)
+    ratio, bounds = quantity_text.ratio_and_bounds(found.ratio, found.interval.low or None, found.interval.high)
+    return f"{ratio}× {bounds}".rstrip()
+
+
+def _compared(work_result: WorkResult, name: str, other: str) -> Comparison | None:
+    """As seen from ``name``."""
     for each in work_result.comparisons:
-        if {each.a, each.b} == {first.contestant, row.contestant}:
-            return each.ratio if each.a == row.contestant else each.reversed().ratio
-    return row.median_ns / first.median_ns
+        if {each.a, each.b} == {name, other}:
+            return each if each.a == name else each.reversed()
+    return None
 
 
-def _with_interval(figure: verdict.ContestantFigure) -> str:
-    return quantity_text.duration_interval(figure.value or 0.0, figure.low or None, figure.high)
+def _relations(work_result: WorkResult, name: str) -> str:
+    """Which contestants it is slower than, and of those above it, which it is not: each pair appears once."""
+    if work_result.standing is None:
+        return ""
+    names = [place.contestant for place in work_result.standing.places]
+    if name not in names:
+        return ""
+    if work_result.standing.winner == name:
+        return "fastest"
+    above = names[: names.index(name)]
+    found = [_compared(work_result, name, other) for other in names if other != name]
+    pairs = [each for each in found if each is not None]
+    slower = [each for each in pairs if each.verdict is Verdict.SLOWER]
+    equal = [each.b for each in pairs if each.verdict is Verdict.EQUIVALENT and each.b in above]
+    open_ = [each.b for each in pairs if each.verdict is Verdict.INCONCLUSIVE and each.b in above]
+    parts = []
+    if slower:
+        all_others = len(slower) == len(names) - 1 > 1
+        parts.append(f"slower than {'all others' if all_others else listed([each.b for each in slower])}")
+    if small := [each for each in slower if each.within_margin]:
+        parts.append(f"by less than {quantity_text.share(small[0].margin)} of {listed([each.b for each in small])}")
+    if equal:
+        parts.append(f"equivalent to {listed(equal)} (within {quantity_text.share(pairs[0].margin)})")
+    if open_:
+        parts.append(f"inconclusive against {listed(open_)}")
+    return "; ".join(parts)
+
+
+def listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _closing_lines(work_result: WorkResult) -> list[str]:
+    lines = []
+    if work_result.why_no_verdict:
+        lines.append(f"No verdict: {work_result.why_no_verdict}.")
+    few = dict.fromkeys(str(doubt) for each in work_result.comparisons for doubt in each.doubts if _is_too_few(doubt))
+    lines += [f"! {text}" for text in few]
+    if limits := _limits(work_result):
+        lines.append(" ".join(limits))
+    if str(work_result.blocks):
+        lines.append(f"{work_result.blocks}.")
+    if work_result.busy:
+        lines.append(f"! {work_result.busy}")
+    return lines
+
+
+def _is_too_few(doubt: verdict.Doubt) -> bool:
+    return isinstance(doubt, TooFewBlocks)
+
+
+def _limits(work_result: WorkResult) -> list[str]:
+    """What could not have been seen, and how far the answers are from the reference."""
+    limits = []
+    if work_result.standing is not None and math.isfinite(work_result.standing.detectable_effect):
+        limits.append(f"Minimum detectable effect {quantity_text.share(work_result.standing.detectable_effect)} (80 % power).")
+    ranked = [each for each in work_result.contestants if each.ranked]
+    floors = [next(iter(process.figures.values())).resolution_ns for row in ranked for process in row.finished]
+    if floors:
+        limits.append(f"Timer floor {quantity_text.number(max(floors))} ns.")
+    errors = {row.contestant: row.worst_relative_error for row in ranked}
+    known = {name: error for name, error in errors.items() if error is not None}
+    if known:
+        worst = max(known, key=known.__getitem__)
+        limits.append(f"Worst error against float64 {quantity_text.relative_error(known[worst])} ({worst}).")
+    return limits
 
 
 def _remarks(row: ContestantResult) -> list[str]:
     if not row.finished:
         return []
     remarks = []
-    if row.figure is not None and row.trouble:
+    if row.trouble:
         remarks.append(f"! {row.trouble}")
     faults = row.median_of(PAGE_FAULTS)
-    if faults is not None and faults * _NS_OF_A_FAULT > _SHARE_WORTH_TELLING * row.median_ns:
-        remarks.append(f"! {quantity_text.number(faults)} page faults per call; {REMEDIES['page faults per call']}")
+    if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * row.median_ns:
+        remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")
+    return [*remarks, *(f"! {text}" for text in causes_of_modes(row))]
+
+
+def causes_of_modes(row: ContestantResult) -> list[str]:
+    found = []
     for cause in row.causes:
         remedy = f"; {cause.remedy}" if cause.remedy else ""
-        remarks.append(f"! its modes go with {cause.covariate} ({', '.join(cause.typical)}){remedy}")
-    return remarks
+        found.append(f"its modes follow {cause.covariate} ({', '.join(cause.typical)}){remedy}")
+    return found
 
 
 def _resources(result: ContestantResult, row: Row) -> list[str]:
@@ -126,30 +198,30 @@ def _feeding(row: Row) -> list[str]:
         return []
     shares = {name: share for name, share in row.stall_shares.items() if name not in (WORK, NO_CAUSE_TOLD)}
     causes = ", ".join(f"{name} {quantity_text.share(share)}" for name, share in shares.items())
-    for_what = f" ({causes})" if causes else ""
+    details = f" ({causes})" if causes else ""
     pipeline = row.settings.get("feed", "a pipeline")
     items, share = quantity_text.number(rate.value), quantity_text.share(waited.value)
-    return [f"fed by {pipeline}: {items} items/s, waited {share} of the time{for_what}"]
+    return [f"fed by {pipeline}: {items} items/s, waited {share} of the time{details}"]
 
 
 def _smallest_memory(row: Row) -> list[str]:
     if row.min_memory_tries is None:
         return []
-    tries = quantity_text.count(row.min_memory_tries, "fresh start")
+    attempts = quantity_text.count(row.min_memory_tries, "attempt")
     if row.min_memory_bytes is None or row.min_memory_resolution_bytes is None:
-        return [f"smallest memory unknown after {tries}: {row.absent['min_memory_bytes']}"]
-    size, finer = (quantity_text.size(each) for each in (row.min_memory_bytes, row.min_memory_resolution_bytes))
-    return [f"runs in {size} ({row.min_memory_limit}, to {finer}, {tries})"]
+        return [f"smallest memory unknown after {attempts}: {row.absent['min_memory_bytes']}"]
+    size, resolution = (quantity_text.size(each) for each in (row.min_memory_bytes, row.min_memory_resolution_bytes))
+    return [f"runs in {size} ({row.min_memory_limit}; within {resolution}, {attempts})"]
 
 
 def _energy(result: ContestantResult, row: Row) -> list[str]:
     if not any(process.energy for process in result.finished):
         return []
     if row.energy_per_item_j is None or row.mean_power_w is None:
-        return [f"energy {row.absent['energy_per_item_j']}"]
+        return [f"energy per item: {row.absent['energy_per_item_j']}"]
     idle = f"idle {_quantity(row.idle_power_w, 'W')}" if row.idle_power_w else row.absent["idle_power_w"]
     energy, power = _quantity(row.energy_per_item_j, "J"), _quantity(row.mean_power_w, "W")
-    return [f"energy {energy} per item, {power} while timed ({idle})"]
+    return [f"energy {energy} per item, {power} while measured ({idle})"]
 
 
 def _quantity(estimate: Estimate, unit: str) -> str:

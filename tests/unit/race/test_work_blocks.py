@@ -101,7 +101,7 @@ def test_the_verdict_rests_on_the_blocks_that_are_left() -> None:
     [work_result] = results_of(Run(PLAN, processes, {}, {})).work_results
     assert [each.blocks for each in work_result.comparisons] == [7]
     text = text_of(results_of(Run(PLAN, processes, {}, {})))
-    assert "controlled, 7 complete blocks" in text
+    assert "controlled: 7 complete blocks" in text
     assert "1 of 8 blocks left out: steal share in 1" in text
 
 

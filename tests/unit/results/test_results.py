@@ -73,8 +73,8 @@ def test_the_faster_one_stands_first_and_the_verdict_says_so() -> None:
     assert work_result.standing is not None
     assert work_result.standing.winner == "jax"
     text = text_of(results(race(2e6, 1e6)))
-    assert "jax is 2.0" in text
-    assert "times as fast as torch" in text
+    assert [line.split()[:2] for line in text.splitlines()[1:3]] == [["1", "jax"], ["2", "torch"]]
+    assert "fastest" in text
 
 
 def test_a_disqualified_contestant_is_shown_but_not_ranked() -> None:
@@ -102,13 +102,14 @@ def test_a_contestant_that_never_finished_is_a_row_with_its_reason() -> None:
     ]
     text = text_of(results(processes))
     assert "torch  not installed: no torch" in text
-    assert "no verdict: 1 contestant can be ranked" in text
+    assert "1 contestant can be ranked" in text
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 5])
 def test_too_few_blocks_never_claim_a_difference(blocks: int) -> None:
     text = text_of(results(race(2e6, 1e6, blocks), blocks))
-    assert "times as fast as" not in text.replace("jax is 2.0", "") or "inconclusive" in text
+    assert "fastest" not in text
+    assert "slower" not in text
 
 
 def test_two_modes_are_told_with_their_shares_and_the_page_faults_that_go_with_them() -> None:
@@ -120,9 +121,9 @@ def test_two_modes_are_told_with_their_shares_and_the_page_faults_that_go_with_t
         elif one.contestant == "torch":
             one.per_call = {"page_faults": 1410.0, "migrations": 0.0}
     text = text_of(results(processes))
-    assert "two modes:" in text
-    assert "33 % of processes" in text
-    assert "its modes go with page faults per call (0, 1410); the C library gives memory back" in text
+    assert "2 modes: 1.1" in text
+    assert "in 33 %" in text
+    assert "page faults per call (0, 1410); " in text
 
 
 def replace_figure(one: ProcessResult, ns: float) -> ProcessResult:
