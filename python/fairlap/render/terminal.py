@@ -75,7 +75,9 @@ def _figures(work_result: WorkResult, row: ContestantResult) -> tuple[str, str]:
     value, low, high = row.figure.value, row.figure.low, row.figure.high
     if value is None:
         modes = row.figure.modes.modes
-        text = f"{len(modes)} modes: " + ", ".join(f"{quantity_text.duration(m.value)} in {quantity_text.share(m.share)}" for m in modes)
+        text = f"{len(modes)} modes: " + ", ".join(
+            f"{quantity_text.duration(m.value)} in {quantity_text.share(m.share)}" for m in modes
+        )
     else:
         text = quantity_text.duration_interval(value, low or None, high)
     return text, _times_the_first(work_result, row)
@@ -154,7 +156,9 @@ def _limits(work_result: WorkResult) -> list[str]:
     """What could not have been seen, and how far the answers are from the reference."""
     limits = []
     if work_result.standing is not None and math.isfinite(work_result.standing.detectable_effect):
-        limits.append(f"Minimum detectable effect {quantity_text.share(work_result.standing.detectable_effect)} (80 % power).")
+        limits.append(
+            f"Minimum detectable effect {quantity_text.share(work_result.standing.detectable_effect)} (80 % power)."
+        )
     ranked = [each for each in work_result.contestants if each.ranked]
     floors = [next(iter(process.figures.values())).resolution_ns for row in ranked for process in row.finished]
     if floors:

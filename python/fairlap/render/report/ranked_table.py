@@ -28,7 +28,7 @@ def ranked_table(shown: Results, told: WorkResult) -> Markup:
     if any(row.min_memory_bytes for _, row in told.with_rows()):
         heads.append("runs in")
     if any(row.energy_per_item_j for _, row in told.with_rows()):
-        heads.append("energy an item")
+        heads.append("energy per item")
     caption = f"{work_title(told.work.label, shown.run.plan.data)}, {told.conditions}"
     return table(caption, heads, rows, "ranked cards", names)
 
@@ -49,7 +49,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
         "peak memory": _or_dash(row, "peak_memory_bytes", memory and quantity_text.size(memory.value)),
         "error": _or_dash(row, "error_relative", None if error is None else quantity_text.relative_error(error)),
         "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),
-        "energy an item": _or_dash(row, "energy_per_item_j", energy and quantity_text.quantity(energy.value, "J")),
+        "energy per item": _or_dash(row, "energy_per_item_j", energy and quantity_text.quantity(energy.value, "J")),
         "1,000 items": _or_dash(
             row, "cost_per_1000_items", cost and f"{quantity_text.number(cost.value)} {row.currency}"
         ),
