@@ -19,7 +19,7 @@ from typing import Any
 
 from fairlap.errors import described, shortened
 from fairlap.frameworks.contract import Unsupported
-from fairlap.machine.atomic_files import write_whole
+from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.workload import Workload, hash_of
@@ -46,7 +46,7 @@ def main(package: str, batch: str, weights_file: str, write_to: str) -> int:
         print(described(error), file=sys.stderr)
         return CANNOT
     # Another process may make the same file at the same time; whoever comes last replaces it by an equal one.
-    write_whole(Path(write_to), converted)
+    write_atomically(Path(write_to), converted)
     return 0
 
 
@@ -70,7 +70,7 @@ def converted_file(work: Workload) -> tuple[Path, bool]:
         weights = Path(scratch) / "weights.safetensors"
         safetensors.write(weights, work.weights)
         _convert(work, weights, file)
-    write_whole(_length_of(file), str(file.stat().st_size).encode())
+    write_atomically(_length_of(file), str(file.stat().st_size).encode())
     return file, False
 
 

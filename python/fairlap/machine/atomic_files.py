@@ -12,7 +12,7 @@ from pathlib import Path
 from fairlap.errors import FairlapError
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """A full disk or a killed process leaves the previous file. A device or a pipe is written to, never replaced."""
     if path.exists() and not path.is_file() and not path.is_dir():
         path.write_bytes(content)
@@ -35,9 +35,9 @@ def atomic_replacement(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write_for_user(path: Path, content: bytes) -> None:
+def write_output(path: Path, content: bytes) -> None:
     """The same; what prevents it is an error of one line."""
     try:
-        write_whole(path, content)
+        write_atomically(path, content)
     except OSError as error:
         raise FairlapError(f"{path} could not be written: {error.strerror}", code="E_FILE") from None

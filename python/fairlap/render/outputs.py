@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.machine.atomic_files import write_for_user
+from fairlap.machine.atomic_files import write_output
 
 if TYPE_CHECKING:
     from fairlap.results.results import Results
@@ -90,14 +90,14 @@ def write(path: Path, results: Results, chosen: Format | None = None) -> None:
         except OSError as error:
             raise FairlapError(f"cannot write {path}: {error.strerror}") from None
     elif chosen.content == "rows":
-        write_for_user(path, encoded(results.rows, chosen))
+        write_output(path, encoded(results.rows, chosen))
     else:
         from fairlap.store.run_ids import is_an_id
         from fairlap.store.run_sources import samples_of
 
         if results.samples is None and is_an_id(results.run_id):
             results = replace(results, samples=samples_of(results.run_id))
-        write_for_user(path, _drawn(chosen, results))
+        write_output(path, _drawn(chosen, results))
 
 
 def write_all(files: Iterable[tuple[Path, Format]], results: Results) -> list[str]:
@@ -118,7 +118,7 @@ def encoded(rows: Sequence[Row], chosen: Format) -> bytes:
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    write_for_user(path, encoded(rows, format_of(path, ROW_FORMATS)))
+    write_output(path, encoded(rows, format_of(path, ROW_FORMATS)))
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from fairlap.errors import FairlapError
-from fairlap.machine.atomic_files import write_for_user
+from fairlap.machine.atomic_files import write_output
 from fairlap.request.work import Conditions, Mode, Precision
 
 MOST_BLOCKS = 10_000  # of each kind of conditions and each work
@@ -77,6 +77,6 @@ def schema_text() -> str:
 
 if __name__ == "__main__":
     try:
-        write_for_user(FILE, schema_text().encode())
+        write_output(FILE, schema_text().encode())
     except FairlapError as error:
         sys.exit(f"{error}; run it from the top of the repository")

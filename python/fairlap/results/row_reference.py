@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import FairlapError
-from fairlap.machine.atomic_files import write_for_user
+from fairlap.machine.atomic_files import write_output
 from fairlap.results.columns import Column, columns
 from fairlap.results.row import Row
 
@@ -77,8 +77,8 @@ def _line(column: Column) -> str:
 
 
 def write_reference(folder: Path) -> None:
-    write_for_user(folder / "row.md", dictionary_text().encode())
-    write_for_user(folder / "row.schema.json", schema_text().encode())
+    write_output(folder / "row.md", dictionary_text().encode())
+    write_output(folder / "row.schema.json", schema_text().encode())
 
 
 if __name__ == "__main__":

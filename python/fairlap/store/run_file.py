@@ -14,7 +14,7 @@ import msgspec
 
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
-from fairlap.machine.atomic_files import write_for_user, write_whole
+from fairlap.machine.atomic_files import write_atomically, write_output
 from fairlap.race.resume import all_blocks_ran, search_is_over
 from fairlap.race.run import RUN_FORMAT, Run
 from fairlap.results.results import Results
@@ -65,7 +65,7 @@ def encode_document(document: RunFile) -> bytes:
 
 def save_run(path: Path, run: Run, results: Results | None = None, run_id: str = "") -> None:
     """Replaces the file only when the new one is whole, so that a full disk or a kill leaves the last whole file."""
-    write_whole(path, encode_document(run_document(run, results, run_id=run_id)))
+    write_atomically(path, encode_document(run_document(run, results, run_id=run_id)))
 
 
 def load_run(path: Path) -> Run:
@@ -110,7 +110,7 @@ def state_of(run: RunFile) -> State:
 def export_run(path: Path, results: Results, state: State, samples: Iterable[tuple[int, str, str, bytes]]) -> None:
     document = run_document(results.run, results, state=state)
     document.samples = [SamplesOfProcess(*each) for each in samples]
-    write_for_user(path, msgspec.json.encode(document))
+    write_output(path, msgspec.json.encode(document))
 
 
 def processes_with_samples(run: RunFile, file: Path) -> list[StoredProcess]:

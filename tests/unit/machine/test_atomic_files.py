@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.machine.atomic_files import write_for_user, write_whole
+from fairlap.machine.atomic_files import write_atomically, write_output
 
 
 def test_a_file_is_replaced_and_no_temporary_file_remains(tmp_path: Path) -> None:
     for content in (b"one", b"two"):
-        write_whole(tmp_path / "file", content)
+        write_atomically(tmp_path / "file", content)
         assert (tmp_path / "file").read_bytes() == content
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_when_writing_fails_the_previous_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
-    write_whole(file, b"whole")
+    write_atomically(file, b"whole")
 
     def torn(path: Path, content: bytes) -> int:
         with path.open("wb") as opened:
@@ -29,7 +29,7 @@ def test_when_writing_fails_the_previous_file_stays(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(Path, "write_bytes", torn)
     with pytest.raises(FairlapError, match="No space left on device") as raised:
-        write_for_user(file, b"another")
+        write_output(file, b"another")
     assert raised.value.code == "E_FILE"
     assert file.read_bytes() == b"whole"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
@@ -38,20 +38,20 @@ def test_when_writing_fails_the_previous_file_stays(tmp_path: Path, monkeypatch:
 def test_a_link_to_itself_cannot_be_written_and_stays(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(FairlapError, match="loop"):
-        write_for_user(tmp_path / "loop", b"nowhere")
+        write_output(tmp_path / "loop", b"nowhere")
     assert (tmp_path / "loop").is_symlink()
 
 
 def test_a_link_stays_a_link_and_a_pipe_is_written_to(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "file")
-    write_whole(tmp_path / "link", b"through")
+    write_atomically(tmp_path / "link", b"through")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_bytes() == b"through"
     os.mkfifo(tmp_path / "pipe")
     got: list[bytes] = []
     reader = threading.Thread(target=lambda: got.append((tmp_path / "pipe").read_bytes()), daemon=True)
     reader.start()
-    write_whole(tmp_path / "pipe", b"flowing")
+    write_atomically(tmp_path / "pipe", b"flowing")
     reader.join(timeout=20)
     assert got == [b"flowing"]
     assert (tmp_path / "pipe").is_fifo()

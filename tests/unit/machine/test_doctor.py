@@ -120,7 +120,7 @@ def test_a_quota_below_the_cores_names_the_threads_that_fit(tmp_path: Path) -> N
     examined = seen(tmp_path, CONTAINER_V2)
     finding = found(examined, "quota")
     assert (finding.severity, "1.5 cores" in finding.found, "--threads 1" in finding.remedy) == ("bad", True, True)
-    assert "50 of 200 periods (25.0%)" in found(examined, "throttling").found
+    assert "50 of 200 periods (25 %)" in found(examined, "throttling").found
     assert exit_status(findings_of(examined)) == 2
 
 

@@ -18,7 +18,7 @@ _FORMATS = ["csv", "json", "jsonl", "parquet", "md"]
 def command(run_name: str, format_name: str | None, out: Path | None, baseline: str, price_text: str | None) -> None:
     """Write the rows of a saved run: one for every contestant on every work under each kind of conditions."""
     from fairlap.errors import InvalidRequest
-    from fairlap.machine.atomic_files import write_for_user
+    from fairlap.machine.atomic_files import write_output
     from fairlap.render.outputs import ROW_FORMATS, encoded, format_of
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
@@ -33,6 +33,6 @@ def command(run_name: str, format_name: str | None, out: Path | None, baseline: 
     require_contestant(run.plan, baseline)
     content = encoded(results_of(run, run_id, baseline=baseline, price=price).rows, chosen)
     if out is not None:
-        write_for_user(out, content)
+        write_output(out, content)
     else:
         click.echo(content, nl=False)

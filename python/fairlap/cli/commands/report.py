@@ -47,10 +47,10 @@ def command(run: str, html: Path | None, charts: Path | None, baseline: str, pri
         price=price_named(price) if price else None,
     )
     if html is not None:
-        from fairlap.machine.atomic_files import write_for_user
+        from fairlap.machine.atomic_files import write_output
         from fairlap.render.report.page import page_of
 
-        write_for_user(html, page_of(shown).encode())
+        write_output(html, page_of(shown).encode())
         click.echo(f"{html}")
     if charts is not None:
         from fairlap.render.charts.static import write_charts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlap import quantity_text
 from fairlap.machine.counters import thermal_events
 from fairlap.machine.doctor.finding import Examined, Finding, Severity
 from fairlap.machine.kernel import clock_source, clock_sources
@@ -25,7 +26,7 @@ def check_governor(seen: Examined) -> list[Finding]:
                 "warning",
                 f"{', '.join(found)}: the clock follows the load",
                 "short or bursty work runs at a lower clock than long work; between two runs under different governors "
-                f"a difference below {WORTH['governor']:.0%} does not count",
+                f"a difference below {quantity_text.share(WORTH['governor'])} does not count",
                 "sudo cpupower frequency-set --governor performance",
             )
         ]

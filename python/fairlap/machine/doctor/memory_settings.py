@@ -16,7 +16,7 @@ def check_memory_pressure(seen: Examined) -> list[Finding]:
     waited = seen.observed.memory_waited_share
     total, available = memory.get("MemTotal"), memory.get("MemAvailable")
     if waited is not None and waited > _WAITED_TOO_LONG:
-        return [_memory("bad", f"tasks waited for memory {waited:.0%} of the time")]
+        return [_memory("bad", f"tasks waited for memory {quantity_text.share(waited)} of the time")]
     if total and available is not None and available < _SCARCE_SHARE * total:
         return [_memory("warning", f"{quantity_text.size(available)} of {quantity_text.size(total)} are available")]
     if available is not None:

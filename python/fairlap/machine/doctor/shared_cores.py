@@ -27,7 +27,7 @@ _SHARING_EFFECT = (
 def check_neighbours(seen: Examined) -> list[Finding]:
     busy, waited = seen.observed.others_busy_cores, seen.observed.waited_share or 0.0
     cores = len(_usable_cores(seen)) or 1
-    waiting = f"; tasks waited for a core {waited:.0%} of the time" if waited >= _NOTED_WAITING else ""
+    waiting = f"; tasks waited for a core {quantity_text.share(waited)} of the time" if waited >= _NOTED_WAITING else ""
     found = f"other processes keep {busy:.2f} of {cores} cores busy{waiting}"
     if busy < _WARNING_CORES:
         return [Finding("neighbours", "good", found)]
@@ -53,15 +53,15 @@ def check_steal(seen: Examined) -> list[Finding]:
     now, ever = seen.observed.steal_share, steal_share(cpu_ticks(seen.root))
     if not seen.is_virtual or now is None:
         return []
-    so_far = f", {ever:.1%} since the start" if ever is not None else ""
+    so_far = f", {quantity_text.share(ever)} since the start" if ever is not None else ""
     if max(now, ever or 0.0) <= _TOO_MUCH_STEAL:
-        return [Finding("stolen_time", "good", f"{now:.1%} now{so_far}")]
+        return [Finding("stolen_time", "good", f"{quantity_text.share(now)} now{so_far}")]
     return [
         Finding(
             "stolen_time",
             "bad" if now > _FAR_TOO_MUCH_STEAL else "warning",
-            f"the host takes {now:.1%} of the time now{so_far}",
-            f"a race leaves out blocks with more than {_TOO_MUCH_STEAL:.0%}, so the interval is wider",
+            f"the host takes {quantity_text.share(now)} of the time now{so_far}",
+            f"a race leaves out blocks with more than {quantity_text.share(_TOO_MUCH_STEAL)}, so the interval is wider",
             "measure on a dedicated host, on another size of machine, or at another time",
         )
     ]
@@ -90,7 +90,7 @@ def check_quota(seen: Examined) -> list[Finding]:
                 "throttling",
                 "warning",
                 f"the control group was stopped in {stopped.throttled_periods} of {stopped.periods} periods "
-                f"({share:.1%}) so far",
+                f"({quantity_text.share(share)}) so far",
                 "a stop lasts until the period ends, usually 100 ms; a race leaves out every block that has one",
                 "raise the quota (docker run --cpus, Kubernetes limits.cpu) above the number of threads",
             )

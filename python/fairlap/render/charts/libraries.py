@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from fairlap.errors import NotAvailable
-from fairlap.machine.atomic_files import write_whole
+from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.user_folders import user_cache
 
 
@@ -54,5 +54,5 @@ def vega_script() -> str:
     script = f"/* {_NOTICE.format(vega=vega, lite=lite, embed=embed)} */\n{bundle}{_END}"
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(kept, script.encode())
+        write_atomically(kept, script.encode())
     return script
