@@ -1,10 +1,12 @@
 """Write the stub of the native module, or check with --check that the committed stub matches the module.
 
-pybind11-stubgen does not show which classes support the buffer protocol; that is added here, from the module.
+pybind11-stubgen does not show which classes support the buffer protocol, and writes the members of enumerations as
+class variables; both are corrected here, from the module.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,11 +23,21 @@ def buffer_classes() -> list[str]:
     return list(_native.buffer_classes())
 
 
+def enum_member(line: re.Match[str]) -> str:
+    from fairlap.engine import _native
+
+    member, enumeration = line.groups()
+    return f"    {member} = {getattr(_native, enumeration)[member].value}"
+
+
 def generated() -> str:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pybind11_stubgen", "fairlap.engine._native", "-o", folder, "--exit-code"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         text = (Path(folder) / "fairlap/engine/_native.pyi").read_text()
+    method = r"    def (__new__|__format__)\((cls|self), \w+\):\n"
+    text = re.sub(rf'(    @classmethod\n)?{method}(        """.*?"""\n)?        \.\.\.\n', "", text)
+    text = re.sub(r"^    (\w+): typing\.ClassVar\[(\w+)\]$", enum_member, text, flags=re.MULTILINE)
     lines = []
     inside: str | None = None
     buffers = set(buffer_classes())

@@ -8,7 +8,6 @@ void register_loop(py::module_& module);
 void register_cuda(py::module_& module);
 void register_telemetry(py::module_& module);
 void register_telemetry_energy(py::module_& module);
-void register_event_timeline(py::module_& module);
 void register_feed(py::module_& module);
 
 namespace {
@@ -34,7 +33,6 @@ PYBIND11_MODULE(_native, module) {
   register_cuda(module);
   register_telemetry(module);
   register_telemetry_energy(module);
-  register_event_timeline(module);
   register_feed(module);
   module.def("buffer_classes", [module]() -> py::typing::List<py::str> { return buffer_classes(module); });
 }

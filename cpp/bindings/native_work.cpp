@@ -20,7 +20,7 @@ bool NativeWork::keep_cpp_exception() noexcept {
   } catch (const std::exception& error) {
     thrown_ = std::string("the native function threw: ") + error.what();
   } catch (...) {
-    thrown_ = "the native function threw something that is no std::exception";
+    thrown_ = "the native function threw something that is not a std::exception";
   }
   return false;
 }

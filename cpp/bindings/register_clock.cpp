@@ -13,7 +13,7 @@ void register_clock(py::module_& module) {
                                                             PyExc_RuntimeError);
 
   py::class_<CrossCheck>(module, "ClockCheck",
-                         "The clock held against the operating system's over a stretch of use.")
+                         "The clock compared with the operating system's over a stretch of use.")
       .def_readonly("elapsed_s", &CrossCheck::elapsed_s)
       .def_readonly("drift_ppm", &CrossCheck::drift_ppm)
       .def_readonly("resolution_ppm", &CrossCheck::resolution_ppm);

@@ -11,10 +11,10 @@
 #include "bindings/one_at_a_time.hpp"
 #include "bindings/python_work.hpp"
 #include "bindings/register_cuda_record.hpp"
-#include "cuda/device_code.hpp"
-#include "cuda/device_report.hpp"
-#include "cuda/graph_replay.hpp"
-#include "cuda/stream_run.hpp"
+#include "cuda/device/device_report.hpp"
+#include "cuda/driver/device_code.hpp"
+#include "cuda/sampling/graph_replay.hpp"
+#include "cuda/stream/stream_run.hpp"
 
 namespace py = pybind11;
 using namespace fairlap;
@@ -24,22 +24,6 @@ using bindings::PythonWork;
 namespace {
 
 using Described = py::typing::Dict<py::str, py::object>;
-
-cuda::Method method_named(const std::string& name) {
-  if (name == "device_span") return cuda::Method::device_span;
-  if (name == "context_span") return cuda::Method::context_span;
-  if (name == "kernel_sum") return cuda::Method::kernel_sum;
-  if (name == "host_issue") return cuda::Method::host_issue;
-  throw std::invalid_argument("there is no method '" + name + "'");
-}
-
-cuda::GateWish gate_named(const std::string& name) {
-  if (name == "auto") return cuda::GateWish::automatic;
-  if (name == "stream-wait") return cuda::GateWish::stream_wait;
-  if (name == "spin") return cuda::GateWish::spin;
-  if (name == "none") return cuda::GateWish::none;
-  throw std::invalid_argument("there is no gate '" + name + "'");
-}
 
 loop::Work* work_in(const py::handle& call) {
   if (py::isinstance<NativeWork>(call)) return &call.cast<NativeWork&>();
@@ -51,30 +35,27 @@ py::object exception_of(const py::handle& call) {
   return call.cast<PythonWork&>().exception();
 }
 
-bindings::StreamRecordView time_on_stream(const py::typing::List<py::object>& calls,
-                                          std::optional<std::uintptr_t> stream, int device,
-                                          const clock::Clock& on_clock, const std::string& method,
-                                          std::size_t samples, double seconds, double target,
-                                          std::uint64_t calls_per_sample, double quantum_share,
-                                          bool find_warm_up, std::uint64_t warm_up_calls, bool flush,
-                                          const std::string& gate, bool graph, bool guard, double timeout_s,
-                                          double gate_timeout_s, const std::vector<std::string>& cupti_places,
-                                          bool pause_collector) {
-  const cuda::StreamPlan plan{.method = method_named(method),
-                              .samples = samples,
-                              .seconds = seconds,
-                              .target_half_width = target,
-                              .calls_per_sample = calls_per_sample,
-                              .quantum_share = quantum_share,
-                              .find_warm_up = find_warm_up,
-                              .warm_up_calls = warm_up_calls,
-                              .flush = flush,
-                              .gate = gate_named(gate),
-                              .graph = graph,
-                              .guard = guard,
-                              .timeout_s = timeout_s,
-                              .gate_timeout_s = gate_timeout_s,
-                              .cupti_places = cupti_places};
+bindings::StreamRecordView time_on_stream(
+    const py::typing::List<py::object>& calls, std::optional<std::uintptr_t> stream, int device,
+    const clock::Clock& on_clock, cuda::Method method, std::size_t samples, double seconds, double target,
+    std::uint64_t calls_per_sample, double quantum_share, loop::WarmUpKind warm_up,
+    std::uint64_t warm_up_calls, bool flush, std::optional<cuda::GateKind> gate, bool graph, bool guard,
+    double timeout_s, double gate_timeout_s, const std::vector<std::string>& cupti_places,
+    bool pause_collector) {
+  const cuda::StreamSettings settings{
+      .method = method,
+      .stop = {.samples = samples, .seconds = seconds, .target_half_width = target},
+      .calls_per_sample = calls_per_sample,
+      .quantum_share = quantum_share,
+      .warm_up = warm_up,
+      .warm_up_calls = warm_up_calls,
+      .flush = flush,
+      .gate = gate,
+      .graph = graph,
+      .guard = guard,
+      .timeout_s = timeout_s,
+      .gate_timeout_s = gate_timeout_s,
+      .cupti_places = cupti_places};
   std::vector<loop::Work*> works;
   for (const py::handle call : calls) works.push_back(work_in(call));
   if (works.empty()) throw std::invalid_argument("there is nothing to time");
@@ -85,15 +66,15 @@ bindings::StreamRecordView time_on_stream(const py::typing::List<py::object>& ca
   {
     const py::gil_scoped_release no_lock;
     view.record =
-        cuda::time_on_stream(cuda::Driver::of_this_process(), stream, device, works, on_clock, plan);
+        cuda::time_on_stream(cuda::Driver::of_this_process(), stream, device, works, on_clock, settings);
   }
   for (const py::handle call : calls) {
     if (py::object raised = exception_of(call); !raised.is_none()) view.exception = std::move(raised);
   }
   const bool interrupted =
       !view.exception.is_none() && py::isinstance(view.exception, PyExc_KeyboardInterrupt);
-  if (interrupted) view.record->stopped_by = cuda::StreamStop::interrupt;
-  if (!interrupted && !view.exception.is_none()) view.record->stopped_by = cuda::StreamStop::raised;
+  if (interrupted) view.record->stopped_by = loop::StopReason::interrupt;
+  if (!interrupted && !view.exception.is_none()) view.record->stopped_by = loop::StopReason::raised;
   return view;
 }
 
@@ -116,7 +97,7 @@ std::vector<Described> devices(const clock::Clock& on_clock) {
         std::to_string(report.capability_major) + "." + std::to_string(report.capability_minor);
     device["l2_bytes"] = report.cache_bytes;
     device["driver_cuda_version"] = driver_version;
-    device["gate"] = report.gate;
+    device["gate"] = py::cast(report.gate).attr("name");
     device["gate_because"] = report.gate_because;
     device["context_events_absent"] = report.context_events_absent_because;
     device["floor_absent"] = report.floor_absent_because;
@@ -146,7 +127,7 @@ void register_cuda(py::module_& module) {
   module.def("time_on_stream", &time_on_stream, py::arg("calls"), py::arg("stream").none(true),
              py::arg("device"), py::arg("clock"), py::kw_only(), py::arg("method"), py::arg("samples"),
              py::arg("seconds"), py::arg("target"), py::arg("calls_per_sample"), py::arg("quantum_share"),
-             py::arg("find_warm_up"), py::arg("warm_up_calls"), py::arg("flush"), py::arg("gate"),
+             py::arg("warm_up"), py::arg("warm_up_calls"), py::arg("flush"), py::arg("gate").none(true),
              py::arg("graph"), py::arg("guard"), py::arg("timeout_s"), py::arg("gate_timeout_s"),
              py::arg("cupti_places"), py::arg("pause_collector"));
 }

@@ -1,5 +1,6 @@
 #include "bindings/register_cuda_record.hpp"
 
+#include <pybind11/native_enum.h>
 #include <pybind11/stl.h>
 
 #include <cmath>
@@ -18,49 +19,24 @@ namespace py = pybind11;
 namespace fairlap::bindings {
 namespace {
 
-const char* name_of(cuda::GuardKind guard) {
-  switch (guard) {
-    case cuda::GuardKind::none:
-      return "none";
-    case cuda::GuardKind::context_event:
-      return "context-event";
-    case cuda::GuardKind::context_sync:
-      return "context-sync";
-  }
-  return "none";
-}
-
-const char* name_of(cuda::ActivityKind kind) {
-  switch (kind) {
-    case cuda::ActivityKind::kernel:
-      return "kernel";
-    case cuda::ActivityKind::copy:
-      return "copy";
-    case cuda::ActivityKind::fill:
-      return "fill";
-  }
-  return "kernel";
-}
-
 using CountAndTotal = std::pair<std::size_t, double>;
-using ActivityRow = std::tuple<std::string, std::string, std::uint32_t, std::uint64_t, std::uint64_t>;
+using ActivityRow = std::tuple<cuda::ActivityKind, std::string, std::uint32_t, std::uint64_t, std::uint64_t>;
 
-std::map<std::string, Samples> columns(const StreamRecordView& self) {
-  std::map<std::string, Samples> out;
+std::map<cuda::Quantity, Samples> columns(const StreamRecordView& self) {
+  std::map<cuda::Quantity, Samples> out;
   for (std::size_t index = 0; index < cuda::kQuantities; ++index) {
     const auto quantity = static_cast<cuda::Quantity>(index);
     if (!self.record->table->has(quantity)) continue;
-    out[cuda::name_of(quantity)] = Samples{self.record, self.record->table->column(quantity)};
+    out[quantity] = Samples{self.record, self.record->table->column(quantity)};
   }
   return out;
 }
 
-std::map<std::string, std::size_t> invalid(const StreamRecordView& self) {
-  std::map<std::string, std::size_t> out;
+std::map<cuda::Invalid, std::size_t> invalid(const StreamRecordView& self) {
+  std::map<cuda::Invalid, std::size_t> out;
   for (std::size_t index = 0; index < cuda::kInvalidReasons; ++index) {
     const auto reason = static_cast<cuda::Invalid>(index);
-    if (const std::size_t count = self.record->table->count(reason); count > 0)
-      out[cuda::name_of(reason)] = count;
+    if (const std::size_t count = self.record->table->count(reason); count > 0) out[reason] = count;
   }
   return out;
 }
@@ -83,10 +59,58 @@ std::vector<ActivityRow> last_sample(const StreamRecordView& self) {
   std::vector<ActivityRow> out;
   for (const cuda::Activity& activity : activities) {
     const std::uint64_t origin = activities.front().start_ns;
-    out.emplace_back(name_of(activity.kind), activity.name == nullptr ? "" : *activity.name, activity.stream,
+    out.emplace_back(activity.kind, activity.name == nullptr ? "" : *activity.name, activity.stream,
                      activity.start_ns - origin, activity.end_ns - origin);
   }
   return out;
+}
+
+void register_enums(py::module_& module) {
+  using cuda::ActivityKind;
+  using cuda::GateKind;
+  using cuda::GuardKind;
+  using cuda::Invalid;
+  using cuda::Method;
+  using cuda::Quantity;
+  py::native_enum<Method>(module, "Method", "enum.Enum", "How the device's time is taken.")
+      .value("device_span", Method::device_span)
+      .value("context_span", Method::context_span)
+      .value("kernel_sum", Method::kernel_sum)
+      .value("host_issue", Method::host_issue)
+      .finalize();
+  py::native_enum<GateKind>(module, "Gate", "enum.Enum", "How a stream is held while a sample is enqueued.")
+      .value("none", GateKind::none)
+      .value("stream_wait", GateKind::stream_wait)
+      .value("spin", GateKind::spin)
+      .finalize();
+  py::native_enum<GuardKind>(module, "Guard", "enum.Enum", "How work that outlives the stop event is found.")
+      .value("none", GuardKind::none)
+      .value("context_event", GuardKind::context_event)
+      .value("context_sync", GuardKind::context_sync)
+      .finalize();
+  py::native_enum<ActivityKind>(module, "ActivityKind", "enum.Enum", "What the device did.")
+      .value("kernel", ActivityKind::kernel)
+      .value("copy", ActivityKind::copy)
+      .value("fill", ActivityKind::fill)
+      .finalize();
+  py::native_enum<Quantity>(module, "StreamQuantity", "enum.Enum",
+                            "What is known of each sample on a stream.")
+      .value("host_issue_ns", Quantity::host_issue_ns)
+      .value("device_span_ns", Quantity::device_span_ns)
+      .value("context_span_ns", Quantity::context_span_ns)
+      .value("kernel_sum_ns", Quantity::kernel_sum_ns)
+      .value("busy_ns", Quantity::busy_ns)
+      .value("gap_ns", Quantity::gap_ns)
+      .value("copy_sum_ns", Quantity::copy_sum_ns)
+      .finalize();
+  py::native_enum<Invalid>(module, "Invalid", "enum.Enum", "Why a sample is not a number.")
+      .value("gate_timed_out", Invalid::gate_timed_out)
+      .value("hidden_work", Invalid::hidden_work)
+      .value("records_dropped", Invalid::records_dropped)
+      .value("no_activity", Invalid::no_activity)
+      .value("span_backwards", Invalid::span_backwards)
+      .value("calls_were_reduced", Invalid::calls_were_reduced)
+      .finalize();
 }
 
 }  // namespace
@@ -110,10 +134,11 @@ std::map<std::string, double> figures_of(const cuda::DeviceFloor& floor) {
 
 void register_cuda_record(py::module_& module) {
   using cuda::StreamRecord;
+  register_enums(module);
   const auto of_record = [](auto member) {
     return [member](const StreamRecordView& self) { return (*self.record).*member; };
   };
-  py::class_<StreamRecordView>(module, "StreamRecord", "Everything one run on a stream left behind.")
+  py::class_<StreamRecordView>(module, "StreamRecord", "The result of one run on a stream.")
       .def_property_readonly("columns", &columns)
       .def_property_readonly("invalid", &invalid)
       .def_property_readonly("kernels", &kernels)
@@ -122,12 +147,9 @@ void register_cuda_record(py::module_& module) {
       .def_property_readonly("floor",
                              [](const StreamRecordView& self) { return figures_of(self.record->floor); })
       .def_property_readonly("exception", [](const StreamRecordView& self) { return self.exception; })
-      .def_property_readonly(
-          "stopped_by", [](const StreamRecordView& self) { return cuda::name_of(self.record->stopped_by); })
-      .def_property_readonly("gate",
-                             [](const StreamRecordView& self) { return cuda::name_of(self.record->gate); })
-      .def_property_readonly("guard",
-                             [](const StreamRecordView& self) { return name_of(self.record->guard); })
+      .def_property_readonly("stopped_by", of_record(&StreamRecord::stopped_by))
+      .def_property_readonly("gate", of_record(&StreamRecord::gate))
+      .def_property_readonly("guard", of_record(&StreamRecord::guard))
       .def_property_readonly("samples",
                              [](const StreamRecordView& self) { return self.record->table->size(); })
       .def_property_readonly("valid",

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "cuda/stream_run.hpp"
+#include "cuda/stream/stream_run.hpp"
 
 namespace fairlap::bindings {
 

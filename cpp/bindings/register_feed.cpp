@@ -1,3 +1,4 @@
+#include <pybind11/native_enum.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
@@ -38,7 +39,7 @@ class Batch {
   }
   void release_after(const std::vector<std::uintptr_t>& streams) {
     if (released_) return;
-    if (on_host() && !streams.empty()) throw py::value_error("a batch in host memory goes with no stream");
+    if (on_host() && !streams.empty()) throw py::value_error("a batch in host memory takes no stream");
     if (std::find(streams.begin(), streams.end(), 0) != streams.end()) refuse_stream_zero();
     lending_->give_back_after(delivered_.ticket, streams);
     released_ = true;
@@ -79,11 +80,11 @@ class Batch {
                                    std::optional<bool> copy) const {
     refuse_when_released();
     if (wanted_device && *wanted_device != device()) {
-      throw py::buffer_error(
-          on_host() ? "a batch lies in host memory and is not copied to a device; copy it yourself"
-                    : "a batch lies on its feeder's device and nowhere else; copy it yourself");
+      throw py::buffer_error(on_host() ? "a batch in host memory is not copied to a device; copy it yourself"
+                                       : "a batch is only on its feeder's device; copy it yourself");
     }
-    if (copy.value_or(false)) throw py::buffer_error("a batch is lent, not copied; copy what comes of it");
+    if (copy.value_or(false))
+      throw py::buffer_error("a batch is lent, not copied; copy the array that you get");
     const std::optional<std::uintptr_t> waits = stream_that_waits(stream);
     if (max_version && max_version->first >= 1) {
       return bindings::dlpack_capsule(lending_->lend_versioned(delivered_.ticket, waits));
@@ -92,7 +93,7 @@ class Batch {
   }
 
  private:
-  [[nodiscard]] bool on_host() const noexcept { return lending_->device().type == feed::dlpack::device_cpu; }
+  [[nodiscard]] bool on_host() const noexcept { return lending_->device().type == feed::dlpack::kDeviceCpu; }
 
   [[noreturn]] static void refuse_stream_zero() {
     throw py::value_error("stream 0 can be either default stream: 1 is the legacy one, 2 the thread's");
@@ -107,11 +108,11 @@ class Batch {
     if (number == 0) refuse_stream_zero();
     return number;
   }
-  // None is the legacy default stream on a device; -1 says that the consumer sees to all waiting itself.
+  // None is the legacy default stream on a device; -1 means that the consumer does all waiting itself.
   [[nodiscard]] std::optional<std::uintptr_t> stream_that_waits(const py::object& stream) const {
     if (stream.equal(py::int_(-1))) return std::nullopt;
     if (on_host() && !stream.is_none()) {
-      throw py::value_error("a batch in host memory goes with no stream; give stream=None");
+      throw py::value_error("a batch in host memory takes no stream; pass stream=None");
     }
     if (on_host()) return std::nullopt;
     return stream.is_none() ? 1 : stream_number(stream);
@@ -135,10 +136,10 @@ struct SourceHandle {
 
 class Feeder {
  public:
-  Feeder(SourceHandle& source, const feed::StagingPlan& plan) : owner_(source.owner) {
+  Feeder(SourceHandle& source, const feed::StagingSettings& settings) : owner_(source.owner) {
     if (source.source == nullptr) throw feed::BadFeed("a source feeds one feeder; make another source");
     const py::gil_scoped_release no_lock;  // Touching every page of the slots takes a while.
-    staging_ = std::make_unique<feed::Staging>(std::move(source.source), plan);
+    staging_ = std::make_unique<feed::Staging>(std::move(source.source), settings);
   }
   // Ending the threads waits for what they read, which others need not.
   ~Feeder() {
@@ -184,36 +185,37 @@ class Feeder {
   std::unique_ptr<feed::Staging> staging_;
 };
 
-feed::LastBatch last_batch_named(const std::string& name) {
-  if (name == "keep") return feed::LastBatch::keep;
-  if (name == "drop") return feed::LastBatch::drop;
-  if (name == "wrap") return feed::LastBatch::wrap;
-  throw feed::BadFeed("the last batch of an epoch is kept (keep), dropped (drop) or filled up (wrap), not '" +
-                      name + "'");
-}
-
-feed::Layout layout_named(const std::string& name) {
-  if (name == "as_is") return feed::Layout::as_is;
-  if (name == "nhwc_to_nchw") return feed::Layout::to_channels_first;
-  if (name == "nchw_to_nhwc") return feed::Layout::to_channels_last;
-  throw feed::BadFeed("a layout is as_is, nhwc_to_nchw or nchw_to_nhwc, not '" + name + "'");
-}
-
 std::unique_ptr<Feeder> feeder_of(SourceHandle& source, std::size_t batch, std::size_t slots,
                                   std::size_t threads, std::optional<std::uint64_t> seed,
-                                  std::uint64_t epochs, const std::string& last,
+                                  std::uint64_t epochs, feed::LastBatch last,
                                   const std::optional<std::string>& type, float scale, float offset,
-                                  const std::string& layout, std::optional<int> cuda_device) {
-  feed::StagingPlan plan;
-  plan.order = {0, batch, epochs, seed, last_batch_named(last)};
-  if (type) plan.gather.type = feed::element_type_named(*type);
-  plan.gather.scale = scale;
-  plan.gather.offset = offset;
-  plan.gather.layout = layout_named(layout);
-  plan.slots = slots;
-  plan.threads = threads;
-  if (cuda_device) plan.link = cuda_link::link_to_cuda({.device = *cuda_device});
-  return std::make_unique<Feeder>(source, plan);
+                                  feed::Layout layout, std::optional<int> cuda_device) {
+  feed::StagingSettings settings;
+  settings.order = {.batch = batch, .epochs = epochs, .seed = seed, .last = last};
+  if (type) settings.gather.type = feed::element_type_named(*type);
+  settings.gather.scale = scale;
+  settings.gather.offset = offset;
+  settings.gather.layout = layout;
+  settings.slots = slots;
+  settings.threads = threads;
+  if (cuda_device) settings.link = cuda_link::link_to_cuda({.device = *cuda_device});
+  return std::make_unique<Feeder>(source, settings);
+}
+
+void register_enums(py::module_& module) {
+  using feed::LastBatch;
+  using feed::Layout;
+  py::native_enum<LastBatch>(module, "LastBatch", "enum.Enum",
+                             "What happens to samples that do not fill the last batch of an epoch.")
+      .value("keep", LastBatch::keep)
+      .value("drop", LastBatch::drop)
+      .value("wrap", LastBatch::wrap)
+      .finalize();
+  py::native_enum<Layout>(module, "Layout", "enum.Enum", "How the axes of a sample are reordered.")
+      .value("as_is", Layout::as_is)
+      .value("nhwc_to_nchw", Layout::to_channels_first)
+      .value("nchw_to_nhwc", Layout::to_channels_last)
+      .finalize();
 }
 
 void register_sources(py::module_& module) {
@@ -245,26 +247,26 @@ void register_sources(py::module_& module) {
       py::arg("pointer"), py::arg("type"), py::arg("sample_shape"), py::arg("samples"), py::arg("owner"));
 }
 
-void register_ledger(py::module_& module) {
-  py::class_<feed::StallLedger>(
-      module, "StallLedger",
+void register_stalls(py::module_& module) {
+  py::class_<feed::StallTimes>(
+      module, "StallTimes",
       "Where the consumer's time went. The parts add up to wall_ns; a wait has one of four causes.")
-      .def_readonly("wall_ns", &feed::StallLedger::wall_ns)
-      .def_readonly("consumer_ns", &feed::StallLedger::consumer_ns, "The consumer was at its own work.")
-      .def_readonly("source_ns", &feed::StallLedger::source_ns, "Waited while samples were read.")
-      .def_readonly("staging_ns", &feed::StallLedger::staging_ns,
+      .def_readonly("wall_ns", &feed::StallTimes::wall_ns)
+      .def_readonly("consumer_ns", &feed::StallTimes::consumer_ns, "The consumer was at its own work.")
+      .def_readonly("source_ns", &feed::StallTimes::source_ns, "Waited while samples were read.")
+      .def_readonly("staging_ns", &feed::StallTimes::staging_ns,
                     "Waited while samples were copied and converted.")
       .def_property_readonly(
           "link_ns",
-          [](const feed::StallLedger& self) -> std::optional<std::uint64_t> {
+          [](const feed::StallTimes& self) -> std::optional<std::uint64_t> {
             return self.has_link ? std::optional(self.link_ns) : std::nullopt;
           },
           "Waited while a copy to the device held up a slot; None where batches stay in host memory.")
-      .def_readonly("no_slot_ns", &feed::StallLedger::no_slot_ns,
+      .def_readonly("no_slot_ns", &feed::StallTimes::no_slot_ns,
                     "Waited since the consumer, or its work on the device, held every slot.")
-      .def_readonly("batches", &feed::StallLedger::batches)
-      .def_readonly("samples", &feed::StallLedger::samples)
-      .def_readonly("bytes", &feed::StallLedger::bytes);
+      .def_readonly("batches", &feed::StallTimes::batches)
+      .def_readonly("samples", &feed::StallTimes::samples)
+      .def_readonly("bytes", &feed::StallTimes::bytes);
 }
 
 void register_batch(py::module_& module) {
@@ -285,7 +287,7 @@ void register_batch(py::module_& module) {
       .def_property_readonly("released", &Batch::released)
       .def("release", &Batch::release_after, py::arg("streams") = std::vector<std::uintptr_t>(),
            "Give the slot back. It is filled again once every tensor made from the batch is gone, too. On a "
-           "device, streams that used it and were not told by DLPack are given as their addresses.")
+           "device, give the addresses of streams that used it and that DLPack does not know of.")
       .def("wait", &Batch::wait,
            "Wait until the batch is on its device, for consumers that know no streams. On the CPU it is "
            "there.")
@@ -303,8 +305,9 @@ void register_feed(py::module_& module) {
   py::register_exception<feed::BatchFailed>(module, "BatchFailed", PyExc_RuntimeError);
   py::register_exception<feed::FeederStopped>(module, "FeederStopped", PyExc_RuntimeError);
   py::register_exception<feed::LinkFailed>(module, "LinkFailed", PyExc_RuntimeError);
+  register_enums(module);
   register_sources(module);
-  register_ledger(module);
+  register_stalls(module);
   register_batch(module);
   py::class_<Feeder>(module, "Feeder", "Threads that fill slots with batches ahead of the consumer.")
       .def(py::init(&feeder_of), py::arg("source"), py::kw_only(), py::arg("batch"), py::arg("slots"),
@@ -320,5 +323,5 @@ void register_feed(py::module_& module) {
       .def("close", &Feeder::close,
            "End the threads; returns the numbers of the batches that are still held.")
       .def_property_readonly("batches", [](const Feeder& self) { return self.staging().batches(); })
-      .def_property_readonly("ledger", [](const Feeder& self) { return self.staging().ledger(); });
+      .def_property_readonly("stalls", [](const Feeder& self) { return self.staging().stalls(); });
 }

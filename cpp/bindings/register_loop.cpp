@@ -1,10 +1,11 @@
+#include <pybind11/native_enum.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
-#include <array>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,85 +29,44 @@ using bindings::Samples;
 
 namespace {
 
-const char* name_of(loop::StopReason reason) {
-  switch (reason) {
-    case loop::StopReason::samples:
-      return "samples";
-    case loop::StopReason::seconds:
-      return "seconds";
-    case loop::StopReason::target:
-      return "target";
-    case loop::StopReason::full:
-      return "full";
-    case loop::StopReason::stop_requested:
-      return "interrupt";
-    case loop::StopReason::raised:
-      return "raised";
-  }
-  return "raised";
-}
-
-const char* name_of(loop::WarmUpKind kind) {
-  switch (kind) {
-    case loop::WarmUpKind::none:
-      return "none";
-    case loop::WarmUpKind::calls:
-      return "calls";
-    case loop::WarmUpKind::found:
-      return "found";
-  }
-  return "none";
-}
-
-loop::WarmUpKind warm_up_kind(const std::string& name) {
-  if (name == "none") return loop::WarmUpKind::none;
-  if (name == "calls") return loop::WarmUpKind::calls;
-  if (name == "found") return loop::WarmUpKind::found;
-  throw std::invalid_argument("a warm-up is none, calls or found, not '" + name + "'");
-}
-
 struct Groups {
   std::shared_ptr<loop::Record> record;
 };
 
-// The columns of loop::Group in their order, which is all int64.
-constexpr std::array group_columns{
-    "first_sample",
-    "samples",
-    "start_ns",
-    "elapsed_ns",
-    "thread_minor_faults",
-    "thread_major_faults",
-    "thread_voluntary_switches",
-    "thread_involuntary_switches",
-    "thread_cpu_ns",
-    "process_minor_faults",
-    "process_major_faults",
-    "process_voluntary_switches",
-    "process_involuntary_switches",
-    "process_cpu_ns",
-    "migrations",
-    "cpu",
+using loop::Disturbances;
+constexpr std::pair<const char*, std::int64_t Disturbances::*> kDisturbances[] = {
+    {"minor_faults", &Disturbances::minor_faults},
+    {"major_faults", &Disturbances::major_faults},
+    {"voluntary_switches", &Disturbances::voluntary_switches},
+    {"involuntary_switches", &Disturbances::involuntary_switches},
+    {"cpu_ns", &Disturbances::cpu_ns},
 };
-static_assert(sizeof(loop::Group) == group_columns.size() * sizeof(std::int64_t));
 
-// The struct notation of PEP 3118, which NumPy reads as a structured array.
+// The members of loop::Group in their order, in the struct notation of PEP 3118, which NumPy reads as a
+// structured array.
 std::string group_format() {
+  static_assert(sizeof(loop::Group) == (4 + 2 * std::size(kDisturbances) + 2) * sizeof(std::int64_t));
   std::string format = "T{";
-  for (const char* name : group_columns) format += std::string("q:") + name + ":";
+  const auto add = [&format](const std::string& name) { format += "q:" + name + ":"; };
+  for (const char* const name : {"first_sample", "samples", "start_ns", "elapsed_ns"}) add(name);
+  for (const char* const whose : {"thread_", "process_"}) {
+    for (const auto& [name, member] : kDisturbances) add(std::string(whose) + name);
+  }
+  for (const char* const name : {"migrations", "cpu"}) add(name);
   return format + "}";
 }
 
 // The columns that add up over a run.
 py::typing::Dict<py::str, py::int_> group_totals(const loop::GroupTable& table) {
+  loop::Group total;
+  for (const loop::Group& group : table.groups()) append(total, group);
   py::typing::Dict<py::str, py::int_> totals;
-  for (std::size_t column = 4; column + 1 < group_columns.size(); ++column) {
-    std::int64_t sum = 0;
-    for (const loop::Group& group : table.groups()) {
-      sum += reinterpret_cast<const std::int64_t*>(&group)[column];
-    }
-    totals[group_columns[column]] = sum;
+  for (const auto& [whose, disturbances] :
+       {std::pair{"thread_", total.thread}, {"process_", total.process}}) {
+    for (const auto& [name, member] : kDisturbances)
+      totals[py::str(std::string(whose) + name)] = disturbances.*member;
   }
+  totals["migrations"] = total.migrations;
   return totals;
 }
 
@@ -139,7 +99,7 @@ struct LoopRecord {
 };
 
 template <class TimedWork>
-LoopRecord time_calls(TimedWork& work, const clock::Clock& on_clock, const loop::Plan& plan,
+LoopRecord time_calls(TimedWork& work, const clock::Clock& on_clock, const loop::Settings& settings,
                       bool pause_collector) {
   const bindings::OneAtATime one_at_a_time;
   const bindings::CollectorPause pause(pause_collector);
@@ -147,28 +107,30 @@ LoopRecord time_calls(TimedWork& work, const clock::Clock& on_clock, const loop:
   {
     const py::gil_scoped_release no_lock;
     loop::TakerFor<TimedWork> taker(work, on_clock.source());
-    out.record = loop::run(taker, on_clock, plan);
+    out.record = loop::run(taker, on_clock, settings);
   }
   out.collector_came_back = pause.undone();
   out.exception = work.exception();
   const bool raised = !out.exception.is_none() && !py::isinstance(out.exception, PyExc_KeyboardInterrupt);
   if (raised) out.record->stopped_by = loop::StopReason::raised;
-  if (!raised && !out.exception.is_none()) out.record->stopped_by = loop::StopReason::stop_requested;
+  if (!raised && !out.exception.is_none()) out.record->stopped_by = loop::StopReason::interrupt;
   return out;
 }
 
 LoopRecord time_calls_of(const py::object& call, const clock::Clock& on_clock, std::size_t samples,
                          double seconds, double target, std::uint64_t calls_per_sample, double floor_multiple,
-                         const std::string& warm_up, std::uint64_t warm_up_calls, double warm_up_max_seconds,
+                         loop::WarmUpKind warm_up, std::uint64_t warm_up_calls, double warm_up_max_seconds,
                          bool pause_collector) {
-  const loop::Plan plan{samples,        seconds,
-                        target,         calls_per_sample,
-                        floor_multiple, warm_up_kind(warm_up),
-                        warm_up_calls,  warm_up_max_seconds};
+  const loop::Settings settings{.stop = {.samples = samples, .seconds = seconds, .target_half_width = target},
+                                .calls_per_sample = calls_per_sample,
+                                .floor_multiple = floor_multiple,
+                                .warm_up = warm_up,
+                                .warm_up_calls = warm_up_calls,
+                                .warm_up_max_seconds = warm_up_max_seconds};
   if (py::isinstance<NativeWork>(call)) {
-    return time_calls(call.cast<NativeWork&>(), on_clock, plan, pause_collector);
+    return time_calls(call.cast<NativeWork&>(), on_clock, settings, pause_collector);
   }
-  return time_calls(call.cast<PythonWork&>(), on_clock, plan, pause_collector);
+  return time_calls(call.cast<PythonWork&>(), on_clock, settings, pause_collector);
 }
 
 std::span<const double> doubles_in(const py::buffer_info& info) {
@@ -177,6 +139,27 @@ std::span<const double> doubles_in(const py::buffer_info& info) {
   }
   if (info.size > 1 && info.strides[0] != sizeof(double)) throw py::type_error("samples must be contiguous");
   return {static_cast<const double*>(info.ptr), static_cast<std::size_t>(info.size)};
+}
+
+void register_enums(py::module_& module) {
+  using loop::StopReason;
+  using loop::WarmUpKind;
+  py::native_enum<StopReason>(module, "StopReason", "enum.Enum", "Why a run ended.")
+      .value("samples", StopReason::samples)
+      .value("seconds", StopReason::seconds)
+      .value("target", StopReason::target)
+      .value("full", StopReason::full)
+      .value("interrupt", StopReason::interrupt)
+      .value("raised", StopReason::raised)
+      .value("timeout", StopReason::timeout)
+      .value("gate", StopReason::gate)
+      .value("cuda_error", StopReason::cuda_error)
+      .finalize();
+  py::native_enum<WarmUpKind>(module, "WarmUpKind", "enum.Enum", "How a run is warmed up.")
+      .value("none", WarmUpKind::none)
+      .value("calls", WarmUpKind::calls)
+      .value("found", WarmUpKind::found)
+      .finalize();
 }
 
 void register_work(py::module_& module) {
@@ -221,7 +204,8 @@ void register_record(py::module_& module) {
                       "float64 nanoseconds, read-only, in order of time; an invalid sample is NaN.")
       .def_buffer([](Samples& samples) { return buffer_of(samples); })
       .def("__len__", [](const Samples& samples) { return samples.values.size(); });
-  py::class_<Groups>(module, "Groups", py::buffer_protocol(), "A table of what happened beside the samples.")
+  py::class_<Groups>(module, "Groups", py::buffer_protocol(),
+                     "What happened while the samples were taken, in groups of neighbouring samples.")
       .def_buffer([](Groups& groups) { return buffer_of(groups); })
       .def("totals", [](const Groups& groups) { return group_totals(groups.record->groups); })
       .def("__len__", [](const Groups& groups) { return groups.record->groups.groups().size(); });
@@ -232,7 +216,7 @@ void register_record(py::module_& module) {
   const auto of_warm_up = [](auto member) {
     return [member](const LoopRecord& self) { return self.record->warm_up.*member; };
   };
-  py::class_<LoopRecord>(module, "LoopRecord", "Everything one run of the measured loop left behind.")
+  py::class_<LoopRecord>(module, "LoopRecord", "The result of one run of the measured loop.")
       .def_property_readonly(
           "wall_ns", [](const LoopRecord& self) { return Samples{self.record, self.record->wall_ns()}; })
       .def_property_readonly(
@@ -241,8 +225,7 @@ void register_record(py::module_& module) {
       .def_property_readonly("groups", [](const LoopRecord& self) { return Groups{self.record}; })
       .def_property_readonly("exception", [](const LoopRecord& self) { return self.exception; })
       .def_readonly("collector_came_back", &LoopRecord::collector_came_back)
-      .def_property_readonly("stopped_by",
-                             [](const LoopRecord& self) { return name_of(self.record->stopped_by); })
+      .def_property_readonly("stopped_by", of_record(&loop::Record::stopped_by))
       .def_property_readonly("samples", of_record(&loop::Record::taken))
       .def_property_readonly("backward_samples", of_record(&loop::Record::backward))
       .def_property_readonly("calls_per_sample", of_record(&loop::Record::calls_per_sample))
@@ -251,8 +234,7 @@ void register_record(py::module_& module) {
       .def_property_readonly("stolen_ns", of_record(&loop::Record::stolen_ns))
       .def_property_readonly("clock_check", of_record(&loop::Record::clock_check))
       .def_property_readonly("clock_source_changed", of_record(&loop::Record::clock_source_changed))
-      .def_property_readonly("warm_up_kind",
-                             [](const LoopRecord& self) { return name_of(self.record->warm_up.kind); })
+      .def_property_readonly("warm_up_kind", of_warm_up(&loop::WarmUpDone::kind))
       .def_property_readonly("warm_up_settled", of_warm_up(&loop::WarmUpDone::settled))
       .def_property_readonly("warm_up_calls", of_warm_up(&loop::WarmUpDone::calls))
       .def_property_readonly("warm_up_elapsed_ns", of_warm_up(&loop::WarmUpDone::elapsed_ns))
@@ -284,7 +266,8 @@ void register_statistics(py::module_& module) {
         }
         std::vector<double> out;
         for (const double share : shares) {
-          if (!(share >= 0.0 && share <= 1.0)) throw std::invalid_argument("a quantile lies between 0 and 1");
+          if (!(share >= 0.0 && share <= 1.0))
+            throw std::invalid_argument("a quantile must be between 0 and 1");
           out.push_back(loop::quantile_in_place(valid, share));
         }
         return out;
@@ -297,6 +280,7 @@ void register_statistics(py::module_& module) {
 void register_loop(py::module_& module) {
   py::register_exception<bindings::MeasurementInProgress>(module, "MeasurementInProgress",
                                                           PyExc_RuntimeError);
+  register_enums(module);
   register_work(module);
   module.def("capsule_function", &capsule_function, py::arg("capsule"));
   register_record(module);

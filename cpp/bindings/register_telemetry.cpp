@@ -1,3 +1,4 @@
+#include <pybind11/native_enum.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
@@ -11,8 +12,8 @@
 #include <vector>
 
 #include "bindings/telemetry_readings.hpp"
-#include "telemetry/machine_sources.hpp"
-#include "telemetry/sampler.hpp"
+#include "telemetry/sampling/machine_sources.hpp"
+#include "telemetry/sampling/sampler.hpp"
 
 namespace py = pybind11;
 using namespace fairlap;
@@ -47,32 +48,32 @@ std::unique_ptr<Sampler> make_sampler(const clock::Clock& on_clock, double fast_
                                       double jitter_share, std::uint64_t seed, std::size_t readings,
                                       std::size_t marks, const std::string& root,
                                       const std::string& nvml_library) {
-  const SamplerPlan plan{nanoseconds_of(fast_period_s, "fast_period_s"),
-                         nanoseconds_of(slow_period_s, "slow_period_s"),
-                         nanoseconds_of(rare_period_s, "rare_period_s"),
-                         most_call_share,
-                         jitter_share,
-                         seed,
-                         readings,
-                         marks};
+  const SamplerSettings settings{.fast_period = nanoseconds_of(fast_period_s, "fast_period_s"),
+                                 .slow_period = nanoseconds_of(slow_period_s, "slow_period_s"),
+                                 .rare_period = nanoseconds_of(rare_period_s, "rare_period_s"),
+                                 .most_call_share = most_call_share,
+                                 .jitter_share = jitter_share,
+                                 .seed = seed,
+                                 .readings = readings,
+                                 .marks = marks};
   const py::gil_scoped_release no_lock;  // starting NVML takes a while
-  return std::make_unique<Sampler>(machine_sources(root, nvml_library), on_clock, plan);
+  return std::make_unique<Sampler>(machine_sources(root, nvml_library), on_clock, settings);
 }
 
 py::typing::Dict<py::str, py::int_> counts_of(const Sampler& sampler) {
   const SamplerCounts counts = sampler.counts();
-  py::typing::Dict<py::str, py::int_> told;
-  told["rounds"] = counts.rounds;
-  told["slow_rounds"] = counts.slow_rounds;
-  told["rare_rounds"] = counts.rare_rounds;
-  told["held_back"] = counts.held_back;
-  told["missed"] = counts.missed;
-  told["overflowed_readings"] = counts.overflowed_readings;
-  told["overflowed_marks"] = counts.overflowed_marks;
-  told["worst_lateness_ns"] = counts.worst_lateness_ns;
-  told["cpu_ns"] = counts.cpu_ns;
-  told["calls_ns"] = counts.calls_ns;
-  return told;
+  py::typing::Dict<py::str, py::int_> out;
+  out["rounds"] = counts.rounds;
+  out["slow_rounds"] = counts.slow_rounds;
+  out["rare_rounds"] = counts.rare_rounds;
+  out["held_back"] = counts.held_back;
+  out["missed"] = counts.missed;
+  out["overflowed_readings"] = counts.overflowed_readings;
+  out["overflowed_marks"] = counts.overflowed_marks;
+  out["worst_lateness_ns"] = counts.worst_lateness_ns;
+  out["cpu_ns"] = counts.cpu_ns;
+  out["calls_ns"] = counts.calls_ns;
+  return out;
 }
 
 // What is known of a source, which stays true when the sampler is gone.
@@ -90,9 +91,21 @@ std::vector<SourceFacts> sources_of(const Sampler& sampler) {
   return facts;
 }
 
-void register_sampler(py::module_& module) {
+}  // namespace
+
+void register_telemetry(py::module_& module) {
   py::register_exception<ForkedSampler>(module, "ForkedSampler", PyExc_RuntimeError);
   py::register_exception<NotNow>(module, "SamplerRuns", PyExc_RuntimeError);
+  py::native_enum<Lane>(module, "Lane", "enum.Enum", "How often a field is read.")
+      .value("fast", Lane::fast)
+      .value("slow", Lane::slow)
+      .value("rare", Lane::rare)
+      .finalize();
+  py::native_enum<ReadingState>(module, "ReadingState", "enum.IntEnum", "What a reading holds.")
+      .value("reading", ReadingState::value)
+      .value("failed", ReadingState::failed)
+      .value("source_lost", ReadingState::source_lost)
+      .finalize();
   py::class_<ObservedTime>(module, "ObservedTime",
                            "A length of time that was observed, or why it could not be.")
       .def_readonly("seconds", &ObservedTime::seconds)
@@ -111,20 +124,17 @@ void register_sampler(py::module_& module) {
       .def_readonly("name", &Field::name)
       .def_readonly("wraps_at", &Field::wraps_at)
       .def_readonly("absent_because", &Field::absent_because)
-      .def_property_readonly("counter", [](const Field& field) { return field.kind == FieldKind::counter; })
-      .def_property_readonly("fast", [](const Field& field) { return field.lane == Lane::fast; })
-      .def_property_readonly("lane", [](const Field& field) {
-        constexpr const char* names[] = {"fast", "slow", "rare"};
-        return std::string(names[static_cast<int>(field.lane)]);
-      });
-  py::class_<SourceFacts>(module, "TelemetrySource", "Something that is read, or the reason why it is not.")
+      .def_readonly("lane", &Field::lane)
+      .def_property_readonly("counter", [](const Field& field) { return field.kind == FieldKind::counter; });
+  py::class_<SourceFacts>(module, "TelemetrySource",
+                          "Something that is read, or the reason why it is absent.")
       .def_readonly("name", &SourceFacts::name)
       .def_readonly("absent_because", &SourceFacts::absent_because)
       .def_readonly("fields", &SourceFacts::fields);
   py::class_<Readings>(module, "Readings", py::buffer_protocol(), "What a sampler read, in order of time.")
       .def_buffer([](Readings& readings) { return buffer_of(readings); })
       .def("__len__", [](const Readings& readings) { return readings.rows.size(); });
-  py::class_<Sampler>(module, "Sampler", "Reads this machine's sensors on a native thread of its own.")
+  py::class_<Sampler>(module, "Sampler", "Reads this machine's sensors on a native thread.")
       .def(py::init(&make_sampler), py::arg("clock"), py::kw_only(), py::arg("fast_period_s"),
            py::arg("slow_period_s"), py::arg("rare_period_s"), py::arg("most_call_share"),
            py::arg("jitter_share"), py::arg("seed"), py::arg("readings"), py::arg("marks"), py::arg("root"),
@@ -143,10 +153,10 @@ void register_sampler(py::module_& module) {
            [](Sampler& sampler) {
              std::vector<Mark> marks;
              sampler.collect(marks);
-             std::vector<std::pair<std::int64_t, std::uint64_t>> told;
-             told.reserve(marks.size());
-             for (const Mark& mark : marks) told.emplace_back(mark.time_ns, mark.label);
-             return told;
+             std::vector<std::pair<std::int64_t, std::uint64_t>> out;
+             out.reserve(marks.size());
+             for (const Mark& mark : marks) out.emplace_back(mark.time_ns, mark.label);
+             return out;
            })
       .def(
           "calibrate",
@@ -169,7 +179,3 @@ void register_sampler(py::module_& module) {
           [](const Sampler& sampler) { return std::chrono::duration<double>(sampler.period()).count(); })
       .def_property_readonly("sources", &sources_of);
 }
-
-}  // namespace
-
-void register_telemetry(py::module_& module) { register_sampler(module); }

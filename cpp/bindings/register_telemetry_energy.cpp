@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "bindings/telemetry_readings.hpp"
-#include "telemetry/calibration.hpp"
-#include "telemetry/energy.hpp"
-#include "telemetry/repeated_energy.hpp"
+#include "telemetry/energy/energy.hpp"
+#include "telemetry/energy/repeated_energy.hpp"
 
 namespace py = pybind11;
 using namespace fairlap;
@@ -20,10 +19,6 @@ using namespace fairlap::telemetry;
 void register_telemetry_energy(py::module_& module) {
   py::class_<RegionEnergy>(module, "RegionEnergy",
                            "The energy of a region as an interval, or why it is unknown.")
-      .def(py::init([](double joules, double low_j, double high_j, std::string unresolved_because) {
-             return RegionEnergy{joules, low_j, high_j, std::move(unresolved_because), 0};
-           }),
-           py::arg("joules"), py::arg("low_j"), py::arg("high_j"), py::arg("unresolved_because"))
       .def_readonly("joules", &RegionEnergy::joules)
       .def_readonly("low_j", &RegionEnergy::low_j)
       .def_readonly("high_j", &RegionEnergy::high_j)
@@ -35,7 +30,12 @@ void register_telemetry_energy(py::module_& module) {
          std::int64_t end_ns, double gain_share, std::int64_t stale_ns, std::int64_t longest_gap_ns,
          std::size_t fewest_readings, std::int64_t period_ns, std::int64_t window_ns) {
         return energy_of_power(readings_of(readings.rows, source, field), {begin_ns, end_ns},
-                               {gain_share, stale_ns, longest_gap_ns, fewest_readings, period_ns, window_ns});
+                               {.gain_share = gain_share,
+                                .stale_ns = stale_ns,
+                                .longest_gap_ns = longest_gap_ns,
+                                .fewest_readings = fewest_readings,
+                                .period_ns = period_ns,
+                                .window_ns = window_ns});
       },
       py::arg("readings"), py::arg("source"), py::arg("field"), py::arg("begin_ns"), py::arg("end_ns"),
       py::kw_only(), py::arg("gain_share"), py::arg("stale_ns"), py::arg("longest_gap_ns"),
@@ -68,36 +68,9 @@ void register_telemetry_energy(py::module_& module) {
         for (const auto& [begin_ns, end_ns, repeats] : trials) all.push_back({{begin_ns, end_ns}, repeats});
         const auto counted = readings_of(readings.rows, source, counter);
         const auto powers = power ? readings_of(readings.rows, source, *power) : std::vector<Reading>{};
-        return repeated_energy(all, counted, wraps_at, powers, {gain_share, stale_ns});
+        return repeated_energy(all, counted, wraps_at, powers,
+                               {.gain_share = gain_share, .stale_ns = stale_ns});
       },
       py::arg("readings"), py::arg("source"), py::arg("counter"), py::kw_only(), py::arg("wraps_at"),
       py::arg("power"), py::arg("trials"), py::arg("gain_share"), py::arg("stale_ns"));
-  module.def(
-      "energy_difference",
-      [](const RegionEnergy& counter, const RegionEnergy& integral, std::int64_t begin_ns,
-         std::int64_t end_ns) {
-        const EnergyCheck check = check_energy(counter, integral, {begin_ns, end_ns});
-        return std::make_tuple(check.difference_share, check.allowed_share, check.unknown_because);
-      },
-      py::arg("counter"), py::arg("integral"), py::arg("begin_ns"), py::arg("end_ns"),
-      "Counter against integral: the share by which they differ, the share allowed, or why it is unknown.");
-  module.def(
-      "energy_above_idle",
-      [](const RegionEnergy& energy, std::int64_t begin_ns, std::int64_t end_ns, double watts, double low_w,
-         double high_w) { return above_idle(energy, {begin_ns, end_ns}, {watts, low_w, high_w}); },
-      py::arg("energy"), py::arg("begin_ns"), py::arg("end_ns"), py::arg("watts"), py::arg("low_w"),
-      py::arg("high_w"));
-  module.def(
-      "averaging_window",
-      [](const Readings& readings, std::uint32_t source, std::uint32_t field,
-         const std::vector<std::pair<std::int64_t, double>>& load) {
-        std::vector<Reading> truth(load.size());
-        for (std::size_t i = 0; i < load.size(); ++i) {
-          truth[i].time_ns = load[i].first;
-          truth[i].value = load[i].second;
-        }
-        return averaging_window(readings_of(readings.rows, source, field), truth);
-      },
-      py::arg("readings"), py::arg("source"), py::arg("field"), py::arg("load"),
-      "Over what a sensor averages, from a load that is known: pairs of time and height.");
 }

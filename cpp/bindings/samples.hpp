@@ -5,7 +5,7 @@
 
 namespace fairlap::bindings {
 
-// The samples of one quantity as they lie in a record, read-only, for memoryview and NumPy.
+// The samples of one quantity in a record, read-only and without a copy, for memoryview and NumPy.
 struct Samples {
   std::shared_ptr<const void> keeps_alive;
   std::span<const double> values;

@@ -2,11 +2,11 @@
 
 #include <vector>
 
-#include "telemetry/reading.hpp"
+#include "telemetry/sampling/reading.hpp"
 
 namespace fairlap {
 
-// Readings that were collected, as they lie, for NumPy.
+// Collected readings, without a copy, for NumPy.
 struct Readings {
   std::vector<telemetry::Reading> rows;
 };

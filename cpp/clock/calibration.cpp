@@ -7,8 +7,8 @@ namespace fairlap::clock {
 namespace {
 
 // Reading both clocks costs about 0.1 us, so 20 ms leaves about 5 parts per million open.
-constexpr std::uint64_t calibration_ns = 20'000'000;
-constexpr int readings_per_anchor = 15;
+constexpr std::uint64_t kCalibrationNs = 20'000'000;
+constexpr int kReadingsPerAnchor = 15;
 
 double ppm_of(double part, double whole) { return whole > 0.0 ? part / whole * 1e6 : 0.0; }
 
@@ -16,7 +16,7 @@ double ppm_of(double part, double whole) { return whole > 0.0 ? part / whole * 1
 
 Anchor take_anchor(Source source) {
   Anchor best;
-  for (int reading = 0; reading < readings_per_anchor; ++reading) {
+  for (int reading = 0; reading < kReadingsPerAnchor; ++reading) {
     const std::uint64_t before_ns = MonotonicRaw::now_ns();
     const std::uint64_t ticks =
         source == Source::timestamp_counter ? TimestampCounter::start() : MonotonicRaw::start();
@@ -30,7 +30,7 @@ Anchor take_anchor(Source source) {
 Calibration calibrate(Source source) {
   const Anchor origin = take_anchor(source);
   if (source == Source::monotonic_raw) return {1.0, 0.0, origin};
-  while (MonotonicRaw::now_ns() - origin.os_ns < calibration_ns) {
+  while (MonotonicRaw::now_ns() - origin.os_ns < kCalibrationNs) {
   }
   const Anchor end = take_anchor(source);
   const auto os_ns = static_cast<double>(end.os_ns - origin.os_ns);

@@ -28,7 +28,7 @@ Calibration calibrate(Source source);
 struct CrossCheck {
   double elapsed_s = 0.0;
   double drift_ppm = 0.0;       // positive: the counter, as calibrated, runs fast
-  double resolution_ppm = 0.0;  // a drift smaller than this cannot be told from reading error
+  double resolution_ppm = 0.0;  // a smaller drift cannot be distinguished from reading error
 };
 
 CrossCheck cross_check(const Calibration& calibration, const Anchor& from, const Anchor& to);

@@ -7,7 +7,7 @@ namespace fairlap::clock {
 // isb keeps the counter from being read ahead of the instructions before it; the second isb at the
 // start keeps the timed work behind the reading (Arm ARM, D12.1 on CNTVCT_EL0).
 struct TimestampCounter {
-  static constexpr bool exists = true;
+  static constexpr bool kExists = true;
 
   static std::uint64_t start() noexcept {
     std::uint64_t ticks;

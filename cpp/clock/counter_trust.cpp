@@ -14,7 +14,7 @@
 namespace fairlap::clock {
 namespace {
 
-constexpr const char* clock_source_folder = "/sys/devices/system/clocksource/clocksource0/";
+constexpr const char* kClockSourceFolder = "/sys/devices/system/clocksource/clocksource0/";
 
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
@@ -31,27 +31,29 @@ bool processor_bit(unsigned leaf, unsigned cpuid_register, unsigned bit) {
   return ((registers[cpuid_register] >> bit) & 1U) != 0;
 }
 
-constexpr unsigned ecx = 2;
-constexpr unsigned edx = 3;
+constexpr unsigned kEcx = 2;
+constexpr unsigned kEdx = 3;
 
-bool counter_is_readable() { return processor_bit(1, edx, 4) && processor_bit(1, edx, 26); }  // rdtsc, lfence
-bool counter_is_invariant() { return processor_bit(0x80000007U, edx, 8); }
-constexpr const char* kernel_name_of_counter = "tsc";
+bool counter_is_readable() {
+  return processor_bit(1, kEdx, 4) && processor_bit(1, kEdx, 26);
+}  // rdtsc, lfence
+bool counter_is_invariant() { return processor_bit(0x80000007U, kEdx, 8); }
+constexpr const char* kKernelNameOfCounter = "tsc";
 
 #else
 
 // The generic timer of aarch64 runs at one rate by architecture.
-bool counter_is_readable() { return TimestampCounter::exists; }
-bool counter_is_invariant() { return TimestampCounter::exists; }
-constexpr const char* kernel_name_of_counter = "arch_sys_counter";
+bool counter_is_readable() { return TimestampCounter::kExists; }
+bool counter_is_invariant() { return TimestampCounter::kExists; }
+constexpr const char* kKernelNameOfCounter = "arch_sys_counter";
 
 #endif
 
 bool kernel_lists_counter() {
 #if defined(__linux__)
-  std::istringstream names(first_line(std::string(clock_source_folder) + "available_clocksource"));
+  std::istringstream names(first_line(std::string(kClockSourceFolder) + "available_clocksource"));
   for (std::string name; names >> name;) {
-    if (name == kernel_name_of_counter) return true;
+    if (name == kKernelNameOfCounter) return true;
   }
   return false;
 #else
@@ -63,14 +65,14 @@ bool kernel_lists_counter() {
 
 bool under_hypervisor() {
 #if defined(__x86_64__)
-  return processor_bit(1, ecx, 31);
+  return processor_bit(1, kEcx, 31);
 #else
   return false;
 #endif
 }
 
 std::string kernel_clock_source() {
-  return first_line(std::string(clock_source_folder) + "current_clocksource");
+  return first_line(std::string(kClockSourceFolder) + "current_clocksource");
 }
 
 CounterTrust counter_trust() {

@@ -8,9 +8,9 @@
 namespace fairlap::clock {
 namespace {
 
-constexpr std::size_t pairs = 20'000;
-constexpr std::size_t rare = 5;           // a reading seen less often is an interrupt, not a step
-constexpr std::size_t steps_wanted = 32;  // the shortest readings are dense, the long ones sparse
+constexpr std::size_t kPairs = 20'000;
+constexpr std::size_t kRare = 5;          // a reading seen less often is an interrupt, not a step
+constexpr std::size_t kStepsWanted = 32;  // the shortest readings are dense, the long ones sparse
 
 // Work of slowly growing length, so that readings fall on many different steps.
 void idle_for(std::size_t rounds) {
@@ -19,8 +19,8 @@ void idle_for(std::size_t rounds) {
 
 template <class Clock>
 std::vector<std::uint64_t> sorted_readings(std::size_t longest_idle) {
-  std::vector<std::uint64_t> readings(pairs);
-  for (std::size_t i = 0; i < pairs; ++i) {
+  std::vector<std::uint64_t> readings(kPairs);
+  for (std::size_t i = 0; i < kPairs; ++i) {
     const std::size_t rounds = longest_idle == 0 ? 0 : i % longest_idle;
     const std::uint64_t start = Clock::start();
     idle_for(rounds);
@@ -33,17 +33,17 @@ std::vector<std::uint64_t> sorted_readings(std::size_t longest_idle) {
 // The best of several rounds: a neighbour on a shared machine can only add.
 template <class Clock>
 double overhead_ns() {
-  constexpr int rounds = 9;
-  constexpr std::size_t pairs_in_a_round = pairs / 10;
+  constexpr int kRounds = 9;
+  constexpr std::size_t kPairsInARound = kPairs / 10;
   double best = 0.0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     const std::uint64_t begin_ns = MonotonicRaw::now_ns();
-    for (std::size_t i = 0; i < pairs_in_a_round; ++i) {
+    for (std::size_t i = 0; i < kPairsInARound; ++i) {
       Clock::start();
       Clock::finish();
     }
     const double each =
-        static_cast<double>(MonotonicRaw::now_ns() - begin_ns) / static_cast<double>(pairs_in_a_round);
+        static_cast<double>(MonotonicRaw::now_ns() - begin_ns) / static_cast<double>(kPairsInARound);
     if (round == 0 || each < best) best = each;
   }
   return best;
@@ -73,10 +73,10 @@ double quantum_of(const std::vector<std::uint64_t>& sorted) {
     previous_centre = centre;
     cluster_sum = cluster_size = 0.0;
   };
-  for (std::size_t i = 0; i < sorted.size() && gaps.size() < steps_wanted;) {
+  for (std::size_t i = 0; i < sorted.size() && gaps.size() < kStepsWanted;) {
     std::size_t next = i;
     while (next < sorted.size() && sorted[next] == sorted[i]) ++next;
-    if (next - i >= rare) {
+    if (next - i >= kRare) {
       if (cluster_size > 0.0 && sorted[i] - last > 1) close_cluster();
       cluster_sum += static_cast<double>(sorted[i]);
       cluster_size += 1.0;

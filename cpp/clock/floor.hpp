@@ -7,7 +7,7 @@
 
 namespace fairlap::clock {
 
-// What a clock can and cannot tell, measured on this machine.
+// What a clock can and cannot resolve, measured on this machine.
 struct Floor {
   double quantum_ns = 0.0;   // the step in which readings grow
   double overhead_ns = 0.0;  // what taking a pair of stamps costs a loop

@@ -9,9 +9,9 @@
 
 namespace fairlap::clock {
 
-// A processor whose counter we do not know: counter_trust() says so and no one is given this source.
+// A processor whose counter we do not know: counter_trust() reports so and this source is never used.
 struct TimestampCounter : MonotonicRaw {
-  static constexpr bool exists = false;
+  static constexpr bool kExists = false;
 };
 
 }  // namespace fairlap::clock

@@ -11,7 +11,7 @@ namespace fairlap::clock {
 // virtual machine a pair of stamps that ends in rdtscp and lfence cost a loop 48.1 ns, this one 42.5 ns
 // (Intel SDM vol. 2, RDTSC and RDTSCP; AMD APM vol. 3).
 struct TimestampCounter {
-  static constexpr bool exists = true;
+  static constexpr bool kExists = true;
 
   static std::uint64_t start() noexcept {
     std::uint32_t low, high;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "cuda/current_context.hpp"
-#include "cuda/patience.hpp"
-#include "cuda/relaxed_capture.hpp"
+#include "cuda/driver/current_context.hpp"
+#include "cuda/driver/relaxed_capture.hpp"
+#include "cuda/gate/patience.hpp"
 #include "cuda_link/link_failures.hpp"
 
 namespace fairlap::cuda_link {
@@ -16,7 +16,7 @@ using feed::SlotUse;
 
 cuda::CUstream as_stream(std::uintptr_t number) { return reinterpret_cast<cuda::CUstream>(number); }
 
-// In the framework's context, and without harm to what somebody captures meanwhile.
+// In the framework's context, and without harm to a capture in progress.
 class InContext {
  public:
   explicit InContext(const cuda::BorrowedContext& context)
@@ -34,18 +34,19 @@ CudaLink::Slot::Slot(const cuda::BorrowedContext& context) : copied(context, cud
 }
 
 std::unique_ptr<CudaLink> CudaLink::open(const Driver& driver, const feed::HostSlots& host,
-                                         const CudaLinkPlan& plan) {
+                                         const CudaLinkSettings& settings) {
   try {
     return std::unique_ptr<CudaLink>(
-        new CudaLink(cuda::BorrowedContext::of_device(driver, plan.device), host, plan));
+        new CudaLink(cuda::BorrowedContext::of_device(driver, settings.device), host, settings));
   } catch (const cuda::CudaError& error) {
     throw feed::LinkFailed(line_of(error));
   }
 }
 
-CudaLink::CudaLink(cuda::BorrowedContext context, const feed::HostSlots& host, const CudaLinkPlan& plan)
+CudaLink::CudaLink(cuda::BorrowedContext context, const feed::HostSlots& host,
+                   const CudaLinkSettings& settings)
     : host_(host),
-      patience_(plan.patience),
+      patience_(settings.patience),
       context_(std::move(context)),
       pinned_(context_, host.memory, host.stride * host.count),
       memory_(context_, host.stride * host.count),
@@ -61,7 +62,7 @@ CudaLink::~CudaLink() {
   pinned_.abandon();
 }
 
-// What cannot be asked any more is at rest as far as anybody can tell: where a context is broken or gone,
+// What cannot be asked any more counts as idle: where a context is broken or gone,
 // nothing runs in it.
 bool CudaLink::is_at_rest(std::chrono::nanoseconds patience) {
   cuda::Patience waiting(patience);
@@ -78,7 +79,7 @@ bool CudaLink::is_at_rest(std::chrono::nanoseconds patience) {
 }
 
 feed::dlpack::Device CudaLink::device() const noexcept {
-  return {feed::dlpack::device_cuda, context_.device()};
+  return {feed::dlpack::kDeviceCuda, context_.device()};
 }
 
 void* CudaLink::memory(std::size_t slot) const noexcept {
@@ -125,8 +126,8 @@ void CudaLink::send(std::size_t index, std::size_t bytes) {
   });
 }
 
-// A handle that is no stream would end the process, so each is looked at once. The frameworks' streams live
-// as long as their contexts.
+// A handle that is not a stream would crash the process, so each is looked at once. The frameworks' streams
+// live as long as their contexts.
 void CudaLink::check(std::uintptr_t stream) {
   if (cuda::is_default_stream(stream)) return;
   {
@@ -186,9 +187,9 @@ bool CudaLink::has_arrived(std::size_t index) {
   });
 }
 
-void CudaLink::given_back(std::size_t index, bool all_told) noexcept {
+void CudaLink::given_back(std::size_t index, bool all_named) noexcept {
   Slot& slot = slots_[index];
-  slot.whole_context = slot.unknown && !all_told;
+  slot.whole_context = slot.unknown && !all_named;
   try {
     or_link_failure([&] {
       if (slot.uses.empty()) return;
@@ -210,9 +211,9 @@ void CudaLink::given_back(std::size_t index, bool all_told) noexcept {
   slot.unknown = false;
 }
 
-feed::MakeLink link_to_cuda(const CudaLinkPlan& plan) {
+feed::MakeLink link_to_cuda(const CudaLinkSettings& settings) {
   const Driver& driver = Driver::of_this_process();
-  return [&driver, plan](const feed::HostSlots& host) { return CudaLink::open(driver, host, plan); };
+  return [&driver, settings](const feed::HostSlots& host) { return CudaLink::open(driver, host, settings); };
 }
 
 }  // namespace fairlap::cuda_link

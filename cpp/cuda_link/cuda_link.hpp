@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/owned.hpp"
+#include "cuda/driver/owned.hpp"
 #include "feed/link.hpp"
 
 namespace fairlap::cuda_link {
 
-struct CudaLinkPlan {
+struct CudaLinkSettings {
   int device = -1;  // the current context's, or the first
   // A device that is still at work on a slot when all this ends is waited for so long; then its memory is
   // left where it is, since freeing would wait without end.
@@ -25,9 +25,9 @@ struct CudaLinkPlan {
 // context. Everything is allocated at the beginning, but for events of slots that many streams use.
 class CudaLink final : public feed::Link {
  public:
-  // Throws BadStream when the device is not there or nobody has used it yet, and LinkFailed.
+  // Throws BadStream when the device is not there or has not been used yet, and LinkFailed.
   static std::unique_ptr<CudaLink> open(const cuda::Driver& driver, const feed::HostSlots& host,
-                                        const CudaLinkPlan& plan);
+                                        const CudaLinkSettings& settings);
   ~CudaLink() override;
 
   [[nodiscard]] feed::dlpack::Device device() const noexcept override;
@@ -38,7 +38,7 @@ class CudaLink final : public feed::Link {
   void will_be_used(std::uintptr_t stream, std::size_t slot) override;
   void used_by_unknown(std::size_t slot) noexcept override;
   [[nodiscard]] bool has_arrived(std::size_t slot) override;
-  void given_back(std::size_t slot, bool all_told) noexcept override;
+  void given_back(std::size_t slot, bool all_named) noexcept override;
 
  private:
   // A consumer's stream. The default stream of a thread is another one in another thread.
@@ -53,12 +53,12 @@ class CudaLink final : public feed::Link {
     std::vector<Use> uses;
     std::size_t recorded = 0;  // of the events of use
     bool sent = false;
-    bool unknown = false;        // used on a stream that nobody told
-    bool whole_context = false;  // only the whole context's rest tells that it is not in use
+    bool unknown = false;        // used on a stream that was not named
+    bool whole_context = false;  // only an idle context proves that it is not in use
     std::exception_ptr failure;
   };
 
-  CudaLink(cuda::BorrowedContext context, const feed::HostSlots& host, const CudaLinkPlan& plan);
+  CudaLink(cuda::BorrowedContext context, const feed::HostSlots& host, const CudaLinkSettings& settings);
   feed::SlotUse use_seen(Slot& slot) const;
   void check(std::uintptr_t stream);
   void note_use(std::uintptr_t stream, Slot& slot);
@@ -76,7 +76,7 @@ class CudaLink final : public feed::Link {
   std::vector<std::uintptr_t> streams_seen_;  // known to be of our context
 };
 
-// For a feeder's plan. Throws Unavailable where there is no driver.
-feed::MakeLink link_to_cuda(const CudaLinkPlan& plan);
+// For a feeder's settings. Throws Unavailable where there is no driver.
+feed::MakeLink link_to_cuda(const CudaLinkSettings& settings);
 
 }  // namespace fairlap::cuda_link

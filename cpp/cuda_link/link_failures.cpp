@@ -13,7 +13,7 @@ std::string advice(const cuda::CudaError& error) {
       return "; ask for fewer slots or a smaller batch, or free memory";
     case cuda::CUDA_ERROR_INVALID_CONTEXT:
     case cuda::CUDA_ERROR_CONTEXT_IS_DESTROYED:
-      return "; the framework's context is gone: make the feeder anew";
+      return "; the framework's context is gone: create a new feeder";
     case cuda::CUDA_ERROR_INVALID_HANDLE:
       return "; a stream must live until the batches used on it are released";
     default:

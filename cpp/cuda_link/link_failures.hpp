@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "cuda/cuda_error.hpp"
+#include "cuda/driver/cuda_error.hpp"
 #include "feed/link.hpp"
 
 namespace fairlap::cuda_link {
 
-// A failed call of the driver in one line, with what whoever feeds can do about it.
+// A failed call of the driver in one line, with what the user can do about it.
 std::string line_of(const cuda::CudaError& error);
 
 // Does something with the driver; what fails is a failure of the link.

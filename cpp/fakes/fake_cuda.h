@@ -1,4 +1,4 @@
-/* Control of libfairlap_fake_cuda.so, the library that stands in for libcuda.so.1.
+/* Control of libfairlap_fake_cuda.so, the replacement of libcuda.so.1.
  *
  * For C++ tests and, through ctypes, for Python tests. All times are integer virtual nanoseconds.
  *
@@ -61,7 +61,7 @@ FAKE_CUDA_API int fake_cuda_destroy_stream(uint64_t stream);
  * streams of the calling thread's context). The call costs the host what cuLaunchKernel costs. */
 FAKE_CUDA_API int fake_cuda_kernel(uint64_t stream, const char* name, int64_t duration_ns);
 FAKE_CUDA_API int fake_cuda_copy(uint64_t stream, int copy_kind, uint64_t bytes, int64_t duration_ns);
-/* How long a kernel launched through cuLaunchKernel lasts, by name; 1000 ns when nothing was said. fairlap's
+/* How long a kernel launched through cuLaunchKernel lasts, by name; 1000 ns by default. fairlap's
  * own kernels act by their meaning instead. */
 FAKE_CUDA_API void fake_cuda_set_kernel_duration(const char* name, int64_t duration_ns);
 
@@ -73,7 +73,7 @@ FAKE_CUDA_API void fake_cuda_set_cost(const char* function, int64_t ns);
 /* Step of event timestamps (default 32 ns) and how long a record occupies its stream (default 0). */
 FAKE_CUDA_API void fake_cuda_set_event_tick(int64_t ns);
 FAKE_CUDA_API void fake_cuda_set_event_record_duration(int64_t ns);
-/* A call that waits for a gate which nobody opens gives CUDA_ERROR_LAUNCH_TIMEOUT after this real time
+/* A call that waits for a gate that is never opened gives CUDA_ERROR_LAUNCH_TIMEOUT after this real time
  * (30000). */
 FAKE_CUDA_API void fake_cuda_set_block_limit_ms(int64_t real_ms);
 

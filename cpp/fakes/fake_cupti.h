@@ -1,4 +1,4 @@
-/* Control of libfairlap_fake_cupti.so, the library that stands in for libcupti.so.
+/* Control of libfairlap_fake_cupti.so, the replacement of libcupti.so.
  *
  * It records what libfairlap_fake_cuda.so executes, with exact virtual start and end. Records are collected
  * as work ends and handed over, in buffers requested from the client, when the client flushes (on its own
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Nobody subscribed, nothing enabled, no records, no faults, version 130001. */
+/* No subscriber, nothing enabled, no records, no faults, version 130001. */
 FAKE_CUPTI_API void fake_cupti_reset(void);
 /* CUPTI_API_VERSION; the size of records follows it. */
 FAKE_CUPTI_API void fake_cupti_set_version(uint32_t version);

@@ -7,8 +7,8 @@
 
 namespace fairlap::fakes {
 
-// Counts the calls of every function of a fake library and says which of them must fail.
-// It has no lock of its own: each fake calls it under the lock of its world.
+// Counts the calls of every function of a fake library and decides which of them must fail.
+// It has no lock: each fake calls it under the lock of its world.
 class FaultBook {
  public:
   // The nth call from now on returns `error`; nth 0 means every call from now on. The function "*"

@@ -10,7 +10,7 @@
 
 namespace fairlap::feed {
 
-// Each conversion says what it reads, what it writes and whether a value fits. Elements are handled
+// Each conversion names what it reads, what it writes and whether a value fits. Elements are handled
 // through memcpy, since raw samples in a file need not be aligned.
 
 template <class Element>

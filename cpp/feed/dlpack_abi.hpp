@@ -7,13 +7,13 @@
 // published specification (version 1.0), of which only what is exported here is declared.
 namespace fairlap::feed::dlpack {
 
-constexpr std::int32_t device_cpu = 1;
-constexpr std::int32_t device_cuda = 2;
+constexpr std::int32_t kDeviceCpu = 1;
+constexpr std::int32_t kDeviceCuda = 2;
 
 enum TypeCode : std::uint8_t { code_int = 0, code_uint = 1, code_float = 2, code_bfloat = 4, code_bool = 6 };
 
 struct Device {
-  std::int32_t type = device_cpu;
+  std::int32_t type = kDeviceCpu;
   std::int32_t id = 0;
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -12,7 +12,7 @@ struct Entry {
   std::string_view name;
 };
 
-constexpr std::array entries{
+constexpr std::array kEntries{
     Entry{ElementType::boolean, 1, "bool"},    Entry{ElementType::uint8, 1, "uint8"},
     Entry{ElementType::int8, 1, "int8"},       Entry{ElementType::int16, 2, "int16"},
     Entry{ElementType::int32, 4, "int32"},     Entry{ElementType::int64, 8, "int64"},
@@ -20,7 +20,7 @@ constexpr std::array entries{
     Entry{ElementType::float32, 4, "float32"}, Entry{ElementType::float64, 8, "float64"},
 };
 
-const Entry& entry_of(ElementType type) noexcept { return entries[static_cast<std::size_t>(type)]; }
+const Entry& entry_of(ElementType type) noexcept { return kEntries[static_cast<std::size_t>(type)]; }
 
 }  // namespace
 
@@ -30,7 +30,7 @@ std::string_view name_of(ElementType type) noexcept { return entry_of(type).name
 
 ElementType element_type_named(std::string_view name) {
   std::string known;
-  for (const Entry& entry : entries) {
+  for (const Entry& entry : kEntries) {
     if (entry.name == name) return entry.type;
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
@@ -38,9 +38,9 @@ ElementType element_type_named(std::string_view name) {
 }
 
 std::size_t checked_product(std::size_t a, std::size_t b) {
-  // Half of what a size can say, since pointer differences are signed.
-  constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;
-  if (b != 0 && a > most / b) throw BadFeed("the samples are larger than any memory; is their shape right?");
+  // Half of what a size can express, since pointer differences are signed.
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;
+  if (b != 0 && a > kMost / b) throw BadFeed("the samples are larger than any memory; is their shape right?");
   return a * b;
 }
 

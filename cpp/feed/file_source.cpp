@@ -120,12 +120,12 @@ class FileSource final : public Source {
 
 std::unique_ptr<Source> source_in_npy_file(const std::string& path) {
   OpenFile file(path);
-  std::array<char, npy_longest_prefix> beginning{};
+  std::array<char, kNpyLongestPrefix> beginning{};
   if (file.bytes_when_opened() < beginning.size())
     throw BadFeed("'" + path + "' is too short for a .npy file");
   file.read(reinterpret_cast<std::byte*>(beginning.data()), beginning.size(), 0);
   if (!looks_like_npy(beginning)) {
-    throw BadFeed("'" + path + "' is not a .npy file; for raw samples say their shape and type");
+    throw BadFeed("'" + path + "' is not a .npy file; for raw samples give their shape and type");
   }
   std::string header(npy_header_bytes(beginning), '\0');
   if (file.bytes_when_opened() < header.size()) throw BadFeed("'" + path + "' ends within its header");
@@ -143,7 +143,7 @@ std::unique_ptr<Source> source_in_raw_file(const std::string& path, std::uint64_
     if (left % array.bytes_per_sample() != 0) {
       throw BadFeed("'" + path + "' does not hold whole samples of " +
                     std::to_string(array.bytes_per_sample()) +
-                    " bytes; say how many there are, or is the shape wrong?");
+                    " bytes; give the number of samples, or check the shape");
     }
   }
   return std::make_unique<FileSource>(std::move(file), offset, array);

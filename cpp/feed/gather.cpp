@@ -12,9 +12,9 @@ namespace fairlap::feed {
 namespace {
 
 // What is read before it is converted should still be in a core's own cache by then.
-constexpr std::size_t step_bytes = std::size_t{128} << 10U;
+constexpr std::size_t kStepBytes = std::size_t{128} << 10U;
 
-// How many of the first samples lie one after the other, so that one read or copy does for all.
+// How many of the first samples are contiguous, so that one read or copy does for all.
 std::size_t neighbours(std::span<const std::uint64_t> samples) noexcept {
   std::size_t count = 1;
   while (count < samples.size() && samples[count] == samples[count - 1] + 1) ++count;
@@ -55,29 +55,29 @@ std::vector<std::int64_t> shape_in_layout(const std::vector<std::int64_t>& shape
 
 }  // namespace
 
-Gather::Gather(const Source& source, const GatherPlan& plan) : source_(source) {
+Gather::Gather(const Source& source, const GatherSettings& settings) : source_(source) {
   const SampleArray& given = source.array();
-  const ElementType type = plan.type.value_or(given.type);
-  delivered_ = {type, shape_in_layout(given.sample_shape, plan.layout), given.samples};
+  const ElementType type = settings.type.value_or(given.type);
+  delivered_ = {type, shape_in_layout(given.sample_shape, settings.layout), given.samples};
   delivered_bytes_ = delivered_.bytes_per_sample();
-  convert_ = conversion_of(given.type, type, plan.layout);
-  changes_nothing_ = given.type == type && plan.layout == Layout::as_is;
-  const bool scaled = plan.scale != 1.0F || plan.offset != 0.0F;
+  convert_ = conversion_of(given.type, type, settings.layout);
+  changes_nothing_ = given.type == type && settings.layout == Layout::as_is;
+  const bool scaled = settings.scale != 1.0F || settings.offset != 0.0F;
   if (scaled && (given.type != ElementType::uint8 || type != ElementType::float32)) {
     throw BadFeed("scale and offset go with uint8 samples that are fed as float32");
   }
-  if (!std::isfinite(plan.scale) || !std::isfinite(plan.offset)) {
+  if (!std::isfinite(settings.scale) || !std::isfinite(settings.offset)) {
     throw BadFeed("scale and offset must be finite numbers");
   }
   const std::size_t elements = given.elements_per_sample();
-  shape_ = {1, elements, plan.scale, plan.offset};
-  if (plan.layout == Layout::to_channels_first)
+  shape_ = {1, elements, settings.scale, settings.offset};
+  if (settings.layout == Layout::to_channels_first)
     shape_.inner = static_cast<std::size_t>(given.sample_shape[2]);
-  if (plan.layout == Layout::to_channels_last) {
+  if (settings.layout == Layout::to_channels_last) {
     shape_.inner = elements / static_cast<std::size_t>(given.sample_shape[0]);
   }
   shape_.outer = elements / shape_.inner;
-  samples_per_step_ = std::max<std::size_t>(1, step_bytes / source.bytes_per_sample());
+  samples_per_step_ = std::max<std::size_t>(1, kStepBytes / source.bytes_per_sample());
   const bool reads = source.in_place(0) == nullptr;
   if (reads && !changes_nothing_) scratch_bytes_ = samples_per_step_ * source.bytes_per_sample();
 }

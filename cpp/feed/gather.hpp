@@ -23,7 +23,7 @@ enum class Layout {
   to_channels_last,   // the other way round (NCHW to NHWC)
 };
 
-struct GatherPlan {
+struct GatherSettings {
   std::optional<ElementType> type;  // none: as the source has it
   float scale = 1.0F;               // uint8 to float32 gives value * scale + offset
   float offset = 0.0F;
@@ -41,11 +41,11 @@ struct SampleShape {
 // False when a value does not fit.
 using ConvertSample = bool (*)(const std::byte* from, std::byte* to, const SampleShape& shape) noexcept;
 
-// Copies samples by index into a slot, as the consumer wants them. Threads may share one; each has a
-// scratch of its own for what is read from a file and changed on the way.
+// Copies samples by index into a slot, as the consumer wants them. Threads may share one; each has its
+// own scratch for what is read from a file and changed on the way.
 class Gather {
  public:
-  Gather(const Source& source, const GatherPlan& plan);
+  Gather(const Source& source, const GatherSettings& settings);
 
   [[nodiscard]] const SampleArray& delivered() const noexcept { return delivered_; }
   [[nodiscard]] std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }

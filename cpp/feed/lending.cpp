@@ -119,14 +119,14 @@ bool Lending::in_a_child() const noexcept { return forks_behind_us() != forks_; 
 
 void Lending::give_back(const Ticket& ticket) {
   if (in_a_child() || !slots_.let_go(ticket)) return;
-  if (link_) link_->given_back(ticket.slot, cards_[ticket.slot].all_told.exchange(false));
+  if (link_) link_->given_back(ticket.slot, cards_[ticket.slot].all_named.exchange(false));
   slots_.put_back(ticket.slot);  // and with that all this may end
 }
 
 void Lending::give_back_after(const Ticket& ticket, std::span<const std::uintptr_t> streams) {
   if (link_ && !in_a_child() && !streams.empty()) {
     for (const std::uintptr_t stream : streams) link_->will_be_used(stream, ticket.slot);
-    cards_[ticket.slot].all_told = true;
+    cards_[ticket.slot].all_named = true;
   }
   give_back(ticket);
 }

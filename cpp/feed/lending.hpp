@@ -32,7 +32,7 @@ class Lending : public std::enable_shared_from_this<Lending> {
   void set_samples(std::size_t slot, std::size_t samples) noexcept;
   [[nodiscard]] std::size_t samples_in(std::size_t slot) const noexcept { return cards_[slot].samples; }
 
-  // While the ticket is current, that is, for whoever holds the batch.
+  // While the ticket is current, that is, for the holder of the batch.
   [[nodiscard]] std::span<const std::int64_t> shape(std::size_t slot) const noexcept;
 
   // Another hold, which the structure's deleter gives back. Throws StaleSlot when the ticket is old.
@@ -57,7 +57,7 @@ class Lending : public std::enable_shared_from_this<Lending> {
     std::size_t slot = 0;
     std::uint64_t generation = 0;
     std::size_t samples = 0;
-    std::atomic<bool> all_told = false;  // of the streams that used it
+    std::atomic<bool> all_named = false;  // of the streams that used it
     std::vector<std::int64_t> shape;
     std::vector<std::int64_t> strides;
     dlpack::Managed managed;

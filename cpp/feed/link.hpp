@@ -10,12 +10,12 @@
 
 namespace fairlap::feed {
 
-// The way to the device failed; the message says which call and what to do.
+// The way to the device failed; the message names the call and what to do.
 class LinkFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The memory that slots lie in, for a link to copy from: `count` pieces, each `stride` after the one before.
+// The memory of the slots, for a link to copy from: `count` pieces, each `stride` after the one before.
 struct HostSlots {
   std::byte* memory = nullptr;
   std::size_t stride = 0;
@@ -27,7 +27,7 @@ enum class SlotUse { none, copied_from, worked_on };
 
 // From slots in host memory to as many slots on a device. Copies and the work of consumers run on the
 // device's own time, so that a slot may still be in use when everybody here has given it back; the link
-// knows. Of one slot it is told by one thread at a time, except where stated.
+// knows. Each slot is used by one thread at a time, except where stated.
 class Link {
  public:
   Link() = default;
@@ -46,12 +46,12 @@ class Link {
   // the number that DLPack has for it.
   virtual void make_wait(std::uintptr_t stream, std::size_t slot) = 0;  // for the copy; it will use the slot
   virtual void will_be_used(std::uintptr_t stream, std::size_t slot) = 0;  // without waiting
-  virtual void used_by_unknown(std::size_t slot) noexcept = 0;             // and nobody says on which stream
+  virtual void used_by_unknown(std::size_t slot) noexcept = 0;             // on an unnamed stream
   [[nodiscard]] virtual bool has_arrived(std::size_t slot) = 0;
 
-  // By the last who held it. `all_told`: the streams named are all that used it, whoever else was unknown.
+  // By the last holder. `all_named`: the streams named are all that used it.
   // What fails here, use_of() throws.
-  virtual void given_back(std::size_t slot, bool all_told) noexcept = 0;
+  virtual void given_back(std::size_t slot, bool all_named) noexcept = 0;
 };
 
 using MakeLink = std::function<std::unique_ptr<Link>(const HostSlots& slots)>;

@@ -12,9 +12,9 @@ namespace fairlap::feed {
 namespace {
 
 constexpr std::string_view magic("\x93NUMPY", 6);
-constexpr std::size_t longest_header = std::size_t{1} << 20U;  // NumPy's own are a hundred bytes or two
+constexpr std::size_t kLongestHeader = std::size_t{1} << 20U;  // NumPy's own are a hundred bytes or two
 
-constexpr std::array<std::pair<std::string_view, ElementType>, 16> known_types{{
+constexpr std::array<std::pair<std::string_view, ElementType>, 16> kKnownTypes{{
     {"|b1", ElementType::boolean},
     {"|u1", ElementType::uint8},
     {"|i1", ElementType::int8},
@@ -54,12 +54,12 @@ class DictionaryReader {
       }
     }
     skip_space();
-    if (at_ != text_.size()) refuse("goes on after its dictionary");
+    if (at_ != text_.size()) refuse("has text after its dictionary");
     if (!type_ || !fortran_order_ || !shape_) refuse("lacks one of descr, fortran_order and shape");
     if (*fortran_order_ && shape_->size() > 1) {
-      refuse("says fortran_order, where samples are scattered; save numpy.ascontiguousarray of it");
+      refuse("is in fortran_order, where samples are scattered; save numpy.ascontiguousarray of it");
     }
-    if (shape_->empty()) refuse("says a shape of (), which has no samples");
+    if (shape_->empty()) refuse("has the shape (), which has no samples");
     NpyHeader header;
     header.array.type = *type_;
     header.array.samples = static_cast<std::size_t>(shape_->front());
@@ -83,10 +83,10 @@ class DictionaryReader {
   }
 
   static ElementType type_named(std::string_view name) {
-    for (const auto& [known, type] : known_types) {
+    for (const auto& [known, type] : kKnownTypes) {
       if (known == name) return type;
     }
-    refuse("says elements of type '" + std::string(name) +
+    refuse("has elements of type '" + std::string(name) +
            "', which cannot be fed; give the file as raw samples if their bytes are right");
   }
 
@@ -120,7 +120,7 @@ class DictionaryReader {
       at_ += word.size();
       return value;
     }
-    refuse("says neither True nor False for fortran_order");
+    refuse("has neither True nor False for fortran_order");
   }
   std::vector<std::int64_t> extents() {
     std::vector<std::int64_t> out;
@@ -161,15 +161,15 @@ Prefix prefix_of(std::span<const char> beginning) {
   if (version == 1) {
     prefix = {10, byte_at(beginning, 8) | byte_at(beginning, 9) << 8U};
   } else if (version == 2 || version == 3) {
-    if (beginning.size() < npy_longest_prefix) refuse("is cut short");
-    prefix.bytes = npy_longest_prefix;
+    if (beginning.size() < kNpyLongestPrefix) refuse("is cut short");
+    prefix.bytes = kNpyLongestPrefix;
     for (unsigned place = 0; place < 4; ++place) {
       prefix.text_bytes |= static_cast<std::size_t>(byte_at(beginning, 8 + place)) << (8 * place);
     }
   } else {
     refuse("is of version " + std::to_string(version) + "; 1, 2 and 3 are known");
   }
-  if (prefix.text_bytes > longest_header) refuse("says it is longer than a megabyte");
+  if (prefix.text_bytes > kLongestHeader) refuse("declares a header longer than a megabyte");
   return prefix;
 }
 

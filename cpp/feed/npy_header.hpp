@@ -8,13 +8,13 @@
 
 namespace fairlap::feed {
 
-// What a .npy file says of itself (NumPy's format, versions 1 to 3).
+// What a .npy file declares (NumPy's format, versions 1 to 3).
 struct NpyHeader {
   SampleArray array;            // the first extent counts the samples
   std::size_t data_offset = 0;  // where the samples begin in the file
 };
 
-constexpr std::size_t npy_longest_prefix = 12;  // enough of a file for npy_header_bytes
+constexpr std::size_t kNpyLongestPrefix = 12;  // enough of a file for npy_header_bytes
 
 bool looks_like_npy(std::span<const char> beginning);
 

@@ -27,15 +27,16 @@ std::uint64_t SplitMix64::below(std::uint64_t bound) noexcept {
   return drawn;
 }
 
-Order::Order(const OrderPlan& plan) : plan_(plan) {
-  if (plan.samples == 0) throw BadFeed("there are no samples to feed");
-  if (plan.batch == 0) throw BadFeed("a batch has at least one sample");
-  if (plan.last == LastBatch::drop && plan.batch > plan.samples) {
-    throw BadFeed("a batch of " + std::to_string(plan.batch) + " is more than the " +
-                  std::to_string(plan.samples) + " samples there are, and incomplete batches are dropped");
+Order::Order(const OrderSettings& settings) : settings_(settings) {
+  if (settings.samples == 0) throw BadFeed("no samples to feed");
+  if (settings.batch == 0) throw BadFeed("a batch has at least one sample");
+  if (settings.last == LastBatch::drop && settings.batch > settings.samples) {
+    throw BadFeed("a batch of " + std::to_string(settings.batch) + " is more than the " +
+                  std::to_string(settings.samples) +
+                  " samples there are, and incomplete batches are dropped");
   }
-  if (plan.seed) {
-    next_.resize(plan.samples);
+  if (settings.seed) {
+    next_.resize(settings.samples);
     std::iota(next_.begin(), next_.end(), std::uint64_t{0});
     shuffled_ = next_;
   }
@@ -44,14 +45,14 @@ Order::Order(const OrderPlan& plan) : plan_(plan) {
 
 void Order::begin_epoch() noexcept {
   drawn_ = 0;
-  if (!plan_.seed) return;
+  if (!settings_.seed) return;
   std::swap(shuffled_, next_);
-  generator_ = SplitMix64(SplitMix64(SplitMix64(*plan_.seed).next() + epoch_).next());
+  generator_ = SplitMix64(SplitMix64(SplitMix64(*settings_.seed).next() + epoch_).next());
 }
 
 void Order::draw_one(std::uint64_t& sample) noexcept {
-  if (plan_.seed) {
-    std::swap(shuffled_[drawn_], shuffled_[drawn_ + generator_.below(plan_.samples - drawn_)]);
+  if (settings_.seed) {
+    std::swap(shuffled_[drawn_], shuffled_[drawn_ + generator_.below(settings_.samples - drawn_)]);
     sample = shuffled_[drawn_];
     next_[drawn_] = drawn_;
   } else {
@@ -61,35 +62,36 @@ void Order::draw_one(std::uint64_t& sample) noexcept {
 }
 
 void Order::reset_next(std::uint64_t from, std::uint64_t to) noexcept {
-  if (!plan_.seed) return;
+  if (!settings_.seed) return;
   for (std::uint64_t place = from; place < to; ++place) next_[place] = place;
 }
 
 std::size_t Order::draw(std::span<std::uint64_t> samples) noexcept {
-  if (plan_.epochs != 0 && epoch_ >= plan_.epochs) return 0;
-  const std::uint64_t least_left = plan_.last == LastBatch::drop ? plan_.batch : 1;
-  if (plan_.samples - drawn_ < least_left) {
-    reset_next(drawn_, plan_.samples);
+  if (settings_.epochs != 0 && epoch_ >= settings_.epochs) return 0;
+  const std::uint64_t least_left = settings_.last == LastBatch::drop ? settings_.batch : 1;
+  if (settings_.samples - drawn_ < least_left) {
+    reset_next(drawn_, settings_.samples);
     ++epoch_;
-    if (epoch_ == plan_.epochs) return 0;  // never so without end: it has begun at 1
+    if (epoch_ == settings_.epochs) return 0;  // never so without end: it has begun at 1
     begin_epoch();
   }
-  const auto take = static_cast<std::size_t>(std::min<std::uint64_t>(plan_.batch, plan_.samples - drawn_));
+  const auto take =
+      static_cast<std::size_t>(std::min<std::uint64_t>(settings_.batch, settings_.samples - drawn_));
   for (std::size_t place = 0; place < take; ++place) draw_one(samples[place]);
-  if (plan_.last != LastBatch::wrap) return take;
-  for (std::size_t place = take; place < plan_.batch; ++place) {
-    const std::uint64_t again = (place - take) % plan_.samples;
-    samples[place] = plan_.seed ? shuffled_[again] : again;
+  if (settings_.last != LastBatch::wrap) return take;
+  for (std::size_t place = take; place < settings_.batch; ++place) {
+    const std::uint64_t again = (place - take) % settings_.samples;
+    samples[place] = settings_.seed ? shuffled_[again] : again;
   }
-  return plan_.batch;
+  return settings_.batch;
 }
 
 std::uint64_t Order::batches() const noexcept {
-  const std::uint64_t whole = plan_.samples / plan_.batch;
-  const bool rest = plan_.samples % plan_.batch != 0 && plan_.last != LastBatch::drop;
+  const std::uint64_t whole = settings_.samples / settings_.batch;
+  const bool rest = settings_.samples % settings_.batch != 0 && settings_.last != LastBatch::drop;
   const std::uint64_t each = whole + (rest ? 1 : 0);
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-  return plan_.epochs > most / each ? most : plan_.epochs * each;  // what nobody lives to see
+  return settings_.epochs > most / each ? most : settings_.epochs * each;  // beyond any run
 }
 
 }  // namespace fairlap::feed

@@ -28,15 +28,15 @@ enum class LastBatch {
   wrap,  // filled up with the first samples of the same epoch's order, over and over if need be
 };
 
-struct OrderPlan {
+struct OrderSettings {
   std::uint64_t samples = 0;
   std::size_t batch = 1;
   std::uint64_t epochs = 1;           // 0: without end
-  std::optional<std::uint64_t> seed;  // none: as the samples lie
+  std::optional<std::uint64_t> seed;  // none: in the order of the samples
   LastBatch last = LastBatch::keep;
 };
 
-// Which samples make up which batch. The order depends on the plan alone, on every machine: epoch e is
+// Which samples make up which batch. The order depends on the settings alone, on every machine: epoch e is
 // the Fisher-Yates shuffle of 0 ... samples-1, from the front, by SplitMix64 whose state is the first
 // output of SplitMix64(first output of SplitMix64(seed) + e). An epoch does not depend on those before it.
 //
@@ -44,9 +44,9 @@ struct OrderPlan {
 // order meanwhile, so that an epoch begins without a pause. That takes 16 bytes for each sample.
 class Order {
  public:
-  explicit Order(const OrderPlan& plan);
+  explicit Order(const OrderSettings& settings);
 
-  // Writes the next batch's samples and says how many; 0 at the end. There is room for a whole batch.
+  // Writes the next batch's samples and returns how many; 0 at the end. There is room for a whole batch.
   std::size_t draw(std::span<std::uint64_t> samples) noexcept;
 
   // 0: without end.
@@ -57,7 +57,7 @@ class Order {
   void draw_one(std::uint64_t& sample) noexcept;
   void reset_next(std::uint64_t from, std::uint64_t to) noexcept;
 
-  OrderPlan plan_;
+  OrderSettings settings_;
   SplitMix64 generator_{0};
   std::vector<std::uint64_t> shuffled_;
   std::vector<std::uint64_t> next_;

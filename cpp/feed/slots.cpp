@@ -40,7 +40,7 @@ Slots::Slots(std::size_t count, std::size_t bytes_each, Refill refill)
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   memory_ = static_cast<std::byte*>(mapped);
   static_cast<void>(
-      madvise(mapped, bytes, MADV_HUGEPAGE));  // A wish; a kernel without large pages ignores it.
+      madvise(mapped, bytes, MADV_HUGEPAGE));  // A hint; a kernel without large pages ignores it.
   std::memset(memory_, 0, bytes);  // Written now, so that no page faults while batches are filled.
   for (std::size_t slot = 0; slot < count; ++slot) empty_ring_[slot] = slot;
 }
@@ -126,7 +126,7 @@ Slots::Arrived Slots::hand_out(std::chrono::nanoseconds patience, std::shared_pt
 }
 
 Slots::Slot& Slots::handed_out(const Ticket& ticket) {
-  if (ticket.slot >= slots_.size()) throw StaleSlot("there is no such slot");
+  if (ticket.slot >= slots_.size()) throw StaleSlot("no such slot");
   Slot& slot = slots_[ticket.slot];
   if (slot.state != SlotState::handed_out || slot.generation != ticket.generation) {
     throw StaleSlot("this batch has been released, and its memory may hold another batch by now");

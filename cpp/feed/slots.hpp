@@ -27,7 +27,7 @@ struct Ticket {
   std::uint64_t generation = 0;
 };
 
-// What happened to a slot on its way, on the engine's clock; the ledger is made from it.
+// What happened to a slot on its way, on the engine's clock; the stalls is made from it.
 struct SlotTimes {
   std::uint64_t emptied_ns = 0;  // when the last one who held it gave it back
   std::uint64_t claimed_ns = 0;
@@ -59,7 +59,7 @@ class Slots {
   [[nodiscard]] std::byte* memory(std::size_t slot) const noexcept { return memory_ + slot * stride_; }
   [[nodiscard]] HostSlots all_memory() const noexcept { return {memory_, stride_, slots_.size()}; }
 
-  // For those who fill. Whoever calls the first two does so one at a time.
+  // For the threads that fill. The first two are called by one thread at a time.
   bool wait_until_one_is_empty();  // false once closed
   struct Begun {
     std::size_t slot = 0;

@@ -10,7 +10,7 @@
 
 namespace fairlap::feed {
 
-// The source stopped giving what it promised; the message says which and how.
+// The source no longer gives what it promised; the message explains how.
 class SourceFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -21,13 +21,13 @@ class Source {
   explicit Source(SampleArray array)
       : array_(std::move(array)), bytes_per_sample_(array_.bytes_per_sample()) {}
   virtual ~Source() = default;
-  Source(const Source&) = delete;  // It is a file, or somebody's memory; threads share the one.
+  Source(const Source&) = delete;  // It is a file, or borrowed memory; threads share the one.
   Source& operator=(const Source&) = delete;
 
   [[nodiscard]] const SampleArray& array() const noexcept { return array_; }
   [[nodiscard]] std::size_t bytes_per_sample() const noexcept { return bytes_per_sample_; }
 
-  // Where the sample lies in memory, or nullptr when it has to be read.
+  // Where the sample is in memory, or nullptr when it has to be read.
   [[nodiscard]] virtual const std::byte* in_place(std::uint64_t sample) const noexcept = 0;
 
   // Copies neighbouring samples, whole, or throws SourceFailed.
@@ -41,10 +41,10 @@ class Source {
   std::size_t bytes_per_sample_;
 };
 
-// Samples that lie one after the other in memory, which the caller keeps alive and as it is.
+// Samples one after the other in memory, which the caller keeps alive and unchanged.
 std::unique_ptr<Source> source_in_memory(const std::byte* first, const SampleArray& array);
 
-// A .npy file; its header says what it holds.
+// A .npy file; its header describes what it holds.
 std::unique_ptr<Source> source_in_npy_file(const std::string& path);
 
 // Little-endian samples one after the other from a byte offset on. As many as there are in the

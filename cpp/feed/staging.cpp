@@ -14,19 +14,19 @@
 namespace fairlap::feed {
 namespace {
 
-constexpr std::chrono::nanoseconds between_questions = std::chrono::milliseconds(50);
+constexpr std::chrono::nanoseconds kBetweenQuestions = std::chrono::milliseconds(50);
 constexpr std::chrono::microseconds shortest_pause(10);
 constexpr std::chrono::microseconds longest_pause(1000);
 
 std::uint64_t now_ns() noexcept { return clock::MonotonicRaw::now_ns(); }
 
-OrderPlan over_all(OrderPlan plan, const Source& source) {
-  plan.samples = source.array().samples;
-  return plan;
+OrderSettings over_all(OrderSettings settings, const Source& source) {
+  settings.samples = source.array().samples;
+  return settings;
 }
 
-// Signals are for the threads of whoever made the feeder; a thread started meanwhile inherits this. A fault
-// of the thread's own stays open: blocked, it would end the process before any handler could say where.
+// Signals are for the threads of the feeder's owner; a thread started meanwhile inherits this. A fault
+// of the thread's own stays open: blocked, it would end the process before any handler could report where.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -46,20 +46,20 @@ class SignalsBlocked {
 
 }  // namespace
 
-Staging::Staging(std::unique_ptr<Source> source, const StagingPlan& plan)
+Staging::Staging(std::unique_ptr<Source> source, const StagingSettings& settings)
     : source_(std::move(source)),
-      gather_(*source_, plan.gather),
-      order_(over_all(plan.order, *source_)),
-      batch_(plan.order.batch),
+      gather_(*source_, settings.gather),
+      order_(over_all(settings.order, *source_)),
+      batch_(settings.order.batch),
       batches_(order_.batches()),
-      lending_(std::make_shared<Lending>(plan.slots, batch_, gather_.delivered(), plan.link)),
-      works_(plan.slots),
+      lending_(std::make_shared<Lending>(settings.slots, batch_, gather_.delivered(), settings.link)),
+      works_(settings.slots),
       forks_(forks_behind_us()),
-      ledger_(now_ns()),
+      stalls_(now_ns()),
       crew_(std::make_unique<Crew>()) {
-  if (plan.threads == 0) throw BadFeed("a feeder needs at least one thread");
+  if (settings.threads == 0) throw BadFeed("a feeder needs at least one thread");
   for (Work& work : works_) work.samples.resize(batch_);
-  scratches_.assign(plan.threads, std::vector<std::byte>(gather_.scratch_bytes()));
+  scratches_.assign(settings.threads, std::vector<std::byte>(gather_.scratch_bytes()));
   if (batches_ != 0) lending_->slots().end_after(batches_);
   crew_->lending = lending_;
   const SignalsBlocked blocked;
@@ -69,7 +69,7 @@ Staging::Staging(std::unique_ptr<Source> source, const StagingPlan& plan)
     }
   } catch (const std::system_error& error) {
     close();
-    throw FeederStopped("of " + std::to_string(plan.threads) + " threads only " +
+    throw FeederStopped("of " + std::to_string(settings.threads) + " threads only " +
                         std::to_string(crew_->threads.size()) +
                         " could be started: " + error.code().message());
   } catch (...) {
@@ -145,19 +145,19 @@ void Staging::refuse_in_a_child() const {
 }
 
 Staging::Delivered Staging::settle(const Slots::Arrived& arrived, std::uint64_t now) {
-  const std::scoped_lock lock(ledger_lock_);
+  const std::scoped_lock lock(stalls_lock_);
   if (arrived.arrival != Arrival::full) {
-    ledger_.wait_ends_empty(now, arrived.arrival == Arrival::all_held);
+    stalls_.wait_ends_empty(now, arrived.arrival == Arrival::all_held);
     if (arrived.arrival != Arrival::closed) return {};
     throw FeederStopped("the feeder is closed");
   }
   const Work& work = works_[arrived.ticket.slot];
   const std::size_t samples = lending_->samples_in(arrived.ticket.slot);
   if (!work.failed) {
-    ledger_.wait_ends(now, arrived.times, samples, samples * lending_->bytes_per_sample());
-    return {true, arrived.ticket, arrived.batch, samples};
+    stalls_.wait_ends(now, arrived.times, samples, samples * lending_->bytes_per_sample());
+    return {.is_batch = true, .ticket = arrived.ticket, .batch = arrived.batch, .samples = samples};
   }
-  ledger_.wait_ends_empty(now, false);
+  stalls_.wait_ends_empty(now, false);
   failed_.emplace(arrived.batch, work.failure);
   lending_->give_back(arrived.ticket);
   lending_->slots().close();  // nothing after it is wanted
@@ -173,8 +173,8 @@ Staging::AtHand Staging::next_at_hand() {
   if (arrived.arrival == Arrival::not_yet || arrived.arrival == Arrival::all_held) return {};
   const std::uint64_t now = now_ns();
   {
-    const std::scoped_lock lock(ledger_lock_);
-    ledger_.wait_begins(now);
+    const std::scoped_lock lock(stalls_lock_);
+    stalls_.wait_begins(now);
   }
   return {true, settle(arrived, now)};
 }
@@ -183,7 +183,7 @@ Staging::Delivered Staging::next(std::chrono::nanoseconds patience,
                                  const std::function<bool()>& keep_waiting) {
   refuse_in_a_child();
   auto held_since = std::chrono::steady_clock::time_point::max();
-  // Why waiting ends without a batch; nothing while it goes on.
+  // Why waiting ends without a batch; nothing while it continues.
   const auto ends_because = [&](bool all_held) -> std::optional<std::string> {
     const auto now = std::chrono::steady_clock::now();
     held_since = all_held ? std::min(held_since, now) : std::chrono::steady_clock::time_point::max();
@@ -195,16 +195,16 @@ Staging::Delivered Staging::next(std::chrono::nanoseconds patience,
     return {};
   };
   std::unique_lock consumer(consuming_, std::defer_lock);
-  while (!consumer.try_lock_for(between_questions)) {
+  while (!consumer.try_lock_for(kBetweenQuestions)) {
     if (const auto why = ends_because(all_held())) throw FeederStopped(*why);
   }
   if (failed_) throw BatchFailed(*failed_);
   {
-    const std::scoped_lock lock(ledger_lock_);
-    ledger_.wait_begins(now_ns());
+    const std::scoped_lock lock(stalls_lock_);
+    stalls_.wait_begins(now_ns());
   }
   while (true) {
-    const Slots::Arrived arrived = lending_->slots().hand_out(between_questions, lending_);
+    const Slots::Arrived arrived = lending_->slots().hand_out(kBetweenQuestions, lending_);
     const bool without = arrived.arrival == Arrival::all_held || arrived.arrival == Arrival::not_yet;
     if (!without) return settle(arrived, now_ns());
     if (const auto why = ends_because(arrived.arrival == Arrival::all_held)) {
@@ -226,18 +226,18 @@ std::vector<std::uint64_t> Staging::close() {
   for (std::thread& thread : crew_->threads) {
     if (thread.joinable()) thread.join();
   }
-  const std::scoped_lock lock(ledger_lock_);
-  ledger_.close(now_ns());
+  const std::scoped_lock lock(stalls_lock_);
+  stalls_.close(now_ns());
   return slots.batches_held();
 }
 
-StallLedger Staging::ledger() const {
+StallTimes Staging::stalls() const {
   refuse_in_a_child();  // a lock may have been taken when the child was forked
   const bool held = all_held();
-  const std::scoped_lock lock(ledger_lock_);
-  StallLedger ledger = ledger_.until(now_ns(), held);
-  ledger.has_link = lending_->link() != nullptr;
-  return ledger;
+  const std::scoped_lock lock(stalls_lock_);
+  StallTimes stalls = stalls_.until(now_ns(), held);
+  stalls.has_link = lending_->link() != nullptr;
+  return stalls;
 }
 
 }  // namespace fairlap::feed

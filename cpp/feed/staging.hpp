@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "feed/gather.hpp"
-#include "feed/ledger.hpp"
 #include "feed/lending.hpp"
 #include "feed/order.hpp"
 #include "feed/source.hpp"
+#include "feed/stalls.hpp"
 #include "feed/turn.hpp"
 
 namespace fairlap::feed {
@@ -33,14 +33,14 @@ class BatchFailed : public std::runtime_error {
   std::uint64_t batch_;
 };
 
-// The feeder cannot go on, for a reason that is not the data's.
+// The feeder cannot continue, for a reason other than the data.
 class FeederStopped : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct StagingPlan {
-  OrderPlan order;  // its number of samples is taken from the source
-  GatherPlan gather;
+struct StagingSettings {
+  OrderSettings order;  // its number of samples is taken from the source
+  GatherSettings gather;
   std::size_t slots = 4;
   std::size_t threads = 1;
   MakeLink link;  // none: batches stay in host memory
@@ -50,9 +50,9 @@ struct StagingPlan {
 // are delivered in order. A thread's failure reaches the consumer in place of the batch it concerns.
 class Staging {
  public:
-  Staging(std::unique_ptr<Source> source, const StagingPlan& plan);
+  Staging(std::unique_ptr<Source> source, const StagingSettings& settings);
   ~Staging();
-  Staging(const Staging&) = delete;  // Its threads know where it lies.
+  Staging(const Staging&) = delete;  // Its threads hold its address.
   Staging& operator=(const Staging&) = delete;
 
   struct Delivered {
@@ -62,7 +62,7 @@ class Staging {
     std::size_t samples = 0;
   };
   // Waits for the next batch. When the consumer itself holds every slot, that is borne for as long as
-  // `patience` and then an error. `keep_waiting` is asked about twenty times a second; when it says no,
+  // `patience` and then an error. `keep_waiting` is asked about twenty times a second; when it returns false,
   // FeederStopped is thrown and the batch stays for the next call. One consumer at a time; the others wait
   // for their turn in the same way.
   Delivered next(std::chrono::nanoseconds patience, const std::function<bool()>& keep_waiting = {});
@@ -74,13 +74,13 @@ class Staging {
   };
   AtHand next_at_hand();
 
-  // Ends the threads. Returns the batches that somebody still holds; their memory stays theirs. It may be
+  // Ends the threads. Returns the batches that are still held; their memory stays valid. It may be
   // called again, from any thread.
   std::vector<std::uint64_t> close();
 
   [[nodiscard]] const std::shared_ptr<Lending>& lending() const noexcept { return lending_; }
   [[nodiscard]] std::uint64_t batches() const noexcept { return batches_; }  // 0: without end
-  [[nodiscard]] StallLedger ledger() const;
+  [[nodiscard]] StallTimes stalls() const;
 
  private:
   struct Work {  // what one slot is filled with
@@ -112,8 +112,8 @@ class Staging {
   std::mutex closing_;  // a thread is joined by one
   Turn consuming_;
   std::optional<BatchFailed> failed_;
-  mutable std::mutex ledger_lock_;
-  LedgerKeeper ledger_;
+  mutable std::mutex stalls_lock_;
+  StallTimer stalls_;
 
   // Apart, so that a forked child can leave it where it is.
   struct Crew {

@@ -7,7 +7,7 @@
 
 namespace fairlap::feed {
 
-// One consumer at a time. Whoever waits for its turn can do so for a while and look around in between.
+// One consumer at a time. A waiting thread can do so for a while and look around in between.
 class Turn {
  public:
   [[nodiscard]] bool try_lock() {

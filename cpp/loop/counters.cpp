@@ -20,7 +20,11 @@ std::int64_t clock_ns(clockid_t clock) noexcept {
 Disturbances disturbances(int whose, clockid_t cpu_clock) noexcept {
   rusage usage{};
   getrusage(static_cast<decltype(RUSAGE_SELF)>(whose), &usage);
-  return {usage.ru_minflt, usage.ru_majflt, usage.ru_nvcsw, usage.ru_nivcsw, clock_ns(cpu_clock)};
+  return {.minor_faults = usage.ru_minflt,
+          .major_faults = usage.ru_majflt,
+          .voluntary_switches = usage.ru_nvcsw,
+          .involuntary_switches = usage.ru_nivcsw,
+          .cpu_ns = clock_ns(cpu_clock)};
 }
 
 }  // namespace
@@ -37,8 +41,8 @@ Counters Counters::read() noexcept {
   Counters now;
   now.process = disturbances(RUSAGE_SELF, CLOCK_PROCESS_CPUTIME_ID);
 #if defined(__linux__)
-  constexpr int calling_thread = 1;  // RUSAGE_THREAD, which the headers hide without _GNU_SOURCE
-  now.thread = disturbances(calling_thread, CLOCK_THREAD_CPUTIME_ID);
+  constexpr int kCallingThread = 1;  // RUSAGE_THREAD, which the headers hide without _GNU_SOURCE
+  now.thread = disturbances(kCallingThread, CLOCK_THREAD_CPUTIME_ID);
   now.cpu = sched_getcpu();
 #else
   now.thread = now.process;

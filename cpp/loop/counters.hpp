@@ -14,11 +14,11 @@ struct Disturbances {
 };
 
 // One reading of everything that explains why two equal runs differ. A framework's own threads fault
-// and switch too, so the process is read beside the calling thread.
+// and switch too, so the process is read as well as the calling thread.
 struct Counters {
   Disturbances thread;
   Disturbances process;
-  std::int64_t cpu = -1;  // the core this was read on; -1 where the system does not say
+  std::int64_t cpu = -1;  // the core this was read on; -1 where the system does not report it
 
   static Counters read() noexcept;
 };

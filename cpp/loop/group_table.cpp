@@ -3,28 +3,24 @@
 namespace fairlap::loop {
 namespace {
 
-Disturbances sum(const Disturbances& a, const Disturbances& b) noexcept {
-  return {a.minor_faults + b.minor_faults, a.major_faults + b.major_faults,
-          a.voluntary_switches + b.voluntary_switches, a.involuntary_switches + b.involuntary_switches,
-          a.cpu_ns + b.cpu_ns};
+void add(Disturbances& total, const Disturbances& more, std::int64_t sign) noexcept {
+  for (const auto member : {&Disturbances::minor_faults, &Disturbances::major_faults,
+                            &Disturbances::voluntary_switches, &Disturbances::involuntary_switches,
+                            &Disturbances::cpu_ns}) {
+    total.*member += sign * (more.*member);
+  }
 }
 
-Disturbances difference(const Disturbances& a, const Disturbances& b) noexcept {
-  return {a.minor_faults - b.minor_faults, a.major_faults - b.major_faults,
-          a.voluntary_switches - b.voluntary_switches, a.involuntary_switches - b.involuntary_switches,
-          a.cpu_ns - b.cpu_ns};
-}
+}  // namespace
 
 void append(Group& group, const Group& later) noexcept {
   group.samples += later.samples;
   group.elapsed_ns = later.start_ns + later.elapsed_ns - group.start_ns;
-  group.thread = sum(group.thread, later.thread);
-  group.process = sum(group.process, later.process);
+  add(group.thread, later.thread, 1);
+  add(group.process, later.process, 1);
   group.migrations += later.migrations;
   group.cpu = later.cpu;
 }
-
-}  // namespace
 
 GroupTable::GroupTable(std::size_t capacity) : memory_((capacity < 2 ? 2 : capacity) * sizeof(Group)) {}
 
@@ -60,8 +56,10 @@ void GroupTable::merge_neighbours() noexcept {
 
 Group slice_between(const Counters& before, const Counters& after) noexcept {
   Group slice;
-  slice.thread = difference(after.thread, before.thread);
-  slice.process = difference(after.process, before.process);
+  slice.thread = after.thread;
+  slice.process = after.process;
+  add(slice.thread, before.thread, -1);
+  add(slice.process, before.process, -1);
   slice.migrations = before.cpu != after.cpu ? 1 : 0;
   slice.cpu = after.cpu;
   return slice;

@@ -10,7 +10,7 @@
 namespace fairlap::loop {
 
 // What happened during one group of neighbouring samples. Plain integers in a row, so that NumPy sees
-// the table as it lies. The names are what Python shows; see bindings/register_loop.cpp.
+// the table without a copy. The names are what Python shows; see bindings/register_loop.cpp.
 struct Group {
   std::int64_t first_sample = 0;
   std::int64_t samples = 0;
@@ -42,6 +42,9 @@ class GroupTable {
   std::size_t slices_per_group_ = 1;
   std::size_t slices_in_last_ = 0;
 };
+
+// Adds a later group to an earlier one.
+void append(Group& group, const Group& later) noexcept;
 
 // The change between two readings, as one slice of a group.
 Group slice_between(const Counters& before, const Counters& after) noexcept;

@@ -8,25 +8,20 @@
 #include "clock/clock.hpp"
 #include "loop/group_table.hpp"
 #include "loop/prefaulted_memory.hpp"
+#include "loop/steadiness.hpp"
+#include "loop/stop_rule.hpp"
 #include "loop/take_slice.hpp"
 
 namespace fairlap::loop {
 
-enum class WarmUpKind { none, calls, found };
-
-// What the user asked for. A zero means "not asked"; whatever is reached first stops the run.
-struct Plan {
-  std::size_t samples = 0;
-  double seconds = 0.0;
-  double target_half_width = 0.0;      // relative, of the interval of the median; spread only
+struct Settings {
+  StopRule stop;
   std::uint64_t calls_per_sample = 0;  // 0: as many as `floor_multiple` asks for
   double floor_multiple = 50.0;        // one sample lasts at least this many floors of the clock
   WarmUpKind warm_up = WarmUpKind::found;
   std::uint64_t warm_up_calls = 0;
   double warm_up_max_seconds = 2.0;
 };
-
-enum class StopReason { samples, seconds, target, full, stop_requested, raised };
 
 struct WarmUpDone {
   WarmUpKind kind = WarmUpKind::none;
@@ -36,7 +31,7 @@ struct WarmUpDone {
   double first_call_ns = 0.0;
 };
 
-// Everything one run left behind. Arrays are handed to Python as they lie here.
+// The result of one run. Python sees the arrays without a copy.
 struct Record {
   Record(std::size_t places, bool with_completion, bool with_target);
 
@@ -94,8 +89,8 @@ class TakerFor final : public SliceTaker {
   clock::Source source_;
 };
 
-// Warms up, chooses the calls per sample, takes samples until the plan is met, converts them to
-// nanoseconds per call. Never throws once the first sample is taken: what was sampled is returned.
-std::unique_ptr<Record> run(SliceTaker& taker, const clock::Clock& clock, const Plan& plan);
+// Warms up, chooses the calls per sample, takes samples until the stop rule is met, converts them
+// to nanoseconds per call. Never throws once the first sample is taken: what was sampled is returned.
+std::unique_ptr<Record> run(SliceTaker& taker, const clock::Clock& clock, const Settings& settings);
 
 }  // namespace fairlap::loop

@@ -8,8 +8,8 @@
 namespace fairlap::loop {
 namespace {
 
-constexpr std::size_t batches = 20;
-constexpr std::size_t samples_for_batches = 2 * batches;
+constexpr std::size_t kBatches = 20;
+constexpr std::size_t kSamplesForBatches = 2 * kBatches;
 
 template <class T>
 std::size_t copy_valid(std::span<const T> from, std::span<double> to) noexcept {
@@ -38,14 +38,14 @@ RobustInterval interval_over(std::span<double> values) noexcept {
 
 template <class T>
 RobustInterval interval_of(std::span<const T> samples, std::span<double> scratch) {
-  if (samples.size() < samples_for_batches) {
+  if (samples.size() < kSamplesForBatches) {
     return interval_over(scratch.first(copy_valid(samples, scratch)));
   }
-  std::array<double, batches> medians{};
+  std::array<double, kBatches> medians{};
   std::size_t filled = 0;
-  for (std::size_t batch = 0; batch < batches; ++batch) {
-    const std::size_t begin = samples.size() * batch / batches;
-    const std::size_t end = samples.size() * (batch + 1) / batches;
+  for (std::size_t batch = 0; batch < kBatches; ++batch) {
+    const std::size_t begin = samples.size() * batch / kBatches;
+    const std::size_t end = samples.size() * (batch + 1) / kBatches;
     const std::size_t valid = copy_valid(samples.subspan(begin, end - begin), scratch);
     if (valid > 0) medians[filled++] = quantile_in_place(scratch.first(valid), 0.5);
   }
@@ -55,7 +55,7 @@ RobustInterval interval_of(std::span<const T> samples, std::span<double> scratch
 }  // namespace
 
 std::size_t batch_scratch_size(std::size_t samples) noexcept {
-  return std::max(samples_for_batches, samples / batches + 1);
+  return std::max(kSamplesForBatches, samples / kBatches + 1);
 }
 
 SignRanks sign_ranks(std::size_t n) noexcept {

@@ -6,7 +6,7 @@
 
 namespace fairlap::loop {
 
-// A median and where it may lie, both in the unit of the samples. `coverage` is what the interval
+// A median and its interval, both in the unit of the samples. `coverage` is what the interval
 // really covers, at least 0.95; with fewer than six values no such interval exists and it is 0.
 struct RobustInterval {
   double median = 0.0;

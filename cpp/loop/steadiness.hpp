@@ -5,8 +5,11 @@
 
 namespace fairlap::loop {
 
+// No warm-up, a given number of calls, or as many as it takes until times have settled.
+enum class WarmUpKind { none, calls, found };
+
 // When has a warm-up settled? When the medians of the last few windows agree within a tolerance, or
-// within what the clock can tell. This finds the start of a run; whether a process ever became steady
+// within the clock's resolution. This finds the start of a run; whether a process ever became steady
 // is judged afterwards, from all its samples, by the verdict.
 class Steadiness {
  public:
@@ -16,12 +19,12 @@ class Steadiness {
   void add_window(double median) noexcept;
   [[nodiscard]] bool settled() const noexcept;
 
-  static constexpr std::size_t windows_that_must_agree = 4;
+  static constexpr std::size_t kWindowsThatMustAgree = 4;
 
  private:
   double relative_tolerance_;
   double resolution_;
-  std::array<double, windows_that_must_agree> last_{};
+  std::array<double, kWindowsThatMustAgree> last_{};
   std::size_t seen_ = 0;
 };
 

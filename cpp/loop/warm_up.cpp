@@ -10,44 +10,47 @@
 namespace fairlap::loop {
 namespace {
 
-constexpr std::size_t window_samples = 65'536;  // 5 ms of the shortest calls
-constexpr double window_ns = 5e6;
-constexpr double steady_within = 0.02;
-constexpr std::size_t choosing_samples = 5;
-constexpr std::uint64_t most_calls_per_sample = std::uint64_t{1} << 24U;
+constexpr std::size_t kWindowSamples = 65'536;  // 5 ms of the shortest calls
+constexpr double kWindowNs = 5e6;
+constexpr double kSteadyWithin = 0.02;
+constexpr std::size_t kChoosingSamples = 5;
+constexpr std::uint64_t kMostCallsPerSample = std::uint64_t{1} << 24U;
 
 class WarmUp {
  public:
-  WarmUp(SliceTaker& taker, const clock::Clock& clock, const Plan& plan)
+  WarmUp(SliceTaker& taker, const clock::Clock& clock, const Settings& settings)
       : taker_(taker),
         clock_(clock),
-        plan_(plan),
-        memory_(3 * window_samples * sizeof(std::uint64_t)),
-        wall_(memory_.as<std::uint64_t>().first(window_samples)),
-        host_issue_(memory_.as<std::uint64_t>().subspan(window_samples, window_samples)),
-        scratch_(memory_.as<double>().last(window_samples)) {
-    out_.done.kind = plan.warm_up;
-    out_.calls_per_sample = std::max<std::uint64_t>(1, plan.calls_per_sample);
+        settings_(settings),
+        memory_(3 * kWindowSamples * sizeof(std::uint64_t)),
+        wall_(memory_.as<std::uint64_t>().first(kWindowSamples)),
+        host_issue_(memory_.as<std::uint64_t>().subspan(kWindowSamples, kWindowSamples)),
+        scratch_(memory_.as<double>().last(kWindowSamples)) {
+    out_.done.kind = settings.warm_up;
+    out_.calls_per_sample = std::max<std::uint64_t>(1, settings.calls_per_sample);
   }
 
   WarmedUp run() {
-    if (plan_.warm_up == WarmUpKind::none) return out_;
+    if (settings_.warm_up == WarmUpKind::none) return out_;
     const std::uint64_t begin = clock_.start();
     out_.done.first_call_ns = window(1, 1, 0.0);
-    if (plan_.warm_up == WarmUpKind::calls) run_given_calls();
-    if (plan_.warm_up == WarmUpKind::found) run_until_settled();
-    if (plan_.calls_per_sample == 0) choose_calls_per_sample();
+    if (settings_.warm_up == WarmUpKind::calls) run_given_calls();
+    if (settings_.warm_up == WarmUpKind::found) run_until_settled();
+    if (settings_.calls_per_sample == 0) choose_calls_per_sample();
     out_.done.elapsed_ns = clock_.ns_of(clock_.finish() - begin);
     return out_;
   }
 
  private:
-  [[nodiscard]] bool going_on() const { return out_.why == Interruption::none; }
+  [[nodiscard]] bool uninterrupted() const { return out_.why == Interruption::none; }
 
   // Takes samples and returns their median, in nanoseconds of one whole sample.
   double window(std::size_t samples, std::uint64_t calls_per_sample, double length_ns) {
-    const Slice slice{wall_.data(), host_issue_.data(), samples, calls_per_sample,
-                      clock_.ticks_of(length_ns)};
+    const Slice slice{.wall_ticks = wall_.data(),
+                      .host_issue_ticks = host_issue_.data(),
+                      .room = samples,
+                      .calls_per_sample = calls_per_sample,
+                      .length_ticks = clock_.ticks_of(length_ns)};
     const SliceEnd end = taker_.take(slice);
     out_.why = end.why;
     out_.done.calls += end.taken * calls_per_sample;
@@ -59,37 +62,38 @@ class WarmUp {
   }
 
   void run_given_calls() {
-    while (going_on() && out_.done.calls < plan_.warm_up_calls) {
-      const std::uint64_t left = plan_.warm_up_calls - out_.done.calls;
+    while (uninterrupted() && out_.done.calls < settings_.warm_up_calls) {
+      const std::uint64_t left = settings_.warm_up_calls - out_.done.calls;
       const std::uint64_t calls_each = std::min(left, out_.calls_per_sample);
       const auto samples =
-          static_cast<std::size_t>(std::min<std::uint64_t>(window_samples, left / calls_each));
-      window(samples, calls_each, window_ns);
+          static_cast<std::size_t>(std::min<std::uint64_t>(kWindowSamples, left / calls_each));
+      window(samples, calls_each, kWindowNs);
     }
-    out_.done.settled = going_on();
+    out_.done.settled = uninterrupted();
   }
 
   void run_until_settled() {
-    Steadiness steadiness(steady_within, clock_.floor().quantum_ns);
+    Steadiness steadiness(kSteadyWithin, clock_.floor().quantum_ns);
     const std::uint64_t begin = clock_.start();
-    const std::uint64_t longest = clock_.ticks_of(plan_.warm_up_max_seconds * 1e9);
+    const std::uint64_t longest = clock_.ticks_of(settings_.warm_up_max_seconds * 1e9);
     // A window that cannot fit any more is not begun, so that a slow call is not warmed up for long.
     const auto fits = [&] {
       return clock_.finish() - begin + clock_.ticks_of(out_.sample_period_ns) < longest;
     };
-    while (going_on() && !steadiness.settled() && fits()) {
-      steadiness.add_window(window(window_samples, out_.calls_per_sample, window_ns));
+    while (uninterrupted() && !steadiness.settled() && fits()) {
+      steadiness.add_window(window(kWindowSamples, out_.calls_per_sample, kWindowNs));
     }
     out_.done.settled = steadiness.settled();
   }
 
   // Powers of two, so that the same work gets the same number on the same machine nearly always.
   void choose_calls_per_sample() {
-    const double wanted_ns = plan_.floor_multiple * (clock_.floor().quantum_ns + clock_.floor().overhead_ns);
-    while (going_on()) {
+    const double wanted_ns =
+        settings_.floor_multiple * (clock_.floor().quantum_ns + clock_.floor().overhead_ns);
+    while (uninterrupted()) {
       const double sample_ns =
-          window(choosing_samples, out_.calls_per_sample, window_ns) - clock_.floor().bias_ns;
-      if (sample_ns >= wanted_ns || out_.calls_per_sample >= most_calls_per_sample) return;
+          window(kChoosingSamples, out_.calls_per_sample, kWindowNs) - clock_.floor().bias_ns;
+      if (sample_ns >= wanted_ns || out_.calls_per_sample >= kMostCallsPerSample) return;
       const double short_by = wanted_ns / std::max(sample_ns, clock_.floor().quantum_ns);
       const auto factor = static_cast<std::uint64_t>(std::clamp(short_by, 2.0, 16.0));
       out_.calls_per_sample *= std::bit_ceil(factor);
@@ -98,7 +102,7 @@ class WarmUp {
 
   SliceTaker& taker_;
   const clock::Clock& clock_;
-  const Plan& plan_;
+  const Settings& settings_;
   PrefaultedMemory memory_;
   std::span<std::uint64_t> wall_;
   std::span<std::uint64_t> host_issue_;
@@ -108,8 +112,8 @@ class WarmUp {
 
 }  // namespace
 
-WarmedUp warm_up(SliceTaker& taker, const clock::Clock& clock, const Plan& plan) {
-  return WarmUp(taker, clock, plan).run();
+WarmedUp warm_up(SliceTaker& taker, const clock::Clock& clock, const Settings& settings) {
+  return WarmUp(taker, clock, settings).run();
 }
 
 }  // namespace fairlap::loop

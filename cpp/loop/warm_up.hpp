@@ -11,8 +11,8 @@ struct WarmedUp {
   Interruption why = Interruption::none;
 };
 
-// Runs the work before the first sample is kept, as the plan says, and finds how many calls one
-// sample needs to stand clear of the clock's floor.
-WarmedUp warm_up(SliceTaker& taker, const clock::Clock& clock, const Plan& plan);
+// Runs the work before the first sample is kept, as the settings ask, and finds how many calls one
+// sample needs to be well above the clock's floor.
+WarmedUp warm_up(SliceTaker& taker, const clock::Clock& clock, const Settings& settings);
 
 }  // namespace fairlap::loop

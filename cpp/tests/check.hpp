@@ -1,7 +1,7 @@
 #pragma once
 
 // The smallest test runner that does what we need: a test's name is the sentence it proves, a failed
-// check says where and what, and the program's exit status counts.
+// check reports where and what, and the program's exit status counts.
 
 #include <cmath>
 #include <cstdio>
@@ -53,6 +53,10 @@ inline void check_near(double a, double b, double tolerance, const char* text, c
   std::ostringstream what;
   what << text << ": " << a << " is not within " << tolerance << " of " << b;
   fail(file, line, what.str());
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
 }
 
 inline int run_all() {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/driver_abi.hpp"
+#include "cuda/driver/driver_abi.hpp"
 #include "fakes/cuda/exports.hpp"
 #include "fakes/fake_cuda.h"
 

@@ -5,7 +5,7 @@
 
 namespace fairlap::test {
 
-// What a refusal says; empty when nothing was refused. Any other exception fails the test.
+// The message of a refusal; empty when nothing was refused. Any other exception fails the test.
 template <class Refused>
 std::string refusal(const std::function<void()>& act) {
   try {

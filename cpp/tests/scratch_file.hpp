@@ -10,7 +10,7 @@
 
 namespace fairlap::test {
 
-// A file of its own with the given bytes, gone at the end of the test.
+// A new file with the given bytes, removed at the end of the test.
 class ScratchFile {
  public:
   explicit ScratchFile(std::string_view bytes) {

@@ -36,7 +36,7 @@ TEST("the midmean ignores the outer halves") {
   CHECK_EQUAL(midmean_of({}), 0.0);
 }
 
-TEST("a counter that runs 200 ppm fast is said to") {
+TEST("a counter that runs 200 ppm fast is reported as such") {
   const Calibration calibration{0.5, 0.0, {}};
   const CrossCheck check = cross_check(calibration, {0, 0, 0}, {2'000'400, 1'000'000, 0});
   CHECK_NEAR(check.drift_ppm, 200.0, 1e-6);

@@ -70,18 +70,18 @@ class SpinningWork final : public Work {
 };
 
 template <class TimedWork>
-std::unique_ptr<Record> run_on_best_clock(TimedWork& work, const Plan& plan) {
+std::unique_ptr<Record> run_on_best_clock(TimedWork& work, const Settings& settings) {
   const clock::Clock& best = clock::Clock::best();
   TakerFor<TimedWork> taker(work, best.source());
-  return run(taker, best, plan);
+  return run(taker, best, settings);
 }
 
-Plan exactly(std::size_t samples, std::uint64_t calls_per_sample = 1) {
-  Plan plan;
-  plan.samples = samples;
-  plan.calls_per_sample = calls_per_sample;
-  plan.warm_up = WarmUpKind::none;
-  return plan;
+Settings exactly(std::size_t samples, std::uint64_t calls_per_sample = 1) {
+  Settings settings;
+  settings.stop.samples = samples;
+  settings.calls_per_sample = calls_per_sample;
+  settings.warm_up = WarmUpKind::none;
+  return settings;
 }
 
 double median_of(std::span<const double> values) {
@@ -117,29 +117,29 @@ TEST("a sample of several calls that raises in its middle is not kept") {
   CHECK_EQUAL(work.calls, 15U);
 }
 
-TEST("a request to stop ends the run after the sample in hand") {
+TEST("a request to stop ends the run after the current sample") {
   CountedWork work;
   work.stop_at_call = 77;
   const auto record = run_on_best_clock(work, exactly(1000));
   CHECK_EQUAL(record->taken, 77U);
-  CHECK(record->stopped_by == StopReason::stop_requested);
+  CHECK(record->stopped_by == StopReason::interrupt);
 }
 
 TEST("a request to stop seen only between slices ends the run too") {
   CountedWork work;
   work.stop_at_leave = true;
   const auto record = run_on_best_clock(work, exactly(1'000'000'000 / 100));
-  CHECK(record->stopped_by == StopReason::stop_requested);
+  CHECK(record->stopped_by == StopReason::interrupt);
   CHECK(record->taken > 0);
 }
 
 TEST("a request to stop during the warm-up is not lost") {
   CountedWork work;
   work.stop_at_call = 3;
-  Plan plan;
-  plan.seconds = 10;
-  const auto record = run_on_best_clock(work, plan);
-  CHECK(record->stopped_by == StopReason::stop_requested);
+  Settings settings;
+  settings.stop.seconds = 10;
+  const auto record = run_on_best_clock(work, settings);
+  CHECK(record->stopped_by == StopReason::interrupt);
   CHECK_EQUAL(record->taken, 0U);
 }
 
@@ -154,20 +154,20 @@ TEST("a completion is waited for once a sample and host_issue is never longer th
 
 TEST("a run stopped by time ends within a slice and a sample of it") {
   SpinningWork work(100'000);
-  Plan plan;
-  plan.seconds = 0.05;
-  plan.warm_up = WarmUpKind::none;
-  const auto record = run_on_best_clock(work, plan);
+  Settings settings;
+  settings.stop.seconds = 0.05;
+  settings.warm_up = WarmUpKind::none;
+  const auto record = run_on_best_clock(work, settings);
   CHECK(record->stopped_by == StopReason::seconds);
   CHECK(record->elapsed_ns >= 0.05e9);
 }
 
 TEST("a given warm-up makes at least the calls asked for and none of them is a sample") {
   CountedWork work;
-  Plan plan = exactly(10);
-  plan.warm_up = WarmUpKind::calls;
-  plan.warm_up_calls = 123;
-  const auto record = run_on_best_clock(work, plan);
+  Settings settings = exactly(10);
+  settings.warm_up = WarmUpKind::calls;
+  settings.warm_up_calls = 123;
+  const auto record = run_on_best_clock(work, settings);
   CHECK_EQUAL(record->warm_up.calls, 123U);
   CHECK_EQUAL(work.calls, 133U);
   CHECK(record->warm_up.first_call_ns > 0);
@@ -175,28 +175,28 @@ TEST("a given warm-up makes at least the calls asked for and none of them is a s
 
 TEST("an empty call is repeated within a sample until the sample clears the floor") {
   CountedWork work;
-  Plan plan;
-  plan.samples = 200;
-  const auto record = run_on_best_clock(work, plan);
+  Settings settings;
+  settings.stop.samples = 200;
+  const auto record = run_on_best_clock(work, settings);
   const clock::Floor& floor = clock::Clock::best().floor();
-  const double wanted_ns = plan.floor_multiple * (floor.quantum_ns + floor.overhead_ns);
+  const double wanted_ns = settings.floor_multiple * (floor.quantum_ns + floor.overhead_ns);
   CHECK(record->calls_per_sample > 16);
   CHECK(median_of(record->wall_ns()) * static_cast<double>(record->calls_per_sample) > 0.5 * wanted_ns);
 }
 
 TEST("a long call is one sample") {
   SpinningWork work(20'000);
-  Plan plan;
-  plan.samples = 50;
-  CHECK_EQUAL(run_on_best_clock(work, plan)->calls_per_sample, 1U);
+  Settings settings;
+  settings.stop.samples = 50;
+  CHECK_EQUAL(run_on_best_clock(work, settings)->calls_per_sample, 1U);
 }
 
 TEST("a target for the spread stops a steady run early") {
   SpinningWork work(20'000);
-  Plan plan;
-  plan.target_half_width = 0.2;
-  plan.seconds = 20;
-  const auto record = run_on_best_clock(work, plan);
+  Settings settings;
+  settings.stop.target_half_width = 0.2;
+  settings.stop.seconds = 20;
+  const auto record = run_on_best_clock(work, settings);
   CHECK(record->stopped_by == StopReason::target);
   CHECK(record->elapsed_ns < 10e9);
 }

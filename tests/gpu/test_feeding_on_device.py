@@ -38,10 +38,10 @@ def test_torch_gets_every_batch_whole_while_its_stream_lags_behind(
 
     with Feeder(SAMPLES, batch=BATCH, slots=slots, threads=threads, device="cuda:0") as feeder:
         copies = delivered(feeder, take)
-        ledger = feeder.ledger
+        stalls = feeder.stalls
     np.testing.assert_array_equal(torch.cat(copies).cpu().numpy(), SAMPLES)
-    parts = ledger.consumer_ns + ledger.source_ns + ledger.staging_ns + (ledger.link_ns or 0) + ledger.no_slot_ns
-    assert parts == pytest.approx(ledger.wall_ns, rel=0.01)
+    parts = stalls.consumer_ns + stalls.source_ns + stalls.staging_ns + (stalls.link_ns or 0) + stalls.no_slot_ns
+    assert parts == pytest.approx(stalls.wall_ns, rel=0.01)
 
 
 def test_a_second_stream_that_the_release_names_is_waited_for(torch: Any, stream: Any) -> None:

@@ -21,7 +21,7 @@ def chain(torch: Any, length: int = 100) -> Any:
     return work
 
 
-@pytest.mark.parametrize("gate", ["stream-wait", "spin"])
+@pytest.mark.parametrize("gate", ["stream_wait", "spin"])
 def test_launch_gaps_are_in_the_span_only_without_a_gate(torch: Any, stream: Any, gate: str) -> None:
     work = chain(torch)
     gated = time_on_stream(work, stream=stream, samples=40, calls_per_sample=1, gate=gate)  # type: ignore[arg-type]
@@ -33,7 +33,7 @@ def test_launch_gaps_are_in_the_span_only_without_a_gate(torch: Any, stream: Any
 
 def test_automatic_takes_the_stream_wait(torch: Any, stream: Any) -> None:
     result = time_on_stream(chain(torch, 5), stream=stream, samples=20)
-    assert result.settings["gate"] == "stream-wait", str(result)
+    assert result.settings["gate"] == "stream_wait", str(result)
 
 
 def test_a_call_that_waits_for_the_device_does_not_hang_and_is_timed_without_a_gate(torch: Any, stream: Any) -> None:
@@ -49,7 +49,7 @@ def test_a_call_that_waits_for_the_device_does_not_hang_and_is_timed_without_a_g
 def test_a_gate_asked_for_by_name_that_the_call_waits_for_is_an_error(torch: Any, stream: Any) -> None:
     tensor = torch.ones(1000, device="cuda")
     with pytest.raises(NotAvailable, match="gate='none'"):
-        time_on_stream(lambda: tensor.sum().item(), stream=stream, samples=20, gate="stream-wait", gate_timeout_s=0.1)
+        time_on_stream(lambda: tensor.sum().item(), stream=stream, samples=20, gate="stream_wait", gate_timeout_s=0.1)
     stream.synchronize()  # The stream goes on.
 
 

@@ -77,7 +77,7 @@ def test_the_reference_lists_every_documented_name_of_the_feeder() -> None:
 
     documented = {name for name in feeder.__all__ if getattr(feeder, name).__doc__}
     page = (TOP / "docs/reference/python.md").read_text()
-    assert {"Batch", "Feeder", "RawFile", "StallLedger"} <= documented
+    assert {"Batch", "Feeder", "RawFile", "StallTimes"} <= documented
     assert documented <= set(re.findall(r"^::: fairlap\.engine\.feeder\.(\w+)$", page, re.MULTILINE))
 
 

@@ -10,7 +10,7 @@ namespace {
 constexpr int kModeGlobal = 0;
 constexpr int kModeThreadLocal = 1;
 
-// How much of the captures of others a thread's calls heed.
+// How far a thread's calls respect the captures of others.
 thread_local CUstreamCaptureMode mode_of_thread = kModeGlobal;
 
 CUresult spoil(Capture& capture, CUresult error) {

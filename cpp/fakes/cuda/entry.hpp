@@ -3,17 +3,17 @@
 #include <mutex>
 #include <string_view>
 
-#include "cuda/driver_abi.hpp"
+#include "cuda/driver/driver_abi.hpp"
 #include "fakes/cuda/costs.hpp"
 #include "fakes/cuda/world.hpp"
 
 // What every driver function does before its own work: lock, look at the gates, pay the cost of the
-// call, be counted, and fail when it was told to.
+// call, be counted, and fail when a test asked for it.
 namespace fairlap::fakes {
 
 using namespace fairlap::cuda;  // the fake is written in the driver's own types
 
-// Errors that only the fake gives; the engine has no need to tell them apart.
+// Errors that only the fake gives; the engine does not distinguish them.
 constexpr CUresult CUDA_ERROR_ILLEGAL_STATE = 401;
 constexpr CUresult CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712;
 constexpr CUresult CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713;

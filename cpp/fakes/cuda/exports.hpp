@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/driver_abi.hpp"
+#include "cuda/driver/driver_abi.hpp"
 
 // The driver's interface as the fake exports it, in the engine's types. Functions that the engine declares
 // too are checked against its pointer types in symbols.cpp, all of them against NVIDIA's by tests/abi.

@@ -3,12 +3,12 @@
 #include <cstring>
 #include <string_view>
 
-#include "cuda/device_code.hpp"
+#include "cuda/driver/device_code.hpp"
 #include "fakes/cuda/enqueue.hpp"
 #include "fakes/cuda/lookup.hpp"
 #include "fakes/cuda/memory.hpp"
 
-// Launches. fairlap's own kernels act by what device_code.hpp says they mean; all others just last.
+// Launches. fairlap's own kernels act as device_code.hpp defines them; all others just take time.
 namespace fairlap::fakes {
 namespace {
 
@@ -86,8 +86,8 @@ CUresult make_task(World& w, const Stream& stream, std::string_view name, void**
     return spin(w, task, parameter<std::uint64_t>(parameters, 1), ns, cycles_per_ns);
   }
   if (name == kTimerStepsKernel) return timer_steps(w, task, parameters);
-  const auto said = w.kernel_durations_ns.find(std::string(name));
-  task.duration_ns = said == w.kernel_durations_ns.end() ? kDefaultKernelNs : said->second;
+  const auto known = w.kernel_durations_ns.find(std::string(name));
+  task.duration_ns = known == w.kernel_durations_ns.end() ? kDefaultKernelNs : known->second;
   return CUDA_SUCCESS;
 }
 

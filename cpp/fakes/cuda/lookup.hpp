@@ -2,7 +2,7 @@
 
 #include "fakes/cuda/entry.hpp"
 
-// From the handles a client passes to what they stand for, with the errors the driver gives.
+// From the handles a client passes to the objects they name, with the driver's errors.
 namespace fairlap::fakes {
 
 // The calling thread's current context, or null.

@@ -16,7 +16,7 @@
 #include "fakes/fake_cuda.h"
 #include "fakes/fault_book.hpp"
 
-// Everything the fake driver knows, as plain data. The files beside this one act on it, each for one
+// Everything the fake driver knows, as plain data. The other files act on it, each for one
 // part of the driver's interface, always under World::mutex.
 namespace fairlap::fakes {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/cupti_abi.hpp"
+#include "cuda/activity/cupti_abi.hpp"
 
 namespace fairlap::cuda {
 

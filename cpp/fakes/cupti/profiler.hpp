@@ -5,7 +5,7 @@
 #include <mutex>
 #include <set>
 
-#include "cuda/cupti_abi.hpp"
+#include "cuda/activity/cupti_abi.hpp"
 #include "fakes/fake_cuda.h"
 #include "fakes/fake_cupti.h"
 #include "fakes/fault_book.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "fakes/nvml/waveform.hpp"
-#include "telemetry/nvml_abi.hpp"
+#include "telemetry/nvml/nvml_abi.hpp"
 
 namespace fairlap::fakes {
 

@@ -15,7 +15,7 @@ using namespace fairlap::telemetry;  // the fake is written in NVML's own types
 
 enum class Needs { nothing, init };
 
-// What a call does before its own work: pay its cost, be counted, and fail when it was told to.
+// What a call does before its own work: pay its cost, be counted, and fail when a test asked for it.
 template <class Body>
 nvmlReturn_t entry(const char* function, Needs needs, Body body) {
   // A driver's call keeps the processor busy; what the fake itself needs is part of the cost.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "telemetry/nvml_abi.hpp"
+#include "telemetry/nvml/nvml_abi.hpp"
 
 namespace fairlap::telemetry {
 

@@ -55,8 +55,8 @@ class NativePipeline(Pipeline):
 
     def waits_ns(self) -> dict[str, int]:
         """Over all inputs: they are taken one after the other, so that the waits add up."""
-        ledgers = [feeder.ledger for feeder in self._feeders.values()]
-        causes = {cause: sum(getattr(ledger, cause) for ledger in ledgers) for cause in _CAUSES}
+        stalls_of_feeders = [feeder.stalls for feeder in self._feeders.values()]
+        causes = {cause: sum(getattr(stalls, cause) for stalls in stalls_of_feeders) for cause in _CAUSES}
         return {WAITED: sum(causes.values()), **causes}
 
     def close(self) -> None:

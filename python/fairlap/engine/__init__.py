@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlap.engine.cuda_libraries import DeviceFailed
     from fairlap.engine.cuda_measurement import StreamMeasurement
     from fairlap.engine.cuda_request import Rotate
-    from fairlap.engine.feeder import Batch, BatchReleased, Feeder, FeedingFailed, LinkFailed, RawFile, StallLedger
+    from fairlap.engine.feeder import Batch, BatchReleased, Feeder, FeedingFailed, LinkFailed, RawFile, StallTimes
     from fairlap.engine.measure import measure
     from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
     from fairlap.engine.native_functions import NativeFunction
@@ -39,7 +39,7 @@ __all__ = [
     "Quantity",
     "RawFile",
     "Rotate",
-    "StallLedger",
+    "StallTimes",
     "StreamMeasurement",
     "WarmUp",
     "__version__",
@@ -67,7 +67,7 @@ _HOME = {
     "Quantity": "fairlap.engine.measurement",
     "RawFile": "fairlap.engine.feeder",
     "Rotate": "fairlap.engine.cuda_request",
-    "StallLedger": "fairlap.engine.feeder",
+    "StallTimes": "fairlap.engine.feeder",
     "StreamMeasurement": "fairlap.engine.cuda_measurement",
     "WarmUp": "fairlap.engine.measurement",
     "__version__": "fairlap.engine._native",

@@ -3,14 +3,15 @@ fairlap's engine. Use it through fairlap.engine.
 """
 from __future__ import annotations
 import collections.abc
+import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'EventTimeline', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Groups', 'Interval', 'LinkFailed', 'LoopRecord', 'MeasurementInProgress', 'NativeCall', 'ObservedTime', 'PythonCall', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StallLedger', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'averaging_window', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_above_idle', 'energy_difference', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'repeated_energy', 'time_calls', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'ObservedTime', 'PythonCall', 'ReadingState', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'WarmUpKind', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'repeated_energy', 'time_calls', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
     """
-    The clock held against the operating system's over a stretch of use.
+    The clock compared with the operating system's over a stretch of use.
     """
     @property
     def drift_ppm(self) -> float:
@@ -53,6 +54,26 @@ class Clock:
         ...
 class MeasurementInProgress(RuntimeError):
     pass
+class StopReason(enum.Enum):
+    """
+    Why a run ended.
+    """
+    cuda_error = 8
+    full = 3
+    gate = 7
+    interrupt = 4
+    raised = 5
+    samples = 0
+    seconds = 1
+    target = 2
+    timeout = 6
+class WarmUpKind(enum.Enum):
+    """
+    How a run is warmed up.
+    """
+    calls = 1
+    found = 2
+    none = 0
 class PythonCall:
     """
     A Python callable with its arguments bound, ready to be timed.
@@ -75,7 +96,7 @@ class Samples:
         ...
 class Groups:
     """
-    A table of what happened beside the samples.
+    What happened while the samples were taken, in groups of neighbouring samples.
     """
     def __buffer__(self, flags: int, /) -> memoryview:
         ...
@@ -85,7 +106,7 @@ class Groups:
         ...
 class LoopRecord:
     """
-    Everything one run of the measured loop left behind.
+    The result of one run of the measured loop.
     """
     @property
     def backward_samples(self) -> int:
@@ -127,7 +148,7 @@ class LoopRecord:
     def stolen_ns(self) -> int:
         ...
     @property
-    def stopped_by(self) -> str:
+    def stopped_by(self) -> StopReason:
         ...
     @property
     def wall_ns(self) -> Samples:
@@ -139,7 +160,7 @@ class LoopRecord:
     def warm_up_elapsed_ns(self) -> float:
         ...
     @property
-    def warm_up_kind(self) -> str:
+    def warm_up_kind(self) -> WarmUpKind:
         ...
     @property
     def warm_up_settled(self) -> bool:
@@ -168,9 +189,59 @@ class BadStream(ValueError):
     pass
 class CaptureFailed(RuntimeError):
     pass
+class Method(enum.Enum):
+    """
+    How the device's time is taken.
+    """
+    context_span = 1
+    device_span = 0
+    host_issue = 3
+    kernel_sum = 2
+class Gate(enum.Enum):
+    """
+    How a stream is held while a sample is enqueued.
+    """
+    none = 0
+    spin = 2
+    stream_wait = 1
+class Guard(enum.Enum):
+    """
+    How work that outlives the stop event is found.
+    """
+    context_event = 1
+    context_sync = 2
+    none = 0
+class ActivityKind(enum.Enum):
+    """
+    What the device did.
+    """
+    copy = 1
+    fill = 2
+    kernel = 0
+class StreamQuantity(enum.Enum):
+    """
+    What is known of each sample on a stream.
+    """
+    busy_ns = 4
+    context_span_ns = 2
+    copy_sum_ns = 6
+    device_span_ns = 1
+    gap_ns = 5
+    host_issue_ns = 0
+    kernel_sum_ns = 3
+class Invalid(enum.Enum):
+    """
+    Why a sample is not a number.
+    """
+    calls_were_reduced = 5
+    gate_timed_out = 0
+    hidden_work = 1
+    no_activity = 3
+    records_dropped = 2
+    span_backwards = 4
 class StreamRecord:
     """
-    Everything one run on a stream left behind.
+    The result of one run on a stream.
     """
     @property
     def between_samples(self) -> int:
@@ -182,7 +253,7 @@ class StreamRecord:
     def calls_per_sample(self) -> int:
         ...
     @property
-    def columns(self) -> dict[str, Samples]:
+    def columns(self) -> dict[StreamQuantity, Samples]:
         ...
     @property
     def cupti_path(self) -> str:
@@ -215,7 +286,7 @@ class StreamRecord:
     def flush_bytes(self) -> int:
         ...
     @property
-    def gate(self) -> str:
+    def gate(self) -> Gate:
         ...
     @property
     def gate_because(self) -> str:
@@ -224,7 +295,7 @@ class StreamRecord:
     def graph_nodes(self) -> int:
         ...
     @property
-    def guard(self) -> str:
+    def guard(self) -> Guard:
         ...
     @property
     def guard_allowed_ns(self) -> float:
@@ -233,7 +304,7 @@ class StreamRecord:
     def halvings(self) -> int:
         ...
     @property
-    def invalid(self) -> dict[str, int]:
+    def invalid(self) -> dict[Invalid, int]:
         ...
     @property
     def kernels(self) -> dict[str, tuple[int, float]]:
@@ -242,7 +313,7 @@ class StreamRecord:
     def kernels_absent_because(self) -> str:
         ...
     @property
-    def last_sample(self) -> list[tuple[str, str, int, int, int]]:
+    def last_sample(self) -> list[tuple[ActivityKind, str, int, int, int]]:
         ...
     @property
     def longest_tail_ns(self) -> float:
@@ -260,7 +331,7 @@ class StreamRecord:
     def slots(self) -> int:
         ...
     @property
-    def stopped_by(self) -> str:
+    def stopped_by(self) -> StopReason:
         ...
     @property
     def stream(self) -> str:
@@ -287,6 +358,20 @@ class ForkedSampler(RuntimeError):
     pass
 class SamplerRuns(RuntimeError):
     pass
+class Lane(enum.Enum):
+    """
+    How often a field is read.
+    """
+    fast = 0
+    rare = 2
+    slow = 1
+class ReadingState(enum.IntEnum):
+    """
+    What a reading holds.
+    """
+    failed = 1
+    reading = 0
+    source_lost = 2
 class ObservedTime:
     """
     A length of time that was observed, or why it could not be.
@@ -336,10 +421,7 @@ class TelemetryField:
     def counter(self) -> bool:
         ...
     @property
-    def fast(self) -> bool:
-        ...
-    @property
-    def lane(self) -> str:
+    def lane(self) -> Lane:
         ...
     @property
     def name(self) -> str:
@@ -349,7 +431,7 @@ class TelemetryField:
         ...
 class TelemetrySource:
     """
-    Something that is read, or the reason why it is not.
+    Something that is read, or the reason why it is absent.
     """
     @property
     def absent_because(self) -> str:
@@ -370,7 +452,7 @@ class Readings:
         ...
 class Sampler:
     """
-    Reads this machine's sensors on a native thread of its own.
+    Reads this machine's sensors on a native thread.
     """
     def __init__(self, clock: Clock, *, fast_period_s: typing.SupportsFloat | typing.SupportsIndex, slow_period_s: typing.SupportsFloat | typing.SupportsIndex, rare_period_s: typing.SupportsFloat | typing.SupportsIndex, most_call_share: typing.SupportsFloat | typing.SupportsIndex, jitter_share: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, readings: typing.SupportsInt | typing.SupportsIndex, marks: typing.SupportsInt | typing.SupportsIndex, root: str, nvml_library: str) -> None:
         ...
@@ -403,8 +485,6 @@ class RegionEnergy:
     """
     The energy of a region as an interval, or why it is unknown.
     """
-    def __init__(self, joules: typing.SupportsFloat | typing.SupportsIndex, low_j: typing.SupportsFloat | typing.SupportsIndex, high_j: typing.SupportsFloat | typing.SupportsIndex, unresolved_because: str) -> None:
-        ...
     @property
     def high_j(self) -> float:
         ...
@@ -451,24 +531,6 @@ class RepeatedEnergy:
     @property
     def unresolved_because(self) -> str:
         ...
-class EventTimeline:
-    """
-    Where the events of a device lie on the sampler's clock.
-    """
-    def __init__(self, clock: Clock, device: typing.SupportsInt | typing.SupportsIndex) -> None:
-        ...
-    def anchor(self) -> None:
-        ...
-    def anchor_if_older(self, seconds: typing.SupportsFloat | typing.SupportsIndex) -> bool:
-        ...
-    def time_of(self, event: typing.SupportsInt | typing.SupportsIndex) -> tuple[float, float]:
-        ...
-    @property
-    def anchors(self) -> int:
-        ...
-    @property
-    def drift_ppm(self) -> tuple[float, float]:
-        ...
 class BadFeed(ValueError):
     pass
 class BatchReleased(RuntimeError):
@@ -479,6 +541,20 @@ class FeederStopped(RuntimeError):
     pass
 class LinkFailed(RuntimeError):
     pass
+class LastBatch(enum.Enum):
+    """
+    What happens to samples that do not fill the last batch of an epoch.
+    """
+    drop = 1
+    keep = 0
+    wrap = 2
+class Layout(enum.Enum):
+    """
+    How the axes of a sample are reordered.
+    """
+    as_is = 0
+    nchw_to_nhwc = 2
+    nhwc_to_nchw = 1
 class FeedSource:
     """
     Where samples come from, until a feeder takes it.
@@ -486,7 +562,7 @@ class FeedSource:
     @property
     def samples(self) -> int:
         ...
-class StallLedger:
+class StallTimes:
     """
     Where the consumer's time went. The parts add up to wall_ns; a wait has one of four causes.
     """
@@ -537,7 +613,7 @@ class Batch:
         ...
     def release(self, streams: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = []) -> None:
         """
-        Give the slot back. It is filled again once every tensor made from the batch is gone, too. On a device, streams that used it and were not told by DLPack are given as their addresses.
+        Give the slot back. It is filled again once every tensor made from the batch is gone, too. On a device, give the addresses of streams that used it and that DLPack does not know of.
         """
     def wait(self) -> None:
         """
@@ -570,7 +646,7 @@ class Feeder:
     """
     Threads that fill slots with batches ahead of the consumer.
     """
-    def __init__(self, source: FeedSource, *, batch: typing.SupportsInt | typing.SupportsIndex, slots: typing.SupportsInt | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex | None, epochs: typing.SupportsInt | typing.SupportsIndex, last: str, type: str | None, scale: typing.SupportsFloat | typing.SupportsIndex, offset: typing.SupportsFloat | typing.SupportsIndex, layout: str, cuda_device: typing.SupportsInt | typing.SupportsIndex | None) -> None:
+    def __init__(self, source: FeedSource, *, batch: typing.SupportsInt | typing.SupportsIndex, slots: typing.SupportsInt | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex | None, epochs: typing.SupportsInt | typing.SupportsIndex, last: LastBatch, type: str | None, scale: typing.SupportsFloat | typing.SupportsIndex, offset: typing.SupportsFloat | typing.SupportsIndex, layout: Layout, cuda_device: typing.SupportsInt | typing.SupportsIndex | None) -> None:
         ...
     def close(self) -> list[int]:
         """
@@ -584,12 +660,8 @@ class Feeder:
     def batches(self) -> int:
         ...
     @property
-    def ledger(self) -> StallLedger:
+    def stalls(self) -> StallTimes:
         ...
-def averaging_window(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, load: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]]) -> ObservedTime:
-    """
-    Over what a sensor averages, from a load that is known: pairs of time and height.
-    """
 def buffer_classes() -> list[str]:
     ...
 def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, str]:
@@ -610,12 +682,6 @@ def cuda_driver_version() -> int:
     """
     The newest CUDA release the driver knows, 1000 * major + 10 * minor.
     """
-def energy_above_idle(energy: RegionEnergy, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, watts: typing.SupportsFloat | typing.SupportsIndex, low_w: typing.SupportsFloat | typing.SupportsIndex, high_w: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
-    ...
-def energy_difference(counter: RegionEnergy, integral: RegionEnergy, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex) -> tuple[float, float, str]:
-    """
-    Counter against integral: the share by which they differ, the share allowed, or why it is unknown.
-    """
 def energy_of_counter(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
     ...
 def energy_of_power(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex, longest_gap_ns: typing.SupportsInt | typing.SupportsIndex, fewest_readings: typing.SupportsInt | typing.SupportsIndex, period_ns: typing.SupportsInt | typing.SupportsIndex, window_ns: typing.SupportsInt | typing.SupportsIndex) -> RegionEnergy:
@@ -634,9 +700,9 @@ def quantiles(samples: typing_extensions.Buffer, shares: collections.abc.Sequenc
     ...
 def repeated_energy(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, counter: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex, power: typing.SupportsInt | typing.SupportsIndex | None, trials: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex) -> RepeatedEnergy:
     ...
-def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: str, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool) -> LoopRecord:
+def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool) -> LoopRecord:
     ...
-def time_on_stream(calls: list[typing.Any], stream: typing.SupportsInt | typing.SupportsIndex | None, device: typing.SupportsInt | typing.SupportsIndex, clock: Clock, *, method: str, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, quantum_share: typing.SupportsFloat | typing.SupportsIndex, find_warm_up: bool, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, flush: bool, gate: str, graph: bool, guard: bool, timeout_s: typing.SupportsFloat | typing.SupportsIndex, gate_timeout_s: typing.SupportsFloat | typing.SupportsIndex, cupti_places: collections.abc.Sequence[str], pause_collector: bool) -> StreamRecord:
+def time_on_stream(calls: list[typing.Any], stream: typing.SupportsInt | typing.SupportsIndex | None, device: typing.SupportsInt | typing.SupportsIndex, clock: Clock, *, method: Method, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, quantum_share: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, flush: bool, gate: Gate | None, graph: bool, guard: bool, timeout_s: typing.SupportsFloat | typing.SupportsIndex, gate_timeout_s: typing.SupportsFloat | typing.SupportsIndex, cupti_places: collections.abc.Sequence[str], pause_collector: bool) -> StreamRecord:
     ...
 def under_hypervisor() -> bool:
     ...

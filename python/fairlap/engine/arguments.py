@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from numbers import Real
 from typing import Literal
@@ -127,6 +128,13 @@ def path_text(name: str, value: object) -> str:
     except UnicodeEncodeError:
         raise InvalidRequest(f"{name} must be a path in UTF-8, not {shown(path)}; rename the file") from None
     return path
+
+
+def one_of(name: str, value: object, choices: Collection[str], further: str = "") -> str:
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise InvalidRequest(f"{name} must be one of {listed} {further}".rstrip() + f", not {value!r}")
+    return value
 
 
 def truth(name: str, value: object) -> bool:

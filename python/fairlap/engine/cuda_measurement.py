@@ -60,7 +60,7 @@ def stream_measurement(
     kind_of_call: str,
     collector_paused: bool,
 ) -> StreamMeasurement:
-    columns = record.columns
+    columns = {quantity.name: samples for quantity, samples in record.columns.items()}
     headline = f"{request.method}_ns"
     first = dict.fromkeys((headline, "host_issue_ns"))
     ordered = [*first, *(column for column in columns if column not in first)]
@@ -70,7 +70,7 @@ def stream_measurement(
         quantities=quantities,
         absent={key: why for key, why in _ABSENT.items() if key not in quantities},
         calls_per_sample=record.calls_per_sample,
-        stopped_by=record.stopped_by,
+        stopped_by=record.stopped_by.name,
         elapsed_s=record.elapsed_ns / 1e9,
         warm_up=WarmUp(
             kind=warm_up.kind,
@@ -83,11 +83,14 @@ def stream_measurement(
         settings=_settings(record, clock, request, kind_of_call),
         warnings=notices_of_stream(record, request, stop, warm_up),
         device=record.device,
-        invalid=dict(record.invalid),
+        invalid={reason.name: count for reason, count in record.invalid.items()},
         kernels={kernel: Tally(*tally) for kernel, tally in record.kernels.items()},
         streams={stream: Tally(*tally) for stream, tally in record.streams.items()},
         stream_handed_over=record.trace_stream,
-        last_sample=tuple(Activity(*activity) for activity in record.last_sample),
+        last_sample=tuple(
+            Activity(kind.name, kernel, stream, start_ns, end_ns)
+            for kind, kernel, stream, start_ns, end_ns in record.last_sample
+        ),
     )
 
 
@@ -120,7 +123,7 @@ def _span_method(column: str, record: _native.StreamRecord, request: StreamReque
     what = "replays of a captured graph" if request.graph else "the calls"
     if column == "context_span_ns":
         return f"events of the whole context around {what}"
-    gate = f"{record.gate} gate" if record.gate != "none" else "no gate, so launch gaps are in it"
+    gate = f"{record.gate.name} gate" if record.gate is not _native.Gate.none else "no gate, so launch gaps are in it"
     return f"events on {record.stream} around {what}, {gate}"
 
 
@@ -136,9 +139,9 @@ def _settings(
         "cache": _cache(record, request),
     }
     if request.method == "device_span":
-        settings["gate"] = record.gate
+        settings["gate"] = record.gate.name
     if request.method in ("device_span", "context_span"):
-        settings["guard"] = record.guard
+        settings["guard"] = record.guard.name
     if request.graph:
         settings["graph"] = f"{record.graph_nodes} nodes"
     if request.method == "kernel_sum":

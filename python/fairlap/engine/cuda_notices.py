@@ -41,7 +41,7 @@ def notices_of_stream(
         _hidden_work(run),
         _wrong_stream(run),
         _work_between_samples(run),
-        ending_notices.interrupted(record.stopped_by, record.samples),
+        ending_notices.interrupted(record.stopped_by.name, record.samples),
         _ended_by_the_device(run),
         _gate_not_the_best(run),
         _fewer_calls(run),
@@ -49,8 +49,8 @@ def notices_of_stream(
         _near_the_floor(run),
         _profiled_before(run),
         ending_notices.few_samples(record.valid),
-        ending_notices.target_not_reached(stop.target, record.stopped_by),
-        ending_notices.buffer_full(record.stopped_by, record.samples),
+        ending_notices.target_not_reached(stop.target, record.stopped_by.name),
+        ending_notices.buffer_full(record.stopped_by.name, record.samples),
         ending_notices.warm_up_not_settled(
             warm_up.kind, record.warm_up_settled, record.warm_up_elapsed_ns / 1e9, record.samples
         ),
@@ -61,14 +61,15 @@ def notices_of_stream(
 def _invalid_samples(run: _Run) -> list[Notice]:
     return [
         Notice(
-            f"W_{reason.upper()}", f"{count:,} of {run.record.samples:,} samples are invalid: {INVALID_BECAUSE[reason]}"
+            f"W_{reason.name.upper()}",
+            f"{count:,} of {run.record.samples:,} samples are invalid: {INVALID_BECAUSE[reason.name]}",
         )
         for reason, count in run.record.invalid.items()
     ]
 
 
 def _hidden_work(run: _Run) -> Notice | None:
-    if "hidden_work" not in run.record.invalid:
+    if _native.Invalid.hidden_work not in run.record.invalid:
         return None
     return Notice(
         "W_WORK_ELSEWHERE",
@@ -101,15 +102,15 @@ def _work_between_samples(run: _Run) -> Notice | None:
 
 
 def _ended_by_the_device(run: _Run) -> Notice | None:
-    if run.record.stopped_by in ENDED_BY_THE_DEVICE:
-        return Notice(f"W_{run.record.stopped_by.upper()}", run.record.error)
+    if run.record.stopped_by.name in ENDED_BY_THE_DEVICE:
+        return Notice(f"W_{run.record.stopped_by.name.upper()}", run.record.error)
     return None
 
 
 def _gate_not_the_best(run: _Run) -> Notice | None:
     if run.request.method != "device_span" or not run.record.gate_because:
         return None
-    return Notice("W_GATE_FALLBACK", f"the gate in use is {run.record.gate}: {run.record.gate_because}")
+    return Notice("W_GATE_FALLBACK", f"the gate in use is {run.record.gate.name}: {run.record.gate_because}")
 
 
 def _fewer_calls(run: _Run) -> Notice | None:
@@ -134,7 +135,7 @@ def _rotation_too_small(run: _Run) -> Notice | None:
 
 def _near_the_floor(run: _Run) -> Notice | None:
     floor_ns = run.record.floor.get("empty_pair_ns", 0.0)
-    column = run.record.columns.get("device_span_ns")
+    column = run.record.columns.get(_native.StreamQuantity.device_span_ns)
     if column is None or run.record.valid == 0:
         return None
     median_ns = _native.quantiles(column, [0.5])[0] * run.record.calls_per_sample

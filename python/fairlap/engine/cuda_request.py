@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairlap.engine import _native
-from fairlap.engine.arguments import truth
+from fairlap.engine.arguments import one_of, truth
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.streams import StreamHandle
 from fairlap.engine.timed_calls import native_work, python_work
 from fairlap.errors import InvalidRequest
 
 Method = Literal["device_span", "context_span", "kernel_sum", "host_issue"]
-Gate = Literal["auto", "stream-wait", "spin", "none"]
+Gate = Literal["auto", "stream_wait", "spin", "none"]
 
 METHODS = ("device_span", "context_span", "kernel_sum", "host_issue")
-GATES = ("auto", "stream-wait", "spin", "none")
+GATES = ("auto", "stream_wait", "spin", "none")
 CACHES = ("warm", "flush")
 _ROTATION_FILLS_THE_CACHE = 3
 
@@ -74,10 +74,10 @@ def checked_request(
     calls: int,
     done: object,
 ) -> StreamRequest:
-    method = _one_of("method", method, METHODS)
-    gate = _one_of("gate", gate, GATES)
+    method = one_of("method", method, METHODS)
+    gate = one_of("gate", gate, GATES)
     if not isinstance(cache, Rotate):
-        cache = _one_of("cache", cache, CACHES, "or Rotate([...])")
+        cache = one_of("cache", cache, CACHES, "or Rotate([...])")
     graph, guard = truth("graph", graph), truth("guard", guard)
     if stream.address is None and method == "device_span":
         raise InvalidRequest(
@@ -116,10 +116,3 @@ def works_for(
     if native:
         return [native_work(native, arguments, kwargs, done) for arguments in sets]
     return [python_work(fn, arguments, kwargs, done) for arguments in sets]
-
-
-def _one_of(name: str, value: object, choices: tuple[str, ...], further: str = "") -> str:
-    if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise InvalidRequest(f"{name} must be one of {listed} {further}".rstrip() + f", not {value!r}")
-    return value

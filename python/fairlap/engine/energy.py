@@ -1,12 +1,11 @@
-"""Energy of work that can be repeated, to a bound; of a machine at rest; and two ways of measuring held together."""
+"""Energy of work that can be repeated, to a bound, and of a machine at rest."""
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairlap.engine import _native
 from fairlap.engine.arguments import number_of, positive_number, whole_number
@@ -147,44 +146,12 @@ def idle_power(energy: Energy, begin_ns: int, end_ns: int) -> IdlePower:
 def above_idle(energy: Energy, begin_ns: int, end_ns: int, idle: IdlePower) -> Energy:
     """The part of a region's energy that the machine at rest would not have drawn."""
     require_in_order(begin_ns, end_ns)
-    told = _native.energy_above_idle(
-        _native_energy(energy), begin_ns, end_ns, watts=idle.watts, low_w=idle.low_w, high_w=idle.high_w
+    if energy.joules is None or energy.low_j is None or energy.high_j is None:
+        return energy
+    seconds = (end_ns - begin_ns) / 1e9
+    return replace(
+        energy,
+        joules=energy.joules - idle.watts * seconds,
+        low_j=energy.low_j - idle.high_w * seconds,
+        high_j=energy.high_j - idle.low_w * seconds,
     )
-    return Energy(
-        known_or_none(told.joules),
-        known_or_none(told.low_j),
-        known_or_none(told.high_j),
-        told.unresolved_because,
-        energy.readings,
-    )
-
-
-@dataclass(frozen=True)
-class EnergyCheck:
-    """A counter held against the integral of power. None is unknown, for the reason given."""
-
-    difference_share: float | None
-    allowed_share: float | None
-    unknown_because: str
-
-    @property
-    def agrees(self) -> bool | None:
-        if self.difference_share is None or self.allowed_share is None:
-            return None
-        return abs(self.difference_share) <= self.allowed_share
-
-
-def counter_against_integral(counter: Energy, integral: Energy, begin_ns: int, end_ns: int) -> EnergyCheck:
-    """Allowed are 1 % from ten seconds on, 2 % from five, 5 % from one; shorter regions are not judged."""
-    require_in_order(begin_ns, end_ns)
-    difference, allowed, reason = _native.energy_difference(
-        _native_energy(counter), _native_energy(integral), begin_ns, end_ns
-    )
-    return EnergyCheck(known_or_none(difference), known_or_none(allowed), reason)
-
-
-def _native_energy(energy: Energy) -> _native.RegionEnergy:
-    joules, low_j, high_j = (
-        math.nan if part is None else part for part in (energy.joules, energy.low_j, energy.high_j)
-    )
-    return _native.RegionEnergy(joules, low_j, high_j, energy.unresolved_because)

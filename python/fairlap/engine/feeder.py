@@ -16,14 +16,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from fairlap.engine import _native
-from fairlap.engine._native import Batch, BatchReleased, LinkFailed, StallLedger
-from fairlap.engine.arguments import number_of, path_text, whole_number
+from fairlap.engine._native import Batch, BatchReleased, LinkFailed, StallTimes
+from fairlap.engine.arguments import number_of, one_of, path_text, whole_number
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shown
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Batch", "BatchReleased", "Feeder", "FeedingFailed", "LinkFailed", "RawFile", "StallLedger"]
+__all__ = ["Batch", "BatchReleased", "Feeder", "FeedingFailed", "LinkFailed", "RawFile", "StallTimes"]
 
 SLOTS = 4
 PATIENCE_S = 10.0
@@ -88,8 +88,8 @@ class Feeder:
         threads = whole_number("threads", threads, least=1, most=_MOST_THREADS)
         epochs = None if epochs is None else whole_number("epochs", epochs, least=1, most=_MOST)
         seed = None if seed is None else whole_number("seed", seed, least=0, most=_MOST)
-        for name, given in (("last", last), ("layout", layout), *([] if dtype is None else [("dtype", dtype)])):
-            _check_name(name, given)
+        if dtype is not None:
+            _check_name("dtype", dtype)
         with _native_errors_explained():
             self._native = _native.Feeder(
                 _source_of(source),
@@ -98,11 +98,11 @@ class Feeder:
                 threads=threads,
                 seed=seed,
                 epochs=epochs or 0,
-                last=last,
+                last=_native.LastBatch[one_of("last", last, _native.LastBatch.__members__)],
                 type=dtype,
                 scale=number_of("scale", scale),
                 offset=number_of("offset", offset),
-                layout=layout,
+                layout=_native.Layout[one_of("layout", layout, _native.Layout.__members__)],
                 cuda_device=cuda_device,
             )
         self._take = self._native.next  # looked up once: this is done between every two hand-overs
@@ -136,10 +136,10 @@ class Feeder:
         return self._native.batches
 
     @property
-    def ledger(self) -> StallLedger:
+    def stalls(self) -> StallTimes:
         """Where the consumer's time went since the feeder was made, or until it was closed."""
         with _native_errors_explained():
-            return self._native.ledger
+            return self._native.stalls
 
     def close(self) -> None:
         """End the threads. Batches that are still held stay valid, and are told of in a ResourceWarning."""

@@ -30,7 +30,7 @@ def field_calibration(told: _native.FieldCalibration, source: _native.TelemetryS
     return FieldCalibration(
         source=source.name,
         field=field.name,
-        lane=field.lane,
+        lane=field.lane.name,
         calls=told.calls,
         call_ns=known_or_none(told.call_ns),
         worst_call_ns=known_or_none(told.worst_call_ns),

@@ -100,12 +100,12 @@ def notices_of_run(
         _clock_source_changed(run),
         _clock_drifted(run),
         _clock_not_trusted(run),
-        interrupted(record.stopped_by, record.samples),
+        interrupted(record.stopped_by.name, record.samples),
         few_samples(record.samples),
-        target_not_reached(target, record.stopped_by),
-        buffer_full(record.stopped_by, record.samples),
+        target_not_reached(target, record.stopped_by.name),
+        buffer_full(record.stopped_by.name, record.samples),
         warm_up_not_settled(
-            record.warm_up_kind, record.warm_up_settled, record.warm_up_elapsed_ns / 1e9, record.samples
+            record.warm_up_kind.name, record.warm_up_settled, record.warm_up_elapsed_ns / 1e9, record.samples
         ),
         _collector_came_back(run),
         _near_the_floor(run),

@@ -83,16 +83,16 @@ def time_on_stream(
             handle.address,
             -1 if handle.device is None else handle.device,
             on_clock,
-            method=request.method,
+            method=_native.Method[request.method],
             samples=stop.samples,
             seconds=stop.seconds,
             target=stop.target,
             calls_per_sample=calls,
             quantum_share=QUANTUM_SHARE,
-            find_warm_up=warm_up.kind == "found",
+            warm_up=_native.WarmUpKind[warm_up.kind],
             warm_up_calls=warm_up.calls,
             flush=request.cache == "flush",
-            gate=request.gate,
+            gate=None if request.gate == "auto" else _native.Gate[request.gate],
             graph=request.graph,
             guard=request.guard,
             timeout_s=timeout_s,
@@ -117,8 +117,8 @@ def time_on_stream(
 
 def _raise_if_ended_badly(record: _native.StreamRecord, result: StreamMeasurement) -> None:
     kept = kept_samples(result)
-    if record.stopped_by == "raised":
+    if record.stopped_by is _native.StopReason.raised:
         error = record.exception
         raise CallableRaised(f"{result.name} raised {described(error)}; {kept}", result) from error
-    if record.stopped_by in ENDED_BY_THE_DEVICE:
+    if record.stopped_by.name in ENDED_BY_THE_DEVICE:
         raise DeviceFailed(f"{result.name}: {record.error} ({kept})", result)

@@ -130,7 +130,7 @@ def time_calls(
             target=stop.target,
             calls_per_sample=1 if calls == 0 and warm_up.kind == "none" else calls,
             floor_multiple=FLOOR_MULTIPLE,
-            warm_up=warm_up.kind,
+            warm_up=_native.WarmUpKind[warm_up.kind],
             warm_up_calls=warm_up.calls,
             warm_up_max_seconds=LONGEST_WARM_UP_S,
             pause_collector=pause_gc,
@@ -146,7 +146,7 @@ def time_calls(
         collector_paused=pause_gc and not record.collector_came_back,
         notices=notices,
     )
-    if record.stopped_by == "raised":
+    if record.stopped_by is _native.StopReason.raised:
         error = record.exception
         raise CallableRaised(f"{result.name} raised {described(error)}; {kept_samples(result)}", result) from error
     return result
@@ -187,10 +187,10 @@ def measurement_of(
         quantities=quantities,
         absent=absent,
         calls_per_sample=record.calls_per_sample,
-        stopped_by=record.stopped_by,
+        stopped_by=record.stopped_by.name,
         elapsed_s=record.elapsed_ns / 1e9,
         warm_up=WarmUp(
-            kind=record.warm_up_kind,
+            kind=record.warm_up_kind.name,
             settled=record.warm_up_settled,
             calls=record.warm_up_calls,
             elapsed_s=record.warm_up_elapsed_ns / 1e9,

@@ -13,6 +13,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from fairlap.engine._native import ReadingState
 from fairlap.engine.telemetry import Sampler
 from fairlap.machine.root import Root
 from fairlap.watch.gpu_metrics import EVERY_GPU, GPU_METRICS
@@ -26,7 +27,6 @@ METRICS = GPU_METRICS + MACHINE_METRICS
 _NOT_WATCHED = frozenset({"process_memory"})  # of the process that samples, which here is only the watch itself
 _GROUPS = tuple(dict.fromkeys(metric.group for metric in METRICS))
 _ENERGY = "energy_j"
-_READING, _LOST = 0, 2  # states of a reading; 1 is a reading that failed alone
 _FAST_PERIOD_S = 0.1
 _SLOW_PERIOD_S = 1.0
 
@@ -117,9 +117,9 @@ class ReadingsNow:
         return whole + [Absence(source, tuple(names), why) for (source, why), names in lacking.items()]
 
     def _take_rows(self, series: Series, now_s: float, rows: NDArray[np.void]) -> None:
-        good = rows[rows["state"] == _READING]
-        bad = rows[rows["state"] != _READING]
-        lost = bad[bad["state"] == _LOST]
+        good = rows[rows["state"] == ReadingState.reading]
+        bad = rows[rows["state"] != ReadingState.reading]
+        lost = bad[bad["state"] == ReadingState.source_lost]
         if len(lost):
             why = self.sampler.text_of(int(lost[-1]["source"]), int(lost[-1]["code"]))
             series.be_absent(f"the device is gone: {why}")

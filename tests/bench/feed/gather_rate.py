@@ -24,7 +24,7 @@ TURNS = 5
 SECONDS = 1.0
 
 rows = np.random.default_rng(1).standard_normal((SAMPLES, FEATURES), dtype=np.float32)
-ledger_off: list[float] = []
+stalls_off: list[float] = []
 
 
 class Rows:
@@ -73,17 +73,17 @@ def peer_rate(loading: Callable[[int], Iterator[torch.Tensor]], workers: int) ->
 def feeder_rate(threads: int) -> float:
     with Feeder(rows, batch=BATCH, threads=threads, seed=1, epochs=None, last="drop") as feeder:
         done = 0
-        first, began = feeder.ledger, time.perf_counter_ns()
+        first, began = feeder.stalls, time.perf_counter_ns()
         while time.perf_counter_ns() - began < SECONDS * 1e9:
             batch = feeder.next()
             assert batch is not None
             float(torch.utils.dlpack.from_dlpack(batch.__dlpack__())[0, 0])
             batch.release()
             done += 1
-        last, wall_ns = feeder.ledger, time.perf_counter_ns() - began
+        last, wall_ns = feeder.stalls, time.perf_counter_ns() - began
     parts = ("consumer_ns", "source_ns", "staging_ns", "no_slot_ns")
     told_ns = sum(getattr(last, part) - getattr(first, part) for part in parts)
-    ledger_off.append(abs(told_ns - wall_ns) / wall_ns)
+    stalls_off.append(abs(told_ns - wall_ns) / wall_ns)
     return done * BATCH / (wall_ns / 1e9)
 
 
@@ -99,7 +99,7 @@ def main() -> None:
     for _ in range(TURNS):
         for name, rate in pipelines.items():
             rates[name].append(rate())
-    print(json.dumps({"samples_per_s": rates, "ledger_off": ledger_off}))
+    print(json.dumps({"samples_per_s": rates, "stalls_off": stalls_off}))
 
 
 main()

@@ -122,7 +122,7 @@ def median_ns(take: Take, how: str, beside: Callable[[], Any] | None) -> float:
     taken_ns = []
     with Feeder(samples, batch=ROWS, epochs=None) as feeder:
         for _ in range(TIMES[how]):
-            while feeder.ledger is None:  # lets the staging thread have a core now and then
+            while feeder.stalls is None:  # lets the staging thread have a core now and then
                 pass
             if how == "cold":
                 wiped += 1

@@ -13,7 +13,7 @@ from ..proof.driver import PrimaryContext, Spinner
 from ..proof.json_lines import report
 
 ASKED = (
-    {"method": "device_span", "gate": "stream-wait"},
+    {"method": "device_span", "gate": "stream_wait"},
     {"method": "device_span", "gate": "spin"},
     {"method": "device_span", "cache": "flush"},
     {"method": "device_span", "graph": True},

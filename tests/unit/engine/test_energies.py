@@ -13,7 +13,6 @@ from fairlap.engine.energy import (
     IdlePower,
     Trial,
     above_idle,
-    counter_against_integral,
     idle_power,
     repeated_energy,
     run_trials,
@@ -62,14 +61,12 @@ def test_a_repeat_costs_its_power_times_its_time_within_the_bound(board: ctypes.
     whole = trials[0].begin_ns, trials[-1].end_ns
     counter = sampler.energy(readings, "nvml:0", "energy_j", *whole)
     integral = sampler.energy(readings, "nvml:0", "power_instant_w", *whole)
-    check = counter_against_integral(counter, integral, *whole)
-    assert check.allowed_share == 0.02
-    # How well the ends of the region are known depends on how busy the machine is; the counter's interval tells.
-    assert check.difference_share is not None
+    # How well the ends of the region are known depends on how busy the machine is; the counter's interval shows it.
+    assert integral.joules is not None
     assert counter.joules is not None
     assert counter.low_j is not None
     assert counter.high_j is not None
-    assert abs(check.difference_share) <= (counter.high_j - counter.low_j) / counter.joules, check
+    assert abs(counter.joules - integral.joules) <= counter.high_j - counter.low_j
 
 
 def test_too_little_work_is_unresolved_and_never_nothing(board: ctypes.CDLL) -> None:
@@ -116,9 +113,6 @@ def test_rest_is_measured_and_given_apart() -> None:
     assert above_idle(unknown, 0, second, idle).joules is None
     with pytest.raises(NotAvailable, match="idle power is unknown: too few readings"):
         idle_power(unknown, 0, second)
-    check = counter_against_integral(unknown, Energy(1.0, 1.0, 1.0, "", 1), 0, 2 * second)
-    assert check.agrees is None
-    assert "too few readings" in check.unknown_because
 
 
 def test_a_region_that_ends_before_it_begins_is_refused_wherever_one_is_given(board: ctypes.CDLL) -> None:
@@ -131,7 +125,6 @@ def test_a_region_that_ends_before_it_begins_is_refused_wherever_one_is_given(bo
         lambda: repeated_energy(sampler, readings, "nvml:0", "energy_j", [Trial(*swapped, 1)]),
         lambda: idle_power(known, *swapped),
         lambda: above_idle(known, *swapped, rest),
-        lambda: counter_against_integral(known, known, *swapped),
     ):
         with pytest.raises(InvalidRequest, match="ends before it begins: end_ns, 5, is earlier than begin_ns, 7"):
             asked()

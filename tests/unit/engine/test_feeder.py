@@ -223,16 +223,16 @@ def test_who_waits_for_its_turn_hears_ctrl_c_and_is_as_patient_as_it_was_told() 
     feeder.close()
 
 
-def test_the_ledger_adds_up_to_the_wall_time() -> None:
+def test_the_stall_times_add_up_to_the_wall_time() -> None:
     with Feeder(np.zeros((200, 1000), np.float32), batch=10) as feeder:
         for batch in feeder:
             time.sleep(0.005)
             batch.release()
-        ledger = feeder.ledger
-    parts = ledger.consumer_ns + ledger.source_ns + ledger.staging_ns + ledger.no_slot_ns
-    assert parts == pytest.approx(ledger.wall_ns, rel=0.01)
-    assert (ledger.batches, ledger.samples, ledger.bytes) == (20, 200, 800_000)
-    assert ledger.consumer_ns >= 20 * 5_000_000
+        stalls = feeder.stalls
+    parts = stalls.consumer_ns + stalls.source_ns + stalls.staging_ns + stalls.no_slot_ns
+    assert parts == pytest.approx(stalls.wall_ns, rel=0.01)
+    assert (stalls.batches, stalls.samples, stalls.bytes) == (20, 200, 800_000)
+    assert stalls.consumer_ns >= 20 * 5_000_000
 
 
 def test_a_closed_feeder_refuses_and_may_be_closed_again() -> None:
@@ -257,7 +257,7 @@ def test_two_threads_may_close_one_feeder() -> None:
         feeder.close()
 
 
-def test_a_forked_child_is_refused_the_ledger_too_and_can_forget_the_feeder() -> None:
+def test_a_forked_child_is_refused_the_stall_times_too_and_can_forget_the_feeder() -> None:
     with Feeder(np.arange(100_000), batch=1, epochs=None, threads=2) as feeder:
         for _ in range(20):
             batch = feeder.next()
@@ -266,7 +266,7 @@ def test_a_forked_child_is_refused_the_ledger_too_and_can_forget_the_feeder() ->
             if child == 0:
                 try:
                     with pytest.raises(FeedingFailed, match="forked"):
-                        _ = feeder.ledger
+                        _ = feeder.stalls
                     feeder.close()
                     del feeder
                     batch.release()
@@ -341,7 +341,7 @@ def test_what_cannot_be_fed_is_refused_with_the_reason(source: Any, settings: di
     [
         (np.asfortranarray(np.zeros((4, 3))), "fortran_order"),
         (np.zeros((4, 3), ">f4"), "'>f4'"),
-        (np.float32(1), "a shape of ()"),
+        (np.float32(1), "the shape ()"),
         (np.array([{}, 1], object), "'|O'"),
         (np.zeros((4, 0)), "every extent of a sample's shape"),
         (np.zeros((0, 3)), "no samples"),
@@ -391,4 +391,4 @@ def test_a_batch_in_host_memory_goes_with_no_stream_and_is_there_at_once() -> No
             batch.release([7])
         assert not batch.released
         batch.release()
-        assert feeder.ledger.link_ns is None
+        assert feeder.stalls.link_ns is None

@@ -38,10 +38,10 @@ def test_batches_reach_a_consumer_that_runs_ahead_whole_and_in_order() -> None:
             batch.release([machine.stream])
         machine.synchronize()
         np.testing.assert_array_equal(np.concatenate(arrived), SAMPLES)
-        assert feeder.ledger.link_ns is not None
-    ledger = feeder.ledger
-    parts = ledger.consumer_ns + ledger.source_ns + ledger.staging_ns + (ledger.link_ns or 0) + ledger.no_slot_ns
-    assert parts == pytest.approx(ledger.wall_ns, rel=0.01)
+        assert feeder.stalls.link_ns is not None
+    stalls = feeder.stalls
+    parts = stalls.consumer_ns + stalls.source_ns + stalls.staging_ns + (stalls.link_ns or 0) + stalls.no_slot_ns
+    assert parts == pytest.approx(stalls.wall_ns, rel=0.01)
     del feeder, batch
     assert machine.outstanding() == 0
     assert machine.cuda.fake_cuda_outstanding(b"host_registrations") == 0
@@ -73,7 +73,7 @@ def test_a_batch_says_where_it_lies_and_takes_both_generations_of_dlpack() -> No
 @on_fakes
 def test_failures_of_the_device_are_one_line_each() -> None:
     machine = Machine()
-    with pytest.raises(InvalidRequest, match="there is no CUDA device 5"):
+    with pytest.raises(InvalidRequest, match="no CUDA device 5"):
         Feeder(SAMPLES, batch=8, device="cuda:5")
     machine.fail("cuMemAlloc_v2", 1, 2)
     with pytest.raises(FeedingFailed, match="cuMemAlloc failed: CUDA_ERROR_OUT_OF_MEMORY; ask for fewer slots"):

@@ -32,10 +32,10 @@ def test_a_kernel_is_timed_to_the_tick_and_the_result_names_everything_in_force(
     result = timed(machine, lambda: machine.kernel(2560))
     assert np.allclose(result.device_span_ns, 2560, atol=0.01)
     assert result.headline.name == "device_span_ns"
-    assert result.settings["gate"] == "stream-wait"
-    assert result.settings["guard"] == "context-event"
+    assert result.settings["gate"] == "stream_wait"
+    assert result.settings["guard"] == "context_event"
     assert result.settings["cache"] == "warm"
-    assert "stream-wait gate" in result.headline.method
+    assert "stream_wait gate" in result.headline.method
     assert (result.stopped_by, result.samples, result.calls_per_sample) == ("samples", 20, 1)
     assert {"event_quantum_ns", "empty_pair_ns", "record_cost_ns", "launch_cost_ns"} <= set(result.headline.floor)
     assert (result.host_issue_ns > 0).all()
@@ -297,7 +297,7 @@ def test_a_completion_is_waited_for_outside_the_gate() -> None:
 
     result = timed(machine, lambda: machine.kernel(1000), done=done)
     assert len(waited) == 24
-    assert result.settings["gate"] == "stream-wait"
+    assert result.settings["gate"] == "stream_wait"
     assert np.allclose(result.device_span_ns, 1000, atol=0.01)
 
 

@@ -39,7 +39,7 @@ def test_copies_the_feeder_and_its_overlap_are_measured_without_any_framework() 
     ]
     for row in tables["the feeder"]:
         assert row["gb_per_s"] > 0
-        assert row["ledger_off_by_share"] < 0.01
+        assert row["stalls_off_by_share"] < 0.01
     [overlap] = tables["copies while the device works"]
     assert overlap["both_s"] > 0
     goals = {goal["goal"]: goal for goal in content["goals"]}

@@ -49,7 +49,7 @@ def test_on_a_device_that_behaves_as_documented_every_figure_of_the_truth_is_rig
     methods = {row["method"] for row in content["tables"]["truth"]}
     assert {"kernel_sum", "context_span", "device_span, gate spin", "device_span, no gate"} <= methods
     # Behind a gate the fake's spans are as long as its kernels, to the step of its event timestamps.
-    gated = [row for row in content["tables"]["truth"] if row["method"] == "device_span, gate stream-wait"]
+    gated = [row for row in content["tables"]["truth"] if row["method"] == "device_span, gate stream_wait"]
     assert all(abs(row["error_ns"]) <= 32 for row in gated)
     assert "# The GPU proof on fairlap fake device 0" in file.with_suffix(".md").read_text()
     assert "gated device_span: largest error over its floor, from 5 us" in run.stdout

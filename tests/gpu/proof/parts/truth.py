@@ -34,7 +34,7 @@ class Way:
 
 
 WAYS = (
-    Way("device_span, gate stream-wait", {"method": "device_span", "gate": "stream-wait"}),
+    Way("device_span, gate stream_wait", {"method": "device_span", "gate": "stream_wait"}),
     Way("device_span, gate spin", {"method": "device_span", "gate": "spin"}),
     Way("device_span, no gate", {"method": "device_span", "gate": "none"}),
     Way(f"device_span, {IN_ONE_INTERVAL} in one", {"method": "device_span"}, calls=IN_ONE_INTERVAL),

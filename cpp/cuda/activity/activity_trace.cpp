@@ -1,0 +1,81 @@
+#include "cuda/activity/activity_trace.hpp"
+
+#include <array>
+
+#include "cuda/driver/current_context.hpp"
+
+namespace fairlap::cuda {
+namespace {
+
+constexpr std::array<CUpti_ActivityKind, 4> kKinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                                      CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
+                                                      CUPTI_ACTIVITY_KIND_MEMCPY2};
+
+// We subscribe to be the only one, and enable no callback.
+void on_callback(void*, int, std::uint32_t, const void*) {}
+
+}  // namespace
+
+ActivityTrace::ActivityTrace(const Cupti& cupti, const BorrowedStream& stream) : cupti_(cupti) {
+  cupti.check("cuptiSubscribe", cupti.cuptiSubscribe(&subscriber_, &on_callback, nullptr));
+  try {
+    const CurrentContext current(stream.driver(), stream.context().handle());
+    std::uint32_t context_id = 0;
+    cupti.check("cuptiGetContextId", cupti.cuptiGetContextId(stream.context().handle(), &context_id));
+    if (stream.known()) {
+      const bool per_thread = reinterpret_cast<std::uintptr_t>(stream.handle()) == STREAM_PER_THREAD;
+      std::uint32_t id = 0;
+      cupti.check("cuptiGetStreamIdEx",
+                  cupti.cuptiGetStreamIdEx(stream.context().handle(), stream.handle(),
+                                           per_thread ? std::uint8_t{1} : std::uint8_t{0}, &id));
+      stream_id_ = id;
+    }
+    ActivityStore::of_this_process().begin(cupti, context_id);
+    enable();
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+ActivityTrace::~ActivityTrace() { stop(); }
+
+void ActivityTrace::enable() {
+  cupti_.check("cuptiActivityRegisterCallbacks",
+               cupti_.cuptiActivityRegisterCallbacks(&ActivityStore::on_buffer_wanted,
+                                                     &ActivityStore::on_buffer_full));
+  for (const CUpti_ActivityKind kind : kKinds) {
+    cupti_.check("cuptiActivityEnable", cupti_.cuptiActivityEnable(kind));
+    ++enabled_;
+  }
+}
+
+void ActivityTrace::stop() noexcept {
+  for (std::size_t kind = 0; kind < enabled_; ++kind)
+    static_cast<void>(cupti_.cuptiActivityDisable(kKinds[kind]));
+  if (enabled_ > 0) static_cast<void>(cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+  enabled_ = 0;
+  ActivityStore::of_this_process().end();
+  if (subscriber_ != nullptr) static_cast<void>(cupti_.cuptiUnsubscribe(subscriber_));
+  subscriber_ = nullptr;
+}
+
+std::uint64_t ActivityTrace::now_ns() const {
+  std::uint64_t now = 0;
+  cupti_.check("cuptiGetTimestamp", cupti_.cuptiGetTimestamp(&now));
+  return now;
+}
+
+std::vector<Activity> ActivityTrace::take(std::size_t& lost) {
+  cupti_.check("cuptiActivityFlushAll", cupti_.cuptiActivityFlushAll(0));
+  // Records that are complete may share a buffer with one that is not, which the first flush leaves behind.
+  cupti_.check("cuptiActivityFlushAll", cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+  std::vector<Activity> records = ActivityStore::of_this_process().take(lost);
+  std::size_t dropped = 0;
+  cupti_.check("cuptiActivityGetNumDroppedRecords",
+               cupti_.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped));
+  lost += dropped;
+  return records;
+}
+
+}  // namespace fairlap::cuda

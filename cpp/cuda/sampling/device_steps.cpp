@@ -1,0 +1,180 @@
+#include "cuda/sampling/device_steps.hpp"
+
+#include <algorithm>
+
+#include "cuda/activity/spans.hpp"
+#include "cuda/gate/patience.hpp"
+
+namespace fairlap::cuda {
+namespace {
+
+// Reading records costs more than a sample, so it is done for many at once.
+constexpr std::size_t kRowsPerReading = 256;
+constexpr auto kAskToStopEvery = std::chrono::milliseconds(50);
+
+}  // namespace
+
+DeviceSteps::DeviceSteps(const BorrowedStream& stream, loop::Work& work, const clock::Clock& clock,
+                         const Means& means, std::size_t slots)
+    : stream_(stream),
+      driver_(stream.driver()),
+      work_(work),
+      clock_(clock),
+      means_(means),
+      idle_(stream.context()) {
+  slots_.reserve(slots);
+  for (std::size_t made = 0; made < slots; ++made) slots_.emplace_back(stream.context());
+  windows_.reserve(kRowsPerReading);
+}
+
+void DeviceSteps::begin(SampleTable& table, const SampleShape& shape, const Guard& guard) {
+  table_ = &table;
+  shape_ = shape;
+  guard_ = guard;
+  longest_tail_ns_ = 0.0;
+  windows_.clear();
+  trace_summary_ = {};
+  lost_records_ = 0;
+}
+
+void DeviceSteps::flush_cache() {
+  const CurrentContext current(driver_, stream_.context().handle());
+  means_.flush->enqueue(stream_.handle());
+}
+
+void DeviceSteps::close_gate() {
+  const CurrentContext current(driver_, stream_.context().handle());
+  means_.gate->close(stream_.handle());
+}
+
+void DeviceSteps::open_gate(std::size_t slot) noexcept { slots_[slot].held = means_.gate->open(); }
+
+void DeviceSteps::record_start(std::size_t slot) {
+  Slot& here = slots_[slot];
+  here.held = true;
+  here.hidden = false;
+  here.host_delay_ns = 0.0;
+  const CurrentContext current(driver_, stream_.context().handle());
+  record(stream_, by_context(), here.start.handle());
+}
+
+void DeviceSteps::record_stop(std::size_t slot) {
+  const CurrentContext current(driver_, stream_.context().handle());
+  slots_[slot].stopping = SteadyClock::now();
+  record(stream_, by_context(), slots_[slot].stop.handle());
+}
+
+void DeviceSteps::record_guard(std::size_t slot) {
+  Slot& here = slots_[slot];
+  const CurrentContext current(driver_, stream_.context().handle());
+  driver_.cuCtxRecordEvent(stream_.context().handle(), here.guard.handle());
+  // Behind a gate both events are queued before either can happen.
+  if (!shape_.gate)
+    here.host_delay_ns = std::chrono::duration<double, std::nano>(SteadyClock::now() - here.stopping).count();
+}
+
+void DeviceSteps::begin_records(std::size_t slot) { slots_[slot].window.begin_ns = means_.trace->now_ns(); }
+
+void DeviceSteps::end_records(std::size_t slot) { slots_[slot].window.end_ns = means_.trace->now_ns(); }
+
+CUevent DeviceSteps::last_event_of(const Slot& slot) const noexcept {
+  return guard_.kind == GuardKind::context_event ? slot.guard.handle() : slot.stop.handle();
+}
+
+bool DeviceSteps::is_finished(std::size_t slot) { return is_done(driver_, last_event_of(slots_[slot])); }
+
+SampleEnd DeviceSteps::wait_for(std::size_t slot) {
+  Slot& here = slots_[slot];
+  if (guard_.kind == GuardKind::context_event) return wait_for_event(here.guard.handle(), nullptr);
+  return wait_for_event(here.stop.handle(), &here.host_delay_ns);
+}
+
+SampleEnd DeviceSteps::wait_until_idle() {
+  const CurrentContext current(driver_, stream_.context().handle());
+  // The driver's own wait cannot be given up, so we first wait with an event as far as events reach.
+  if (means_.context_events || stream_.known()) {
+    record(stream_, means_.context_events, idle_.handle());
+    if (const SampleEnd end = wait_for_event(idle_.handle(), nullptr); end != SampleEnd::taken) return end;
+  }
+  driver_.cuCtxSynchronize();
+  return SampleEnd::taken;
+}
+
+SampleEnd DeviceSteps::wait_for_event(CUevent event, double* noticed_within_ns) {
+  Patience patience(means_.patience);
+  auto asked_at = std::chrono::nanoseconds(0);
+  auto last_look = SteadyClock::now();
+  while (!is_done(driver_, event)) {
+    last_look = SteadyClock::now();
+    if (!patience.wait_a_little()) return SampleEnd::out_of_patience;
+    if (const auto waited = patience.waited(); waited - asked_at > kAskToStopEvery) {
+      asked_at = waited;
+      if (asked_to_stop()) return SampleEnd::interrupted;
+    }
+  }
+  if (noticed_within_ns != nullptr) {
+    *noticed_within_ns = std::chrono::duration<double, std::nano>(SteadyClock::now() - last_look).count();
+  }
+  return SampleEnd::taken;
+}
+
+bool DeviceSteps::asked_to_stop() {
+  work_.enter();
+  const bool asked = work_.stop_requested();
+  return work_.leave() || asked;
+}
+
+void DeviceSteps::look_for_hidden_work(std::size_t slot) {
+  Slot& here = slots_[slot];
+  if (guard_.kind == GuardKind::context_sync) {
+    const CurrentContext current(driver_, stream_.context().handle());
+    record_after_idle(stream_, by_context(), here.guard.handle());
+    static_cast<void>(wait_for_event(here.guard.handle(), nullptr));
+  }
+  const double tail_ns = span_ns(driver_, here.stop.handle(), here.guard.handle());
+  here.hidden = tail_ns > guard_.allowed_ns + here.host_delay_ns;
+  if (here.hidden) longest_tail_ns_ = std::max(longest_tail_ns_, tail_ns);
+}
+
+void DeviceSteps::store(std::size_t slot, const HostStamps& stamps) {
+  const Slot& here = slots_[slot];
+  const auto calls = static_cast<double>(shape_.calls_per_sample);
+  const std::size_t row = table_->add_row();
+  const double issue_ns = clock_.ns_of(stamps.issued - stamps.started) - clock_.floor().bias_ns;
+  table_->set(row, Quantity::host_issue_ns, issue_ns / calls);
+  if (shape_.method == Method::device_span || shape_.method == Method::context_span) {
+    const double device_ns = span_ns(driver_, here.start.handle(), here.stop.handle());
+    table_->set(row, by_context() ? Quantity::context_span_ns : Quantity::device_span_ns, device_ns / calls);
+    if (!here.held) table_->invalidate(row, Invalid::gate_timed_out);
+    if (here.hidden) table_->invalidate(row, Invalid::hidden_work);
+    if (device_ns < 0.0) table_->invalidate(row, Invalid::span_backwards);
+  }
+  if (shape_.method == Method::kernel_sum) {
+    windows_.push_back(here.window);
+    if (windows_.size() == kRowsPerReading) attribute_records();
+  }
+}
+
+void DeviceSteps::attribute_records() {
+  if (windows_.empty()) return;
+  std::size_t lost = 0;
+  std::vector<Activity> activities = means_.trace->take(lost);
+  const std::vector<TracedSample> samples = attribute(activities, windows_, trace_summary_);
+  const auto calls = static_cast<double>(shape_.calls_per_sample);
+  const std::size_t first_row = table_->size() - windows_.size();
+  for (std::size_t sample = 0; sample < samples.size(); ++sample) {
+    const TracedSample& traced = samples[sample];
+    const std::size_t row = first_row + sample;
+    table_->set(row, Quantity::kernel_sum_ns, traced.kernel_sum_ns / calls);
+    table_->set(row, Quantity::busy_ns, traced.busy_ns / calls);
+    table_->set(row, Quantity::gap_ns, traced.gap_ns / calls);
+    table_->set(row, Quantity::copy_sum_ns, traced.copy_sum_ns / calls);
+    // Which samples lost records is not known, so none of those read together can be believed.
+    if (lost > 0) table_->invalidate(row, Invalid::records_dropped);
+    if (traced.kernels + traced.copies == 0) table_->invalidate(row, Invalid::no_activity);
+  }
+  lost_records_ += lost;
+  windows_.clear();
+}
+
+}  // namespace fairlap::cuda

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+
+#include "cuda/sampling/device_steps.hpp"
+#include "cuda/stream/stream_run.hpp"
+
+namespace fairlap::cuda {
+
+// Everything a run needs in the borrowed context, made before the first call and destroyed after the last:
+// gate, flush, records, guards, and what the method's floor is here. Throws when the request cannot be met.
+class StreamMeans {
+ public:
+  StreamMeans(const BorrowedStream& stream, const StreamSettings& settings, const clock::Clock& clock,
+              StreamRecord& record);
+
+  StreamMeans(const StreamMeans&) = delete;  // The steps of the run point into it.
+  StreamMeans& operator=(const StreamMeans&) = delete;
+
+  [[nodiscard]] DeviceSteps::Means for_steps() noexcept;
+
+  [[nodiscard]] bool has_gate() const noexcept { return gate_.has_value(); }
+  [[nodiscard]] const Guard& guard() const noexcept { return guard_; }
+
+  // A guard that waits for the device after each sample. It needs no gate to be true.
+  [[nodiscard]] const Guard& waiting_guard() const noexcept { return waiting_guard_; }
+
+  // Leaves to the device what it may still use, because it does not answer.
+  void abandon() noexcept;
+
+ private:
+  void wait_for_earlier_work() const;
+  void load_kernels(StreamRecord& record);
+  void take_gate(const Kernels* kernels, StreamRecord& record);
+  void take_guards(const ContextEvents& events);
+  void take_records(StreamRecord& record);
+
+  const BorrowedStream& stream_;
+  const StreamSettings& settings_;
+  std::optional<Kernels> kernels_;
+  std::optional<Gate> gate_;
+  std::optional<CacheFlush> flush_;
+  std::optional<ActivityTrace> trace_;
+  bool context_events_ = false;
+  Guard waiting_guard_;
+  Guard guard_;
+};
+
+}  // namespace fairlap::cuda

@@ -1,0 +1,235 @@
+#include "telemetry/sampling/sampler.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+
+#include "telemetry/sampling/call_budget.hpp"
+#include "telemetry/sampling/deadlines.hpp"
+#include "telemetry/sampling/every_few.hpp"
+#include "telemetry/sampling/recorder.hpp"
+
+namespace fairlap::telemetry {
+namespace {
+
+std::int64_t thread_cpu_ns() noexcept {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+// While it lives, threads that are made take no signals: the program's handlers run on the program's threads.
+class SignalsHeldBack {
+ public:
+  SignalsHeldBack() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsHeldBack() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeldBack(const SignalsHeldBack&) = delete;
+  SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// Without a source in a lane there is nothing to wake up for at its period.
+std::chrono::nanoseconds period_of(const std::vector<std::unique_ptr<Source>>& sources,
+                                   const SamplerSettings& settings) {
+  if (settings.fast_period.count() <= 0 || settings.slow_period < settings.fast_period) {
+    throw std::invalid_argument(
+        "a sampler's fast period must be longer than nothing and no longer than the slow one");
+  }
+  if (settings.rare_period < settings.slow_period) {
+    throw std::invalid_argument("a sampler's slow period must be no longer than the rare one");
+  }
+  if (!(settings.most_call_share > 0.0 && settings.most_call_share <= 1.0)) {
+    throw std::invalid_argument("the share of wall time for calls must be above 0 and at most 1");
+  }
+  const auto anybody_in = [&](Lane lane) {
+    return std::any_of(sources.begin(), sources.end(),
+                       [&](const auto& source) { return source->present() && source->has(lane); });
+  };
+  if (anybody_in(Lane::fast)) return settings.fast_period;
+  return anybody_in(Lane::slow) ? settings.slow_period : settings.rare_period;
+}
+
+std::uint64_t rounds_in(std::chrono::nanoseconds whole, std::chrono::nanoseconds period) {
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>((whole + period / 2) / period));
+}
+
+}  // namespace
+
+Sampler::Sampler(std::vector<std::unique_ptr<Source>> sources, const clock::Clock& on_clock,
+                 const SamplerSettings& settings)
+    : sources_(std::move(sources)),
+      clock_(on_clock),
+      settings_(settings),
+      period_(period_of(sources_, settings)),
+      ring_(settings.readings),
+      marks_(settings.marks),
+      owner_process_(::getpid()),
+      control_(std::make_shared<SamplerControl>()) {
+  // A wrong settings is refused here, where the caller can hear it, and not on the thread.
+  const Deadlines proof(0, period_.count(), settings.jitter_share, settings.seed);
+  control_->sampler = this;
+}
+
+Sampler::~Sampler() {
+  stop();
+  if (forked()) return;  // another thread of the parent's may have held the lock at the fork
+  const std::lock_guard lock(control_->mutex);
+  control_->sampler = nullptr;
+}
+
+void Sampler::start() {
+  refuse_in_child();
+  const std::lock_guard lock(control_->mutex);
+  if (thread_ != nullptr) return;
+  read_all({});
+  sleep_.rearm();
+  cpu_before_ns_ = cpu_ns_.load();
+  enlist(control_);
+  try {
+    const SignalsHeldBack held_back;
+    thread_ = std::make_unique<std::thread>([this] { run(); });
+  } catch (...) {
+    strike_off(*control_);
+    throw;
+  }
+  running_.store(true);
+}
+
+void Sampler::stop() {
+  if (forked()) {
+    // The thread is the parent's. Its handle here refers to nothing: joining it would hang, and destroying
+    // it would end the process.
+    thread_.release();  // NOLINT(bugprone-unused-return-value)
+    return;
+  }
+  const std::lock_guard lock(control_->mutex);
+  end_thread();
+}
+
+void Sampler::end_thread() noexcept {
+  if (thread_ == nullptr) return;
+  sleep_.wake();
+  thread_->join();
+  thread_.reset();
+  running_.store(false);
+  strike_off(*control_);
+  read_all({});
+}
+
+std::vector<FieldCalibration> Sampler::calibrate(std::chrono::nanoseconds length, bool adapt) {
+  refuse_in_child();
+  const std::lock_guard lock(control_->mutex);
+  if (thread_ != nullptr) throw NotNow();
+  std::vector<FieldCalibration> found = telemetry::calibrate(sources_, clock_, length);
+  if (adapt) {
+    const auto wanted = fast_period_for(sources_, found, settings_.fast_period);
+    settings_.fast_period = std::min(wanted, settings_.slow_period);
+    period_ = period_of(sources_, settings_);
+  }
+  return found;
+}
+
+bool Sampler::forked() const noexcept { return ::getpid() != owner_process_; }
+
+bool Sampler::running() const noexcept { return running_.load() && !forked(); }
+
+void Sampler::refuse_in_child() const {
+  if (forked()) throw ForkedSampler();
+}
+
+std::int64_t Sampler::mark(std::uint64_t label) noexcept {
+  const std::int64_t now_ns = engine_now_ns(clock_);
+  marks_.set({now_ns, label});
+  return now_ns;
+}
+
+void Sampler::collect(std::vector<Reading>& into) {
+  refuse_in_child();  // before the lock: another thread of the parent may have held it at the fork
+  const std::lock_guard lock(collect_);
+  const std::size_t before = into.size();
+  into.resize(before + ring_.size());
+  into.resize(before + ring_.take(std::span(into).subspan(before)));
+}
+
+void Sampler::collect(std::vector<Mark>& into) {
+  refuse_in_child();
+  const std::lock_guard lock(collect_);
+  Mark mark;
+  while (marks_.take({&mark, 1}) == 1) into.push_back(mark);
+}
+
+SamplerCounts Sampler::counts() const noexcept {
+  SamplerCounts counts;
+  counts.rounds = rounds_.load();
+  counts.slow_rounds = slow_rounds_.load();
+  counts.rare_rounds = rare_rounds_.load();
+  counts.held_back = held_back_.load();
+  counts.missed = missed_.load();
+  counts.overflowed_readings = ring_.overflowed();
+  counts.overflowed_marks = marks_.overflowed();
+  counts.worst_lateness_ns = worst_lateness_ns_.load();
+  counts.cpu_ns = cpu_ns_.load();
+  counts.calls_ns = calls_ns_.load();
+  return counts;
+}
+
+std::int64_t Sampler::read_lane(Lane lane) noexcept {
+  Recorder recorder(ring_, clock_);
+  const std::int64_t before_ns = engine_now_ns(clock_);
+  for (std::uint32_t i = 0; i < sources_.size(); ++i) {
+    recorder.speak_for(i);
+    sources_[i]->read(lane, recorder);
+  }
+  return engine_now_ns(clock_) - before_ns;
+}
+
+std::int64_t Sampler::read_all(const Lanes& lanes) noexcept {
+  // Power first, in all devices: its moments are then as even as they can be.
+  const std::int64_t fast_ns = lanes.fast ? read_lane(Lane::fast) : 0;
+  const std::int64_t slow_ns = lanes.slow ? read_lane(Lane::slow) : 0;
+  const std::int64_t rare_ns = lanes.rare ? read_lane(Lane::rare) : 0;
+  calls_ns_.fetch_add(fast_ns + slow_ns + rare_ns);
+  rounds_.fetch_add(1);
+  if (lanes.slow) slow_rounds_.fetch_add(1);
+  if (lanes.rare) rare_rounds_.fetch_add(1);
+  return fast_ns;
+}
+
+void Sampler::take_account() noexcept { cpu_ns_.store(cpu_before_ns_ + thread_cpu_ns()); }
+
+void Sampler::run() noexcept {
+#if defined(__linux__)
+  pthread_setname_np(pthread_self(), "fairlap-sampler");
+#endif
+  Deadlines deadlines(monotonic_now_ns() + period_.count(), period_.count(), settings_.jitter_share,
+                      settings_.seed);
+  EveryFew slow(rounds_in(settings_.slow_period, period_));
+  EveryFew rare(rounds_in(settings_.rare_period, period_));
+  CallBudget budget(settings_.most_call_share, period_.count());
+  while (!sleep_.woken()) {
+    const std::int64_t now_ns = monotonic_now_ns();
+    if (now_ns < deadlines.next_ns()) {
+      sleep_.until(deadlines.next_ns());
+      continue;
+    }
+    worst_lateness_ns_.store(std::max(worst_lateness_ns_.load(), now_ns - deadlines.next_ns()));
+    const Lanes lanes{budget.due(), slow.due(deadlines.number()), rare.due(deadlines.number())};
+    if (!lanes.fast) held_back_.fetch_add(1);
+    const std::int64_t fast_ns = read_all(lanes);
+    if (lanes.fast) budget.spent(fast_ns);
+    if (lanes.slow) take_account();
+    missed_.fetch_add(deadlines.advance(monotonic_now_ns()));
+  }
+  take_account();
+}
+
+}  // namespace fairlap::telemetry

@@ -1,0 +1,174 @@
+#include "cuda/activity/activity_trace.hpp"
+#include "fakes/fake_cupti.h"
+#include "tests/check.hpp"
+#include "tests/cuda/cuda_at_work.hpp"
+
+using namespace fairlap;
+using namespace fairlap::test;
+using cuda::Invalid;
+using cuda::Method;
+using cuda::Quantity;
+using cuda::StreamSettings;
+
+namespace {
+
+struct Traced : EngineAtWork {
+  Traced() { fake_cupti_reset(); }
+};
+
+StreamSettings traced_plan(std::size_t samples) {
+  StreamSettings settings = quick_settings(samples);
+  settings.method = Method::kernel_sum;
+  return settings;
+}
+
+}  // namespace
+
+TEST("kernel time is exact, apart from copies and from the gaps between") {
+  const Traced at_work;
+  fake_cuda_set_cost("cuLaunchKernel", 3000);
+  ScriptedWork work([&] {
+    fake_cuda_kernel(at_work.stream, "one", 500);
+    fake_cuda_copy(at_work.stream, 1, 1024, 200);
+    return fake_cuda_kernel(at_work.stream, "two", 1500) == CUDA_SUCCESS;
+  });
+  const auto record = time_it(at_work, work, traced_plan(600));
+  CHECK_EQUAL(record->table->valid(), 600U);
+  CHECK(all_equal(record->table->column(Quantity::kernel_sum_ns), 2000));
+  CHECK(all_equal(record->table->column(Quantity::copy_sum_ns), 200));
+  CHECK(all_equal(record->table->column(Quantity::busy_ns), 2200));
+  CHECK(record->table->column(Quantity::gap_ns)[0] > 0);
+  CHECK_EQUAL(record->trace.kernels.at("one").count, 600U);
+  CHECK_EQUAL(record->trace.between_samples, 0U);
+  CHECK_EQUAL(record->trace.last_sample.size(), 3U);
+  CHECK_EQUAL(fake_cupti_outstanding("subscribers"), 0);
+  CHECK_EQUAL(fake_cupti_outstanding("enabled_kinds"), 0);
+  CHECK_EQUAL(outstanding_objects(), 0);
+}
+
+TEST("several calls in a sample are divided by their number") {
+  const Traced at_work;
+  ScriptedWork work(kernel_of(at_work.stream, 700));
+  StreamSettings settings = traced_plan(10);
+  settings.calls_per_sample = 5;
+  CHECK(all_equal(time_it(at_work, work, settings)->table->column(Quantity::kernel_sum_ns), 700));
+}
+
+TEST("the streams that the work ran on are named along with the one handed over") {
+  const Traced at_work;
+  const std::uint64_t other = fake_cuda_create_stream(at_work.context, 1);
+  ScriptedWork work(kernel_of(other, 700));
+  const auto record = time_it(at_work, work, traced_plan(10));
+  CHECK(record->trace_stream.has_value());
+  CHECK_EQUAL(*record->trace_stream, fake_cuda_stream_id(at_work.context, at_work.stream, 0));
+  CHECK_EQUAL(record->trace.streams.size(), 1U);
+  CHECK_EQUAL(record->trace.streams.begin()->first, fake_cuda_stream_id(at_work.context, other, 0));
+}
+
+TEST("a framework that hides its streams is timed by its context") {
+  const Traced at_work;
+  ScriptedWork work(kernel_of(at_work.stream, 900));
+  const auto record =
+      cuda::time_on_stream(*at_work.driver, std::nullopt, -1, {&work}, clock::Clock::best(), traced_plan(10));
+  CHECK(all_equal(record->table->column(Quantity::kernel_sum_ns), 900));
+  CHECK(!record->trace_stream.has_value());
+}
+
+TEST("a graph's kernels are seen one by one") {
+  const Traced at_work;
+  ScriptedWork work([&] {
+    fake_cuda_kernel(at_work.stream, "a", 400);
+    return fake_cuda_kernel(at_work.stream, "b", 600) == CUDA_SUCCESS;
+  });
+  StreamSettings settings = traced_plan(10);
+  settings.graph = true;
+  const auto record = time_it(at_work, work, settings);
+  CHECK(all_equal(record->table->column(Quantity::kernel_sum_ns), 1000));
+  CHECK_EQUAL(record->trace.kernels.at("a").count, 10U);
+}
+
+TEST("the flush between samples is not part of them") {
+  const Traced at_work;
+  ScriptedWork work(kernel_of(at_work.stream, 900));
+  StreamSettings settings = traced_plan(10);
+  settings.flush = true;
+  const auto record = time_it(at_work, work, settings);
+  CHECK(all_equal(record->table->column(Quantity::kernel_sum_ns), 900));
+  CHECK(all_equal(record->table->column(Quantity::copy_sum_ns), 0));
+  CHECK_EQUAL(record->trace.between_samples, 0U);
+}
+
+TEST("dropped records invalidate the samples read with them, never silently") {
+  const Traced at_work;
+  ScriptedWork* self = nullptr;
+  ScriptedWork work([&] {
+    if (self->calls == 300) fake_cupti_drop_records(1);
+    return fake_cuda_kernel(at_work.stream, "work", 900) == CUDA_SUCCESS;
+  });
+  self = &work;
+  const auto record = time_it(at_work, work, traced_plan(512));
+  CHECK_EQUAL(record->lost_records, 1U);
+  CHECK_EQUAL(record->table->count(Invalid::records_dropped), 256U);
+  CHECK_EQUAL(record->table->valid(), 256U);
+}
+
+TEST("a call that does nothing on the device has no kernel time, not a kernel time of zero") {
+  const Traced at_work;
+  ScriptedWork work([] { return true; });
+  const auto record = time_it(at_work, work, traced_plan(10));
+  CHECK_EQUAL(record->table->count(Invalid::no_activity), 10U);
+}
+
+TEST("another profiler that holds CUPTI is a clear refusal") {
+  const Traced at_work;
+  fake_cupti_set_held_by_another(1);
+  ScriptedWork work(kernel_of(at_work.stream, 900));
+  const std::string message = message_of([&] { time_it(at_work, work, traced_plan(10)); });
+  CHECK(contains(message, "Another profiler holds CUPTI"));
+  CHECK_EQUAL(work.calls, 0);
+  fake_cupti_reset();
+  CHECK_EQUAL(time_it(at_work, work, traced_plan(10))->table->valid(), 10U);
+}
+
+TEST("whichever function of CUPTI fails, there is an error that names it and nothing is left behind") {
+  for (const char* function : {"cuptiSubscribe", "cuptiGetContextId", "cuptiGetStreamIdEx",
+                               "cuptiActivityRegisterCallbacks", "cuptiActivityEnable", "cuptiGetTimestamp",
+                               "cuptiActivityFlushAll", "cuptiActivityGetNumDroppedRecords"}) {
+    for (const int nth : {1, 2, 3, 6}) {
+      const Traced at_work;
+      ScriptedWork work(kernel_of(at_work.stream, 900));
+      fake_cupti_fail(function, nth, 999);
+      std::string message;
+      std::size_t samples = 0;
+      try {
+        const auto record = time_it(at_work, work, traced_plan(10));
+        message = record->error;
+        samples = record->table->size();
+      } catch (const std::exception& error) {
+        message = error.what();
+      }
+      if (message.empty()) CHECK_EQUAL(samples, 10U);
+      if (!message.empty()) CHECK(contains(message, function));
+      fake_cupti_forget_faults();
+      CHECK_EQUAL(fake_cupti_outstanding("subscribers"), 0);
+      CHECK_EQUAL(fake_cupti_outstanding("enabled_kinds"), 0);
+      CHECK_EQUAL(outstanding_objects(), 0);
+    }
+  }
+}
+
+TEST("records of every layout generation are read alike") {
+  for (const std::uint32_t version : {18U, 23U, 28U, 130000U, 130001U}) {
+    const Traced at_work;
+    fake_cupti_set_version(version);
+    ScriptedWork work([&] {
+      fake_cuda_copy(at_work.stream, 1, 64, 100);
+      return fake_cuda_kernel(at_work.stream, "work", 900) == CUDA_SUCCESS;
+    });
+    const auto record = time_it(at_work, work, traced_plan(10));
+    CHECK(all_equal(record->table->column(Quantity::kernel_sum_ns), 900));
+    CHECK(all_equal(record->table->column(Quantity::copy_sum_ns), 100));
+  }
+}
+
+TEST_MAIN()
