@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fairlap import quantity_text, verdict
+from fairlap import quantity_text
 from fairlap.request.work import Work, work_title
 from fairlap.results.feeding import NO_CAUSE_TOLD, WORK
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import PAGE_FAULTS, ContestantResult, WorkResult
 from fairlap.verdict import Comparison, Verdict
-from fairlap.verdict.doubts import TooFewBlocks
 from fairlap.verdict.modes import REMEDIES
+from fairlap.verdict.warnings import TooFewBlocks
 
 _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_A_REMARK = 0.02
@@ -137,8 +137,8 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
     lines = []
     if work_result.why_no_verdict:
         lines.append(f"No verdict: {work_result.why_no_verdict}.")
-    few = dict.fromkeys(str(doubt) for each in work_result.comparisons for doubt in each.doubts if _is_too_few(doubt))
-    lines += [f"! {text}" for text in few]
+    found = (warning for each in work_result.comparisons for warning in each.warnings)
+    lines += dict.fromkeys(f"! {warning}" for warning in found if isinstance(warning, TooFewBlocks))
     if limits := _limits(work_result):
         lines.append(" ".join(limits))
     if str(work_result.blocks):
@@ -146,10 +146,6 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
     if work_result.busy:
         lines.append(f"! {work_result.busy}")
     return lines
-
-
-def _is_too_few(doubt: verdict.Doubt) -> bool:
-    return isinstance(doubt, TooFewBlocks)
 
 
 def _limits(work_result: WorkResult) -> list[str]:
