@@ -1,7 +1,7 @@
-"""What a race is fed: drawn samples, or a user's .npy files, held against the model's inputs before anything runs.
+"""The data of a race: drawn samples, or a user's .npy files, checked against the model's inputs before anything runs.
 
 A path is one ``.npy`` file for a model with one input, or a folder with ``<input>.npy`` for each of its inputs. The
-first axis counts the samples; the others and the type are the input's own.
+first axis counts the samples; the other axes and the type must be those of the input.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from fairlap.models.spec import BATCH, Integers, Spec, Tensor
 from fairlap.request.work import Work
 
 SYNTHETIC = "synthetic"
-DATA_HASH = "data_hash"  # among the settings of a process: the beginning of the hash
+CHANGED = "E_DATA_CHANGED"
+DATA_HASH = "data_hash"  # a setting in force: the first digits of the hash
 _HASH_DIGITS = 12
 _FEWEST_BATCHES = 8
 _MOST_DRAWN_BYTES = 32 * 2**20
@@ -36,7 +37,7 @@ _HASHED_BYTES = 2**30
 
 
 class _Stamp(NamedTuple):
-    """What a file that is written to cannot keep."""
+    """What changes when a file is written to."""
 
     modified_ns: int
     bytes: int
@@ -50,32 +51,32 @@ class FedData:
 
     @property
     def hash(self) -> str:
-        """Of the files' lengths and of what they begin with, as they were when it was first asked for: enough to tell
-        that a race was fed other data."""
+        """Hash of the sizes and beginnings of the files when it was first computed: enough to recognise other data."""
         return self._first_seen[1]
 
     def lost(self) -> str:
-        """Why nothing more can be fed; empty while all files are there, as long as they were."""
+        """Why feeding cannot continue; empty while all files exist with their full length."""
         stamps, _ = self._first_seen
         for name, file in self.files.items():
             try:
                 if file.stat().st_size < stamps[name].bytes:
-                    return f"{file} became shorter, and nothing more can be fed"
+                    return f"{file} became shorter, so feeding cannot continue"
             except OSError as error:
-                return f"{file} is no longer there to feed from: {error.strerror}"
+                return f"{file} can no longer be read: {error.strerror}"
         return ""
 
     def require_unchanged(self) -> None:
-        """A race is about one set of data. The files are read again only when their stamps have moved."""
+        """A race uses one set of data. The files are hashed again only when their stamps have changed."""
         stamps, digest = self._first_seen
         now = self._stamps()
         moved = [str(file) for name, file in self.files.items() if now[name] != stamps[name]]
         if moved and self._digest() != digest:
-            raise FairlapError(f"{', '.join(moved)} changed since the race began; leave the data alone while it runs")
+            files = ", ".join(moved)
+            raise FairlapError(f"{files} changed during the race; do not write to the data while it runs", code=CHANGED)
 
     @cached_property
     def _first_seen(self) -> tuple[dict[str, _Stamp], str]:
-        """The stamps first: what changes while it is hashed shows the next time."""
+        """The stamps first, so that a change during hashing is noticed the next time."""
         return self._stamps(), self._digest()
 
     def _stamps(self) -> dict[str, _Stamp]:
@@ -84,7 +85,7 @@ class FedData:
             try:
                 found = file.stat()
             except OSError as error:
-                raise FairlapError(f"{file} cannot be read any more: {error.strerror}") from None
+                raise FairlapError(f"{file} can no longer be read: {error.strerror}", code=CHANGED) from None
             stamps[name] = _Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
         return stamps
 
@@ -99,16 +100,19 @@ class FedData:
 
 
 def require_feedable(text: str, spec: Spec, work: Work, device: str) -> None:
-    """Before a race: everything that a user can have got wrong about its data."""
+    """Raise InvalidRequest for data that cannot be fed to this work, before the race starts."""
     if work.mode != "infer":
-        raise InvalidRequest(f"{work.label}: data feeds inference; gradients would need labels too. Leave --data out")
+        raise InvalidRequest(f"{work.label}: --data feeds inference only, as gradients need labels", code="E_DATA")
     if work.precision != "fp32":
-        raise InvalidRequest(f"{work.label}: data is fed as float32. Leave --data or --precision out")
+        raise InvalidRequest(f"{work.label}: --data feeds float32 only; leave out --precision", code="E_DATA")
     if device != "cpu":
-        raise InvalidRequest(f"data is fed in host memory and not copied to {device}. Leave --data or --device out")
+        raise InvalidRequest(
+            f"--data is fed in host memory, not on {device}; leave out --data or --device", code="E_DATA"
+        )
     for tensor in (*spec.inputs, *spec.outputs):
         if not tensor.shape or tensor.shape[0] != BATCH or BATCH in tensor.shape[1:]:
-            raise InvalidRequest(f"{spec.name} cannot be fed: {tensor.name} does not have the items on its first axis")
+            message = f"{spec.name} cannot be fed: the first axis of {tensor.name} is not the batch"
+            raise InvalidRequest(message, code="E_DATA")
     if text != SYNTHETIC:
         users_data(Path(text), spec, work.batch)
 
@@ -117,17 +121,18 @@ def users_data(path: Path, spec: Spec, batch: int) -> FedData:
     files = _files_at(path, spec)
     counts = {name: _samples_in(file, _input(spec, name), spec.name) for name, file in files.items()}
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        raise InvalidRequest(f"{path}: every input must have as many samples as the others; they have: {told}")
+        found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        raise InvalidRequest(f"{path}: inputs must have the same number of samples (found {found})", code="E_DATA")
     samples = next(iter(counts.values()))
     if samples < batch:
-        raise InvalidRequest(f"{path} has {quantity_text.count(samples, 'sample')}, too few for one batch of {batch}")
+        message = f"{path} has {quantity_text.count(samples, 'sample')}, too few for one batch of {batch}"
+        raise InvalidRequest(message, code="E_DATA")
     return FedData(files, samples)
 
 
 def drawn_data(spec: Spec, batch: int, seed: int, folder: Path) -> FedData:
-    """Written once, or anew when a file is no longer whole. Enough that an epoch has several batches, and small enough
-    to stay in the page cache."""
+    """Written once, and again if a file is incomplete. Large enough for several batches in an epoch, small enough for
+    the page cache."""
     bytes_each = sum(4 * math.prod(tensor.sized(1)) for tensor in spec.inputs)
     fitting = min(_MOST_DRAWN, _MOST_DRAWN_BYTES // bytes_each)
     samples = max(_FEWEST_BATCHES * batch, fitting // batch * batch)
@@ -141,7 +146,7 @@ def drawn_data(spec: Spec, batch: int, seed: int, folder: Path) -> FedData:
 def _holds(file: Path, samples: int, tensor: Tensor, model: str) -> bool:
     try:
         return _samples_in(file, tensor, model) == samples
-    except InvalidRequest:  # it is not there, or not whole
+    except InvalidRequest:  # missing or incomplete
         return False
 
 
@@ -150,14 +155,14 @@ def _save(file: Path, array: npt.NDArray[Any]) -> None:
         with atomic_replacement(file) as beside, beside.open("wb") as opened:
             np.save(opened, np.ascontiguousarray(array))
     except OSError as error:
-        raise FairlapError(f"{file} cannot be written: {error.strerror or error}") from None
+        raise FairlapError(f"cannot write {file}: {error.strerror or error}", code="E_FILE") from None
 
 
 def _files_at(path: Path, spec: Spec) -> dict[str, Path]:
     try:
         return _files_found(path, spec)
-    except OSError as error:  # a name that is too long, a folder that may not be looked into
-        raise InvalidRequest(f"{path}: there is no looking at it: {error.strerror}") from None
+    except OSError as error:  # the name is too long, or permission is denied
+        raise InvalidRequest(f"cannot read {path}: {error.strerror}", code="E_DATA") from None
 
 
 def _files_found(path: Path, spec: Spec) -> dict[str, Path]:
@@ -166,13 +171,15 @@ def _files_found(path: Path, spec: Spec) -> dict[str, Path]:
         files = {name: path / f"{name}.npy" for name in names}
         lacking = [file.name for file in files.values() if not file.is_file()]
         if lacking:
-            raise InvalidRequest(f"{path} lacks {', '.join(lacking)}; {spec.name} takes {', '.join(names)}")
+            message = f"{path} lacks {', '.join(lacking)}; the inputs of {spec.name} are {', '.join(names)}"
+            raise InvalidRequest(message, code="E_DATA")
         return files
     if not path.is_file():
-        raise InvalidRequest(f"there is no data at {path}; give synthetic, a .npy file or a folder of them")
+        raise InvalidRequest(f"no data at {path}; use synthetic, a .npy file or a folder of them", code="E_DATA")
     if len(names) > 1:
         listed = ", ".join(f"{name}.npy" for name in names)
-        raise InvalidRequest(f"{spec.name} takes {len(names)} inputs; give a folder with {listed}, not {path}")
+        message = f"{spec.name} takes {len(names)} inputs; use a folder with {listed} (got {path})"
+        raise InvalidRequest(message, code="E_DATA")
     return {names[0]: path}
 
 
@@ -186,7 +193,8 @@ def _samples_in(file: Path, tensor: Tensor, model: str) -> int:
     if rows.dtype != np.dtype(tensor.dtype) or list(rows.shape[1:]) != wanted:
         shape = ", ".join(["N", *map(str, wanted)])
         has = f"{rows.dtype} of shape {list(rows.shape)}"
-        raise InvalidRequest(f"{file} has {has}; {model}'s {tensor.name} takes {tensor.dtype} of shape [{shape}]")
+        message = f"{file} has {has}; {tensor.name} of {model} takes {tensor.dtype} of shape [{shape}]"
+        raise InvalidRequest(message, code="E_DATA")
     if isinstance(tensor.fill, Integers):
         _require_within(rows, tensor.name, tensor.fill, model)
     if rows.dtype.kind == "f":
@@ -195,28 +203,28 @@ def _samples_in(file: Path, tensor: Tensor, model: str) -> int:
 
 
 def _require_within(rows: NpyRows, name: str, allowed: Integers, model: str) -> None:
-    """A number beyond a table of words is no wrong answer but a crash."""
+    """An index beyond an embedding table would crash, not give a wrong answer."""
     for _, values in _spans(rows, rows.shape[0]):
         low, high = int(values.min()), int(values.max())
         if low < allowed.low or high >= allowed.high:
             takes = f"{allowed.low} to {allowed.high - 1}"
-            raise InvalidRequest(f"{rows.path} has values from {low} to {high}; {model}'s {name} takes {takes}")
+            message = f"{rows.path} has values from {low} to {high}; {name} of {model} takes {takes}"
+            raise InvalidRequest(message, code="E_DATA")
 
 
 def _require_finite(rows: NpyRows) -> None:
-    """No answer to NaN can be checked, and the contestants would be blamed for it."""
+    """Outputs for NaN cannot be checked, and the contestants would be blamed."""
     for first, values in _spans(rows, min(rows.shape[0], max(1, _HASHED_BYTES // rows.bytes_each))):
         finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
         if not finite.all():
             sample = int(np.argmin(finite))
             number = values[sample][~np.isfinite(values[sample])].flat[0]
-            raise InvalidRequest(
-                f"{rows.path} has {number} in sample {first + sample} (from 0 on); give finite numbers"
-            )
+            message = f"{rows.path} has {number} in sample {first + sample} (counted from 0); all values must be finite"
+            raise InvalidRequest(message, code="E_DATA")
 
 
 def _spans(rows: NpyRows, samples: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """So many samples, a few megabytes at a time, each time with the first one's number."""
+    """The samples, a few megabytes at a time, with the number of the first one."""
     at_once = max(1, _READ_BYTES // rows.bytes_each)
     for first in range(0, samples, at_once):
         yield first, rows.span(first, min(at_once, samples - first))

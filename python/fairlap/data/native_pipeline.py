@@ -1,4 +1,4 @@
-"""Fairlap's feeder as a pipeline: one for each input, all with one seed, so that what they draw belongs together."""
+"""fairlap's feeder as a pipeline: one feeder per input, all with the same seed, so that their samples match."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CAUSES = ("source_ns", "staging_ns", "no_slot_ns")
 
 
 class NativePipeline(Pipeline):
-    told = "fairlap"
+    description = "fairlap"
 
     def __init__(self, job: Job, hand_over: Callable[[Batch], Any]) -> None:
         sources: dict[str, Any] = dict(job.files)
@@ -54,7 +54,7 @@ class NativePipeline(Pipeline):
             batch.release()
 
     def waits_ns(self) -> dict[str, int]:
-        """Over all inputs: they are taken one after the other, so that the waits add up."""
+        """Summed over the inputs, which are taken one after the other."""
         stalls_of_feeders = [feeder.stalls for feeder in self._feeders.values()]
         causes = {cause: sum(getattr(stalls, cause) for stalls in stalls_of_feeders) for cause in _CAUSES}
         return {WAITED: sum(causes.values()), **causes}

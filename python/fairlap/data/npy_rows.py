@@ -1,5 +1,4 @@
-"""A .npy file read sample by sample. It is never mapped for long: a file that shrinks under a map ends the process,
-while a read just comes back short."""
+"""Read a .npy file sample by sample, without mapping it: a mapped file that shrinks would crash the process."""
 
 from __future__ import annotations
 
@@ -16,24 +15,24 @@ from fairlap.errors import InvalidRequest
 
 _MAGIC = b"\x93NUMPY"
 _ZIP = b"PK"
-_TO_A_FEEDER_ALONE = "; give the file as raw samples if their bytes are right"
+_FEEDER_ADVICE = "; give the file as raw samples if their bytes are right"
 
 
 class NpyRows:
     """``shape`` counts the samples first."""
 
     def __init__(self, path: str | Path) -> None:
-        """The engine judges the header, since it is the engine that feeds: NumPy takes more, and stumbles over some."""
+        """The engine validates the header, because it feeds the file; NumPy accepts more."""
         self.path = path
         try:
             _require_npy(path)
             require_readable_npy(path)
-            header = np.load(path, mmap_mode="r", allow_pickle=False)  # no page of the samples is touched
+            header = np.load(path, mmap_mode="r", allow_pickle=False)  # does not touch the samples
         except OSError as error:
-            raise InvalidRequest(f"{path} cannot be read: {error.strerror}") from None
+            raise InvalidRequest(f"cannot read {path}: {error.strerror}", code="E_DATA") from None
         except ValueError as error:
-            what = str(error).partition("\n")[0].replace(_TO_A_FEEDER_ALONE, "; save it as another type")
-            raise InvalidRequest(what if str(path) in what else f"{path}: {what}") from None
+            what = str(error).partition("\n")[0].replace(_FEEDER_ADVICE, "; save it as another type")
+            raise InvalidRequest(what if str(path) in what else f"{path}: {what}", code="E_DATA") from None
         self.dtype, self.shape = header.dtype, header.shape
         self._offset: int = header.offset
         self.bytes_each = self.dtype.itemsize * math.prod(self.shape[1:])
@@ -46,7 +45,7 @@ class NpyRows:
         return out
 
     def span(self, first: int, count: int) -> npt.NDArray[Any]:
-        """Neighbours, in one read."""
+        """Consecutive samples, in one read."""
         out = np.empty((count, *self.shape[1:]), self.dtype)
         with open(self.path, "rb", buffering=0) as file:  # noqa: PTH123
             self._read(file.fileno(), out, first)
@@ -57,7 +56,7 @@ class NpyRows:
         while room:
             got = os.preadv(descriptor, [room], offset)
             if not got:
-                raise InvalidRequest(f"{self.path} became shorter while it was fed from")
+                raise InvalidRequest(f"{self.path} became shorter while it was read", code="E_DATA_CHANGED")
             room, offset = room[got:], offset + got
 
 
@@ -65,6 +64,7 @@ def _require_npy(path: str | Path) -> None:
     with open(path, "rb") as file:  # noqa: PTH123
         begins = file.read(len(_MAGIC))
     if begins.startswith(_ZIP):
-        raise InvalidRequest(f"{path} is not a .npy file but a zip, as of several arrays; save each with numpy.save")
+        message = f"{path} is a zip of several arrays, not a .npy file; save each array with numpy.save"
+        raise InvalidRequest(message, code="E_DATA")
     if begins != _MAGIC:
-        raise InvalidRequest(f"{path} is not a .npy file; save an array with numpy.save")
+        raise InvalidRequest(f"{path} is not a .npy file; save an array with numpy.save", code="E_DATA")

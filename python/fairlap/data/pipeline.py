@@ -1,7 +1,4 @@
-"""One job for every pipeline alike: shuffled whole batches out of a file for each input.
-
-Pipelines of frameworks: iterators that tell nothing of themselves, so a stopwatch stands around each step.
-"""
+"""The interface of input pipelines. Every pipeline does the same job: shuffled full batches from one file per input."""
 
 from __future__ import annotations
 
@@ -14,55 +11,55 @@ from typing import Any
 from fairlap.models.workload import Arrays
 
 NUMBERS = "fairlap.numbers"
-"""Beside the inputs in a numbered job: which sample each one is. No input can have this name."""
+"""In a numbered job, an extra input with the number of each sample. No real input can have this name."""
 
 WAITED = "waited_ns"
 
 
 @dataclass(frozen=True)
 class Job:
-    files: Mapping[str, str]  # .npy, by the inputs' names, all with equally many samples
+    files: Mapping[str, str]  # .npy, by the inputs' names, all with the same number of samples
     samples: int
     batch: int
     seed: int
-    epochs: int | None = None  # None: without end
+    epochs: int | None = None  # None: endless
     numbered: bool = False
 
     @property
     def batches_in_epoch(self) -> int:
-        """What does not fill a batch is left out of an epoch, since a model takes one size."""
+        """Incomplete batches are left out, since a model takes one size."""
         return self.samples // self.batch
 
 
 class Pipeline(ABC):
-    """Batches one after the other; one is held at a time."""
+    """Batches one after the other. One is held at a time."""
 
-    told: str
-    """What it is and how it is set, for the row."""
+    description: str
+    """Its name and settings, for the row."""
 
     @abstractmethod
     def take(self) -> Mapping[str, Any] | None:
-        """Waits for the next batch, as the contestant takes it, by the inputs' names; None at the end."""
+        """Wait for the next batch and return it by the inputs' names; None at the end."""
 
     @abstractmethod
     def arrays(self) -> Arrays:
-        """The batch that is held, seen through NumPy."""
+        """NumPy views of the held batch."""
 
     @abstractmethod
     def release(self) -> None:
-        """The work on the batch that is held is done."""
+        """Report that the work on the held batch is done."""
 
     @abstractmethod
     def waits_ns(self) -> dict[str, int]:
-        """How long was waited in all so far, and for what where the pipeline can tell."""
+        """The total waiting time so far, and its causes where the pipeline knows them."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends whatever it started."""
+        """End everything that it started."""
 
 
 class TimedIterator(Pipeline):
-    """What the iterator gives is what the contestant takes, and is let go of when the next one comes."""
+    """A framework's iterator, timed from outside. A batch is released when the next one arrives."""
 
     def __init__(self, batches: Iterator[Mapping[str, Any]]) -> None:
         self._batches = batches
@@ -77,7 +74,7 @@ class TimedIterator(Pipeline):
         return taken
 
     def release(self) -> None:
-        """The framework counts who holds its tensors."""
+        """Nothing to do: the framework counts references to its tensors."""
 
     def waits_ns(self) -> dict[str, int]:
         return {WAITED: self._waited_ns}

@@ -1,4 +1,4 @@
-"""Which pipeline a contestant asks for: ``torch:feed=dataloader:workers=2``, ``tensorflow:feed=tfdata``."""
+"""The pipeline that a contestant chooses: ``torch:feed=dataloader:workers=2``, ``tensorflow:feed=tfdata``."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from fairlap.frameworks.contract import Fed
 
 OPTION, WORKERS = "feed", "workers"
 OURS = "fairlap"
-_WHOSE = {"dataloader": "torch", "tfdata": "tensorflow"}
-_MOST_WORKERS = 64
+_FRAMEWORKS = {"dataloader": "torch", "tfdata": "tensorflow"}
+_MAX_WORKERS = 64
 
 
 @dataclass(frozen=True)
 class Choice:
     pipeline: str = OURS
-    workers: int = 0  # of a DataLoader; 0 is its own default
+    workers: int = 0  # of a DataLoader, whose default is 0
 
     def opened(self, job: Job, fed: Fed) -> Pipeline:
-        """Only what was chosen is imported."""
+        """Import only the chosen pipeline."""
         if self.pipeline == "dataloader":
             from fairlap.data.torch_pipeline import DataLoaderPipeline
 
@@ -36,21 +36,21 @@ class Choice:
 
 
 def choice_in(options: Mapping[str, str], framework: str) -> Choice:
-    """Refuses what cannot be; other options are somebody else's."""
+    """Raise InvalidRequest for an invalid choice. Other options are ignored."""
     pipeline = options.get(OPTION, OURS)
-    if pipeline != OURS and pipeline not in _WHOSE:
-        raise InvalidRequest(f"there is no {OPTION}={pipeline}; there are {', '.join([OURS, *_WHOSE])}")
-    if _WHOSE.get(pipeline, framework) != framework:
-        raise InvalidRequest(f"{OPTION}={pipeline} feeds {_WHOSE[pipeline]}, not {framework}")
+    if pipeline != OURS and pipeline not in _FRAMEWORKS:
+        raise InvalidRequest(f"{OPTION} must be one of {', '.join([OURS, *_FRAMEWORKS])} (got {pipeline})")
+    if _FRAMEWORKS.get(pipeline, framework) != framework:
+        raise InvalidRequest(f"{OPTION}={pipeline} feeds {_FRAMEWORKS[pipeline]}, not {framework}")
     if WORKERS not in options or (pipeline == OURS and OPTION not in options):
         return Choice(pipeline)
     text = options[WORKERS]
-    if pipeline != "dataloader" or not text.isdecimal() or int(text) > _MOST_WORKERS:
-        raise InvalidRequest(f"{WORKERS}={text}: {OPTION}=dataloader takes from 0 to {_MOST_WORKERS} of them")
+    if pipeline != "dataloader" or not text.isdecimal() or int(text) > _MAX_WORKERS:
+        raise InvalidRequest(f"{WORKERS} must be 0 to {_MAX_WORKERS}, with {OPTION}=dataloader (got {text})")
     return Choice(pipeline, int(text))
 
 
 def without_choice(options: Mapping[str, str]) -> dict[str, str]:
-    """What is left for the framework."""
+    """The options that belong to the framework."""
     taken = (OPTION, WORKERS) if OPTION in options else (OPTION,)
     return {name: value for name, value in options.items() if name not in taken}

@@ -1,4 +1,4 @@
-"""tf.data doing the same job, as its guide has it: slices of arrays, shuffled whole, batched, fetched ahead."""
+"""tf.data, used as its guide shows: slices of arrays, fully shuffled, batched and prefetched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlap.models.workload import Arrays
 
 
 class TfDataPipeline(TimedIterator):
-    told = "tf.data"
+    description = "tf.data"
 
     def __init__(self, job: Job) -> None:
         arrays = {name: np.load(file) for name, file in job.files.items()}

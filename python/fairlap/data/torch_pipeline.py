@@ -1,4 +1,4 @@
-"""PyTorch's DataLoader doing the same job, as its documentation has it: a dataset of samples, shuffled and collated."""
+"""PyTorch's DataLoader, used as its documentation shows: a dataset of samples, shuffled and collated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairlap.models.workload import Arrays
 
 
 class Samples:
-    """A dataset by its methods. Mapped files; every process that reads maps them for itself."""
+    """A map-style dataset over mapped files. Every worker process maps them itself."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -33,7 +33,7 @@ class Samples:
 
 class DataLoaderPipeline(TimedIterator):
     def __init__(self, job: Job, workers: int) -> None:
-        self.told = f"DataLoader with {quantity_text.count(workers, 'worker')}"
+        self.description = f"DataLoader with {quantity_text.count(workers, 'worker')}"
         loader = DataLoader(
             Samples(job),
             job.batch,
@@ -50,7 +50,7 @@ class DataLoaderPipeline(TimedIterator):
         return {name: tensor.numpy() for name, tensor in self.held.items()}
 
     def close(self) -> None:
-        """Its workers end when nobody has the loader any more."""
+        """Drop the last reference to the loader, which ends its workers."""
         self.held, self._batches, self._loader = {}, iter(()), None
 
 

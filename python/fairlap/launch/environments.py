@@ -1,11 +1,10 @@
-"""Environments of their own for contestants: made with venv and pip on demand, cached by content, shared, removable.
+"""Virtual environments for contestants with a version: created on demand with venv and pip, cached, shared, removable.
 
-The user's own pip settings hold. An environment lies in a folder named after what it was made from; a mark
-written last tells a whole one from a torn one, and a lock keeps two makers apart.
+The user's pip settings apply. The folder is named after the hash of the requirements; a file that is written last
+marks a complete environment, and a lock prevents two processes from creating the same one.
 
-fairlap itself, its models and the plug-ins of others appear in a contestant's environment as links.
-
-So the worker there runs the very code that runs here, and nothing else of this environment can leak in.
+fairlap and third-party plug-ins are linked into each environment, so that its worker runs the same code as this
+process and nothing else of this environment is visible there.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ PLUG_IN_GROUPS = ("fairlap.frameworks", "fairlap.workloads")
 
 
 def linked_packages() -> tuple[Path, ...]:
-    """The folders (or single files) of top-level modules that every worker must be able to import."""
-    names = {"fairlap", "bench_models"}
+    """The folders (or files) of the top-level modules that every worker must be able to import."""
+    names = {"fairlap"}
     for group in PLUG_IN_GROUPS:
         for entry in entry_points(group=group):
             names.add(entry.module.partition(".")[0])
@@ -42,7 +41,7 @@ def linked_packages() -> tuple[Path, ...]:
 
 
 def link_packages(environment: Path) -> None:
-    """Make the links anew: a new fairlap may have been installed since the environment was made."""
+    """Renew the links: fairlap may have been reinstalled since the environment was created."""
     [site] = environment.glob("lib/python*/site-packages")
     for target in linked_packages():
         link = site / target.name
@@ -68,13 +67,15 @@ def _home_of(name: str) -> Path | None:
 
 WORKER_NEEDS = ("numpy", "msgspec", "nvidia-ml-py")
 _MARK = "made-from.json"
-_MAKING_LIMIT_S = 3600.0
+_INSTALL_LIMIT_S = 3600.0
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class InstallFailed(FairlapError):
-    """pip could not make what a contestant needs. Its own last words are in the message, all of them in the log."""
+    """pip failed. The message has its first error, the log file its whole output."""
+
+    code = "E_INSTALL"
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Environment:
     key: str
     folder: Path
     requirements: tuple[str, ...]
-    made: str  # when
+    made: str  # date and time
 
     @property
     def python(self) -> Path:
@@ -105,35 +106,35 @@ def key_of(requirements: tuple[str, ...]) -> str:
 
 
 @contextmanager
-def environment_with(requirements: tuple[str, ...], tell: Tell) -> Iterator[Environment]:
-    """The environment that holds these requirements, made if need be, and not removable while in use here."""
+def environment_with(requirements: tuple[str, ...], report: Report) -> Iterator[Environment]:
+    """The environment with these requirements, created if necessary. It cannot be removed while it is in use."""
     key = key_of(requirements)
     folder = environments_folder() / key
     folder.parent.mkdir(parents=True, exist_ok=True)
-    if _whole(folder) is None:  # asked without the lock: a race that uses the folder already may want it once more
+    if _complete(folder) is None:  # without the lock: this process may already hold it as a user
         with _lock(key, fcntl.LOCK_EX):
-            if _whole(folder) is None:
-                _make(folder, requirements, tell)
+            if _complete(folder) is None:
+                _make(folder, requirements, report)
     with _lock(key, fcntl.LOCK_SH):
-        found = _whole(folder)
+        found = _complete(folder)
         if found is None:
-            raise InstallFailed(f"the environment for {', '.join(requirements)} was removed while it was wanted")
+            raise InstallFailed(f"the environment for {', '.join(requirements)} was removed before it could be used")
         link_packages(found.folder)
         yield found
 
 
 def environments() -> list[Environment]:
-    """All whole environments, the oldest first."""
+    """All complete environments, the oldest first."""
     folder = environments_folder()
-    found = [_whole(path) for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    found = [_complete(path) for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
     return sorted((each for each in found if each is not None), key=lambda each: each.made)
 
 
 def remove_environment(key: str) -> None:
-    """Remove one, whole or torn; refused while a race uses it."""
+    """Remove an environment, complete or not, unless a race is using it."""
     folder = environments_folder() / key
     if not folder.is_dir() or folder.parent != environments_folder():
-        raise InvalidRequest(f"there is no environment {key}; `fairlap envs` lists them")
+        raise InvalidRequest(f"no environment named {key!r}; `fairlap envs` lists them")
     try:
         with _lock(key, fcntl.LOCK_EX | fcntl.LOCK_NB):
             shutil.rmtree(folder)
@@ -144,16 +145,16 @@ def remove_environment(key: str) -> None:
 
 @contextmanager
 def _lock(key: str, kind: int) -> Iterator[None]:
-    """The lock's file stays: removing it would let two holders in."""
+    """The lock file stays: removing it would admit two holders."""
     with (environments_folder() / f"{key}.lock").open("a") as file:
         fcntl.flock(file, kind)
         yield
 
 
-def _whole(folder: Path) -> Environment | None:
+def _complete(folder: Path) -> Environment | None:
     try:
-        told = json.loads((folder / _MARK).read_text())
-        return Environment(folder.name, folder, tuple(told["requirements"]), told["made"])
+        mark = json.loads((folder / _MARK).read_text())
+        return Environment(folder.name, folder, tuple(mark["requirements"]), mark["made"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -162,8 +163,8 @@ def _log_of(folder: Path) -> Path:
     return folder.with_suffix(".log")
 
 
-def _make(folder: Path, requirements: tuple[str, ...], tell: Tell) -> None:
-    tell(f"making an environment for {', '.join(requirements)}; this can take minutes, and is done once")
+def _make(folder: Path, requirements: tuple[str, ...], report: Report) -> None:
+    report(f"creating an environment for {', '.join(requirements)}; this can take minutes and happens only once")
     shutil.rmtree(folder, ignore_errors=True)
     try:
         with _log_of(folder).open("wb") as log:
@@ -175,7 +176,7 @@ def _make(folder: Path, requirements: tuple[str, ...], tell: Tell) -> None:
         (folder / _MARK).write_text(json.dumps(made))
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise InstallFailed(f"no environment for {', '.join(requirements)}: {error}") from None
+        raise InstallFailed(f"cannot create an environment for {', '.join(requirements)}: {error}") from None
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -185,18 +186,18 @@ def _run(command: list[str], requirements: tuple[str, ...], log: int, folder: Pa
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, timeout=_MAKING_LIMIT_S
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, timeout=_INSTALL_LIMIT_S
         )
     except subprocess.TimeoutExpired:
-        raise InstallFailed(f"installing {', '.join(requirements)} took over an hour and was stopped") from None
+        raise InstallFailed(f"installing {', '.join(requirements)} took more than an hour and was stopped") from None
     if done.returncode != 0:
         log_file = _log_of(folder)
-        why = f"{_last_words(log_file)} (all of it: {log_file})"
+        why = f"{_first_error(log_file)} (full log: {log_file})"
         raise InstallFailed(f"installing {', '.join(requirements)} failed: {why}")
 
 
-def _last_words(log: Path) -> str:
-    """pip's own first error line, else the last line it printed."""
+def _first_error(log: Path) -> str:
+    """pip's last error line, else the last line it printed."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")]
-    return shortened((errors or lines or ["it printed nothing"])[-1].removeprefix("ERROR:").strip())
+    return shortened((errors or lines or ["no output"])[-1].removeprefix("ERROR:").strip())

@@ -1,6 +1,6 @@
-"""Control groups with a limit of memory, of version 2 or 1, made below this process's own where the kernel lets us.
+"""Control groups with a memory limit (version 1 or 2), created below the group of this process where that is allowed.
 
-``FAIRLAP_CONTROL_GROUP`` names another group to make them in, or ``none``.
+``FAIRLAP_CONTROL_GROUP`` names another parent group, or ``none``.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _GONE_WITHIN_S = 2.0
 
 @dataclass(frozen=True)
 class GroupsHere:
-    """Where groups can be made, or why they cannot."""
+    """Where groups can be created, or why they cannot."""
 
     folder: Path | None
     absent: str = ""
 
 
 def groups_here() -> GroupsHere:
-    """Found out by making one and removing it."""
+    """Tries it: creates a group and removes it."""
     chosen = os.environ.get(CHOSEN, "")
     if chosen == "none":
         return GroupsHere(None, f"{CHOSEN} is none")
-    why = "this process has no control group of its own"
+    why = "this process is not in a control group"
     for folder in [Path(chosen)] if chosen else [Path(f"/{group}") for group in memory_groups()]:
         try:
             with _made(folder) as group:
-                why = _why_unlimited(group)
+                why = _why_not_limited(group)
         except OSError as error:
-            why = f"no control group can be made in {folder}: {error.strerror}"
+            why = f"cannot create a control group in {folder}: {error.strerror}"
         if not why:
             return GroupsHere(folder)
     return GroupsHere(None, why)
@@ -47,7 +47,7 @@ def groups_here() -> GroupsHere:
 
 @contextmanager
 def limited_group(folder: Path, limit_bytes: int) -> Iterator[Path]:
-    """A group that may hold so much, none of it in swap. Its processes must have ended when it is left."""
+    """A group with this limit and no swap. Its processes must have ended before it is left."""
     with _made(folder) as group:
         limit, swap = _files_of(group)
         limit.write_text(str(limit_bytes))
@@ -57,14 +57,14 @@ def limited_group(folder: Path, limit_bytes: int) -> Iterator[Path]:
 
 
 def started_in(group: Path, command: Sequence[str]) -> tuple[str, ...]:
-    """The command, which joins the group before it becomes itself: all that it ever holds is counted there."""
+    """The command, preceded by joining the group, so that all of its memory is counted there."""
     return ("/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group / "cgroup.procs"), *command)
 
 
 @contextmanager
 def _made(folder: Path) -> Iterator[Path]:
     group = folder / f"fairlap-{secrets.token_hex(8)}"
-    os.mkdir(group)  # noqa: PTH102  (it must not be there, nor its parents be made)
+    os.mkdir(group)  # noqa: PTH102  (it must be new, and its parent must exist)
     try:
         yield group
     finally:
@@ -72,11 +72,11 @@ def _made(folder: Path) -> Iterator[Path]:
 
 
 def _remove(group: Path) -> None:
-    """The kernel takes a moment to let go of those that have ended."""
+    """The kernel needs a moment to release processes that have ended."""
     deadline_s = time.monotonic() + _GONE_WITHIN_S
     while True:
         try:
-            os.rmdir(group)  # noqa: PTH106  (the files in it are the kernel's, and go with it)
+            os.rmdir(group)  # noqa: PTH106  (the kernel removes its files)
         except OSError:
             if time.monotonic() > deadline_s:
                 return
@@ -86,17 +86,17 @@ def _remove(group: Path) -> None:
 
 
 def _files_of(group: Path) -> tuple[Path, Path]:
-    """Of the limit, and of that of swap."""
+    """The files that set the memory limit and the swap limit."""
     limit = next((name for name in _LIMITS if (group / name).exists()), next(iter(_LIMITS)))
     return group / limit, group / _LIMITS[limit]
 
 
-def _why_unlimited(group: Path) -> str:
+def _why_not_limited(group: Path) -> str:
     limit, swap = _files_of(group)
     if not limit.exists():
-        return f"groups in {group.parent} have no limit of memory; the controller is not handed down to them"
+        return f"groups in {group.parent} have no memory limit: the controller is not enabled for them"
     if not swap.exists() and _has_swap():
-        return f"groups in {group.parent} cannot be kept out of swap"
+        return f"groups in {group.parent} can use swap, which cannot be limited"
     return ""
 
 

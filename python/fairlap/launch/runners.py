@@ -1,4 +1,4 @@
-"""From a contestant's name to what starts its process: an interpreter with its environment, or a program."""
+"""How each contestant's processes are started: an interpreter with its environment, or a program."""
 
 from __future__ import annotations
 
@@ -17,27 +17,33 @@ from fairlap.request.names import ContestantName
 from fairlap.worker.slowdown import slowdown_in
 
 
+class NotInstalled(FairlapError):
+    """The framework or program of a contestant is not here."""
+
+    code = "E_NOT_INSTALLED"
+
+
 @dataclass(frozen=True)
 class Runner:
-    """How one contestant's processes are started. ``missing`` says why they cannot be, and then nothing is."""
+    """How one contestant's processes are started, or why they cannot be (``missing``)."""
 
     name: ContestantName
     command: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
-    missing: str = ""
+    missing: FairlapError | None = None
     adapter: str = ""
 
 
 def runners_for(
-    contestants: tuple[ContestantName, ...], threads: int, device: str, stack: ExitStack, tell: Callable[[str], None]
+    contestants: tuple[ContestantName, ...], threads: int, device: str, stack: ExitStack, report: Callable[[str], None]
 ) -> list[Runner]:
-    """One for each contestant. What cannot be installed is that contestant's outcome, not the end of the race."""
+    """One per contestant. A failed installation is the outcome of that contestant; the race continues."""
     frameworks = require_known(contestants)
-    return [_runner(name, frameworks.get(name), threads, device, stack, tell) for name in contestants]
+    return [_runner(name, frameworks.get(name), threads, device, stack, report) for name in contestants]
 
 
 def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantName, type[Framework]]:
-    """The adapters of those that are no programs; a name or variant that is not there is refused."""
+    """The adapters of all contestants but programs. Raises InvalidRequest for an unknown name or variant."""
     frameworks = {name: framework_named(name.framework) for name in contestants if name.framework}
     for name, framework in frameworks.items():
         if name.variant not in framework.variants:
@@ -46,7 +52,7 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
             )
             raise InvalidRequest(f"{name.text}: {name.framework} has no variant {name.variant!r}; it has {known}")
         if name.version and not framework.packages:
-            raise InvalidRequest(f"{name.text}: {name.framework} is no package and has no versions to choose from")
+            raise InvalidRequest(f"{name.text}: {name.framework} has no versions, because it is not a package")
         try:
             slowdown_in(dict(name.options))
         except Unsupported as error:
@@ -60,25 +66,25 @@ def _runner(
     threads: int,
     device: str,
     stack: ExitStack,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> Runner:
     if framework is None:
         program = shutil.which(name.program)
         if program is None:
-            return Runner(name, missing=f"{name.program} is not a program that can be run")
+            return Runner(name, missing=NotInstalled(f"{name.program} is not an executable program"))
         return Runner(name, (str(Path(program).resolve()),), adapter=name.program)
     wanted = framework.environment_for(Settings(threads, name.variant, device, dict(name.options)))
     if not name.version and is_importable(framework):
         return Runner(name, python_worker(), wanted, adapter=place_of(name.framework))
     try:
-        made = stack.enter_context(environment_with(requirements_of(name, framework), tell))
+        made = stack.enter_context(environment_with(requirements_of(name, framework), report))
     except FairlapError as error:
-        return Runner(name, missing=str(error))
+        return Runner(name, missing=error)
     return Runner(name, python_worker(made.python), wanted, adapter=place_of(name.framework))
 
 
 def requirements_of(name: ContestantName, framework: type[Framework]) -> tuple[str, ...]:
-    """The version asked for replaces the one that fairlap was tested with; what comes beside stays."""
+    """The requested version replaces the one that fairlap was tested with; the other packages stay."""
     first, *others = framework.packages
     if not name.version:
         return framework.packages

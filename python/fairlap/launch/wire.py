@@ -1,7 +1,7 @@
-"""The parent's ends of a worker's pipes: whole messages out of them, or the reason why there are none.
+"""The parent's ends of a worker's pipes: complete messages, or the reason why there are none.
 
-One loop waits for everything at once: replies, what the worker prints, its end, the deadline. Nothing here
-blocks for longer than asked, whatever the worker does or leaves undone.
+One loop waits for replies, output, the end of the process and the deadline at once. Nothing here blocks beyond the
+deadline, whatever the worker does.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from fairlap.worker.protocol import LONGEST_LINE_BYTES, Reply, raw_bytes_after, 
 
 KEPT_OF_PRINTS_BYTES = 64 * 2**10
 _CHUNK_BYTES = 2**20
-_LOOK_AT_PROCESS_EVERY_S = 0.05  # where the system cannot tell us of its end
+_LOOK_AT_PROCESS_EVERY_S = 0.05  # where the system has no pidfd
 _QUOTED = 80
 
 
-class Rubbish(Exception):
-    """What came through the pipe is no message."""
+class NotAMessage(Exception):
+    """The bytes in the pipe are not a message of the protocol."""
 
 
 class PipeClosed(Exception):
-    """Nothing more will come: the worker ended, or closed its end."""
+    """The worker ended, or closed its end of the pipe."""
 
 
 class Wire:
@@ -66,7 +66,7 @@ class Wire:
             self._poll.unregister(self._requests)
 
     def receive(self, deadline_s: float) -> tuple[Reply, bytes]:
-        """The next message with its raw bytes. Raises TimeoutError, PipeClosed or Rubbish."""
+        """The next message with its raw bytes. Raises TimeoutError, PipeClosed or NotAMessage."""
         while True:
             whole = self._whole_message()
             if whole is not None:
@@ -76,14 +76,14 @@ class Wire:
             self._wait(deadline_s)
 
     def status_within(self, seconds: float) -> int | None:
-        """How the process ended, negative for a signal; None when it runs on."""
+        """The exit status, negative for a signal; None while the process is running."""
         try:
             return self._process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def last_prints(self) -> bytes:
-        """What is left in the pipe of prints, too."""
+        """The end of the output, with what is still in the pipe."""
         while self._read_prints():
             pass
         return bytes(self._printed)
@@ -93,7 +93,7 @@ class Wire:
             os.close(self._owned.pop())
 
     def __del__(self) -> None:
-        """A worker whose wire got lost, as by Ctrl-C at its start, sees its pipe close, and ends."""
+        """If Ctrl-C interrupts the start, the worker sees its pipe close and ends."""
         self.close()
 
     def _wait(self, deadline_s: float) -> None:
@@ -107,7 +107,7 @@ class Wire:
             self._poll.unregister(self._prints)
         if self._replies in ready or ended:
             self._read_replies()
-            self._closed = self._closed or ended  # a pipe holds less than a chunk, so that was its last word
+            self._closed = self._closed or ended  # a pipe holds less than a chunk, so nothing more can come
 
     def _read_replies(self) -> bool:
         try:
@@ -119,7 +119,7 @@ class Wire:
         return bool(chunk)
 
     def _read_prints(self) -> bool:
-        """False at its end, or when there is nothing more."""
+        """False at the end of the output, or when nothing more is there."""
         try:
             chunk = os.read(self._prints, _CHUNK_BYTES)
         except BlockingIOError:
@@ -134,7 +134,7 @@ class Wire:
             if end < 0:
                 self._searched = len(self._received)
                 if self._searched > LONGEST_LINE_BYTES:
-                    raise Rubbish(f"a line of over {LONGEST_LINE_BYTES >> 20} MiB: {_quoted(self._received)}")
+                    raise NotAMessage(f"a line of over {LONGEST_LINE_BYTES >> 20} MiB: {_quoted(self._received)}")
                 return None
             line = bytes(self._received[:end])
             del self._received[: end + 1]
@@ -151,7 +151,7 @@ class Wire:
 
 
 def _descriptor_of(pid: int) -> int | None:
-    """Becomes readable when the process ends; a kernel or system may lack it."""
+    """A descriptor that becomes readable when the process ends, where the kernel has one."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -162,7 +162,7 @@ def _parsed(line: bytes) -> Reply:
     try:
         return reply_in(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Rubbish(f"{_quoted(line)} ({error})") from None
+        raise NotAMessage(f"{_quoted(line)} ({error})") from None
 
 
 def _quoted(raw: bytes | bytearray) -> str:

@@ -1,4 +1,4 @@
-"""Why a worker did not do what it was asked, told apart from how it ended."""
+"""Why a worker did not answer a request, derived from how it ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from fairlap.errors import FairlapError, shortened
 from fairlap.machine import control_group, counters
 from fairlap.machine.root import THIS_MACHINE
-from fairlap.worker.failure import line_telling_of_memory_under_a_limit, tells_of_memory
+from fairlap.worker.failure import last_sign_of_lacking_memory, reports_memory
 from fairlap.worker.protocol import Failed
 
 LossOutcome = Literal["crash", "exit", "timeout", "protocol", "out_of_memory", "failed", "unsupported"]
@@ -32,9 +32,8 @@ class WorkerLost(FairlapError):
     def __init__(
         self, outcome: LossOutcome, message: str, *, phase: str = "", details: str = "", code: str = ""
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, code=code or _CODES[outcome])
         self.outcome: LossOutcome = outcome
-        self.code = code or _CODES[outcome]
         self.message = message
         self.phase = phase
         self.details = details  # a traceback, or the end of what it printed
@@ -42,7 +41,7 @@ class WorkerLost(FairlapError):
 
 @dataclass(frozen=True)
 class OomKills:
-    """How often the kernel ended a process for want of memory; a rise explains a SIGKILL."""
+    """How often the kernel killed a process because memory ran out; an increase explains a SIGKILL."""
 
     counted: tuple[int, ...]
 
@@ -55,43 +54,44 @@ def oom_kills() -> OomKills:
     return OomKills((counters.oom_kills(THIS_MACHINE), control_group.oom_kills()))
 
 
-def told_failure(failed: Failed) -> WorkerLost:
+def reported_failure(failed: Failed) -> WorkerLost:
     outcomes: dict[str, LossOutcome] = {"unsupported": "unsupported", "out_of_memory": "out_of_memory"}
     outcome = outcomes.get(failed.kind, "failed")
     message = failed.message if outcome == "unsupported" else f"{failed.message} (in {failed.phase})"
     return WorkerLost(outcome, message, phase=failed.phase, details=failed.traceback)
 
 
-def ended(status: int, phase: str, printed: bytes, before: OomKills) -> WorkerLost:
-    """From the status of a process that ended when nobody had asked it to: negative for a signal."""
+def loss_from_status(status: int, phase: str, printed: bytes, before: OomKills) -> WorkerLost:
+    """Classify a process that ended before it was asked to. A negative status is a signal."""
     text = printed.decode("utf-8", "replace")
-    last = _last_line(text)
-    told = f"; it said last: {last}" if last else ""
+    outcome: LossOutcome
     if status == -signal.SIGKILL and oom_kills().rose_since(before):
-        return WorkerLost(
-            "out_of_memory", f"the kernel killed it in {phase}: memory ran out", phase=phase, details=text
-        )
-    if status != 0 and tells_of_memory(text[-_WORDS_BEFORE_THE_END:]):
-        return WorkerLost("out_of_memory", f"memory ran out in {phase}{told}", phase=phase, details=text)
-    if status < 0:
-        return WorkerLost("crash", f"it crashed with {_signal(-status)} in {phase}{told}", phase=phase, details=text)
-    return WorkerLost("exit", f"it exited with status {status} in {phase}{told}", phase=phase, details=text)
+        outcome, message, last = "out_of_memory", f"the kernel killed it in {phase} because memory ran out", ""
+    else:
+        last = _last_line(text)
+        if status != 0 and reports_memory(text[-_LAST_CHARACTERS:]):
+            outcome, message = "out_of_memory", f"memory ran out in {phase}"
+        elif status < 0:
+            outcome, message = "crash", f"it crashed with {_signal(-status)} in {phase}"
+        else:
+            outcome, message = "exit", f"it exited with status {status} in {phase}"
+    return WorkerLost(outcome, message + (f"; last output: {last}" if last else ""), phase=phase, details=text)
 
 
 def under_a_limit(lost: WorkerLost, limit_bytes: int | None) -> WorkerLost:
-    """The same with the limit of memory named, where what it said or printed last tells that it needs more."""
-    if limit_bytes is None or lost.outcome not in _MAY_COME_OF_A_LIMIT:
+    """Classify a loss under a memory limit: if the last output reports a lack of memory, name the limit."""
+    if limit_bytes is None or lost.outcome not in _POSSIBLY_CAUSED_BY_LIMIT:
         return lost
-    sign = line_telling_of_memory_under_a_limit(f"{lost.details[-_WORDS_BEFORE_THE_END:]}\n{lost.message}")
+    sign = last_sign_of_lacking_memory(f"{lost.details[-_LAST_CHARACTERS:]}\n{lost.message}")
     if not sign and lost.outcome != "out_of_memory":
         return lost
-    before = "" if sign in lost.message else f"; before that: {shortened(sign)}"
-    message = f"it needs more than the limit of {limit_bytes:,} bytes: {lost.message}{before}"
+    cause = "" if sign in lost.message else f"; caused by: {shortened(sign)}"
+    message = f"it needs more than the memory limit of {limit_bytes:,} bytes: {lost.message}{cause}"
     return WorkerLost("out_of_memory", message, phase=lost.phase, details=lost.details)
 
 
-_MAY_COME_OF_A_LIMIT = ("failed", "crash", "exit", "out_of_memory")
-_WORDS_BEFORE_THE_END = 4096
+_POSSIBLY_CAUSED_BY_LIMIT = ("failed", "crash", "exit", "out_of_memory")
+_LAST_CHARACTERS = 4096
 
 
 def _last_line(text: str) -> str:

@@ -38,8 +38,7 @@ class OtherWork(FairlapError):
     """A contestant did not do the work that was asked for, which disqualifies it. The message has the figure."""
 
     def __init__(self, message: str, code: str) -> None:
-        super().__init__(message)
-        self.code = code
+        super().__init__(message, code=code)
 
 
 def answer_errors(materials: Materials, file: Path, which: str, when: str) -> list[AnswerError]:

@@ -55,7 +55,7 @@ def run_process(
 ) -> Samples:
     """Fill in the result and return the samples; there are none when the process was lost. Raises only Ctrl-C."""
     if runner.missing:
-        process.outcome, process.message = "not_installed", runner.missing
+        process.outcome, process.message = "not_installed", str(runner.missing)
         return {}
     try:
         return _run(process, block, plan, materials, runner, bench)

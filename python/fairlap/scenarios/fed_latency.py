@@ -1,4 +1,4 @@
-"""The worker's side of a fed race: the proof that its pipeline is right, calls that take their batch, and the waits."""
+"""Latency of calls whose inputs come from a pipeline: proof that the pipeline is correct, timed calls, waiting time."""
 
 from __future__ import annotations
 
@@ -22,76 +22,76 @@ if TYPE_CHECKING:
 GOT, SEEN = "got/", "seen/"
 WRONG_SAMPLES = "wrong samples"
 CHECKED_BATCHES = 2
-_FEWEST_CALLS = 10
+_MIN_CALLS = 10
 MOST_PROVEN_BYTES = 2**30
-"""So much of an epoch is held against the files; an epoch that is larger is proven to there."""
+"""At most this much of an epoch is compared with the files."""
 
 
 class FedCalls:
-    """One contestant, fed by one pipeline."""
+    """One contestant fed by one pipeline."""
 
-    def __init__(self, contestant: Contestant, fed: Fed, choice: Choice, wanted: Feed, batch: int) -> None:
+    def __init__(self, contestant: Contestant, fed: Fed, choice: Choice, request: Feed, batch: int) -> None:
         self._contestant, self._fed, self._choice = contestant, fed, choice
-        self._job = Job(wanted.files, wanted.samples, batch, wanted.seed)
+        self._job = Job(request.files, request.samples, batch, request.seed)
         self._pipeline: Pipeline | None = None
         self.feeding: Feeding | None = None
 
     def proof(self) -> dict[str, np.ndarray]:
-        """A numbered epoch through a pipeline of its own: which samples came, how many were not what the files hold,
-        and what the first batches gave."""
+        """Run a numbered epoch through a separate pipeline. Return the sample numbers, how many samples differed from
+        the files, and the outputs for the first batches."""
         files = {name: NpyRows(file) for name, file in self._job.files.items()}
         pipeline = self._choice.opened(replace(self._job, epochs=1, numbered=True), self._fed)
-        told: dict[str, np.ndarray] = {}
+        found: dict[str, np.ndarray] = {}
         numbers: list[np.ndarray] = []
         wrong = proven_bytes = 0
         try:
             while proven_bytes < MOST_PROVEN_BYTES and (taken := pipeline.take()) is not None:
                 seen = dict(pipeline.arrays())
-                came = np.array(seen.pop(NUMBERS), dtype=np.int64).reshape(-1)
+                arrived = np.array(seen.pop(NUMBERS), dtype=np.int64).reshape(-1)
                 inputs = {name: taken[name] for name in files}
                 if len(numbers) < CHECKED_BATCHES:
-                    told |= _under(f"{len(numbers)}/", self._checked_call(inputs, seen))
-                # After the call, so that a batch which was written over while it was worked on is seen.
-                wrong += sum(_rows_that_differ(seen[name], rows.rows(came)) for name, rows in files.items())
+                    found |= _under(f"{len(numbers)}/", self._checked_call(inputs, seen))
+                # After the call, so that a batch overwritten during the work is detected.
+                wrong += sum(_rows_that_differ(seen[name], rows.rows(arrived)) for name, rows in files.items())
                 proven_bytes += sum(each.nbytes for each in seen.values())
-                numbers.append(came)
+                numbers.append(arrived)
                 del taken, inputs, seen
                 pipeline.release()
         finally:
             pipeline.close()
-        told[NUMBERS] = np.concatenate(numbers) if numbers else np.zeros(0, np.int64)
-        told[WRONG_SAMPLES] = np.array([wrong], np.int64)
-        return told
+        found[NUMBERS] = np.concatenate(numbers) if numbers else np.zeros(0, np.int64)
+        found[WRONG_SAMPLES] = np.array([wrong], np.int64)
+        return found
 
     def open(self) -> str:
-        """Begins to feed for the measurement; what feeds."""
+        """Start feeding for the measurement. Return the name of the pipeline."""
         self._pipeline = self._choice.opened(self._job, self._fed)
-        return self._pipeline.told
+        return self._pipeline.description
 
     def answer(self) -> dict[str, np.ndarray]:
-        """What the next batch of the pipeline that is measured gives, beside what was in it."""
+        """The outputs and inputs of the next batch of the measured pipeline."""
         pipeline = self._opened()
         taken = pipeline.take()
-        assert taken is not None  # without end
+        assert taken is not None  # the job is endless
         try:
             return self._checked_call(taken, pipeline.arrays())
         finally:
             pipeline.release()
 
-    def measure(self, wanted: Measure) -> Measurement:
-        """Warmed up apart, so that the waits are those of the measured calls alone."""
+    def measure(self, request: Measure) -> Measurement:
+        """Warm up separately, so that the waits are those of the measured calls alone."""
         from fairlap import engine
 
         pipeline = self._opened()
         call = self._call(pipeline)
         warm = engine.measure(
-            call, samples=1, warmup="auto" if wanted.warmup is None else wanted.warmup, calls_per_sample=1
+            call, samples=1, warmup="auto" if request.warmup is None else request.warmup, calls_per_sample=1
         )
-        # A slow call is measured for longer, as where nothing is fed: a median of one sample would be none.
+        # A slow call is measured for longer: one sample has no meaningful median.
         one_call_s = float(np.nanmedian(next(iter(warm.quantities.values())).values)) / 1e9
-        seconds = None if wanted.seconds is None else max(wanted.seconds, _FEWEST_CALLS * one_call_s)
+        seconds = None if request.seconds is None else max(request.seconds, _MIN_CALLS * one_call_s)
         before = pipeline.waits_ns()
-        measured = engine.measure(call, seconds=seconds, samples=wanted.samples, warmup=0, calls_per_sample=1)
+        measured = engine.measure(call, seconds=seconds, samples=request.samples, warmup=0, calls_per_sample=1)
         after = pipeline.waits_ns()
         wall_ns = float(np.nansum(next(iter(measured.quantities.values())).values))
         waits = {name: float(after[name] - before[name]) for name in after}
@@ -105,12 +105,12 @@ class FedCalls:
             self._pipeline = None
 
     def _call(self, pipeline: Pipeline) -> Callable[[], Any]:
-        """Taken, handed over, run, waited for, given back: only then may its memory be written to again."""
+        """The batch is released, and its memory may be reused, only after the work on it is done."""
         take, release = pipeline.take, pipeline.release
         run, done = self._fed.run, self._contestant.done
 
         def call() -> Any:
-            result = run(take())  # type: ignore[arg-type]  # without end
+            result = run(take())  # type: ignore[arg-type]  # the job is endless
             if done is not None:
                 done(result)
             release()
@@ -119,7 +119,7 @@ class FedCalls:
         return call
 
     def _checked_call(self, inputs: Mapping[str, Any], seen: Arrays) -> dict[str, np.ndarray]:
-        """The first and the last item of a batch, as they went in and as they came out."""
+        """The inputs and outputs of the first and the last item of a batch."""
         rows = sorted({0, self._job.batch - 1})
         went_in = {name: np.array(array[rows]) for name, array in seen.items()}
         result = self._fed.run(inputs)
@@ -130,13 +130,13 @@ class FedCalls:
 
     def _opened(self) -> Pipeline:
         if self._pipeline is None:
-            raise InvalidRequest("nothing is fed yet")
+            raise InvalidRequest("the pipeline is not open yet")
         return self._pipeline
 
 
 def fed_of(contestant: Contestant, framework: str) -> Fed:
     if contestant.fed is None:
-        raise Unsupported(f"{framework} cannot be fed batches as it was asked for here; leave it out, or --data")
+        raise Unsupported(f"{framework} cannot take fed batches with these options; leave it out, or leave out --data")
     return contestant.fed
 
 
@@ -145,7 +145,7 @@ def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
 
 
 def _rows_that_differ(some: np.ndarray, others: np.ndarray) -> int:
-    """By their bytes: a NaN is equal to itself."""
+    """Compared by their bytes, so that a NaN equals itself."""
     pairs = (np.ascontiguousarray(each).reshape(len(each), -1).view(np.uint8) for each in (some, others))
     one, other = pairs
     return int((one != other).any(axis=1).sum())

@@ -1,12 +1,12 @@
 """One contestant's process: ``python -m fairlap.worker --read FD --write FD --parent PID``.
 
-It speaks the protocol of docs/reference/worker-protocol.md over the two inherited descriptors and never over standard
-output, which frameworks print on. Nothing heavy is imported before the parent says what to prepare.
+It speaks the protocol of docs/reference/worker-protocol.md over the two inherited descriptors, never over standard
+output, which frameworks print on. Nothing expensive is imported before the first request.
 """
 
 from __future__ import annotations
 
-from fairlap.worker.early_clock import wait_until_calibrated  # first: it works while the others are imported
+from fairlap.worker.early_clock import wait_until_calibrated  # first: it calibrates while the others are imported
 
 # isort: split
 import faulthandler
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    given = _given()
-    for fd in (given.read, given.write):
+    options = _options()
+    for fd in (options.read, options.write):
         os.set_inheritable(fd, False)
     wait_until_calibrated()
-    die_with_parent(given.parent, given.read)
+    die_with_parent(options.parent, options.read)
     faulthandler.enable()
-    with open(given.read, "rb") as requests, open(given.write, "wb") as replies:  # noqa: PTH123
+    with open(options.read, "rb") as requests, open(options.write, "wb") as replies:  # noqa: PTH123
 
-        def tell(reply: Reply, raw: Sequence[memoryview] = ()) -> None:
+        def send(reply: Reply, raw: Sequence[memoryview] = ()) -> None:
             replies.write(line_of(reply))
             for samples in raw:
                 replies.write(samples)
             replies.flush()
 
-        phases = Phases(tell)
+        phases = Phases(send)
         try:
-            tell(Hello(VERSION, "python", os.getpid()))
-            _serve(requests, tell, phases)
+            send(Hello(VERSION, "python", os.getpid()))
+            _serve(requests, send, phases)
         except BrokenPipeError:
-            os._exit(1)  # the parent is gone; nobody is left to tell
+            os._exit(1)  # the parent has ended
         except Exception as error:
             from fairlap.worker.failure import failure
 
-            told = failure(phases.now, error)
-            sys.stderr.write(told.traceback)
-            tell(told)
+            failed = failure(phases.now, error)
+            sys.stderr.write(failed.traceback)
+            send(failed)
         _leave()
 
 
-def _serve(requests: BinaryIO, tell: Callable[..., None], phases: Phases) -> None:
+def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> None:
     service: Service | None = None
     for line in requests:
         request = request_in(line)
@@ -67,39 +67,39 @@ def _serve(requests: BinaryIO, tell: Callable[..., None], phases: Phases) -> Non
                 service = Service(phases)
         match request:
             case Prepare():
-                tell(service.prepare(request))
+                send(service.prepare(request))
             case Answer():
-                tell(service.answer(request))
+                send(service.answer(request))
             case Feed():
-                tell(service.feed(request))
+                send(service.feed(request))
             case Measure():
-                tell(*service.measure(request))
+                send(*service.measure(request))
             case Quit():
-                tell(service.quit())
+                send(service.quit())
                 return
 
 
 def _leave() -> None:
-    """At once: what frameworks do at exit can hang or abort, takes time, and is nothing to learn from."""
+    """Exit at once: the exit handlers of frameworks take time and can hang or abort."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
 
 
-class _Given(NamedTuple):
+class _Options(NamedTuple):
     read: int
     write: int
     parent: int
 
 
-def _given() -> _Given:
-    """By hand: a parser's import would take a fifth of what is imported here."""
+def _options() -> _Options:
+    """Parsed by hand: importing a parser would take a fifth of the import time."""
     words = sys.argv[1:]
     pairs = dict(zip(words[::2], words[1::2], strict=False))
     try:
-        return _Given(int(pairs["--read"]), int(pairs["--write"]), int(pairs["--parent"]))
+        return _Options(int(pairs["--read"]), int(pairs["--write"]), int(pairs["--parent"]))
     except (KeyError, ValueError):
-        sys.exit("This is fairlap's worker; `fairlap compare` starts it, with --read FD --write FD --parent PID.")
+        sys.exit("This is fairlap's worker, which `fairlap compare` starts with --read FD --write FD --parent PID.")
 
 
 if __name__ == "__main__":

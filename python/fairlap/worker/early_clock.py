@@ -1,6 +1,6 @@
-"""The worker's clock calibrates itself, for tens of milliseconds, while the worker's own modules are imported.
+"""Calibrate the worker's clock, for tens of milliseconds, while the worker's own modules are being imported.
 
-To be imported before them. Calibrating needs no interpreter; on one core it takes as long as it would later.
+Import this module before them. Calibrating does not need the interpreter.
 """
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ _calibrating.start()
 
 
 def wait_until_calibrated() -> None:
-    """Before anything is forked or timed."""
+    """Call this before anything is forked or timed."""
     _calibrating.join()

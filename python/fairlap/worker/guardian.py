@@ -1,14 +1,11 @@
-"""The processes that belong to a worker: found, and ended for certain.
+"""A worker must not outlive its parent or leave children behind, whatever either of them is doing.
 
-A worker leads a session of its own. A descendant may leave it (a daemon does), so every worker also carries a
-token in its environment, which descendants inherit. Linux tells both under /proc; elsewhere only the worker's
-process group is reached.
+A worker leads its own session. A descendant can leave it, as a daemon does, so every worker also has a token in its
+environment, which its descendants inherit. Linux shows both under /proc; elsewhere only the process group is reached.
 
-A worker must not outlive its parent, nor leave children behind, whatever either of them is doing.
-
-The kernel kills the worker when the thread that started it dies (Linux). Beside it stands a guardian, a small
-process that sleeps until the parent's end of the request pipe is closed, and then kills the whole session: the
-worker itself may be stuck in native code that never gives the interpreter back.
+The kernel kills the worker when the thread that started it dies (Linux). In addition, a guardian process sleeps until
+the parent's end of the request pipe closes, and then kills the whole session: the worker may be stuck in native code
+that never releases the interpreter.
 """
 
 from __future__ import annotations
@@ -28,13 +25,13 @@ _DEAD = ("Z", "X")
 
 
 def living_processes(session: int, token: str) -> list[int]:
-    """All but zombies and ourselves, as far as this user may look."""
+    """All but zombies and this process, as far as this user may inspect them."""
     mark = f"{TOKEN}={token}".encode()
     return [pid for pid in _pids() if pid != os.getpid() and _belongs(pid, session, mark)]
 
 
 def kill_session(session: int, token: str, within_s: float = 10.0) -> tuple[int, ...]:
-    """SIGKILL to everyone until nobody is left; those that the kernel does not let die in time are returned."""
+    """Send SIGKILL until no process is left. Return those that the kernel did not end in time."""
     deadline_s = time.monotonic() + within_s
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(session, signal.SIGKILL)
@@ -47,7 +44,7 @@ def kill_session(session: int, token: str, within_s: float = 10.0) -> tuple[int,
             return tuple(found)
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, 0.1)
-        for pid in found:  # ours to reap when we are the first process of a container
+        for pid in found:  # adopted by this process if it is the first of a container
             with contextlib.suppress(ChildProcessError):
                 if pid != session:
                     os.waitpid(pid, os.WNOHANG)
@@ -64,7 +61,7 @@ def _pids() -> list[int]:
 def _belongs(pid: int, session: int, mark: bytes) -> bool:
     try:
         with open(f"{_PROC}/{pid}/stat", "rb") as file:  # noqa: PTH123
-            # The name in parentheses may itself hold spaces and parentheses.
+            # The name in parentheses may itself contain spaces and parentheses.
             state, _parent, _group, of_session, *_ = file.read().rpartition(b")")[2].split()
         if state.decode() in _DEAD:
             return False
@@ -80,7 +77,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int, read_fd: int) -> None:
-    """``parent`` is who started us; it may be gone before we could ask to be told."""
+    """``parent`` may already have ended before the kernel could be asked for the signal."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
@@ -89,10 +86,10 @@ def die_with_parent(parent: int, read_fd: int) -> None:
 
 
 def _start_guardian(read_fd: int) -> None:
-    """Forked twice, so that it is nobody's child whom a framework may wait for or count."""
+    """Fork twice, so that the guardian is not a child that a framework could wait for or count."""
     session = os.getsid(0)
     if session != os.getpid():
-        return  # started by hand: the session is the user's shell
+        return  # started by hand: the session belongs to the user's shell
     between = os.fork()
     if between:
         os.waitpid(between, 0)
@@ -105,17 +102,17 @@ def _start_guardian(read_fd: int) -> None:
 
 
 def _guard(session: int, read_fd: int) -> None:
-    os.setpgid(0, 0)  # it must survive its own first blow, which strikes the session's first group
+    os.setpgid(0, 0)  # so that it survives killing the first process group of the session
     _keep_only([read_fd])
     poll = select.poll()
-    poll.register(read_fd, 0)  # only the hang-up, which is always told
+    poll.register(read_fd, 0)  # only the hang-up, which is always reported
     with contextlib.suppress(InterruptedError):
         poll.poll()
     kill_session(session, os.environ.get(TOKEN, ""))
 
 
 def _keep_only(kept: Sequence[int]) -> None:
-    """Above all not the write end: as long as it is open here, the parent cannot see the worker's end."""
+    """Close all others. While the write end is open here, the parent cannot see that the worker ended."""
     low = 0
     for fd in sorted(kept):
         os.closerange(low, fd)

@@ -1,4 +1,4 @@
-"""The parts of a worker's work, timed and told as they begin and end."""
+"""The phases of a worker, timed and reported as they begin and end."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from contextlib import contextmanager
 from fairlap.worker.protocol import Begin, Phase, Reply
 
 OURS = "fairlap"
-"""The phase in which fairlap loads what it needs itself: its engine, its files."""
+"""The phase in which fairlap loads its own modules and files."""
 
 NUMPY = "numpy"
-"""Told apart, since most frameworks would load it anyway."""
+"""A separate phase, since most frameworks would load it anyway."""
 
 
 class Phases:
-    """``now`` is the part that a failure is charged to. An instance is what adapters get as ``phase``."""
+    """``now`` is the phase that a failure is attributed to. Adapters receive an instance as ``phase``."""
 
-    def __init__(self, tell: Callable[[Reply], None]) -> None:
+    def __init__(self, send: Callable[[Reply], None]) -> None:
         self.now = "start"
-        self._tell = tell
+        self._send = send
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         before = self.begin(name)
         began_ns = time.perf_counter_ns()
-        yield  # not in try/finally: after an exception the phase stays the one to blame
+        yield  # no try/finally: after an exception the failure belongs to this phase
         self.end(name, (time.perf_counter_ns() - began_ns) / 1e9, before)
 
     def begin(self, name: str) -> str:
         before, self.now = self.now, name
-        self._tell(Begin(name))
+        self._send(Begin(name))
         return before
 
     def end(self, name: str, seconds: float, before: str) -> None:
-        self._tell(Phase(name, seconds))
+        self._send(Phase(name, seconds))
         self.now = before

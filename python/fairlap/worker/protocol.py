@@ -1,7 +1,8 @@
-"""What parent and worker say to each other. docs/reference/worker-protocol.md says it for people and other languages.
+"""The messages between parent and worker. docs/reference/worker-protocol.md documents them for other languages.
 
-One JSON object on a line for each message; its "type" names it. A message with "bytes" above zero is followed by
-that many raw bytes: float64, little-endian. Unknown fields are skipped, so that fields can be added.
+Each message is one JSON object on one line; its "type" names it. A message with "bytes" above zero is followed by
+that many raw bytes: float64, little-endian. Unknown fields are skipped, so that fields can be added. The messages of
+a scenario are defined with the scenario.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FailureKind = Literal["unsupported", "exception", "out_of_memory"]
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
-    """Anything that goes through the pipes."""
+    """A message that belongs to no scenario."""
 
 
 class Prepare(Message, frozen=True):
@@ -42,25 +43,25 @@ class Prepare(Message, frozen=True):
     variant: str = ""
     device: str = "cpu"
     options: dict[str, str] = {}
-    device_memory_limit_bytes: int | None = None  # to be kept by the framework's own means
+    device_memory_limit_bytes: int | None = None  # enforced by the framework
 
 
 class Answer(Message, frozen=True):
-    """Run one call on these inputs and write what it gives to a safetensors file."""
+    """Run one call on these inputs and write its outputs to a safetensors file."""
 
     which: Which
     path: str
 
 
 class Quit(Message, frozen=True):
-    """Say what memory was used, and end."""
+    """Report the memory, then end."""
 
 
 Request = Prepare | Answer | Feed | Measure | Quit
 
 
 class Hello(Message, frozen=True):
-    """The first word."""
+    """The first message of a worker."""
 
     protocol: int
     language: str
@@ -68,7 +69,7 @@ class Hello(Message, frozen=True):
 
 
 class Begin(Message, frozen=True):
-    """A phase begins; should the worker be lost, the parent can name it."""
+    """A phase begins. If the worker is lost, the parent can name it."""
 
     phase: str
 
@@ -82,8 +83,8 @@ class Phase(Message, frozen=True):
 
 class Prepared(Message, frozen=True):
     version: str
-    in_force: dict[str, str]  # settings read back, not those asked for
-    weights_hash: str  # of what was loaded, see docs/reference/worker-protocol.md
+    in_force: dict[str, str]  # settings read back from the framework, not copied from the request
+    weights_hash: str  # of the loaded weights, see docs/reference/worker-protocol.md
 
 
 class Answered(Message, frozen=True):
@@ -97,7 +98,7 @@ class Ended(Message, frozen=True):
 
 
 class Failed(Message, frozen=True):
-    """The last word of a worker that cannot go on."""
+    """The last message of a worker that cannot continue."""
 
     phase: str
     kind: FailureKind
@@ -121,7 +122,7 @@ def request_in(line: bytes) -> Request:
 
 
 def reply_in(line: bytes) -> Reply:
-    """Raises msgspec.MsgspecError for anything that is not a reply, with numbers that contradict each other as well."""
+    """Raise msgspec.MsgspecError for anything but a reply, also for numbers that contradict each other."""
     reply = _replies.decode(line)
     if isinstance(reply, Measured):
         require_consistent(reply, MOST_RAW_BYTES)

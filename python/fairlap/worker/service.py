@@ -1,4 +1,4 @@
-"""What a worker does between its first word and its last: load one contestant, let it answer, measure it."""
+"""How a worker serves its requests: load one contestant, let it answer, measure it."""
 
 from __future__ import annotations
 
@@ -38,46 +38,48 @@ class Service:
         self._was_called = False
         self._device = "cpu"
         self._memory = MemoryMeter(self._device)
-        self._wanted: Prepare | None = None
+        self._loaded: Prepare | None = None
         self._fed: FedCalls | None = None
 
-    def prepare(self, wanted: Prepare) -> Prepared:
+    def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
         with self._phase(OURS):
-            self._device = wanted.device
+            self._device = request.device
             self._memory = MemoryMeter(self._device)
-            from fairlap.engine import measure  # noqa: F401  (loaded here rather than before the first call)
+            from fairlap.engine import measure  # noqa: F401  (loaded here, so that it does not count as the first call)
             from fairlap.models.workload import hash_of
 
-            framework = framework_class(wanted.framework)()
-            _require_support(framework, wanted)
-            work = self._workload(wanted)
-        self._wanted = wanted
-        options = without_choice(wanted.options)
+            framework = framework_class(request.framework)()
+            _require_support(framework, request)
+            work = self._workload(request)
+        self._loaded = request
+        options = without_choice(request.options)
         slowdown = slowdown_in(options)
-        settings = Settings(wanted.threads, wanted.variant, wanted.device, options, wanted.device_memory_limit_bytes)
+        settings = Settings(
+            request.threads, request.variant, request.device, options, request.device_memory_limit_bytes
+        )
         contestant = slowed(framework.prepare(work, settings, self._phase), slowdown)
         self._memory.prepared()
         self._phase.now = "reading back"
         self._contestant = contestant
-        loaded = contestant.weights()
-        return Prepared(framework.version(), dict(contestant.in_force), hash_of(loaded) if loaded else "")
+        weights = contestant.weights()
+        return Prepared(framework.version(), dict(contestant.in_force), hash_of(weights) if weights else "")
 
-    def answer(self, wanted: Answer) -> Answered:
+    def answer(self, request: Answer) -> Answered:
         self._phase.now = "answer"
         contestant = self._prepared()
-        if wanted.which == "fed":
-            return self._fed_answer(wanted)
+        if request.which == "fed":
+            return self._fed_answer(request)
         is_first = not self._was_called
         if is_first:
             self._memory.before_first_call()
-        bound = self._measured_call() if wanted.which == "inputs" else contestant.bind(self._inputs[wanted.which])
+        bound = self._measured_call() if request.which == "inputs" else contestant.bind(self._inputs[request.which])
         result, seconds = self._call_once(bound, contestant)
         if is_first:
             self._memory.ready(contestant)
         from fairlap.models import safetensors
 
-        safetensors.write(Path(wanted.path), contestant.outputs(result))
+        safetensors.write(Path(request.path), contestant.outputs(result))
         return Answered(seconds)
 
     def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
@@ -94,26 +96,26 @@ class Service:
             raise KeyboardInterrupt
         return latency.measured_message(measurement, energy, None if self._fed is None else self._fed.feeding)
 
-    def feed(self, wanted: Feed) -> Fed:
+    def feed(self, request: Feed) -> Fed:
         from fairlap.scenarios.fed_latency import FedCalls, fed_of
 
         self._phase.now = "feed"
-        contestant, asked = self._prepared(), self._wanted
-        assert asked is not None
-        name = framework_class(asked.framework).name
-        calls = FedCalls(contestant, fed_of(contestant, name), choice_in(asked.options, name), wanted, asked.batch)
+        contestant, loaded = self._prepared(), self._loaded
+        assert loaded is not None
+        name = framework_class(loaded.framework).name
+        calls = FedCalls(contestant, fed_of(contestant, name), choice_in(loaded.options, name), request, loaded.batch)
         with self._phase("proof"):
-            _write(wanted.path, calls.proof())
+            _write(request.path, calls.proof())
         self._fed = calls
         return Fed(calls.open())
 
-    def _fed_answer(self, wanted: Answer) -> Answered:
+    def _fed_answer(self, request: Answer) -> Answered:
         if self._fed is None:
-            raise InvalidRequest("nothing is fed yet")
+            raise InvalidRequest("no pipeline feeds this worker yet")
         began_ns = time.perf_counter_ns()
         answer = self._fed.answer()
         seconds = (time.perf_counter_ns() - began_ns) / 1e9
-        _write(wanted.path, answer)
+        _write(request.path, answer)
         return Answered(seconds)
 
     def quit(self) -> Ended:
@@ -122,23 +124,23 @@ class Service:
             self._fed.close()
         return Ended(self._memory.result())
 
-    def _workload(self, wanted: Prepare) -> Workload:
+    def _workload(self, request: Prepare) -> Workload:
         from fairlap.models import safetensors
         from fairlap.models.workload import Workload
 
-        spec = import_module(f"{wanted.workload}.spec").SPEC
-        weights = safetensors.read(Path(wanted.weights))
+        spec = import_module(f"{request.workload}.spec").SPEC
+        weights = safetensors.read(Path(request.weights))
         names = [tensor.name for tensor in spec.inputs]
-        for which, file in (("inputs", wanted.inputs), ("changed", wanted.changed)):
+        for which, file in (("inputs", request.inputs), ("changed", request.changed)):
             arrays = safetensors.read(Path(file))
             self._inputs[which] = {name: arrays[name] for name in names}
-        labels = None if wanted.labels is None else safetensors.read(Path(wanted.labels))[LABELS]
+        labels = None if request.labels is None else safetensors.read(Path(request.labels))[LABELS]
         return Workload(
             spec,
-            wanted.workload,
-            wanted.batch,
-            wanted.mode,
-            wanted.precision,
+            request.workload,
+            request.batch,
+            request.mode,
+            request.precision,
             weights,
             self._inputs["inputs"],
             labels,
@@ -146,28 +148,28 @@ class Service:
 
     def _prepared(self) -> Contestant:
         if self._contestant is None:
-            raise InvalidRequest("nothing is prepared yet")
+            raise InvalidRequest("no contestant is prepared yet")
         return self._contestant
 
     def _measured_call(self) -> Callable[[], Any]:
-        """Bound once: what answers before and after is the very callable that is measured."""
+        """Bound once, so that the checked answers come from the very callable that is measured."""
         if self._bound is None:
             with self._phase("bind"):
                 self._bound = self._prepared().bind(self._inputs["inputs"])
         return self._bound
 
     def _call_once(self, bound: Callable[[], Any], contestant: Contestant) -> tuple[Any, float]:
-        """One call with its completion, on the engine's clock. The process's first is a phase of its own."""
+        """Time one completed call on the engine's clock. The first one of the process is a separate phase."""
         from fairlap import engine
 
-        kept: list[Any] = []
+        results: list[Any] = []
 
         def call() -> Any:
             try:
-                kept.append(bound())
+                results.append(bound())
             except Exception:
-                raise  # passing through Python, it keeps the way it came
-            return kept[0]
+                raise  # so that the traceback contains this frame
+            return results[0]
 
         before = "" if self._was_called else self._phase.begin(FIRST_CALL)
         once = engine.time_calls(call, done=contestant.done, samples=1, warmup=0, calls_per_sample=1)
@@ -177,7 +179,7 @@ class Service:
         if not self._was_called:
             self._phase.end(FIRST_CALL, seconds, before)
             self._was_called = True
-        return kept[0], seconds
+        return results[0], seconds
 
 
 def _write(path: str, arrays: Mapping[str, Any]) -> None:
@@ -187,7 +189,7 @@ def _write(path: str, arrays: Mapping[str, Any]) -> None:
 
 
 def framework_class(name: str) -> type[Framework]:
-    """By its registered name, or written out as "module:Class"."""
+    """By its registered name, or as "module:Class"."""
     from fairlap.frameworks.registry import framework_at, framework_named
 
     if ":" not in name:
@@ -195,11 +197,11 @@ def framework_class(name: str) -> type[Framework]:
     return framework_at(name)
 
 
-def _require_support(framework: Framework, wanted: Prepare) -> None:
+def _require_support(framework: Framework, request: Prepare) -> None:
     for what, value, known in (
-        ("variant", wanted.variant, framework.variants),
-        ("mode", wanted.mode, framework.modes),
-        ("precision", wanted.precision, framework.precisions),
+        ("variant", request.variant, framework.variants),
+        ("mode", request.mode, framework.modes),
+        ("precision", request.precision, framework.precisions),
     ):
         if value not in known:
             listed = ", ".join(each or "(none)" for each in known)

@@ -1,4 +1,4 @@
-"""A contestant made slower on purpose, ``torch:slowdown=2%``: to see whether such a difference would be found here."""
+"""Slow a contestant down on purpose, ``torch:slowdown=2%``, to test whether fairlap detects such a difference here."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ OPTION = "slowdown"
 
 
 def slowdown_in(options: dict[str, str]) -> float:
-    """Taken out of the options, since it is no framework's own; a share, 0.02 for "2%"."""
+    """Remove the option, which no framework knows, and return its share: 0.02 for "2%"."""
     text = options.pop(OPTION, "0")
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         share = -1.0
     if not 0 <= share < 100:
-        raise Unsupported(f"{OPTION}={text} is no share such as 2% or 0.02")
+        raise Unsupported(f"{OPTION}={text} is not a share such as 2% or 0.02")
     return share
 
 
 def slowed(contestant: Contestant, share: float) -> Contestant:
-    """Every call, with its completion, is followed by a wait that takes this share of the call's own time."""
+    """Follow every completed call by a wait of this share of its time."""
     if share == 0:
         return contestant
     if contestant.stream is not None:
-        raise Unsupported(f"{OPTION}= waits on the processor and cannot slow down what a stream does")
+        raise Unsupported(f"{OPTION}= waits on the CPU and cannot slow down the work of a stream")
 
     def bind(inputs: Arrays) -> Callable[[], Any]:
         return _slower(contestant.bind(inputs), contestant.done, share)
 
-    told = f"{100 * share:g} % added to every call, on purpose"
-    return replace(contestant, bind=bind, done=None, fed=None, in_force={**contestant.in_force, OPTION: told})
+    note = f"{100 * share:g} % added to every call on purpose"
+    return replace(contestant, bind=bind, done=None, fed=None, in_force={**contestant.in_force, OPTION: note})
 
 
 def _slower(call: Callable[[], Any], done: Callable[[Any], Any] | None, share: float) -> Callable[[], Any]:

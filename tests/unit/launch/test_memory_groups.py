@@ -1,6 +1,6 @@
-"""Control groups with a limit: made where the kernel lets us, removed again, and a reason where it does not.
+"""Control groups with a limit: created where the kernel allows it, removed again, else a reason.
 
-The kernel's part is played: making a folder puts the files of a group into it, and removing it takes them along."""
+The kernel is simulated: creating a folder puts the files of a group into it, and removing it removes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kernel = Callable[[Sequence[str]], Path]
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    """Gives a folder below which groups have these files."""
+    """Returns a folder below which groups have these files."""
     files: list[str] = []
     mkdir, rmdir = os.mkdir, os.rmdir
 
@@ -48,7 +48,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
 
 
 @pytest.mark.parametrize(("names", "swap"), [(VERSION_2, "0"), (VERSION_1, "1000000")])
-def test_a_group_holds_what_it_is_given_and_none_of_it_in_swap(kernel: Kernel, names: Sequence[str], swap: str) -> None:
+def test_a_group_has_its_limit_and_no_swap(kernel: Kernel, names: Sequence[str], swap: str) -> None:
     folder = kernel(names)
     assert groups_here().folder == folder
     with limited_group(folder, 1_000_000) as group:
@@ -57,31 +57,29 @@ def test_a_group_holds_what_it_is_given_and_none_of_it_in_swap(kernel: Kernel, n
     assert list(folder.iterdir()) == []
 
 
-def test_a_process_joins_the_group_before_it_becomes_itself(kernel: Kernel) -> None:
+def test_a_process_joins_the_group_before_it_runs_its_command(kernel: Kernel) -> None:
     with limited_group(kernel(VERSION_2), 1_000_000) as group:
         command = started_in(group, ("/bin/sh", "-c", 'echo "$$ $1"', "sh", "a word's own"))
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        assert told == f"{(group / 'cgroup.procs').read_text().strip()} a word's own\n"
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert printed == f"{(group / 'cgroup.procs').read_text().strip()} a word's own\n"
 
 
-def test_groups_without_a_limit_of_memory_are_not_used(kernel: Kernel) -> None:
+def test_groups_without_a_memory_limit_are_not_used(kernel: Kernel) -> None:
     folder = kernel(("cgroup.procs",))
-    told = groups_here()
-    assert told.folder is None
-    assert "have no limit of memory" in told.absent
+    found = groups_here()
+    assert found.folder is None
+    assert "controller" in found.absent
     assert list(folder.iterdir()) == []
 
 
 def test_groups_that_could_swap_are_not_used(kernel: Kernel) -> None:
-    assert "cannot be kept out of swap" in _absent(kernel(("memory.max", "cgroup.procs")))
+    folder = kernel(("memory.max", "cgroup.procs"))
+    assert "swap" in groups_here().absent
+    assert list(folder.iterdir()) == []
 
 
-def test_a_folder_that_takes_no_groups_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_in_which_no_group_can_be_created_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(memory_groups.CHOSEN, "/proc/nowhere")
-    assert groups_here().absent == "no control group can be made in /proc/nowhere: No such file or directory"
+    assert "/proc/nowhere" in groups_here().absent
     monkeypatch.setenv(memory_groups.CHOSEN, "none")
-    assert groups_here().absent == "FAIRLAP_CONTROL_GROUP is none"
-
-
-def _absent(_folder: Path) -> str:
-    return groups_here().absent
+    assert groups_here().absent.startswith("FAIRLAP_CONTROL_GROUP")

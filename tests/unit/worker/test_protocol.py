@@ -1,4 +1,4 @@
-"""Messages: what is written down is what is spoken, and what is neither is refused."""
+"""The documented messages are the ones in use, and anything else is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlap.worker import protocol
 from fairlap.worker.protocol import Reply, Request, line_of, reply_in, request_in
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "worker-protocol.md"
-LAPS = {
+MEASURED = {
     "type": "measured",
     "quantities": [{"name": "wall_ns", "count": 2, "method": "m", "resolution_ns": 10}],
     "calls_per_sample": 1,
@@ -38,14 +38,14 @@ def test_every_documented_message_is_understood_and_every_message_is_documented(
     for line in documented():
         kind = msgspec.json.decode(line)["type"]
         seen.add(kind)
-        told = request_in(line) if kind in requests else reply_in(line)
-        again = request_in(line_of(told)) if kind in requests else reply_in(line_of(told))
-        assert told == again
-        assert set(msgspec.json.decode(line)) <= {"type", *told.__struct_fields__}
+        message = request_in(line) if kind in requests else reply_in(line)
+        again = request_in(line_of(message)) if kind in requests else reply_in(line_of(message))
+        assert message == again
+        assert set(msgspec.json.decode(line)) <= {"type", *message.__struct_fields__}
     assert seen == requests | {tag(kind) for kind in get_args(Reply)}
 
 
-def test_the_documented_version_is_the_one_spoken() -> None:
+def test_the_documented_version_is_the_one_in_use() -> None:
     assert PAGE.read_text().startswith(f"# The worker protocol, version {protocol.VERSION}\n")
 
 
@@ -71,13 +71,13 @@ def test_a_message_is_one_line_whatever_its_text_holds() -> None:
         {"elapsed_s": "long"},
     ],
 )
-def test_processes_that_contradict_themselves_are_refused(change: dict[str, object]) -> None:
-    assert isinstance(reply_in(msgspec.json.encode(LAPS)), Measured)
+def test_a_measurement_that_contradicts_itself_is_refused(change: dict[str, object]) -> None:
+    assert isinstance(reply_in(msgspec.json.encode(MEASURED)), Measured)
     with pytest.raises(msgspec.MsgspecError):
-        reply_in(msgspec.json.encode({**LAPS, **change}))
+        reply_in(msgspec.json.encode({**MEASURED, **change}))
 
 
 @pytest.mark.parametrize("line", [b"", b"\xff\xfe", b"[]", b"{}", b'{"type":"prepare"}', b'{"type":"hello"}', b"NaN"])
-def test_what_is_no_reply_is_refused(line: bytes) -> None:
+def test_anything_but_a_reply_is_refused(line: bytes) -> None:
     with pytest.raises((msgspec.MsgspecError, UnicodeDecodeError)):
         reply_in(line)

@@ -1,4 +1,4 @@
-"""The proof of a pipeline: what would slip through if one fed twice, fed something else, or wrote over what it lent."""
+"""The proof of a pipeline: repeated, wrong and overwritten samples are found."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CONTESTANT = Contestant(
 class Unfaithful(Pipeline):
     """A faithful pipeline whose batches are changed on their way."""
 
-    told = "unfaithful"
+    description = "unfaithful"
 
     def __init__(self, job: Job, change: Change) -> None:
         self._faithful = NativePipeline(job, np.from_dlpack)
@@ -124,26 +124,18 @@ def swapped(arrays: Any, number: int) -> None:
     arrays["x"][[0, 1]] = arrays["x"][[1, 0]]
 
 
-def unknown(arrays: Any, number: int) -> None:
-    if number == 0:
-        arrays[NUMBERS][0] = -1
-
-
 @pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (twice, "fed 1 of 22 samples more than once"),
-        (something_else, "fed 1 sample not as the files hold them"),
-        (swapped, "fed 10 samples not as the files hold them"),
-    ],
+    ("change", "number"),
+    [(twice, "1 of 22"), (something_else, "1 sample"), (swapped, "10 samples")],
 )
-def test_a_pipeline_that_feeds_wrong_is_found(tmp_path: Path, change: Change, says: str) -> None:
+def test_a_pipeline_that_feeds_wrong_samples_is_found(tmp_path: Path, change: Change, number: str) -> None:
     class Chosen(Choosing):
         pass
 
     Chosen.change = staticmethod(change)
-    with pytest.raises(OtherWork, match=says):
+    with pytest.raises(OtherWork, match=number) as wrong:
         require_each_once(calls(tmp_path, Chosen()).proof(), SAMPLES, BATCH)
+    assert wrong.value.code == "E_FEED"
 
 
 def test_a_contestant_that_writes_over_its_batch_is_found(tmp_path: Path) -> None:
@@ -152,38 +144,30 @@ def test_a_contestant_that_writes_over_its_batch_is_found(tmp_path: Path) -> Non
         inputs["x"][:] = 0
         return answer
 
-    with pytest.raises(OtherWork, match="8 samples not as the files hold them"):
+    with pytest.raises(OtherWork, match="8 samples"):
         require_each_once(calls(tmp_path, fed=Fed(np.from_dlpack, writing)).proof(), SAMPLES, BATCH)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "says"),
-    [
-        (range(16), "fed 16 samples in an epoch, not 20"),
-        (range(22), "fed 22 samples in an epoch, not 20"),
-        ([*range(19), 22], "fed 1 sample beyond those in the files"),
-        ([*range(19), -1], "fed 1 sample beyond those in the files"),
-        ([*range(19), 0], "more than once"),
-    ],
-)
-def test_an_epoch_that_is_not_whole_is_told(numbers: Any, says: str) -> None:
+@pytest.mark.parametrize("numbers", [range(16), range(22), [*range(19), 22], [*range(19), -1], [*range(19), 0]])
+def test_an_epoch_that_is_not_complete_is_found(numbers: Any) -> None:
     proof = {NUMBERS: np.array(numbers), "wrong samples": np.array([0]), "0/seen/x": np.zeros((2, 3), np.float32)}
-    with pytest.raises(OtherWork, match=says):
+    with pytest.raises(OtherWork) as wrong:
         require_each_once(proof, SAMPLES, BATCH)
+    assert wrong.value.code == "E_FEED"
 
 
-def test_an_epoch_too_large_to_prove_whole_counts_as_far_as_was_looked() -> None:
+def test_an_epoch_too_large_to_prove_is_checked_as_far_as_it_was_compared() -> None:
     proof = {
         NUMBERS: np.arange(1024),
         "wrong samples": np.array([0]),
         "0/seen/x": np.zeros((2, 2**18), np.float32),  # a MiB each
     }
     require_each_once(proof, 4096, 16)
-    with pytest.raises(OtherWork, match="fed 1,008 samples in an epoch, not 4,096"):
+    with pytest.raises(OtherWork, match=r"1,008 .*4,096"):
         require_each_once({**proof, NUMBERS: np.arange(1008)}, 4096, 16)
 
 
-def test_measured_calls_tell_what_they_waited_for_and_the_parts_are_the_whole(tmp_path: Path) -> None:
+def test_measured_calls_report_their_waits_and_the_parts_add_up_to_the_whole(tmp_path: Path) -> None:
     fed = calls(tmp_path)
     assert fed.open() == "fairlap"
     measured = fed.measure(Measure(samples=200))
@@ -201,9 +185,7 @@ def test_measured_calls_tell_what_they_waited_for_and_the_parts_are_the_whole(tm
     fed.close()
 
 
-def test_a_pipeline_gives_every_slot_back_when_it_is_closed_in_the_middle(
-    tmp_path: Path, recwarn: pytest.WarningsRecorder
-) -> None:
+def test_closing_a_pipeline_early_releases_every_slot(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     np.save(tmp_path / "x.npy", np.zeros((SAMPLES, 3), np.float32))
     pipeline = NativePipeline(Job({"x": str(tmp_path / "x.npy")}, SAMPLES, BATCH, 1), np.from_dlpack)
     pipeline.take()
