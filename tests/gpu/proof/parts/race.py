@@ -53,7 +53,7 @@ def run(record: PartRecord, deadline: Deadline) -> None:
 
 
 def _needed() -> None:
-    for module in ("msgspec", "click", "rich", "scipy", "ruptures"):
+    for module in ("msgspec", "click", "pynvml", "rich", "scipy", "ruptures"):
         if find_spec(module) is None:
             raise NotHere(
                 f"a race needs {module}, which is not installed; install it, or put a folder with it on PYTHONPATH"
