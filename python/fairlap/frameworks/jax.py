@@ -126,9 +126,9 @@ def _limited(settings: Settings) -> dict[str, str]:
     """The share of the device that XLA's pool may grow to."""
     if settings.device_memory_limit_bytes is None:
         return {}
-    from fairlap.machine.gpu import whole_bytes
+    from fairlap.machine.gpu import total_bytes
 
-    whole = whole_bytes(settings.device)
+    whole = total_bytes(settings.device)
     if isinstance(whole, str):
         raise NotAvailable(f"jax limits a device's memory by its share, and how much there is cannot be told: {whole}")
     return {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{min(1.0, settings.device_memory_limit_bytes / whole):.6f}"}

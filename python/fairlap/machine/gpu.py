@@ -220,7 +220,7 @@ def used_bytes(device: str) -> int | str:
     return memory if isinstance(memory, str) else memory.used
 
 
-def whole_bytes(device: str) -> int | str:
+def total_bytes(device: str) -> int | str:
     memory = _memory_of(device)
     return memory if isinstance(memory, str) else memory.total
 

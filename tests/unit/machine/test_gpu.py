@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fairlap.machine.gpu import DeviceMemory, gpu_facts, gpus, memory_by_device, nvml_index_of, used_bytes, whole_bytes
+from fairlap.machine.gpu import DeviceMemory, gpu_facts, gpus, memory_by_device, nvml_index_of, total_bytes, used_bytes
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
 _NOT_SUPPORTED, _INSUFFICIENT_SIZE = 3, 7
@@ -137,7 +137,7 @@ def test_a_real_library_is_called_through_its_own_binary_interface(monkeypatch: 
     assert (gpu.memory_bytes, gpu.most_sm_mhz, gpu.power_limit_mw) == (16 * _GIB, 1980, 700_000)
     assert gpu.persistence is None
     assert memory_by_device() == [DeviceMemory(16 * _GIB, 5 * _GIB)]
-    assert (whole_bytes("cuda:0"), used_bytes("cuda:0")) == (16 * _GIB, 5 * _GIB)
+    assert (total_bytes("cuda:0"), used_bytes("cuda:0")) == (16 * _GIB, 5 * _GIB)
     control.fake_nvml_outstanding_inits.restype = ctypes.c_int64
     assert control.fake_nvml_outstanding_inits() == 0
 
