@@ -1,4 +1,4 @@
-"""What every test may rely on."""
+"""Set-up that every test relies on."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _scratch = tempfile.TemporaryDirectory(prefix="fairlap-tests-")
 
 
 def pytest_configure() -> None:
-    """Started in the background, a process ignores Ctrl-C, and by nohup the closing of its terminal; so would every
-    program that a test starts. Nothing that a test races is kept among the user's own runs."""
+    """Restore the signals that a background process or nohup ignores, since every program that a test starts would
+    inherit that, and store runs in a temporary file instead of the user's store.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
@@ -31,7 +32,7 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if os.environ.get(HEAVY_ENVIRONMENTS) == "1":
         return
-    skipped = pytest.mark.skip(reason=f"makes environments of hundreds of megabytes; set {HEAVY_ENVIRONMENTS}=1")
+    skipped = pytest.mark.skip(reason=f"creates environments of hundreds of megabytes; set {HEAVY_ENVIRONMENTS}=1")
     for item in items:
         if item.get_closest_marker("heavy_environments"):
             item.add_marker(skipped)

@@ -1,4 +1,4 @@
-"""Writes, compiles and runs the C++ program that puts our declarations beside NVIDIA's."""
+"""Write, compile and run the C++ program that compares our declarations with NVIDIA's."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ def compare(
     releases: dict[str, int],
     folder: Path,
 ) -> Result:
-    """Compares all `declarations` of the header `ours`; each must be there in `headers`."""
+    """Compare all `declarations` of the header `ours`; `headers` must have each of them."""
     source = folder / "comparison.cpp"
     source.write_text(_program(ours, list(declarations), library, headers, releases))
     include = Path(__file__).parents[2] / "cpp"
@@ -59,7 +59,7 @@ def _program(
         [
             f'#include "{ours}"',
             f'#include "{_SHAPES}"',
-            "// Captured before NVIDIA's headers come in, because there some of the names are macros.",
+            "// Captured before NVIDIA's headers are included, because some of the names are macros there.",
             *captured,
             *(f"#include <{name}>" for name in includes),
             "int main() {",

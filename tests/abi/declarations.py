@@ -1,4 +1,4 @@
-"""Reads fairlap's ABI headers: every declaration in them, or an error that says which line was not understood.
+"""Read fairlap's ABI headers: every declaration in them, or an error with the line that was not understood.
 
 The headers are written in a narrow form on purpose, so that nothing in them can escape the comparison:
 
@@ -6,7 +6,7 @@ The headers are written in a narrow form on purpose, so that nothing in them can
     constexpr Type NAME = value;          a constant
     struct Name { ... };  union Name ...  a record
 
-A comment on the line above may say what a declaration is called by NVIDIA:
+A comment on the line above may give NVIDIA's name for a declaration:
 
     // abi-macro: NAME     a constant that their header has as a macro
     // abi-prefix: NAME    a record declared up to the last field that is read; NAME* is the newest NAME<number>
@@ -26,10 +26,10 @@ class Declaration:
     kind: Kind
     namespace: str
     name: str
-    theirs: str  # what NVIDIA calls it
+    theirs: str  # NVIDIA's name
     is_prefix: bool = False
     fields: tuple[str, ...] = field(default=())
-    since: int = 0  # the first CUDA version in which it means this
+    since: int = 0  # the first CUDA version with this meaning
 
     @property
     def ours(self) -> str:

@@ -1,10 +1,11 @@
-"""Every constant, type, record and function that fairlap declares of NVIDIA's interfaces is as NVIDIA has it.
+"""Every constant, type, record and function that fairlap declares for NVIDIA's libraries matches NVIDIA's headers.
 
-The headers come from packages (the extra `abi`) or an installed toolkit. Nothing is skipped without them: the
-comparison is the only proof that the engine calls real libraries rightly.
+The headers come from packages (the dependency group `abi`) or an installed toolkit. Without them the tests fail: the
+comparison is the only proof that the engine calls the real libraries correctly.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,16 @@ pytestmark = pytest.mark.sanitized
 
 
 def _compare(library: str, headers: Headers, folder: Path, ours: Path | None = None) -> tuple[Result, set[str]]:
-    """The comparison, and the names that these headers do not have."""
+    """Return the comparison, and the names that these headers lack."""
     path = ours or OURS[library]
     declarations = read_declarations(path)
-    known = {one.name for one in declarations if _is_declared(one, library, headers)}
-    present = [one for one in declarations if one.name in known]
-    result = compare(path, present, library, headers, releases.of_the_fake(), folder)
-    return result, {one.name for one in declarations} - known
+    absent = _absent(declarations, library, headers)
+    present = [one for one in declarations if one.name not in absent]
+    return compare(path, present, library, headers, releases.of_the_fake(), folder), absent
+
+
+def _absent(declarations: Iterable[Declaration], library: str, headers: Headers) -> set[str]:
+    return {one.name for one in declarations if not _is_declared(one, library, headers)}
 
 
 def _is_declared(one: Declaration, library: str, headers: Headers) -> bool:
@@ -45,14 +49,14 @@ def _is_declared(one: Declaration, library: str, headers: Headers) -> bool:
     return re.search(rf"\b{headers.newest(library, one.theirs)}\b", text) is not None
 
 
-def test_headers_of_two_generations_are_there_for_every_library() -> None:
+def test_every_library_has_headers_of_two_generations() -> None:
     for library in LIBRARIES:
         generations = {headers.cuda_version // 1000 for headers in HEADERS if headers.has(library)}
-        assert len(generations) >= 2, f"NVIDIA's {library} headers are missing: pip install 'fairlap[abi]'"
+        assert len(generations) >= 2, f"NVIDIA's {library} headers are missing: pip install --group abi"
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_every_declaration_is_compared_with_the_newest_headers_and_equal(library: str, tmp_path: Path) -> None:
+def test_every_declaration_equals_that_of_the_newest_headers(library: str, tmp_path: Path) -> None:
     newest = next(headers for headers in HEADERS if headers.has(library))
     result, absent = _compare(library, newest, tmp_path)
     assert absent == set()
@@ -69,10 +73,10 @@ def test_every_declaration_is_compared_with_the_newest_headers_and_equal(library
         if headers.has(library)
     ],
 )
-def test_what_older_headers_have_is_equal_too(library: str, headers: Headers, tmp_path: Path) -> None:
+def test_declarations_equal_those_of_older_headers(library: str, headers: Headers, tmp_path: Path) -> None:
     result, absent = _compare(library, headers, tmp_path)
     assert result.differences == ()
-    # An older driver must lack only what the engine knows to be newer.
+    # An older driver may lack only what the engine knows to be newer.
     for name in absent & {one.name for one in read_declarations(OURS["cuda"]) if one.kind == "function"}:
         assert releases.of_the_fake()[name.removeprefix("PFN_")] > headers.cuda_version
 
@@ -88,7 +92,7 @@ def test_every_driver_function_declared_is_in_the_engines_table() -> None:
 
 
 @pytest.mark.parametrize("headers", HEADERS, ids=lambda headers: f"CUDA-{headers.cuda_version}")
-def test_the_fake_knows_every_form_that_a_function_has_had(headers: Headers) -> None:
+def test_the_fake_knows_every_form_of_a_function(headers: Headers) -> None:
     typedefs = headers.file("cudaTypedefs.h")
     assert typedefs is not None
     real = {
@@ -101,7 +105,7 @@ def test_the_fake_knows_every_form_that_a_function_has_had(headers: Headers) -> 
     assert known == {(base, release) for base, release in real if base in bases}
 
 
-WRONG: dict[str, list[tuple[str, str, str]]] = {  # what is right, what it is changed to, what has to be found
+WRONG: dict[str, list[tuple[str, str, str]]] = {  # the correct text, a wrong one, the difference to find
     "cuda": [
         ("CUDA_ERROR_NOT_READY = 600", "CUDA_ERROR_NOT_READY = 601", "CUDA_ERROR_NOT_READY: value"),
         ("STREAM_PER_THREAD = 2", "STREAM_PER_THREAD = 3", "STREAM_PER_THREAD: value"),
@@ -137,7 +141,7 @@ def test_every_kind_of_wrong_declaration_is_found(library: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     "line", ["int stray;", "enum Loose { A, B };", "using PFN_no_end = int (*)(int)", "#define X 1"]
 )
-def test_a_declaration_in_a_form_that_is_not_read_is_an_error(line: str, tmp_path: Path) -> None:
+def test_a_declaration_in_an_unknown_form_is_an_error(line: str, tmp_path: Path) -> None:
     changed = tmp_path / "changed.hpp"
     changed.write_text(
         OURS["cuda"]
@@ -152,5 +156,4 @@ def test_an_invented_name_is_found(tmp_path: Path) -> None:
     changed = tmp_path / "changed.hpp"
     changed.write_text(OURS["cuda"].read_text().replace("CUDA_ERROR_NOT_READY", "CUDA_ERROR_NOT_HEADY"))
     newest = next(headers for headers in HEADERS if headers.has("cuda"))
-    _, absent = _compare("cuda", newest, tmp_path, changed)
-    assert absent == {"CUDA_ERROR_NOT_HEADY"}
+    assert _absent(read_declarations(changed), "cuda", newest) == {"CUDA_ERROR_NOT_HEADY"}

@@ -38,7 +38,7 @@ def test_every_function_of_the_fake_has_the_real_ones_type(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("fake", ["cuda", "cupti", "nvml"])
-def test_every_function_of_a_fake_is_counted_and_can_be_told_to_fail_under_its_own_name(fake: str) -> None:
+def test_every_function_of_a_fake_is_counted_and_can_be_made_to_fail_by_name(fake: str) -> None:
     folder = FAKE.parent / fake
     declared = set(
         re.findall(r"^(?:\w+Result|CUresult|nvmlReturn_t) (\w+)\(", (folder / "exports.hpp").read_text(), re.M)

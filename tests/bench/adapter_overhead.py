@@ -1,7 +1,7 @@
-"""What an adapter adds to a step: fairlap's callable beside the tightest loop one would write by hand.
+"""What an adapter adds to a step: fairlap's callable compared with the tightest hand-written loop.
 
 Both run in one process on the same weights and inputs, compared by fairlap itself in randomly ordered blocks, so that
-all they differ in is the adapter's wrapping. Goals: within 1 % for a step of 100 us, within 1 us for a step of 5 us.
+they differ only in the adapter's wrapping. Goals: within 1 % for a step of 100 us, within 1 us for a step of 5 us.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from fairlap.race.conditions import CONTROLLED_MEMORY
 
 FRAMEWORKS = ("torch", "jax", "tensorflow:graph", "onnxruntime", "openvino")
 MODELS = ("softmax", "mlp", "gemm")
-TINY = "softmax 8x8"  # a step of a few microseconds, where all that is around the work shows
+TINY = "softmax 8x8"  # a step of a few microseconds, where any overhead shows
 BLOCKS = 30
 SECONDS_EACH = 0.05
 
 
 class NoPhase:
-    """Nothing is told of phases here."""
+    """Phases are not timed here."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class NoPhase:
 
 
 def by_hand(name: str, work: Workload) -> tuple[Callable[[], Any], Callable[[Any], Any] | None]:
-    """The loop's body as an expert would write it for this one model, with nothing of fairlap in it."""
+    """Return the loop's body as an expert would write it for this one model, without fairlap."""
     first = work.spec.inputs[0].name
     array = np.array(work.inputs[first])
     if name == "torch":
@@ -132,18 +132,18 @@ def main() -> None:
     for name in FRAMEWORKS:
         framework = framework_named(name.partition(":")[0])
         if not is_importable(framework):
-            print(f"{name:<18}is not installed here")
+            print(f"{name:<18}not installed")
             continue
         wanted = framework.environment_for(Settings(1, name.partition(":")[2]))
         for model in (TINY, *MODELS):
             command = [sys.executable, __file__, name, model]
-            told = subprocess.run(
+            done = subprocess.run(
                 command, env={**os.environ, **CONTROLLED_MEMORY, **wanted}, capture_output=True, text=True
             )
-            if told.returncode != 0:
-                print(f"{name:<18}{model:<13}failed: {told.stderr.strip().splitlines()[-1]}")
+            if done.returncode != 0:
+                print(f"{name:<18}{model:<13}failed: {done.stderr.strip().splitlines()[-1]}")
                 continue
-            found = json.loads(told.stdout.splitlines()[-1])
+            found = json.loads(done.stdout.splitlines()[-1])
             print(
                 f"{name:<18}{model:<13}{found['by hand'] / 1e3:>9.2f} us{found['difference'] / 1e3:>+12.2f} us"
                 f"{found['share']:>+9.2%}  [{found['low']:+.2%}, {found['high']:+.2%}]"

@@ -1,4 +1,4 @@
-"""Which model runs in which framework, and how far each answer lies from float64.
+"""Which model runs in which framework, and how far each output is from float64.
 
     python tests/bench/models_table.py > table.md
     python tests/bench/models_table.py --on paddle,mxnet --models mlp,convnet

@@ -55,7 +55,7 @@ def a_process(
 ) -> ProcessResult:
     """About as long, as JSON, as those of real races: 2 kB."""
     value = float(rng.normal(2e6, 2e4)) * (1 + len(name) / 10)
-    settings = {f"setting {number}": "a value that a framework might tell" for number in range(8)}
+    settings = {f"setting {number}": "a value that a framework might report" for number in range(8)}
     return ProcessResult(
         block=block,
         position=position,

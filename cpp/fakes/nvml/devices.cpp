@@ -69,8 +69,13 @@ nvmlReturn_t nvmlInit_v2() {
   });
 }
 
-// What nvidia-ml-py calls in place of nvmlInit_v2.
-nvmlReturn_t nvmlInitWithFlags(unsigned int) { return nvmlInit_v2(); }
+// nvidia-ml-py calls this one.
+nvmlReturn_t nvmlInitWithFlags(unsigned int) {
+  return entry("nvmlInitWithFlags", Needs::nothing, [](Machine& m) -> nvmlReturn_t {
+    ++m.inits;
+    return NVML_SUCCESS;
+  });
+}
 
 nvmlReturn_t nvmlShutdown() {
   return entry("nvmlShutdown", Needs::init, [](Machine& m) -> nvmlReturn_t {

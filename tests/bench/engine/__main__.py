@@ -1,8 +1,8 @@
-"""What one sample costs, and how far its reading is from the truth: fairlap beside other timers, in one run.
+"""What one sample costs, and how far its reading is from the truth: fairlap and other timers, in one run.
 
 Cost per sample is the wall time of a whole run divided by its samples, less the work's own length. Bias is
 the median reading less that length. A timer of Python callables reaches the native spins through ctypes, and
-its bias holds that call. All timers take turns in an order drawn anew each time; the table shows medians over
+its bias includes that call. All timers take turns in a new random order each time; the table shows medians over
 the turns. Run it with ``make bench-engine``.
 """
 

@@ -1,4 +1,4 @@
-"""The timers that stand side by side. Each times one callable, one call per sample."""
+"""The timers to compare. Each times one callable, one call per sample."""
 
 from __future__ import annotations
 

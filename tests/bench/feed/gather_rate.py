@@ -1,6 +1,6 @@
 """Samples per second of one job: shuffled float32 rows of 4 KiB out of memory, in batches of 256, as tensors of torch.
 
-The consumer of every pipeline reads one element and lets the batch go. DataLoader is shown as it is mostly written
+The consumer of every pipeline reads one element and releases the batch. DataLoader is shown as it is usually written
 (one sample at a time, collated) and with whole batches taken by index, each with 0, 1 and 2 workers.
 """
 
@@ -82,8 +82,8 @@ def feeder_rate(threads: int) -> float:
             done += 1
         last, wall_ns = feeder.stalls, time.perf_counter_ns() - began
     parts = ("consumer_ns", "source_ns", "staging_ns", "no_slot_ns")
-    told_ns = sum(getattr(last, part) - getattr(first, part) for part in parts)
-    stalls_off.append(abs(told_ns - wall_ns) / wall_ns)
+    stalls_ns = sum(getattr(last, part) - getattr(first, part) for part in parts)
+    stalls_off.append(abs(stalls_ns - wall_ns) / wall_ns)
     return done * BATCH / (wall_ns / 1e9)
 
 

@@ -1,8 +1,8 @@
 """From asking for a batch that is ready to the framework having it, in nanoseconds; the work on it is not counted.
 
 ``hot`` is in a tight loop. ``cold`` is after the consumer went through 8 MiB of memory, as a model does. JAX takes a
-batch by its own from_dlpack, or as a NumPy view given to a compiled function; that way lies inside the call, so the
-same call on an array that JAX holds already is taken off.
+batch by its own from_dlpack, or as a NumPy view given to a compiled function; that is part of the call, so the
+same call on an array that JAX already holds is subtracted.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ TIMES = {"hot": 10_000, "cold": 500}
 TURNS = 3
 Take = Callable[[Batch], Any]
 
-BESIDE: dict[str, Callable[[], Any]] = {}
-"""What a way in holds besides, timed after each and taken off it."""
+EXTRA: dict[str, Callable[[], Any]] = {}
+"""What a method does in addition to the hand-over; timed after each sample and subtracted."""
 
 now_ns = time.perf_counter_ns
 
 
 class SlotViewsOfBench:
-    """As fairlap's adapters take them, for one input that has no model."""
+    """Views of slots as fairlap's adapters use them, for one input without a model."""
 
     def __init__(self, made_of: Callable[[Any], Any] = lambda view: view) -> None:
         self._made_of = made_of
@@ -67,7 +67,7 @@ def jax() -> dict[str, Take]:
     held = jax.numpy.zeros((ROWS, COLUMNS))
     slots = SlotViewsOfBench()
     into_a_call = "a view of each slot into a jitted call"
-    BESIDE[into_a_call] = lambda: step(held).block_until_ready()
+    EXTRA[into_a_call] = lambda: step(held).block_until_ready()
     return {
         into_a_call: lambda batch: step(slots.view(batch)).block_until_ready(),
         "jax.dlpack.from_dlpack": jax.dlpack.from_dlpack,
@@ -90,7 +90,7 @@ def onnxruntime() -> dict[str, Take]:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     del onnx
-    anew = session.io_binding()
+    fresh = session.io_binding()
     bindings: dict[int, Any] = {}
 
     def bound(batch: Batch) -> Any:
@@ -102,7 +102,7 @@ def onnxruntime() -> dict[str, Take]:
 
     return {
         "a binding for each slot": bound,
-        "bound anew": lambda batch: anew.bind_input("x", "cpu", 0, np.float32, batch.shape, batch.pointer),
+        "bound again": lambda batch: fresh.bind_input("x", "cpu", 0, np.float32, batch.shape, batch.pointer),
     }
 
 
@@ -112,17 +112,17 @@ def openvino() -> dict[str, Take]:
     slots = SlotViewsOfBench(lambda view: openvino.Tensor(view, shared_memory=True))
     return {
         "a tensor for each slot": slots.view,
-        "made anew": lambda batch: openvino.Tensor(np.from_dlpack(batch), shared_memory=True),
+        "made again": lambda batch: openvino.Tensor(np.from_dlpack(batch), shared_memory=True),
     }
 
 
-def median_ns(take: Take, how: str, beside: Callable[[], Any] | None) -> float:
+def median_ns(take: Take, how: str, extra: Callable[[], Any] | None) -> float:
     wiped = np.ones(8 << 20, np.uint8)
     samples = np.zeros((4096, COLUMNS), np.float32)
     taken_ns = []
     with Feeder(samples, batch=ROWS, epochs=None) as feeder:
         for _ in range(TIMES[how]):
-            while feeder.stalls is None:  # lets the staging thread have a core now and then
+            while feeder.stalls is None:  # gives the staging thread a core now and then
                 pass
             if how == "cold":
                 wiped += 1
@@ -133,11 +133,11 @@ def median_ns(take: Take, how: str, beside: Callable[[], Any] | None) -> float:
             taken_ns.append(now_ns() - began_ns)
             del taken
             batch.release()
-            if beside is not None:
+            if extra is not None:
                 if how == "cold":
                     wiped += 1
                 began_ns = now_ns()
-                beside()
+                extra()
                 taken_ns[-1] -= now_ns() - began_ns
     return statistics.median(taken_ns) - clock_ns()
 
@@ -155,11 +155,11 @@ def main() -> None:
     for _ in range(TURNS):
         for name, take in takes.items():
             for how in TIMES:
-                turns[name][how].append(median_ns(take, how, BESIDE.get(name)))
-    told = {
+                turns[name][how].append(median_ns(take, how, EXTRA.get(name)))
+    medians = {
         name: {f"{how}_ns": statistics.median(each) for how, each in by_how.items()} for name, by_how in turns.items()
     }
-    print(json.dumps(told))
+    print(json.dumps(medians))
 
 
 main()

@@ -1,4 +1,4 @@
-"""How fast 4 MiB batches are gathered from memory, beside memcpy of the same bytes by as many threads."""
+"""How fast 4 MiB batches are gathered from memory, compared with memcpy of the same bytes by as many threads."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the feeder costs, beside the machine's own copies and beside other pipelines, in one run with one table.
+"""What the feeder costs, compared with the machine's own copies and with other pipelines, in one run and one table.
 
-Every part runs in a process of its own and its rivals take turns, so that a busy neighbour meets all of them. Run it
+Every part runs in a separate process and its rivals take turns, so that a busy neighbour affects all of them. Run it
 with ``make bench-feed``.
 """
 
@@ -18,8 +18,8 @@ _RIVALS = ("feeder", "DataLoader")
 HERE = Path(__file__).parent
 
 
-def told_by(part: str, *words: str) -> Any:
-    """What a part prints last, as JSON; None when it could not run."""
+def figures_of(part: str, *words: str) -> Any:
+    """Return what a part prints last, as JSON, or None if it could not run."""
     program = [sys.executable, str(HERE / f"{part}.py"), *words]
     done = subprocess.run(program, capture_output=True, text=True)
     if done.returncode != 0:
@@ -35,11 +35,11 @@ def line(what: str, measured: str, goal: str) -> str:
 def copies() -> list[str]:
     lines = []
     for order in ("in order", "shuffled"):
-        told = told_by("memory_rate", order)
-        if told is None:
+        figures = figures_of("memory_rate", order)
+        if figures is None:
             continue
-        shares = [own / peer for own, peer in zip(told["feeder"], told["memcpy"], strict=True)]
-        rate, peer = statistics.median(told["feeder"]), statistics.median(told["memcpy"])
+        shares = [own / peer for own, peer in zip(figures["feeder"], figures["memcpy"], strict=True)]
+        rate, peer = statistics.median(figures["feeder"]), statistics.median(figures["memcpy"])
         measured = f"{statistics.median(shares):.2f} ({min(shares):.2f} to {max(shares):.2f})"
         what = f"share of parallel memcpy, {order}: {rate / 1e9:.1f} of {peer / 1e9:.1f} GB/s"
         lines.append(line(what, measured, "at least 0.9"))
@@ -47,24 +47,24 @@ def copies() -> list[str]:
 
 
 def gathers() -> list[str]:
-    told = told_by("gather_rate")
-    if told is None:
+    figures = figures_of("gather_rate")
+    if figures is None:
         return []
-    medians = {name: statistics.median(rates) for name, rates in told["samples_per_s"].items()}
+    medians = {name: statistics.median(rates) for name, rates in figures["samples_per_s"].items()}
     lines = [line(f"samples/s, {name}", f"{rate:,.0f}", "") for name, rate in medians.items()]
     ours, theirs = (max(rate for name, rate in medians.items() if name.startswith(who)) for who in _RIVALS)
     lines.append(line("best feeder against the best DataLoader", f"{ours / theirs:.1f} times", "at least 3 times"))
-    off = max(told["stalls_off"])
-    lines.append(line("parts of the stall times off a stopwatch's wall", f"{off:.3%}", "at most 1 %"))
+    off = max(figures["stalls_off"])
+    lines.append(line("parts of the stall times off a stopwatch", f"{off:.3%}", "at most 1 %"))
     return lines
 
 
 def hand_overs() -> list[str]:
     lines = []
     for name in ("native", *FRAMEWORKS):
-        told = told_by("hand_over", name)
+        ways = figures_of("hand_over", name)
         goal = "at most 1 us, hot" if name == "native" else "at most 5 us, hot"
-        for way, figures in (told or {}).items():
+        for way, figures in (ways or {}).items():
             hot, cold = figures["hot_ns"] / 1e3, figures["cold_ns"] / 1e3
             lines.append(line(f"hand-over, {name}: {way}", f"{hot:.2f} us hot, {cold:.1f} cold", goal))
     return lines

@@ -1,5 +1,5 @@
 /* libnvidia-ml.so.1 for every process of the benchmark: the fake NVML on the real clock. What is called again
- * and again is here, so that a call costs what BENCH_NVML_CALL_NS says and not what the fake's bookkeeping
+ * and again is here, so that a call costs BENCH_NVML_CALL_NS and not what the fake's bookkeeping
  * needs; so are the few functions that pynvml and the peers look for besides. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,8 +28,8 @@ static int64_t at_work(void) {
 }
 
 __attribute__((constructor)) static void plug_in(void) {
-  const char* const told = getenv("BENCH_NVML_CALL_NS");
-  cost_ns = told != 0 ? atoll(told) : 0;
+  const char* const cost = getenv("BENCH_NVML_CALL_NS");
+  cost_ns = cost != 0 ? atoll(cost) : 0;
   fake_nvml_use_real_clock(1);
   fake_nvml_power_constant(0, 250000);
 }

@@ -1,13 +1,13 @@
-"""What watching a machine costs: fairlap's sampler beside Zeus and CodeCarbon, in one run.
+"""What watching a machine costs: fairlap's sampler, Zeus and CodeCarbon, in one run.
 
     python tests/bench/telemetry/cost_of_watching.py [--peers PYTHON] [--pairs 20] [--seconds 10]
 
-All watch one device of the fake NVML, whose every call keeps a core busy for as long as is told. fairlap runs at its
+All watch one device of the fake NVML, whose every call keeps a core busy for a given time. fairlap runs at its
 default rate: power 20 times a second, counters and clocks 10 times. Zeus (instant power alone) and CodeCarbon are
-set to 10 times a second. ``waker`` is a thread that wakes 20 times a second and does nothing, which tells what waking
-alone costs on this machine; ``nothing`` shows what the method sees where there is nothing to see.
+set to 10 times a second. ``waker`` is a thread that wakes 20 times a second and does nothing, which shows what waking
+alone costs on this machine; ``nothing`` shows what the method reads without a subject.
 
-Disturbance: a loop of pieces of about 100 us, native, with and without the subject in pairs whose order is drawn.
+Disturbance: a loop of pieces of about 100 us, native, with and without the subject in pairs in random order.
 Run it with ``make bench-telemetry``.
 """
 
@@ -57,7 +57,9 @@ def turns_of_a_piece(loop: Path) -> int:
     return int(100_000 * _PIECE_NS / median(lengths))
 
 
-def asked(python: str, subject: str, wish: dict[str, object], folder: Path, call_us: float) -> dict[str, Any] | str:
+def measure(
+    python: str, subject: str, settings: dict[str, object], folder: Path, call_us: float
+) -> dict[str, Any] | str:
     environment = {
         **os.environ,
         "LD_LIBRARY_PATH": f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}",
@@ -65,7 +67,7 @@ def asked(python: str, subject: str, wish: dict[str, object], folder: Path, call
         "BENCH_NVML_CALL_NS": str(int(call_us * 1000)),
     }
     worker = subprocess.run(
-        [python, _HERE / "worker.py", subject, json.dumps(wish)], env=environment, capture_output=True, text=True
+        [python, _HERE / "worker.py", subject, json.dumps(settings)], env=environment, capture_output=True, text=True
     )
     for line in worker.stdout.splitlines():
         if line.startswith("answer:"):
@@ -94,7 +96,7 @@ def line_of(name: str, call_us: float | None, answer: dict[str, Any] | str) -> s
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="What watching a machine costs, beside peers.")
+    parser = argparse.ArgumentParser(description="What watching a machine costs, compared with peers.")
     parser.add_argument("--peers", help="an interpreter that has zeus and codecarbon")
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=10)
@@ -110,7 +112,7 @@ def main() -> int:
     print(f"{'':<12} {heads} p99, 95 %")
     with tempfile.TemporaryDirectory() as folder:
         loop = compiled(Path(folder))
-        wish = {
+        settings = {
             "library": str(loop),
             "turns": turns_of_a_piece(loop),
             "loops": 3000,
@@ -118,7 +120,9 @@ def main() -> int:
             "seconds": options.seconds,
         }
         for python, subject, call_us in trials:
-            print(line_of(subject, call_us, asked(python, subject, wish, Path(folder), call_us or 0.0)), flush=True)
+            print(
+                line_of(subject, call_us, measure(python, subject, settings, Path(folder), call_us or 0.0)), flush=True
+            )
     return 0
 
 

@@ -1,9 +1,9 @@
-"""One subject on trial, in a process of its own and under its own interpreter: what it uses, and what it disturbs.
+"""One subject in a separate process and interpreter: what it uses, and what it disturbs.
 
-    python worker.py SUBJECT WISH      (the wish is JSON; the answer is printed as JSON)
+    python worker.py SUBJECT SETTINGS      (the settings are JSON; the result is printed as JSON)
 
-Everything is read from outside of the subject: processor time of this process and its children, by the clocks that the
-kernel keeps of each, and memory as their proportional share.
+Everything is read from outside the subject: processor time of this process and its children from the kernel, and memory
+as their proportional share.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ def memory_bytes() -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def loop_lengths(library: ctypes.CDLL, wish: dict[str, int]) -> tuple[float, float]:
+def loop_lengths(library: ctypes.CDLL, settings: dict[str, int]) -> tuple[float, float]:
     """Median and 99th percentile of the loop, in nanoseconds."""
-    lengths = (ctypes.c_double * wish["loops"])()
-    library.run_loop(lengths, wish["loops"], wish["turns"])
+    lengths = (ctypes.c_double * settings["loops"])()
+    library.run_loop(lengths, settings["loops"], settings["turns"])
     ordered = sorted(lengths)
     return median(ordered), ordered[int(0.99 * len(ordered))]
 
 
-def nothing(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
+def nothing(settings: dict[str, int], library: ctypes.CDLL) -> Monitor:
     return nullcontext
 
 
-def waker(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
+def waker(settings: dict[str, int], library: ctypes.CDLL) -> Monitor:
     @contextmanager
     def waking() -> Iterator[None]:
         library.start_waker(50_000_000)
@@ -62,13 +62,13 @@ def waker(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
     return waking
 
 
-def fairlap(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
+def fairlap(settings: dict[str, int], library: ctypes.CDLL) -> Monitor:
     from fairlap.engine.telemetry import Sampler
 
     return lambda: Sampler(nvml_library="libnvidia-ml.so.1")
 
 
-def zeus(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
+def zeus(settings: dict[str, int], library: ctypes.CDLL) -> Monitor:
     from zeus.monitor import PowerMonitor
 
     @contextmanager
@@ -80,7 +80,7 @@ def zeus(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
     return watching
 
 
-def codecarbon(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
+def codecarbon(settings: dict[str, int], library: ctypes.CDLL) -> Monitor:
     from codecarbon import OfflineEmissionsTracker
 
     @contextmanager
@@ -98,33 +98,33 @@ def codecarbon(wish: dict[str, int], library: ctypes.CDLL) -> Monitor:
 SUBJECTS = {each.__name__: each for each in (nothing, waker, fairlap, zeus, codecarbon)}
 
 
-def tried(subject: str, wish: dict[str, int]) -> dict[str, object]:
-    library = ctypes.CDLL(str(wish["library"]))
+def tried(subject: str, settings: dict[str, int]) -> dict[str, object]:
+    library = ctypes.CDLL(str(settings["library"]))
     library.run_loop.argtypes = [ctypes.POINTER(ctypes.c_double), ctypes.c_int64, ctypes.c_int64]
     library.start_waker.argtypes = [ctypes.c_int64]
-    loop_lengths(library, wish)
+    loop_lengths(library, settings)
     before = memory_bytes()
-    monitor = SUBJECTS[subject](wish, library)
+    monitor = SUBJECTS[subject](settings, library)
     imported = memory_bytes()
     rest_ns = cpu_ns()
-    time.sleep(wish["seconds"])
+    time.sleep(settings["seconds"])
     rest_ns = cpu_ns() - rest_ns
     with monitor():
         time.sleep(1.0)  # what starting costs is not what running costs
         used_ns = cpu_ns()
-        time.sleep(wish["seconds"])
+        time.sleep(settings["seconds"])
         used_ns = cpu_ns() - used_ns
         memory = memory_bytes()
     draw = random.Random(1)
     pairs = []
-    for _ in range(wish["pairs"]):
+    for _ in range(settings["pairs"]):
         lengths = {}
         for watched in draw.sample([False, True], 2):
             with monitor() if watched else nullcontext():
-                lengths[watched] = loop_lengths(library, wish)
+                lengths[watched] = loop_lengths(library, settings)
         pairs.append([with_it / without for with_it, without in zip(lengths[True], lengths[False], strict=True)])
     return {
-        "cpu_share": (used_ns - rest_ns) / (wish["seconds"] * 1e9),
+        "cpu_share": (used_ns - rest_ns) / (settings["seconds"] * 1e9),
         "imports_bytes": imported - before,
         "memory_bytes": memory - imported,
         "median_ratios": [pair[0] for pair in pairs],
