@@ -1,4 +1,4 @@
-"""What references share: the few operations that have one definition and many names."""
+"""Operations that several float64 references use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def layer_norm(inputs: Array, weights: Arrays, name: str, epsilon: float) -> Arr
 
 
 def gelu(inputs: Array) -> Array:
-    """The exact one, by the error function."""
+    """The exact definition, with the error function."""
     from scipy.special import erf  # type: ignore[import-untyped,unused-ignore]
 
     result: Array = 0.5 * inputs * (1.0 + erf(inputs / math.sqrt(2.0)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.bench_models.attention.spec import HEADS, KEYS, QUERIES, SCALE, SIZE
-from fairlap.bench_models.weights_mxnet import with_weights
+from fairlap.bench_models.mxnet_weights import with_weights
 from fairlap.models.workload import Arrays
 from mxnet.gluon import HybridBlock
 

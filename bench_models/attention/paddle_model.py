@@ -9,7 +9,7 @@ from typing import Any
 
 import paddle
 from fairlap.bench_models.attention.spec import HEADS, KEYS, SCALE, SIZE
-from fairlap.bench_models.weights_paddle import with_weights
+from fairlap.bench_models.paddle_weights import with_weights
 from fairlap.models.workload import Arrays
 
 

@@ -1,4 +1,4 @@
-"""Attention in NumPy, in the precision of what it is given."""
+"""Attention in NumPy, in the precision of the inputs."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ LENGTH = 128
 EPSILON = 1e-12
 
 # Attention to many tokens at once is an average, and makes tokens alike. With all sizes one, after twelve layers they
-# differ by a millionth, and it no longer matters whom the last ones attend to. Scores that decide for few tokens, and
+# differ by a millionth, and it no longer matters what the last ones attend to. Scores that decide for few tokens, and
 # layers that add less than there is already, leave the tokens of an item a third of their size apart.
 DECISIVE, MODEST = 1.5, 0.5
 
@@ -78,7 +78,7 @@ SPEC = Spec(
     inputs=(
         Tensor("input_ids", ("batch", LENGTH), Integers(0, VOCABULARY), "int32"),
         Tensor("token_type_ids", ("batch", LENGTH), Integers(0, TYPES), "int32"),
-        # About half of the tokens, anywhere, so that whoever takes no notice of the mask is found out.
+        # About half of the tokens, anywhere, so that an implementation that ignores the mask is found.
         Tensor("attention_mask", ("batch", LENGTH), Integers(0, 2), "int32"),
     ),
     outputs=(

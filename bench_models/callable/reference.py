@@ -1,4 +1,4 @@
-"""Every caller gets a stub of the ticket that was handed in."""
+"""The output is the ticket that was passed in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A place at the start for plain callables. What they compute is theirs to prove; that they are called is checked."""
+"""The model for plain callables. fairlap checks that they are called, not what they compute."""
 
 from __future__ import annotations
 

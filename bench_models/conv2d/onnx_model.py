@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.bench_models.conv2d.spec import KERNEL, PADDING, SPEC
-from fairlap.bench_models.operation_onnx import model_of
+from fairlap.bench_models.onnx_operation import model_of
 from fairlap.models.workload import Arrays
 from onnx import helper
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.bench_models.convnet.spec import CHANNELS, CLASSES, STRIDES
-from fairlap.bench_models.weights_paddle import turned, with_weights
+from fairlap.bench_models.paddle_weights import turned, with_weights
 from fairlap.models.workload import Arrays
 from paddle import nn
 

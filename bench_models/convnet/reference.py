@@ -1,4 +1,4 @@
-"""The net in NumPy, in the precision of what it is given."""
+"""The net in NumPy, in the precision of the inputs."""
 
 from __future__ import annotations
 

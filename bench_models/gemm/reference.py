@@ -1,4 +1,4 @@
-"""The product in NumPy, in the precision of what it is given."""
+"""The product in NumPy, in the precision of the inputs."""
 
 from __future__ import annotations
 

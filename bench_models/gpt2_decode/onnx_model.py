@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlap.bench_models.gpt2.onnx_blocks import build_model
+from fairlap.bench_models.gpt2.weights import SMALL
 from fairlap.bench_models.gpt2_decode.spec import PAST, PAST_NAMES, SPEC
-from fairlap.bench_models.gpt2_onnx import build_model
-from fairlap.bench_models.gpt2_weights import SMALL
 from fairlap.models.workload import Arrays
 
 

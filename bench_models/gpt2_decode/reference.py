@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy.typing as npt
+from fairlap.bench_models.gpt2.numpy_blocks import extend
+from fairlap.bench_models.gpt2.weights import SMALL
 from fairlap.bench_models.gpt2_decode.spec import PAST_NAMES
-from fairlap.bench_models.gpt2_numpy import extend
-from fairlap.bench_models.gpt2_weights import SMALL
 from fairlap.models.workload import Arrays
 
 

@@ -6,7 +6,7 @@ of exported graphs alike, and only who owns the memory of the cache can write in
 
 from __future__ import annotations
 
-from fairlap.bench_models.gpt2_weights import GPT2_TOLERANCES, SMALL, cache_names, caches, weights_of
+from fairlap.bench_models.gpt2.weights import GPT2_TOLERANCES, SMALL, cache_names, caches, weights_of
 from fairlap.models.spec import Constant, Integers, Normal, Spec, Tensor
 
 PAST = 128

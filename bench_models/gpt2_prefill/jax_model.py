@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.gpt2_jax import extend, to_jax_layout, to_spec_layout
-from fairlap.bench_models.gpt2_weights import SMALL
+from fairlap.bench_models.gpt2.jax_blocks import extend, to_jax_layout, to_spec_layout
+from fairlap.bench_models.gpt2.weights import SMALL
 from fairlap.models.workload import Arrays
 
 

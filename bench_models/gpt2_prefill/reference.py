@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy.typing as npt
-from fairlap.bench_models.gpt2_numpy import extend, nothing_read
-from fairlap.bench_models.gpt2_weights import SMALL
+from fairlap.bench_models.gpt2.numpy_blocks import extend, nothing_read
+from fairlap.bench_models.gpt2.weights import SMALL
 from fairlap.models.workload import Arrays
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.bench_models.gpt2_weights import GPT2_TOLERANCES, SMALL, caches, weights_of
+from fairlap.bench_models.gpt2.weights import GPT2_TOLERANCES, SMALL, caches, weights_of
 from fairlap.models.spec import Constant, Integers, Spec, Tensor
 
 TOKENS = 128

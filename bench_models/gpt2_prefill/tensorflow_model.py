@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.gpt2_tensorflow import GPT2, to_other_layout
-from fairlap.bench_models.gpt2_weights import SMALL
+from fairlap.bench_models.gpt2.tensorflow_blocks import GPT2, to_other_layout
+from fairlap.bench_models.gpt2.weights import SMALL
 from fairlap.models.workload import Arrays
 
 

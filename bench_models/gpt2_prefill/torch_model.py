@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.gpt2_torch import GPT2, with_weights
-from fairlap.bench_models.gpt2_weights import SMALL
+from fairlap.bench_models.gpt2.torch_blocks import GPT2, with_weights
+from fairlap.bench_models.gpt2.weights import SMALL
 from fairlap.models.workload import Arrays
 
 

@@ -1,4 +1,4 @@
-"""Layer normalisation in NumPy, in the precision of what it is given."""
+"""Layer normalisation in NumPy, in the precision of the inputs."""
 
 from __future__ import annotations
 

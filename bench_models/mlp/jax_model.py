@@ -1,4 +1,4 @@
-"""The perceptron as a pure function; matrices lie (in, out)."""
+"""The perceptron as a pure function; matrices are (in, out)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The perceptron as a TensorFlow module; matrices lie (in, out)."""
+"""The perceptron as a TensorFlow module; matrices are (in, out)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-from fairlap.bench_models.convolution_jax import apply_unit, to_jax_layout, to_spec_layout
+from fairlap.bench_models.convolution.jax_unit import apply_unit, to_jax_layout, to_spec_layout
 from fairlap.bench_models.mobilenet_v2.spec import BLOCKS, LAST, STEM, Block
 from fairlap.models.workload import Arrays
 from jax.nn import relu6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.convolution_mxnet import convolution, normalisation, sequence
+from fairlap.bench_models.convolution.mxnet_unit import convolution, normalisation, sequence
 from fairlap.bench_models.mobilenet_v2.spec import CLASSES, FEATURES, STAGES
-from fairlap.bench_models.weights_mxnet import with_weights
+from fairlap.bench_models.mxnet_weights import with_weights
 from fairlap.models.workload import Arrays
 from mxnet.gluon import HybridBlock, nn
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.convolution_onnx import ImageGraph
-from fairlap.bench_models.convolution_units import Unit
+from fairlap.bench_models.convolution.onnx_unit import ImageGraph
+from fairlap.bench_models.convolution.units import Unit
 from fairlap.bench_models.mobilenet_v2.spec import BLOCKS, LAST, SPEC, STEM
 from fairlap.models.workload import Arrays
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.bench_models.convolution_numpy import apply_unit
+from fairlap.bench_models.convolution.numpy_unit import apply_unit
 from fairlap.bench_models.mobilenet_v2.spec import BLOCKS, LAST, STEM, Block
 from fairlap.models.workload import Arrays
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlap.bench_models.convolution_units import Unit, classifier
+from fairlap.bench_models.convolution.units import Unit, classifier
 from fairlap.models.spec import TOLERANCES, Constant, Spec, Tensor, Tolerance, Weight
 
 IMAGE = 224

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from fairlap.bench_models.convolution_tensorflow import apply_unit, to_spec_layout, variables
+from fairlap.bench_models.convolution.tensorflow_unit import apply_unit, to_spec_layout, variables
 from fairlap.bench_models.mobilenet_v2.spec import BLOCKS, LAST, STEM, Block
 from fairlap.models.workload import Arrays
 

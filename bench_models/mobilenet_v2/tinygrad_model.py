@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.convolution_tinygrad import convolution, normalisation, with_weights
+from fairlap.bench_models.convolution.tinygrad_unit import convolution, normalisation, with_weights
 from fairlap.bench_models.mobilenet_v2.spec import CLASSES, FEATURES, STAGES
 from fairlap.models.workload import Arrays
 from tinygrad import Tensor, nn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.convolution_onnx import ImageGraph
+from fairlap.bench_models.convolution.onnx_unit import ImageGraph
 from fairlap.bench_models.resnet50.spec import BLOCKS, SPEC, STEM, Block
 from fairlap.models.workload import Arrays
 

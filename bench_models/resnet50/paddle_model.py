@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlap.bench_models.paddle_weights import turned, with_weights
 from fairlap.bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
-from fairlap.bench_models.weights_paddle import turned, with_weights
 from fairlap.models.workload import Arrays
 from paddle import nn
 from paddle.nn import functional

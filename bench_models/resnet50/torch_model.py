@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from fairlap.bench_models.convolution_torch import with_weights
+from fairlap.bench_models.convolution.torch_unit import with_weights
 from fairlap.bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
 from fairlap.models.workload import Arrays
 from torch import nn

@@ -1,4 +1,4 @@
-"""Softmax in NumPy, in the precision of what it is given."""
+"""Softmax in NumPy, in the precision of the inputs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the work is: models, their weights and inputs, and how an answer is told right from wrong."""
+"""Models, their weights and inputs, and the checks of their answers."""

@@ -51,7 +51,7 @@ def output_errors(
 
 
 def _incomparable(got: npt.NDArray[Any], reference: npt.NDArray[np.float64]) -> str:
-    """Why no distance can be told, or nothing."""
+    """Why no distance can be computed; empty if it can."""
     if got.shape != reference.shape:
         return f"its shape is {list(got.shape)}, not {list(reference.shape)}"
     if not np.isfinite(reference).all():

@@ -103,14 +103,16 @@ def gradient_disagreements(
     sizes = {weight.name: _size(work, weight) for weight in _trained(work)}
     squares = (sizes[name] ** 2 * float(np.square(gradients[name], dtype=np.float64).sum()) for name in sizes)
     scale = math.sqrt(sum(squares))
-    told = [
+    measured = [
         sum(
             sizes[weight.name] * _sum_along(gradients[weight.name], _upwards(weight, seed, number))
             for weight in _trained(work)
         )
         for number in range(len(possible[0]))
     ]
-    each = [[abs(a - b) / max(scale, abs(b), 1e-300) for a, b in zip(told, slopes, strict=True)] for slopes in possible]
+    each = [
+        [abs(a - b) / max(scale, abs(b), 1e-300) for a, b in zip(measured, slopes, strict=True)] for slopes in possible
+    ]
     return min(each, key=max)
 
 

@@ -1,4 +1,4 @@
-"""Which models there are: ours, and those that other packages bring."""
+"""The available models: built-in ones, and those of installed packages."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import Spec
 
 GROUP = "fairlap.workloads"
-_OURS = Path(__file__).parents[1] / "bench_models"
+_BUILT_IN = Path(__file__).parents[1] / "bench_models"
 
 
 @dataclass(frozen=True)
-class Found:
+class Model:
+    """A model and the package that implements it."""
+
     spec: Spec
     package: str
 
 
 def workload_names() -> list[str]:
-    """Sorted; no model is imported."""
+    """Sorted. Imports no model."""
     return sorted(_packages())
 
 
-def find(name: str) -> Found:
+def find(name: str) -> Model:
     packages = _packages()
     if name not in packages:
         import difflib
 
         near = difflib.get_close_matches(name, packages, n=3)
-        told = f"did you mean {', '.join(near)}?" if near else "`fairlap list models` lists them"
-        raise InvalidRequest(f"there is no model {name!r}; {told}")
+        hint = f"did you mean {', '.join(near)}?" if near else "`fairlap list models` lists them"
+        raise InvalidRequest(f"no model named {name!r}; {hint}")
     package = packages[name]
     try:
         spec = import_module(f"{package}.spec").SPEC
@@ -39,11 +41,11 @@ def find(name: str) -> Found:
         raise InvalidRequest(f"the model {name} from {package} cannot be loaded: {described(error)}") from error
     if not isinstance(spec, Spec):
         raise InvalidRequest(f"{package}.spec.SPEC is a {type(spec).__name__}, not a Spec")
-    return Found(spec, package)
+    return Model(spec, package)
 
 
 def _packages() -> dict[str, str]:
-    from importlib.metadata import entry_points  # costs 25 ms, and a worker seldom needs it
+    from importlib.metadata import entry_points  # takes 25 ms, and a worker rarely needs it
 
-    ours = {path.parent.name: f"fairlap.bench_models.{path.parent.name}" for path in _OURS.glob("*/spec.py")}
-    return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **ours}
+    built_in = {path.parent.name: f"fairlap.bench_models.{path.parent.name}" for path in _BUILT_IN.glob("*/spec.py")}
+    return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **built_in}

@@ -37,7 +37,7 @@ class BadFile(FairlapError):
 
 
 def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write beside and rename, so that nobody ever sees half a file."""
+    """Write a temporary file and rename it, so that an incomplete file is never visible."""
     header: dict[str, Any] = {}
     end = 0
     for name, array in arrays.items():

@@ -43,7 +43,7 @@ def test_a_refused_race_leaves_no_plan_behind(tmp_path: Path) -> None:
         (["mlp", "--on", "torch,torch"], "torch is named twice"),
         (["mlp", "--on", "torhc"], "there is no framework 'torhc'; did you mean torch"),
         (["mlp", "--on", "torch:fast"], "torch has no variant 'fast'; it has torch, torch:compile"),
-        (["mpl", "--on", "torch"], "there is no model 'mpl'; did you mean mlp"),
+        (["mpl", "--on", "torch"], "did you mean mlp"),
         (["mlp", "--on", "torch", "--blocks", "0"], "blocks must lie between 1 and 10,000, not 0"),
         (["mlp", "--on", "torch", "--blocks", "100000000"], "blocks must lie between 1 and 10,000, not 100,000,000"),
         (["mlp", "--on", "torch", "--threads", "0"], "threads must lie between 1"),

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fairlap.bench_models.gpt2_numpy import extend, nothing_read
-from fairlap.bench_models.gpt2_weights import Size, cache_names, weights_of
+from fairlap.bench_models.gpt2.numpy_blocks import extend, nothing_read
+from fairlap.bench_models.gpt2.weights import Size, cache_names, weights_of
 from fairlap.models.answer_check import output_errors
 from fairlap.models.draw import draw_weights
 from fairlap.models.registry import find

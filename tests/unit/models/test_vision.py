@@ -14,8 +14,8 @@ import fairlap.bench_models.resnet50.spec as resnet50
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fairlap.bench_models.convolution_numpy import apply_unit
-from fairlap.bench_models.convolution_units import EPSILON, STATISTICS, Unit
+from fairlap.bench_models.convolution.numpy_unit import apply_unit
+from fairlap.bench_models.convolution.units import EPSILON, STATISTICS, Unit
 from fairlap.models.draw import draw_inputs, draw_weights
 
 SEED = 20

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.bench_models.gpt2_weights import EPSILON, Size, cache_names
-from fairlap.bench_models.operation_onnx import model_of
+from fairlap.bench_models.gpt2.weights import EPSILON, Size, cache_names
+from fairlap.bench_models.onnx_operation import model_of
 from fairlap.models.spec import Spec
 from fairlap.models.workload import Arrays
 from onnx import helper

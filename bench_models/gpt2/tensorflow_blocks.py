@@ -1,4 +1,4 @@
-"""GPT-2 in TensorFlow. Matrices of linear layers lie (in, out); the embedding, which is also the last one, stays."""
+"""GPT-2 in TensorFlow. Matrices of linear layers are (in, out); the embedding, which is also the last one, stays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from fairlap.bench_models.gpt2_weights import EPSILON, Size
+from fairlap.bench_models.gpt2.weights import EPSILON, Size
 from fairlap.models.workload import Arrays
 
 

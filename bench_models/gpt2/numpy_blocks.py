@@ -1,4 +1,4 @@
-"""GPT-2 in NumPy, for the references, in the precision of what it is given."""
+"""GPT-2 in NumPy, for the references, in the precision of the inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.elementary import layer_norm, linear, softmax
-from fairlap.bench_models.gpt2_weights import EPSILON, Size, cache_names
+from fairlap.bench_models.gpt2.weights import EPSILON, Size, cache_names
 from fairlap.models.workload import Arrays
 
 Array = npt.NDArray[Any]

@@ -1,4 +1,4 @@
-"""The layers of transformers in JAX; matrices lie (in, out), as XLA's products want them."""
+"""The layers of transformers in JAX; matrices are (in, out), the layout that XLA prefers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Giving a PyTorch image network its weights."""
+"""Load weights into an image network in PyTorch."""
 
 from __future__ import annotations
 

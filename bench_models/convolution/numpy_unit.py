@@ -1,4 +1,4 @@
-"""Units in NumPy, for the references: plain sums of products, in the precision of what they are given."""
+"""Units in NumPy, for the references: plain sums of products, in the precision of the inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.bench_models.convolution_units import EPSILON, Unit
+from fairlap.bench_models.convolution.units import EPSILON, Unit
 from fairlap.models.workload import Arrays
 
 Array = npt.NDArray[Any]

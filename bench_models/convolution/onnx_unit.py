@@ -1,10 +1,10 @@
-"""Building the ONNX graph of an image network, one node after the other."""
+"""Build the ONNX graph of an image network."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.convolution_units import EPSILON, STATISTICS, Unit
+from fairlap.bench_models.convolution.units import EPSILON, STATISTICS, Unit
 from fairlap.models.spec import Spec
 from fairlap.models.workload import Arrays
 from onnx import TensorProto, helper, numpy_helper

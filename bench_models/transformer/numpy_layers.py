@@ -1,4 +1,4 @@
-"""Self-attention in NumPy, for the references, in the precision of what it is given."""
+"""Self-attention in NumPy, for the references, in the precision of the inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both halves of GPT-2 share: its sizes, its weights and the caches of keys and values between them.
+"""The sizes, weights and key-value caches that the prefill and the decoding step of GPT-2 share.
 
 Weights have the names of the PyTorch checkpoint that is published for it, but linear layers lie (out, in).
 """
@@ -12,8 +12,8 @@ from fairlap.models.spec import TOLERANCES, Fill, Normal, Tensor, Tolerance, Uni
 EPSILON = 1e-5
 
 # Twelve layers of bfloat16 leave an error of 0.01 in logits and caches of order one, and of 0.065 in the worst of fifty
-# thousand (PyTorch on three seeds; JAX and TensorFlow), which is more than the usual tolerance grants. The cosine is
-# held tighter in return: honest work stays at 0.9999; one attention left out, or one token changed, is below 0.99.
+# thousand (PyTorch on three seeds; JAX and TensorFlow), more than the usual tolerance allows. The cosine is stricter
+# in return: correct work stays at 0.9999; one attention left out, or one token changed, is below 0.99.
 GPT2_TOLERANCES = {**TOLERANCES, "bf16": Tolerance(cosine=0.9995, absolute=1e-1, relative=1e-1)}
 
 

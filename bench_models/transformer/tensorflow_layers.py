@@ -1,4 +1,4 @@
-"""The layers of transformers in TensorFlow; matrices lie (in, out)."""
+"""The layers of transformers in TensorFlow; matrices are (in, out)."""
 
 from __future__ import annotations
 

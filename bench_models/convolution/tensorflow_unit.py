@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from fairlap.bench_models.convolution_units import EPSILON, STATISTICS, Unit
+from fairlap.bench_models.convolution.units import EPSILON, STATISTICS, Unit
 from fairlap.models.workload import Arrays
 
 

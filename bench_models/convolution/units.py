@@ -1,4 +1,4 @@
-"""The brick of image networks: a convolution without bias and the normalisation after it."""
+"""The building block of image networks: a convolution without bias, followed by a normalisation."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from dataclasses import dataclass
 
 from fairlap.models.spec import Fill, Normal, Uniform, Weight
 
-EPSILON = 1e-5  # what every implementation adds to a running variance
+EPSILON = 1e-5  # added to the running variance by every implementation
 STATISTICS = ("running_mean", "running_var")
 
-# With a variance from 0.5 to 1.5, 1 / variance is ln 3 on average and the square of this scale is 0.893. Their
-# product is 0.98, so that activations keep their size through any number of layers.
+# For a variance from 0.5 to 1.5 the mean of 1 / variance is ln 3, and the mean square of this scale is 0.893. Their
+# product is 0.98, so activations keep their size through any number of layers.
 STEADY_SCALE = Uniform(0.4, 1.4)
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Square kernels on square images, padded so that only the stride makes an image smaller."""
+    """Square kernels on square images, padded so that only the stride reduces the size of an image."""
 
-    convolution: str  # the name its kernel has, without ".weight"
+    convolution: str  # the name of its kernel, without ".weight"
     normalisation: str
     inward: int
     outward: int
     kernel: int
-    image: int  # pixels along one side of what goes in
+    image: int  # pixels along one side of the input
     stride: int = 1
     groups: int = 1
-    rectified: bool = True  # what goes in has passed a ReLU, which takes half of the power; the kernel gives it back
+    rectified: bool = True  # the input has passed a ReLU, which halves its power; the kernel restores it
     scale: Fill = STEADY_SCALE
 
     @property
@@ -60,7 +60,7 @@ class Unit:
 
 
 def classifier(name: str, features: int, classes: int) -> tuple[Weight, Weight]:
-    """The linear layer at the end of a network; the features come from an average of rectified pixels."""
+    """The last, linear layer of a network. Its features are averages of rectified pixels."""
     return (
         Weight(f"{name}.weight", (classes, features), Normal((1.0 / features) ** 0.5)),
         Weight(f"{name}.bias", (classes,), Normal(0.1)),

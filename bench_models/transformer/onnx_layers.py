@@ -1,4 +1,4 @@
-"""Building the ONNX graph of a transformer, one node after the other."""
+"""Build the ONNX graph of a transformer."""
 
 from __future__ import annotations
 

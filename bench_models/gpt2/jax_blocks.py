@@ -1,4 +1,4 @@
-"""GPT-2 in JAX. Matrices of linear layers lie (in, out); the embedding, which is also the last one, stays as it is."""
+"""GPT-2 in JAX. Matrices of linear layers are (in, out); the embedding, which is also the last one, stays as it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from fairlap.bench_models.gpt2_weights import EPSILON, Size
+from fairlap.bench_models.gpt2.weights import EPSILON, Size
 from fairlap.models.workload import Arrays
 
 

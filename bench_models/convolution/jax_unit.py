@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from fairlap.bench_models.convolution_units import EPSILON, Unit
+from fairlap.bench_models.convolution.units import EPSILON, Unit
 from fairlap.models.workload import Arrays
 from jax import lax
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from fairlap.bench_models.gpt2_weights import EPSILON, Size
+from fairlap.bench_models.gpt2.weights import EPSILON, Size
 from fairlap.models.workload import Arrays
 from torch import nn
 from torch.nn import functional

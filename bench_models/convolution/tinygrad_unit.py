@@ -1,10 +1,10 @@
-"""Giving a tinygrad image network its weights."""
+"""Load weights into an image network in tinygrad."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.convolution_units import EPSILON
+from fairlap.bench_models.convolution.units import EPSILON
 from fairlap.models.workload import Arrays
 from tinygrad import Tensor, nn
 

@@ -1,4 +1,4 @@
-"""An ONNX model around its nodes."""
+"""Build the ONNX model of an operation from its nodes."""
 
 from __future__ import annotations
 

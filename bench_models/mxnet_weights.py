@@ -1,4 +1,4 @@
-"""Giving a Gluon block its weights. They have the spec's layout already."""
+"""Load weights into a Gluon block, whose layout is that of the spec."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NAMES = {"gamma": "weight", "beta": "bias"}  # of a normalisation: Gluon's, and
 
 
 def with_weights(block: Any, weights: Arrays) -> Any:
-    """The block, whose parameters must be the weights, no more and no fewer."""
-    # Only this finds parameters by their place in the block; the public way names them after classes, counted.
+    """Load the weights, which must be exactly the parameters of the block, and return it."""
+    # Only this private method names parameters by their place in the block; the public one numbers them by class.
     held = {_spec_name(name): parameter for name, parameter in block._collect_params_with_prefix().items()}
     if held.keys() != weights.keys():
         raise ValueError(f"the block and its weights differ in {sorted(held.keys() ^ weights.keys())}")

@@ -1,10 +1,10 @@
-"""What image networks in Gluon are put together from."""
+"""The convolution with its normalisation in Gluon."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.convolution_units import EPSILON
+from fairlap.bench_models.convolution.units import EPSILON
 from mxnet.gluon import nn
 
 

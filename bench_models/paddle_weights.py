@@ -1,4 +1,4 @@
-"""Giving a Paddle layer its weights."""
+"""Load weights into a Paddle layer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NAMES = {"_mean": "running_mean", "_variance": "running_var"}  # Paddle's, and 
 
 
 def with_weights(layer: Any, weights: Arrays) -> Any:
-    """The layer in inference form. Its parameters must be the weights, no more and no fewer."""
+    """Load the weights, which must be exactly the parameters of the layer, and return it in inference mode."""
     held = {_spec_name(name): tensor for name, tensor in layer.state_dict().items()}
     if held.keys() != weights.keys():
         raise ValueError(f"the layer and its weights differ in {sorted(held.keys() ^ weights.keys())}")
@@ -22,7 +22,7 @@ def with_weights(layer: Any, weights: Arrays) -> Any:
 
 
 def turned(array: Any) -> Any:
-    """There and back: a linear layer's matrix, the only one with two axes, lies (in, out) in Paddle."""
+    """To Paddle's layout and back: its matrices of linear layers, the only ones with two axes, are (in, out)."""
     return array.T if array.ndim == 2 else array
 
 
