@@ -1,8 +1,8 @@
 /* Control of libfairlap_fake_nvml.so, the replacement of libnvidia-ml.so.1.
  *
- * Time is in nanoseconds from the fake's own beginning. It does not move until a test moves it, or follows the
- * real clock. Power is a waveform of that time; a sensor looks at its average over a window and publishes at
- * a period; the energy counter is the waveform's integral, published at a period of its own. Devices are
+ * Time is in nanoseconds from the fake's own beginning. It does not move until a test moves it, or follows
+ * the real clock. Power is a waveform of that time; a sensor looks at its average over a window and publishes
+ * at a period; the energy counter is the waveform's integral, published at a period of its own. Devices are
  * numbered in the order they were made, whatever was unplugged since.
  *
  * Readings for fake_nvml_set_reading, with their defaults: "graphics_mhz" 1980, "sm_mhz" 1980, "mem_mhz"

@@ -46,7 +46,8 @@ struct Version {
   std::uint32_t minor = 0;
 };
 
-// The second generation: capsules named "dltensor_versioned", for who names a max_version of 1 or more.
+// The second generation: capsules named "dltensor_versioned", for consumers that pass a max_version of 1 or
+// more.
 struct ManagedVersioned {
   Version version;
   void* context = nullptr;

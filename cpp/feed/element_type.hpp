@@ -12,7 +12,7 @@ namespace fairlap::feed {
 
 static_assert(std::endian::native == std::endian::little, "samples are little-endian and are not swapped");
 
-// Something was asked for that cannot be fed; the message is for the user.
+// The request cannot be fed; the message is for the user.
 class BadFeed : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };

@@ -16,7 +16,7 @@
 namespace fairlap::feed {
 
 // The slots together with what the samples in them are, so that a batch can be lent to a framework.
-// Outlives the feeder as long as anybody holds a batch. The structures that frameworks are given are
+// Outlives the feeder as long as a batch is held. The structures that frameworks are given are
 // made once for each slot: all who hold one batch share them, and each deleter gives one hold back.
 class Lending : public std::enable_shared_from_this<Lending> {
  public:
@@ -37,11 +37,11 @@ class Lending : public std::enable_shared_from_this<Lending> {
 
   // Another hold, which the structure's deleter gives back. Throws StaleSlot when the ticket is old.
   // A child forked meanwhile is refused too. On a device the stream is made to wait for the copy; with
-  // none the consumer sees to all waiting itself.
+  // none the consumer does all waiting itself.
   dlpack::Managed* lend(const Ticket& ticket, std::optional<std::uintptr_t> stream = {});
   dlpack::ManagedVersioned* lend_versioned(const Ticket& ticket, std::optional<std::uintptr_t> stream = {});
 
-  // The address of a batch's first element, which holds nothing.
+  // The address of a batch's first element, which does not hold the slot.
   [[nodiscard]] void* address_of(const Ticket& ticket);
 
   // Gives one hold back. In a forked child nothing happens: the slot belongs to the parent.

@@ -26,7 +26,7 @@ struct HostSlots {
 enum class SlotUse { none, copied_from, worked_on };
 
 // From slots in host memory to as many slots on a device. Copies and the work of consumers run on the
-// device's own time, so that a slot may still be in use when everybody here has given it back; the link
+// device's own time, so that a slot may still be in use when every holder here has given it back; the link
 // knows. Each slot is used by one thread at a time, except where stated.
 class Link {
  public:

@@ -21,7 +21,7 @@ bool looks_like_npy(std::span<const char> beginning);
 // How many bytes the header takes in all, from the file's first ones.
 std::size_t npy_header_bytes(std::span<const char> beginning);
 
-// Throws BadFeed saying what is wrong with the header.
+// Throws BadFeed with what is wrong with the header.
 NpyHeader parse_npy_header(std::string_view header);
 
 }  // namespace fairlap::feed

@@ -14,7 +14,7 @@
 
 namespace fairlap::feed {
 
-// A slot was used or given back by someone who no longer has it.
+// A slot was used or given back by a consumer that no longer holds it.
 class StaleSlot : public std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -27,9 +27,9 @@ struct Ticket {
   std::uint64_t generation = 0;
 };
 
-// What happened to a slot on its way, on the engine's clock; the stalls is made from it.
+// What happened to a slot on its way, on the engine's clock; the stall times are computed from it.
 struct SlotTimes {
-  std::uint64_t emptied_ns = 0;  // when the last one who held it gave it back
+  std::uint64_t emptied_ns = 0;  // when the last holder gave it back
   std::uint64_t claimed_ns = 0;
   std::uint64_t filled_ns = 0;
   std::uint64_t source_ns = 0;  // how much of the filling was reading
@@ -71,7 +71,7 @@ class Slots {
   void publish(std::size_t slot, std::uint64_t source_ns);
   void end_after(std::uint64_t batches);  // there will be no more
 
-  // For the one who consumes. Waits at most this long for the batch whose turn it is.
+  // For the consumer. Waits at most this long for the batch whose turn it is.
   struct Arrived {
     Arrival arrival = Arrival::not_yet;
     Ticket ticket;
@@ -90,7 +90,7 @@ class Slots {
   [[nodiscard]] bool is_current(const Ticket& ticket) const;
 
   [[nodiscard]] bool closed() const;
-  void close();  // wakes everybody; what is handed out stays valid until it is given back
+  void close();  // wakes all waiting threads; what is handed out stays valid until it is given back
   [[nodiscard]] std::vector<std::uint64_t> batches_held() const;
   [[nodiscard]] std::size_t count_in(SlotState state) const;
 

@@ -61,7 +61,7 @@ class Staging {
     std::uint64_t batch = 0;
     std::size_t samples = 0;
   };
-  // Waits for the next batch. When the consumer itself holds every slot, that is borne for as long as
+  // Waits for the next batch. When the consumer itself holds every slot, that is tolerated for
   // `patience` and then an error. `keep_waiting` is asked about twenty times a second; when it returns false,
   // FeederStopped is thrown and the batch stays for the next call. One consumer at a time; the others wait
   // for their turn in the same way.

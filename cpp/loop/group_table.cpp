@@ -4,9 +4,9 @@ namespace fairlap::loop {
 namespace {
 
 void add(Disturbances& total, const Disturbances& more, std::int64_t sign) noexcept {
-  for (const auto member : {&Disturbances::minor_faults, &Disturbances::major_faults,
-                            &Disturbances::voluntary_switches, &Disturbances::involuntary_switches,
-                            &Disturbances::cpu_ns}) {
+  for (const auto member :
+       {&Disturbances::minor_faults, &Disturbances::major_faults, &Disturbances::voluntary_switches,
+        &Disturbances::involuntary_switches, &Disturbances::cpu_ns}) {
     total.*member += sign * (more.*member);
   }
 }

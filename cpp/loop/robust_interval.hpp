@@ -22,8 +22,8 @@ struct RobustInterval {
 
 // Neighbouring samples resemble each other, so an interval that takes them for independent is too
 // narrow. From 40 samples on, the run is cut into 20 batches in the order of time, and the sign
-// interval (Thompson 1936) is taken over the batches' medians; it assumes no distribution. It speaks
-// of this one process only. `scratch` holds one batch; use batch_scratch_size(). Samples that are NaN
+// interval (Thompson 1936) is taken over the batches' medians; it assumes no distribution. It describes
+// this one process only. `scratch` holds one batch; use batch_scratch_size(). Samples that are NaN
 // are invalid and left out.
 RobustInterval interval_of_median(std::span<const double> samples_ns, std::span<double> scratch);
 

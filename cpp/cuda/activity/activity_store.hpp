@@ -13,8 +13,8 @@
 
 namespace fairlap::cuda {
 
-// Where CUPTI puts its records. It hands buffers over from threads of its own, without a word of whom they
-// are for, and may do so until the process ends; so there is one store, and it is never destroyed.
+// Where CUPTI puts its records. It hands buffers over from its own threads, without naming their
+// recipient, and may do so until the process ends; so there is one store, and it is never destroyed.
 class ActivityStore {
  public:
   static ActivityStore& of_this_process();

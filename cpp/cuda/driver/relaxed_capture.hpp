@@ -4,7 +4,7 @@
 
 namespace fairlap::cuda {
 
-// While this lives, its thread's calls end no capture that is going on. Allocating memory or asking an event
+// While this lives, its thread's calls end no capture in progress. Allocating memory or asking an event
 // would end one that was begun in the global mode, in whichever thread; what we do is never part of it.
 // Drivers before 10.1 have no such mode for a thread.
 class RelaxedCapture {

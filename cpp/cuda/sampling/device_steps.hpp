@@ -65,7 +65,7 @@ class DeviceSteps final : public SampleSteps {
     Event guard;
     SteadyClock::time_point stopping;  // when the stop event was about to be recorded
     double host_delay_ns = 0.0;        // by which the host alone may have put the guard event off
-    bool held = true;                  // the gate stood until it was opened
+    bool held = true;                  // the gate held until it was opened
     bool hidden = false;
     Window window;
   };

@@ -9,7 +9,7 @@
 namespace fairlap::cuda {
 
 // Calls several works in turn: one callable with several sets of arguments, so that none finds its data in
-// the cache. They share one interpreter, so the first one's lock is everyone's.
+// the cache. They share one interpreter, so the first one's lock is shared by all.
 class RotatingWork final : public loop::Work {
  public:
   explicit RotatingWork(std::vector<loop::Work*> works)

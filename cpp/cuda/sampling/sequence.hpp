@@ -48,7 +48,7 @@ struct HostStamps {
 };
 
 // Everything that a sample needs done, one verb each. The real ones drive a device; a test's write down their
-// order. Any may throw; open_gate() may not, so that no error leaves a stream standing.
+// order. Any may throw; open_gate() may not, so that no error leaves a stream held.
 class SampleSteps {
  public:
   virtual ~SampleSteps() = default;

@@ -134,7 +134,10 @@ void PerfEnergy::find_event(const std::string& folder, const std::string& event,
       if (file < 0) why_not = refusal(-file);
     }
     // Fast, as powercap's counters are. 64 bits of a fraction of a millijoule do not wrap.
-    add({.name = event + " cpu" + std::to_string(core) + " energy_j", .kind = FieldKind::counter, .lane = Lane::fast, .absent_because = why_not});
+    add({.name = event + " cpu" + std::to_string(core) + " energy_j",
+         .kind = FieldKind::counter,
+         .lane = Lane::fast,
+         .absent_because = why_not});
     counters_.push_back({file, scale});
   }
 }

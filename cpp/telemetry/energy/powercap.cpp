@@ -36,7 +36,10 @@ Powercap::Powercap(const std::string& root) : Source("powercap") {
     KeptFile energy((zone / "energy_uj").string());
     KeptFile range((zone / "max_energy_range_uj").string());
     // Fast: a region's bounds are found by the counter's steps, and a file costs microseconds.
-    Field field{.name = name_of(zone) + " energy_j", .kind = FieldKind::counter, .lane = Lane::fast, .absent_because = energy.reason()};
+    Field field{.name = name_of(zone) + " energy_j",
+                .kind = FieldKind::counter,
+                .lane = Lane::fast,
+                .absent_because = energy.reason()};
     double most_uj = 0.0;
     double unused = 0.0;
     if (energy.error() == EACCES || energy.error() == EPERM) {

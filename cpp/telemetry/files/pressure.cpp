@@ -34,8 +34,7 @@ Pressure::Pressure(const std::string& root) : Source("pressure") {
   for (const char* file : kFiles) files_.emplace_back(root + "/proc/pressure/" + file);
   for (const Line& line : kLines) {
     KeptFile& file = files_[line.file];
-    Field field{
-        .name = line.name, .kind = FieldKind::counter, .lane = Lane::rare, .absent_because = ""};
+    Field field{.name = line.name, .kind = FieldKind::counter, .lane = Lane::rare, .absent_because = ""};
     double unused = 0.0;
     if (file.error() != 0) {
       field.absent_because =

@@ -28,7 +28,8 @@ Steal::Steal(const std::string& root)
     : Source("steal"),
       stat_(root + "/proc/stat"),
       seconds_per_tick_(1.0 / static_cast<double>(sysconf(_SC_CLK_TCK))) {
-  Field field{.name = "stolen_s", .kind = FieldKind::counter, .lane = Lane::rare, .absent_because = stat_.reason()};
+  Field field{
+      .name = "stolen_s", .kind = FieldKind::counter, .lane = Lane::rare, .absent_because = stat_.reason()};
   double unused = 0.0;
   if (field.present() && !stolen_ticks(stat_.read(), unused)) {
     field.absent_because = stat_.path() + " has no column for stolen time";

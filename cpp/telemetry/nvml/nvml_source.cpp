@@ -86,7 +86,8 @@ void NvmlSource::find_getters() {
       if (code == NVML_SUCCESS) field(called.fields[0]).absent_because.clear();
     } else {
       for (int i = 0; i < NvmlGetter::kMostValues && getter.names[i] != nullptr; ++i) {
-        called.fields[i] = add({.name = getter.names[i], .kind = getter.kind, .lane = getter.lane, .absent_because = reason});
+        called.fields[i] = add(
+            {.name = getter.names[i], .kind = getter.kind, .lane = getter.lane, .absent_because = reason});
       }
     }
     if (code == NVML_SUCCESS) called_.push_back(called);

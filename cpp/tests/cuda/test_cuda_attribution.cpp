@@ -15,8 +15,12 @@ Activity kernel(std::uint64_t start, std::uint64_t end, std::uint32_t stream = 7
                 const std::string& name = kAdd) {
   return {.start_ns = start, .end_ns = end, .name = &name, .stream = stream, .kind = ActivityKind::kernel};
 }
-Activity copy(std::uint64_t start, std::uint64_t end) { return {.start_ns = start, .end_ns = end, .stream = 7, .kind = ActivityKind::copy}; }
-Activity fill(std::uint64_t start, std::uint64_t end) { return {.start_ns = start, .end_ns = end, .stream = 7, .kind = ActivityKind::fill}; }
+Activity copy(std::uint64_t start, std::uint64_t end) {
+  return {.start_ns = start, .end_ns = end, .stream = 7, .kind = ActivityKind::copy};
+}
+Activity fill(std::uint64_t start, std::uint64_t end) {
+  return {.start_ns = start, .end_ns = end, .stream = 7, .kind = ActivityKind::fill};
+}
 
 const std::vector<Window> kTwoWindows = {{1000, 2000}, {3000, 4000}};
 

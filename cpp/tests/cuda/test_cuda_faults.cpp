@@ -202,7 +202,7 @@ TEST("the floor is measured in the step, the costs and the gaps that the device 
   CHECK_NEAR(reports[0].floor.empty_pair_ns, 320, 32.5);
   CHECK(reports[0].floor.record_cost_ns > 0);
   CHECK(reports[0].floor.launch_cost_ns > 0);
-  CHECK_EQUAL(reports[0].gate, "stream-wait");
+  CHECK(reports[0].gate == cuda::GateKind::stream_wait);
 }
 
 TEST_MAIN()

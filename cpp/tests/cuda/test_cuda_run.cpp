@@ -370,7 +370,7 @@ TEST("a run ends by time, and when the interval is narrow enough") {
   settings.stop.target_half_width = 0.05;
   record = time_it(at_work, work, settings);
   CHECK(record->stopped_by == StopReason::target);
-  CHECK(record->table->size() >= 64 && record->table->size() <= 68);
+  CHECK(record->table->size() >= 40 && record->table->size() <= 44);
 }
 
 TEST("a completion is waited for after the gate is open") {

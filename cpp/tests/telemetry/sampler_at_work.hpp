@@ -22,7 +22,10 @@ class Counting final : public Source {
     if (fast)
       add({.name = "fast_count", .kind = FieldKind::counter, .lane = Lane::fast, .absent_because = ""});
     else
-      add({.name = "fast_count", .kind = FieldKind::counter, .lane = Lane::fast, .absent_because = "not wanted"});
+      add({.name = "fast_count",
+           .kind = FieldKind::counter,
+           .lane = Lane::fast,
+           .absent_because = "not wanted"});
     add({.name = "slow_count", .kind = FieldKind::counter, .lane = Lane::slow, .absent_because = ""});
     conclude();
   }

@@ -82,9 +82,10 @@ TEST("a publication period is the distance between new values, also where some r
 TEST("a period that cannot be seen is unknown with the reason") {
   const auto still = [](double) { return 5.0; };
   CHECK(contains(publication_period(published_every(100.0, 1.0, 1000.0, still)).unknown_because,
-              "changed 0 times in 1000 ms"));
+                 "changed 0 times in 1000 ms"));
   const auto climbing = [](double at_ms) { return at_ms; };
-  CHECK(contains(publication_period(published_every(1.0, 1.0, 100.0, climbing)).unknown_because, "every look"));
+  CHECK(
+      contains(publication_period(published_every(1.0, 1.0, 100.0, climbing)).unknown_because, "every look"));
   CHECK(contains(publication_period({}).unknown_because, "fewer than twice"));
   CHECK(std::isnan(publication_period({}).seconds));
 }

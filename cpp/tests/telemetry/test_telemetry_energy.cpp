@@ -37,7 +37,8 @@ void check_unresolved(const RegionEnergy& energy, const std::string& reason) {
 }  // namespace
 
 TEST("constant power integrates to power times time, exactly, with no width") {
-  const std::vector<Reading> readings{reading_at(0, 80.0), reading_at(100, 80.0), reading_at(200, 80.0), reading_at(300, 80.0)};
+  const std::vector<Reading> readings{reading_at(0, 80.0), reading_at(100, 80.0), reading_at(200, 80.0),
+                                      reading_at(300, 80.0)};
   const RegionEnergy energy = energy_of_power(readings, between(50, 275), {});
   CHECK(energy.resolved());
   CHECK_NEAR(energy.joules, 80.0 * 0.225, 1e-9);
@@ -83,8 +84,8 @@ TEST("a sensor's gain and the age of its readings widen the interval and leave t
 TEST("what the readings do not enclose is unresolved, never 0") {
   const std::vector<Reading> readings{reading_at(100, 50.0), reading_at(200, 50.0)};
   check_unresolved(energy_of_power({}, between(0, 1), {}), "no readings");
-  check_unresolved(energy_of_power(readings, between(50, 150), {}), "after the region's begin");
-  check_unresolved(energy_of_power(readings, between(150, 250), {}), "before the region's end");
+  check_unresolved(energy_of_power(readings, between(50, 150), {}), "after the start of the region");
+  check_unresolved(energy_of_power(readings, between(150, 250), {}), "before the end of the region");
   check_unresolved(energy_of_power(readings, between(150, 150), {}), "no length");
   check_unresolved(energy_of_counter({}, between(0, 1), 0.0), "no readings");
   const std::vector<Reading> failed{broken(0, ReadingState::failed), broken(9, ReadingState::failed)};
@@ -100,8 +101,8 @@ TEST("a region without a reading inside is unresolved, with the range seen aroun
 }
 
 TEST("a failed reading is dropped, and a gap that is too long makes the region unresolved") {
-  const std::vector<Reading> readings{reading_at(0, 10.0), broken(100, ReadingState::failed), reading_at(200, 10.0),
-                                      reading_at(300, 10.0)};
+  const std::vector<Reading> readings{reading_at(0, 10.0), broken(100, ReadingState::failed),
+                                      reading_at(200, 10.0), reading_at(300, 10.0)};
   PowerSensor sensor;
   sensor.longest_gap_ns = 250 * kMs;
   CHECK_NEAR(energy_of_power(readings, between(50, 250), sensor).joules, 2.0, 1e-9);
@@ -173,7 +174,8 @@ TEST("a counter without steps around the region is unresolved") {
 TEST("readings out of order are refused, since they are not of one field") {
   bool refused = false;
   try {
-    energy_of_power(std::vector<Reading>{reading_at(10, 1.0), reading_at(5, 1.0), reading_at(20, 1.0)}, between(11, 12), {});
+    energy_of_power(std::vector<Reading>{reading_at(10, 1.0), reading_at(5, 1.0), reading_at(20, 1.0)},
+                    between(11, 12), {});
   } catch (const std::invalid_argument&) {
     refused = true;
   }

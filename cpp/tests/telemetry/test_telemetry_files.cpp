@@ -249,7 +249,7 @@ TEST("a counter whose limit is unknown is absent, since a difference over a wrap
   write_powercap(tree);
   std::filesystem::remove(tree.path("sys/class/powercap/intel-rapl:0/max_energy_range_uj"));
   const Powercap powercap(tree.root());
-  CHECK(contains(powercap.fields()[0].absent_because, "where its counter wraps is not readings"));
+  CHECK(contains(powercap.fields()[0].absent_because, "limit of its counter is unknown"));
 }
 
 TEST("a file that stops being a number makes failed readings without a value") {

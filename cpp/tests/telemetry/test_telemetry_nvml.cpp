@@ -66,7 +66,8 @@ TEST("what a device does not support is absent with NVML's reason and is never a
   fake_nvml_reset();
   fake_nvml_fail("nvmlDeviceGetUtilizationRates", 0, NVML_ERROR_NOT_SUPPORTED);
   const auto device = first_device();
-  CHECK(contains(field_named(*device, "memory_temperature_c").absent_because, "NVML_ERROR_NOT_SUPPORTED (3)"));
+  CHECK(
+      contains(field_named(*device, "memory_temperature_c").absent_because, "NVML_ERROR_NOT_SUPPORTED (3)"));
   CHECK(contains(field_named(*device, "utilisation_percent").absent_because, "(3)"));
   CHECK(device->present());
   const std::int64_t calls = fake_nvml_call_count("nvmlDeviceGetUtilizationRates");
@@ -127,7 +128,8 @@ TEST("a call that fails as a whole is reported for each of its fields") {
   const auto device = first_device();
   fake_nvml_fail("nvmlDeviceGetFieldValues", 1, NVML_ERROR_TIMEOUT);
   auto readings = read_once(*device, Lane::slow);
-  for (const char* name : {"power_average_w", "energy_j"}) CHECK_EQUAL(readings[name].code, NVML_ERROR_TIMEOUT);
+  for (const char* name : {"power_average_w", "energy_j"})
+    CHECK_EQUAL(readings[name].code, NVML_ERROR_TIMEOUT);
   CHECK(readings["sm_clock_mhz"].state == ReadingState::value);
 }
 

@@ -111,8 +111,8 @@ TEST("a counter may wrap between and inside trials") {
 }
 
 TEST("a region that may lie between two windows of the sensor is unresolved, with the range around it") {
-  const std::vector<Reading> power{reading_at(0, 50.0), reading_at(25, 50.0), reading_at(50, 90.0), reading_at(75, 90.0),
-                                   reading_at(200, 90.0)};
+  const std::vector<Reading> power{reading_at(0, 50.0), reading_at(25, 50.0), reading_at(50, 90.0),
+                                   reading_at(75, 90.0), reading_at(200, 90.0)};
   PowerSensor sensor;
   sensor.period_ns = 100 * kMs;
   sensor.window_ns = 25 * kMs;

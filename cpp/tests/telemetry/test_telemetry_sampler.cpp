@@ -79,7 +79,9 @@ TEST("calls that would take more than their share of wall time are made in every
   CHECK_EQUAL(rounds_of_100(interrupted, 10'000), 100);
 }
 
-TEST("a sampler holds its fast lane back where the calls are expensive, counts that, and keeps the slow lane") {
+TEST(
+    "a sampler holds its fast lane back where the calls are expensive, counts that, and keeps the slow "
+    "lane") {
   fake_nvml_reset();
   fake_nvml_use_real_clock(1);
   fake_nvml_set_cost("nvmlDeviceGetFieldValues", 400'000);
