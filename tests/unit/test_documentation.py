@@ -25,20 +25,6 @@ def test_the_examples_of_a_page_run_one_after_another(page: Path, capsys: pytest
     assert capsys.readouterr().out
 
 
-@pytest.mark.sanitized
-def test_every_warning_of_the_engine_is_explained_and_no_other() -> None:
-    from fairlap.engine.cuda_notices import ENDED_BY_THE_DEVICE, INVALID_BECAUSE
-
-    source = "".join(path.read_text() for path in (TOP / "python/fairlap/engine").glob("*.py"))
-    given = {*re.findall(r'"(W_\w+)"', source)}
-    given |= {f"W_{reason.upper()}" for reason in (*INVALID_BECAUSE, *ENDED_BY_THE_DEVICE)}
-    explained = set(re.findall(r"^\| `(\w+)` \|", (TOP / "docs/reference/warnings.md").read_text(), re.MULTILINE))
-    assert given == explained
-    sections = set(re.findall(r"^## (\w+)$", (TOP / "python/fairlap/codes.md").read_text(), re.MULTILINE))
-    verdict = (TOP / "python/fairlap/verdict/warnings.py").read_text()
-    assert {*given, *re.findall(r'"(W_\w+)"', verdict)} <= sections
-
-
 COMMANDS = sorted(
     {
         line.removeprefix("$ ").partition("  #")[0].strip()
