@@ -1,12 +1,11 @@
-"""``fairlap.compare``: callables in randomly ordered blocks of one process, timed natively, judged by the verdict.
+"""``fairlap.compare``: callables in one process, in randomly ordered blocks.
 
-Waiting until a process has nothing left to do, so that nobody is charged for a neighbour's late work.
-
-What comparing callables within one process showed, and how a person reads it.
+After each callable it waits until all other threads are idle, so that no callable pays for another's late work.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
 import threading
@@ -21,7 +20,7 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine import measure
 from fairlap.engine.arguments import positive_number, whole_number
-from fairlap.engine.measurement import Measurement
+from fairlap.engine.measurement import Measurement, Notice
 from fairlap.errors import InvalidRequest, shown
 
 _LOOK_EVERY_S = 0.0005
@@ -30,9 +29,9 @@ _TASKS = Path("/proc/self/task")
 
 
 def wait_until_quiet(at_most_s: float) -> float:
-    """Sleep until no other thread has anything to do; the CPU time that they used until then."""
+    """Sleep until no other thread has anything to do; return the CPU time that they used until then."""
     began_s = time.perf_counter()
-    went_on_s = 0.0
+    used_by_others_s = 0.0
     while (look_s := time.perf_counter()) - began_s < at_most_s:
         before_s = _cpu_of_others_s()
         time.sleep(_LOOK_EVERY_S)
@@ -40,12 +39,12 @@ def wait_until_quiet(at_most_s: float) -> float:
         used_s = _cpu_of_others_s() - before_s
         if not others_wait and used_s < _BUSY_SHARE * (time.perf_counter() - look_s):
             break
-        went_on_s += used_s
-    return went_on_s
+        used_by_others_s += used_s
+    return used_by_others_s
 
 
 def _cpu_of_others_s() -> float:
-    """The CPU time of all threads but this one, whose looking around is not what is asked about."""
+    """The CPU time of all threads but this one."""
     return time.process_time() - time.thread_time()
 
 
@@ -68,17 +67,17 @@ def _state(task: Path) -> str:
         return ""  # it has just ended
 
 
-ONE_PROCESS = "All blocks were one process; another may have drawn another memory layout, so compare processes too."
+ONE_PROCESS = "All blocks ran in one process; another process may have another memory layout and show another order."
 
 
 @dataclass(frozen=True)
 class CallableRow:
-    """One callable's median of each block, and the middle of those with its interval."""
+    """One callable: its median in each block, and their centre with its interval."""
 
     name: str
     block_medians_ns: tuple[float, ...]
     figure: verdict.ContestantFigure
-    warnings: tuple[str, ...]  # of the engine, from its first measurement
+    warnings: tuple[Notice, ...]  # of its first measurement
 
     @property
     def median_ns(self) -> float:
@@ -87,7 +86,10 @@ class CallableRow:
 
 @dataclass(frozen=True)
 class InProcessComparison:
-    """The fastest first. Who cannot be judged has a row, and stands in no comparison."""
+    """Rows are sorted by time. A callable that cannot be judged has a row, but is in no comparison.
+
+    ``ended_early`` and ``why_no_verdict`` are empty where they do not apply; ``excluded`` gives the reason by name.
+    """
 
     rows: tuple[CallableRow, ...]
     comparisons: tuple[verdict.Comparison, ...]
@@ -95,51 +97,47 @@ class InProcessComparison:
     blocks: int
     seconds: float
     seed: int
-    notices: tuple[str, ...]
+    baseline: str
     interrupted: bool
+    ended_early: str
+    excluded: Mapping[str, str]
+    why_no_verdict: str
 
     def between(self, a: str, b: str) -> verdict.Comparison:
-        """The verdict told from a's side."""
+        """The comparison with ``a`` as its subject."""
         for each in self.comparisons:
             if {each.a, each.b} == {a, b}:
                 return each if each.a == a else each.reversed()
         judged = sorted({name for each in self.comparisons for name in (each.a, each.b)})
-        raise KeyError(f"{a} and {b} are not compared; compared are: {', '.join(judged) or 'none'}")
+        raise KeyError(f"{a} and {b} were not compared; compared: {', '.join(judged) or 'none'}")
 
     def __str__(self) -> str:
-        times = f"{quantity_text.count(self.blocks, 'block')} of {self.seconds:g} s each"
-        lines = [f"{len(self.rows)} callables within one process, {times}, orders drawn with seed {self.seed}"]
+        blocks = f"{quantity_text.count(self.blocks, 'block')} of {self.seconds:g} s each"
+        lines = [f"{len(self.rows)} callables within one process, {blocks}, seed {self.seed}"]
         places = {place.contestant: place.label for place in self.standing.places} if self.standing else {}
         width = max((len(row.name) for row in self.rows), default=0)
         for row in self.rows:
-            times = f"{row.median_ns / self.rows[0].median_ns:.2f}x"
+            times = quantity_text.times(row.median_ns / self.rows[0].median_ns)
             lines.append(f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}")
-            lines += [f"      {' ' * width} ! {text}" for text in row.warnings]
-        first = self.standing.places[0].contestant if self.standing else ""
+            lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings]
+        first = self.baseline or (self.standing.places[0].contestant if self.standing else "")
         lines += [f"  {verdict.sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
-        lines += [f"  ! {notice}" for notice in self.notices]
+        no_verdict = f"no verdict: {self.why_no_verdict}" if self.why_no_verdict else ""
+        lines += [f"  ! {each}" for each in (self.ended_early, *self.excluded.values(), no_verdict) if each]
         return "\n".join([*lines, f"  {ONE_PROCESS}"])
 
 
-def judged(
-    rows: Sequence[CallableRow], left_out: Mapping[str, str], *, margin: float, alpha: float
+def _judged(
+    rows: Sequence[CallableRow], excluded: Mapping[str, str], margin: float, alpha: float
 ) -> tuple[tuple[verdict.Comparison, ...], verdict.Standing | None, str]:
-    """Verdicts between all that may be judged, or why there are none."""
-    may = {row.name: row.block_medians_ns for row in rows if row.name not in left_out}
-    if len(may) < 2:
-        return (
-            (),
-            None,
-            f"no verdict: {quantity_text.count(len(may), 'callable')} can be judged, and a comparison needs two",
-        )
-    blocks = len(next(iter(may.values())))
+    """Comparisons of all that may be judged, or why there are none."""
+    medians = {row.name: row.block_medians_ns for row in rows if row.name not in excluded}
+    if len(medians) < 2:
+        return (), None, f"{quantity_text.count(len(medians), 'callable')} can be judged; a comparison needs two"
+    blocks = len(next(iter(medians.values())))
     if blocks < 2:
-        return (
-            (),
-            None,
-            f"no verdict: {quantity_text.count(blocks, 'block')} complete; two are needed, and six to claim",
-        )
-    table = verdict.block_table(may, evidence="within one process")
+        return (), None, f"{quantity_text.count(blocks, 'complete block')}; a comparison needs two"
+    table = verdict.block_table(medians, evidence="within one process")
     comparisons = verdict.judge([table], margin=margin, alpha=alpha)
     return comparisons, verdict.standing(table, comparisons), ""
 
@@ -148,32 +146,32 @@ def _figure(row: CallableRow) -> str:
     figure = row.figure
     if figure.value is None:
         return verdict.modes_sentence("", figure.modes, "ns").strip()
-    if not figure.low or figure.high is None or np.isinf(figure.high):
-        return quantity_text.duration(row.median_ns)
-    return quantity_text.duration_interval(figure.value, figure.low, figure.high)
+    return quantity_text.duration_interval(figure.value, figure.low or None, figure.high)
 
 
 MOST_BLOCKS = 10_000
 _MOST_SEED = 2**31 - 1
-_WARM_UP_CALLS = 1  # in a process: the neighbour has just had the caches
+_WARM_UP_CALLS = 1  # in a block: the callable before has just used the caches
 _LONGEST_WAIT_S = 5.0
-_WORK_THAT_WENT_ON = 0.1  # of the processes' time; a pool of threads spins for less before it sleeps
+_LATE_WORK_SHARE = 0.1  # of the measured time; a pool of threads spins for less before it sleeps
+_FEWEST_BLOCKS_TO_TARGET = 12
+_BLOCKS, _MOST_BLOCKS_TO_TARGET = 24, 60
 
 Done = Callable[[Any], object]
 
 
 @dataclass
 class _Arm:
-    """One callable with what is known of it so far."""
+    """One callable and what has been measured of it."""
 
     name: str
     fn: Callable[..., object]
     done: Done | None
     calls_per_sample: int = 1
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     medians_ns: list[float] = field(default_factory=list)
     measured_s: float = 0.0
-    afterwards_s: float = 0.0  # CPU time after its calls had returned
+    late_s: float = 0.0  # CPU time that other threads used after its calls had returned
 
 
 def compare(
@@ -181,7 +179,10 @@ def compare(
     *,
     done: Done | Mapping[str, Done] | None = None,
     stream: object | None = None,
-    blocks: int = 24,
+    baseline: str | None = None,
+    blocks: int | None = None,
+    target: float | None = None,
+    budget: float | None = None,
     seconds: float = 0.05,
     seed: int | None = None,
     margin: float = 0.02,
@@ -190,68 +191,123 @@ def compare(
 ) -> InProcessComparison:
     """Compare callables that take no arguments, by name, in this process.
 
-    Every block times each callable for ``seconds``, in an order drawn for that block. ``done`` waits for what a
-    call returned: one for all, or one for each name. ``stream`` and further options go to :func:`fairlap.measure`.
-    Nobody is charged for a neighbour: the next process begins when the process is quiet. A callable whose work goes on
+    Every block times each callable for ``seconds``, in an order drawn for that block. There are ``blocks`` of them: 24,
+    or at most 60 if it stops early, when every interval is within +-``target`` (a share) or when another block would
+    not fit into ``budget`` (seconds). ``baseline`` is the callable that the printed sentences compare with; the
+    fastest by default.
+
+    ``done`` waits for what a call returned: one for all, or one for each name. ``stream`` and further options go to
+    :func:`fairlap.measure`. The next callable starts when all other threads are idle. A callable whose work continues
     after its calls return, and which has no ``done``, gets no verdict.
     """
-    blocks = whole_number("blocks", blocks, least=1, most=MOST_BLOCKS)
+    fallback = _BLOCKS if target is None and budget is None else _MOST_BLOCKS_TO_TARGET
+    blocks = fallback if blocks is None else whole_number("blocks", blocks, least=1, most=MOST_BLOCKS)
     seconds = positive_number("seconds", seconds)
     seed = secrets.randbelow(_MOST_SEED) if seed is None else whole_number("seed", seed, least=0, most=_MOST_SEED)
     arms = _arms(callables, done)
-    interrupted = _run(arms, random.Random(seed), blocks, {"seconds": seconds, "stream": stream, **options})
-    left_out = _whose_work_went_on(arms)
+    if baseline is not None and baseline not in callables:
+        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables")
+    stop = _Stop(target, math.inf if budget is None else positive_number("budget", budget), blocks)
+    ended_early = _run(arms, random.Random(seed), stop, {"seconds": seconds, "stream": stream, **options})
+    interrupted = ended_early == _INTERRUPTED
+    excluded = _with_late_work(arms)
     complete = min(len(arm.medians_ns) for arm in arms)
+    if interrupted:
+        ended_early = f"interrupted after {quantity_text.count(complete, 'block')} of {blocks}"
     rows = sorted((_row(arm, complete) for arm in arms), key=lambda row: row.median_ns) if complete else []
-    comparisons, standing, why_none = judged(rows, left_out, margin=margin, alpha=alpha)
-    stopped = f"interrupted after {quantity_text.count(complete, 'block')} of {blocks}" if interrupted else ""
-    notices = tuple(text for text in (stopped, *left_out.values(), why_none) if text)
-    return InProcessComparison(tuple(rows), comparisons, standing, complete, seconds, seed, notices, interrupted)
+    comparisons, standing, why_none = _judged(rows, excluded, margin, alpha)
+    return InProcessComparison(
+        rows=tuple(rows),
+        comparisons=comparisons,
+        standing=standing,
+        blocks=complete,
+        seconds=seconds,
+        seed=seed,
+        baseline=baseline or "",
+        interrupted=interrupted,
+        ended_early=ended_early,
+        excluded=excluded,
+        why_no_verdict=why_none,
+    )
+
+
+_INTERRUPTED = "interrupted"
+
+
+class _Stop:
+    """When to stop before the last block: never by which callable leads, which would spoil the false-positive rate."""
+
+    def __init__(self, target: float | None, budget_s: float, blocks: int) -> None:
+        fewest = min(_FEWEST_BLOCKS_TO_TARGET, max(blocks, 2))
+        self.blocks = blocks
+        self._rule = None if target is None else verdict.StoppingRule(target, minimum=fewest, cap=max(blocks, fewest))
+        self._budget_s = budget_s
+        self._began_s = time.perf_counter()
+
+    def why(self, arms: Sequence[_Arm]) -> str:
+        """Empty to continue."""
+        done = len(arms[0].medians_ns)
+        elapsed_s = time.perf_counter() - self._began_s
+        if done and elapsed_s * (done + 1) / done > self._budget_s:
+            return f"stopped after {quantity_text.count(done, 'block')}: the budget allows no further block"
+        if self._rule is None or done < 2:
+            return ""
+        table = verdict.block_table({arm.name: arm.medians_ns for arm in arms})
+        advice = verdict.advise(table, self._rule)
+        return (
+            f"stopped after {quantity_text.count(done, 'block')}: target met" if advice.reason == "target met" else ""
+        )
 
 
 def _arms(callables: Mapping[str, Callable[..., object]], done: Done | Mapping[str, Done] | None) -> list[_Arm]:
     if not isinstance(callables, Mapping) or len(callables) < 2:
-        raise InvalidRequest('give at least two callables by name, such as compare({"a": f, "b": g})')
+        raise InvalidRequest('pass at least two callables by name, such as compare({"a": f, "b": g})')
     if strange := [shown(name) for name in callables if not isinstance(name, str)]:
-        raise InvalidRequest(f"callables are told apart by names, which are text; {', '.join(strange)} is none")
+        raise InvalidRequest(f"the names of callables must be strings (got {', '.join(strange)})")
     waits = done if isinstance(done, Mapping) else dict.fromkeys(callables, done)
     if unknown := [shown(name) for name in waits if name not in callables]:
-        raise InvalidRequest(f"done= names {', '.join(unknown)}, which is none of the callables")
+        raise InvalidRequest(f"done= has a name that is not among the callables: {', '.join(unknown)}")
     return [_Arm(name, fn, waits.get(name)) for name, fn in callables.items()]
 
 
-def _run(arms: list[_Arm], rng: random.Random, blocks: int, options: dict[str, Any]) -> bool:
-    """Every arm once by itself, to warm up and to find how many calls make a sample; then block after block."""
+def _run(arms: list[_Arm], rng: random.Random, stop: _Stop, options: dict[str, Any]) -> str:
+    """Each callable once, to warm up and to find how many calls make a sample; then block after block.
+
+    Returns why it stopped before the last block, or an empty text.
+    """
     for arm in arms:
-        first = _process(arm, "auto", "auto", options)
+        first = _timed(arm, "auto", "auto", options)
         if first.interrupted:
-            return True
+            return _INTERRUPTED
         arm.calls_per_sample = first.calls_per_sample
-        arm.warnings = tuple(notice.text for notice in first.warnings)
+        arm.warnings = first.warnings
     for arm in arms:
-        arm.measured_s = arm.afterwards_s = 0.0
-    for _ in range(blocks):
+        arm.measured_s = arm.late_s = 0.0
+    for _ in range(stop.blocks):
+        if why := stop.why(arms):
+            return why
         for arm in rng.sample(arms, len(arms)):
-            process = _process(arm, _WARM_UP_CALLS, arm.calls_per_sample, options)
-            if process.interrupted:
-                return True
-            arm.medians_ns.append(process.median_ns)
-    return False
+            measurement = _timed(arm, _WARM_UP_CALLS, arm.calls_per_sample, options)
+            if measurement.interrupted:
+                return _INTERRUPTED
+            arm.medians_ns.append(measurement.median_ns)
+    return ""
 
 
-def _process(arm: _Arm, warmup: Any, calls_per_sample: Any, options: dict[str, Any]) -> Measurement:
-    process = measure(arm.fn, done=arm.done, name=arm.name, warmup=warmup, calls_per_sample=calls_per_sample, **options)
-    arm.measured_s += process.elapsed_s
-    arm.afterwards_s += wait_until_quiet(_LONGEST_WAIT_S)
-    return process
+def _timed(arm: _Arm, warmup: Any, calls_per_sample: Any, options: dict[str, Any]) -> Measurement:
+    found = measure(arm.fn, done=arm.done, name=arm.name, warmup=warmup, calls_per_sample=calls_per_sample, **options)
+    arm.measured_s += found.elapsed_s
+    arm.late_s += wait_until_quiet(_LONGEST_WAIT_S)
+    return found
 
 
-def _whose_work_went_on(arms: list[_Arm]) -> dict[str, str]:
+def _with_late_work(arms: list[_Arm]) -> dict[str, str]:
     return {
-        arm.name: f"no verdict on {arm.name}: the process was busy for {arm.afterwards_s:.2g} s after its calls had "
-        f"returned, which took {arm.measured_s:.2g} s; if they are asynchronous, give a done= that waits for them"
+        arm.name: f"no verdict on {arm.name}: other threads worked for {quantity_text.seconds(arm.late_s)} after its "
+        f"calls had returned ({quantity_text.seconds(arm.measured_s)} measured); if the calls are asynchronous, pass a "
+        "done= that waits for them"
         for arm in arms
-        if arm.done is None and arm.afterwards_s > _WORK_THAT_WENT_ON * arm.measured_s
+        if arm.done is None and arm.late_s > _LATE_WORK_SHARE * arm.measured_s
     }
 
 

@@ -364,9 +364,10 @@ def test_a_target_that_cannot_be_reached_is_said() -> None:
     assert "W_TARGET_NOT_REACHED" in codes(result)
 
 
-def test_a_reading_near_the_floor_is_said() -> None:
-    result = time_calls(ctypes.CDLL(None).abs, samples=100, calls_per_sample=1)
-    assert "W_NEAR_THE_FLOOR" in codes(result)
+@pytest.mark.parametrize("call", [ctypes.CDLL(None).abs, partial(time.sleep, 0.001)])
+def test_a_warning_marks_exactly_the_samples_shorter_than_ten_steps_of_the_clock(call: Callable[[], object]) -> None:
+    result = time_calls(call, samples=100, calls_per_sample=1)
+    assert ("W_NEAR_THE_FLOOR" in codes(result)) == (result.median_ns < 10 * result.headline.floor["quantum_ns"])
 
 
 def test_a_quantity_that_was_not_taken_says_why() -> None:
