@@ -30,7 +30,7 @@ def count(how_many: int, what: str) -> str:
 
 
 def share(value: float, figures: int = 2) -> str:
-    """``2.8 %``"""
+    """Format as ``2.8 %``."""
     return f"{number(100 * value, figures)} %"
 
 
@@ -80,7 +80,7 @@ def seconds(duration_s: float) -> str:
 def duration_interval(
     middle_ns: float, low_ns: float | None, high_ns: float | None, resolution_ns: float | None = None
 ) -> str:
-    """``10.02 µs [9.98, 10.07]``"""
+    """Format as ``10.02 µs [9.98, 10.07]``."""
     return _joined(duration_and_bounds(middle_ns, low_ns, high_ns, resolution_ns))
 
 
@@ -101,12 +101,12 @@ def duration_and_bounds(
 
 
 def times(ratio: float) -> str:
-    """``1.57×``"""
+    """Format as ``1.57×``."""
     return f"{ratio:.2f}×" if ratio < 100 else f"{ratio:,.0f}×"
 
 
 def ratio_interval(ratio: float, low: float | None, high: float | None) -> str:
-    """``1.278 [1.247, 1.304]``"""
+    """Format as ``1.278 [1.247, 1.304]``."""
     return _joined(ratio_and_bounds(ratio, low, high))
 
 

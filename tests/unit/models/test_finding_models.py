@@ -38,7 +38,7 @@ def test_listing_imports_no_model_and_finding_one_imports_no_other_and_no_framew
 def test_an_unknown_model_is_refused_with_the_names_near_it() -> None:
     with pytest.raises(InvalidRequest, match="did you mean gemm"):
         find("gem")
-    with pytest.raises(InvalidRequest, match="☂.*fairlap list models"):
+    with pytest.raises(InvalidRequest, match=r"☂.*fairlap list models"):
         find("☂")
 
 

@@ -149,5 +149,4 @@ def command(model: str, contestant: str, json_file: Path | None, **wishes: Any) 
 
     Every one is false, and at most 5 % are promised. Exit status 1 when more were claimed than the promise allows.
     """
-
     raise SystemExit(run_self_test(model, contestant, json_file, **wishes))
