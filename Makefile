@@ -114,6 +114,9 @@ $(VENV)/.editable: pyproject.toml
 	$(PIP) 'pip>=25.1'
 	$(PIP) --group build
 	$(PIP) $(EDITABLE) .
+	@# Only the path: the import hook that comes with it would take precedence over PYTHONPATH.
+	cd $(VENV)/lib/python*/site-packages && rm -f _editable_skbc_fairlap.py _editable_skbc_fairlap.start && \
+	  echo '$(abspath python)' > _editable_skbc_fairlap.pth
 	touch $@
 
 # After the frameworks, because two pips must not install into one environment at the same time.
