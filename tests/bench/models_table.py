@@ -44,7 +44,7 @@ def measured_message(model: str, mode: Mode, contestants: str) -> dict[str, Proc
 
 def cell(process: ProcessResult) -> str:
     if process.outcome == "finished":
-        return f"{max(error.relative for error in process.errors if not error.what.startswith(BESIDE)):.0e}"
+        return f"{max(error.distance for error in process.errors if not error.what.startswith(BESIDE)):.0e}"
     return "–" if process.outcome == "unsupported" else f"**{process.outcome}**"
 
 

@@ -7,8 +7,10 @@ import sys
 import time
 from pathlib import Path
 
+from fairlap.engine.measurement import Notice
+from fairlap.meters.memory import Memory
 from fairlap.race.plan import Block, draw_plan
-from fairlap.race.process_result import AnswerError, Figure, ProcessResult
+from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Work
@@ -51,10 +53,10 @@ def _process(block: Block, position: int, contestant: str, work: Work, slowness:
             "compile": 0.5,
             "first_call": 0.01,
         },
-        figures={"wall_ns": Figure(value, 1.05 * value, 1.3 * value, 200, 1, 0, "flat", "tsc stamps", 10.0)},
+        timings={"wall_ns": Timing(value, 1.05 * value, 1.3 * value, 200, 1, 0, "flat", "tsc stamps", 10.0)},
         errors=[AnswerError("logits", "before", 1.0, 2e-6, 1e-7 * slowness, True)],
-        memory_bytes={"peak": 200_000_000, "anonymous": 120_000_000, "file": 70_000_000},
-        warnings=[f"the kernel took the core away {position} times; something else is running here"],
+        memory=Memory({"peak": 200_000_000, "anonymous": 120_000_000, "file": 70_000_000}),
+        warnings=[Notice("W_PREEMPTED", f"the kernel took the core away {position} times")],
     )
 
 

@@ -22,8 +22,10 @@ from statistics import median
 
 import msgspec
 import numpy as np
+from fairlap.engine.measurement import Notice
+from fairlap.meters.memory import Memory
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import AnswerError, Figure, ProcessResult
+from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Conditions, Work
@@ -65,12 +67,12 @@ def a_process(
         version="1.2.3",
         in_force={"threads": "2", "precision": "fp32", **settings},
         phases_s={phase: float(rng.random()) for phase in ("interpreter", "numpy", "import", "build", "first_call")},
-        figures={"wall_ns": Figure(value, 1.1 * value, 1.5 * value, 100, 1, 0, "flat", "tsc stamps", 10.0)},
+        timings={"wall_ns": Timing(value, 1.1 * value, 1.5 * value, 100, 1, 0, "flat", "tsc stamps", 10.0)},
         errors=[AnswerError("logits", when, 1.0, 2e-6, 1e-7, True) for when in ("before", "after")],
         per_call={"page_faults": 0.0, "thread_cpu_ns": value, "process_cpu_ns": 2 * value},
         machine={"steal share": 0.0, "run queue": 0.1},
-        warnings=["the kernel took the core away 7 times; something else is running here"],
-        memory_bytes={"peak": 96_575_488, "anonymous": 54_804_480, "file": 40_431_616},
+        warnings=[Notice("W_PREEMPTED", "the kernel took the core away 7 times; something else is running here")],
+        memory=Memory({"peak": 96_575_488, "anonymous": 54_804_480, "file": 40_431_616}),
         hash_seed=1,
         cores=(0, 1),
     )

@@ -63,8 +63,8 @@ def finished_process_of(
 @pytest.mark.parametrize("name", METHODS)
 def test_a_model_runs_right_on_the_device_and_is_timed_there(name: str, model: str) -> None:
     process = finished_process_of(name, model)
-    assert max(error.relative for error in process.errors) < 1e-4  # TF32 would leave 1e-3
-    assert METHODS[name] in {figure.method for figure in process.figures.values()}
+    assert max(error.distance for error in process.errors) < 1e-4  # TF32 would leave 1e-3
+    assert METHODS[name] in {figure.method for figure in process.timings.values()}
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "onnxruntime"])
@@ -78,14 +78,14 @@ LIVE = {"torch", "jax", "tensorflow:graph"}  # frameworks whose allocator report
 @pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime"])
 def test_memory_of_the_device_has_its_layers_or_says_why_not(name: str) -> None:
     process = finished_process_of(name, "convnet")
-    assert process.memory_bytes["driver"] > 2**20
+    assert process.memory.bytes["driver"] > 2**20
     if name in LIVE:
-        assert process.memory_bytes["driver"] >= process.memory_bytes["allocator_live_peak"] > 0
+        assert process.memory.bytes["driver"] >= process.memory.bytes["allocator_live_peak"] > 0
     else:
-        assert process.memory_absent["allocator_live_peak"]
+        assert process.memory.absent["allocator_live_peak"]
     if name == "torch":
-        assert process.memory_bytes["allocator_reserved_peak"] >= process.memory_bytes["allocator_live_peak"]
-        assert process.memory_bytes["allocator_live_peak_until_ready"] > 0
+        assert process.memory.bytes["allocator_reserved_peak"] >= process.memory.bytes["allocator_live_peak"]
+        assert process.memory.bytes["allocator_live_peak_until_ready"] > 0
 
 
 @pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime"])

@@ -42,4 +42,4 @@ def test_no_framework_falls_back_to_the_cpu() -> None:
     for process in race.processes:
         assert process.outcome == "unsupported", process.details or process.outcome
         assert REFUSALS[process.contestant] in process.message
-        assert process.figures == {}
+        assert process.timings == {}

@@ -78,7 +78,7 @@ def _require_exact_joules(process: ProcessResult, late_s: float) -> None:
     """The energy drawn while it was timed is in the reported interval, except for what the meter published late."""
     assert process.outcome == "finished", process.message
     assert process.energy is not None
-    timed = next(iter(process.figures.values()))
+    timed = process.headline
     assert process.energy.calls == timed.samples * timed.calls_per_sample
     by_sensor = {each.sensor: each for each in process.energy.read}
     assert set(by_sensor) == {PACKAGE, MEMORY}

@@ -52,8 +52,9 @@ def test_a_fed_framework_answers_right_for_what_it_was_fed(name: str) -> None:
     assert process.outcome == "finished", process.message
     assert {"fed batch 0", "fed batch 1", "fed, after"} <= {error.when for error in process.errors}
     assert all(error.right for error in process.errors)
-    assert process.feeding["items"] > 0
-    assert ("staging_ns" in process.feeding) == (name in NATIVE)
+    assert process.feeding is not None
+    assert process.feeding.items > 0
+    assert (process.feeding.staging_ns is not None) == (name in NATIVE)
 
 
 @pytest.mark.parametrize("name", CANNOT)

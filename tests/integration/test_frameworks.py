@@ -66,7 +66,7 @@ def test_every_framework_gives_the_reference_s_answer_from_the_given_weights(nam
     process = race(model, "infer", ALL)[name]
     assert process.outcome == "finished", process.message + process.details
     assert len(process.errors) == 3
-    assert all(error.relative < 1e-5 for error in process.errors)
+    assert all(error.distance < 1e-5 for error in process.errors)
     package = framework_named(contestant_named(name).framework).packages[0].partition("==")[0]
     assert process.version.startswith(version(package).partition("+")[0])
 
@@ -80,7 +80,7 @@ def test_every_framework_that_differentiates_gives_the_slopes_of_the_reference(n
     along = [error for error in slopes if "along" in error.what]
     beside = [error for error in slopes if "beside" in error.what]
     assert len(along) == 9
-    assert all(error.relative < 1e-4 for error in slopes)
+    assert all(error.distance < 1e-4 for error in slopes)
     assert len(beside) <= 1
     everyone = race("mlp", "grad", ALL).values()
     held = [process.contestant for process in everyone if any("beside" in error.what for error in process.errors)]

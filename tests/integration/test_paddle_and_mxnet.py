@@ -40,7 +40,7 @@ def race(mode: Mode, threads: int) -> dict[str, ProcessResult]:
 def test_it_answers_as_the_reference_does_with_the_settings_asked_for(name: str, mode: Mode) -> None:
     process = race(mode, 2)[name]
     assert process.outcome == "finished", process.message
-    assert all(error.right and error.relative < 1e-4 for error in process.errors)
+    assert all(error.right and error.distance < 1e-4 for error in process.errors)
     assert process.in_force["threads"] == "2"
     assert process.in_force["precision"] == "fp32"
     assert {"import", "build"} <= process.phases_s.keys()

@@ -50,7 +50,8 @@ def fed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fed") / "race.html"
     run = fed(("torch", "onnxruntime", "openvino:latency"))
     for process in run.processes:
-        process.feeding["items"] = 30_069.0
+        assert process.feeding is not None
+        process.feeding = msgspec.structs.replace(process.feeding, items=30_069)
         process.in_force["feed"] = "fairlap"
         process.energy = EnergyOfBlock(2.0, 100, [EnergyRead("board", 300.0, 270.0, 360.0)])
     run.plan = msgspec.structs.replace(run.plan, data="/data/of/somebody/samples_of_the_whole_last_year.npy")

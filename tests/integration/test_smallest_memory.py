@@ -122,7 +122,7 @@ def test_where_groups_can_be_made_they_are_what_is_limited(tmp_path: Path, monke
     assert (found.limit, found.tries) == ("control group", 7)
     assert found.bytes == found.resolution_bytes
     tried = [int(text) for text in limits[1:]]  # the first was a look whether it can be done
-    assert tried[0] == round(1.1 * process.memory_bytes["peak"])
+    assert tried[0] == round(1.1 * process.memory.bytes["peak"])
     assert tried == [*sorted(tried, reverse=True)]
     assert tried[-2:] == [found.bytes] * 2
     assert list(groups.iterdir()) == []

@@ -38,7 +38,7 @@ def race(model: str, mode: Mode, precision: Precision, threads: int) -> dict[str
 
 def assert_right(process: ProcessResult) -> None:
     assert process.outcome == "finished", process.message
-    assert all(error.right and error.relative < 1e-4 for error in process.errors)
+    assert all(error.right and error.distance < 1e-4 for error in process.errors)
     assert process.in_force["precision"] == "fp32"
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+from fairlap.engine.measurement import Notice
+from fairlap.meters.memory import Memory
 from fairlap.race.plan import draw_plan
-from fairlap.race.process_result import AnswerError, Figure, ProcessResult
+from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Mode, Work
@@ -23,11 +25,11 @@ def a_process(block: int, name: str, ns: float, work: Work) -> ProcessResult:
         conditions="controlled",
         version="1.2.3",
         in_force={"threads": "2", "precision": "fp32"},
-        figures={"wall_ns": Figure(value, 1.1 * value, 1.5 * value, 100, 1, 0, "flat", "tsc stamps", 10.0)},
+        timings={"wall_ns": Timing(value, 1.1 * value, 1.5 * value, 100, 1, 0, "flat", "tsc stamps", 10.0)},
         errors=[AnswerError("logits", "before", 1.0, 2e-6, 1e-7, True)],
         phases_s={"interpreter": 0.1, "import": 1.0, "build": 0.5, "compile": 2.0, "first_call": 0.01, "measured": 0.5},
-        memory_bytes={"peak": 1_000_000, "anonymous": 700_000},
-        warnings=["the clock is coarse"],
+        memory=Memory({"peak": 1_000_000, "anonymous": 700_000}),
+        warnings=[Notice("W_COARSE_CLOCK", "the clock is coarse")],
     )
 
 
@@ -48,4 +50,4 @@ def a_run(blocks: int = 8, mode: Mode = "infer", listed: str = "torch,jax:fast")
 
 
 def crashed(process: ProcessResult) -> None:
-    process.outcome, process.message, process.figures, process.errors = "crash", "ended by SIGSEGV", {}, []
+    process.outcome, process.message, process.timings, process.errors = "crash", "ended by SIGSEGV", {}, []

@@ -8,11 +8,14 @@ from typing import Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from fairlap.engine.measurement import Notice
+from fairlap.meters.memory import Memory
 from fairlap.race.plan import Block, draw_plan
-from fairlap.race.process_result import AnswerError, Figure, ProcessResult
+from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Work
+from fairlap.scenarios.latency import Feeding
 
 SCRIPT = "<script>alert(1)</script>"
 ENDING = "a</script><img src=x onerror=alert(2)>"
@@ -46,7 +49,7 @@ def fed(contestants: tuple[str, ...]) -> Run:
         causes = (
             {"source_ns": 5e7, "staging_ns": 1.5e8, "no_slot_ns": 0.0} if process.contestant == contestants[0] else {}
         )
-        process.feeding = {"items": 4000.0, "calls": 1000.0, "wall_ns": 1e9, "work_ns": 8e8, "waited_ns": 2e8, **causes}
+        process.feeding = Feeding(4000, 1000, wall_ns=1e9, work_ns=8e8, waited_ns=2e8, **causes)
         process.in_force = {**process.in_force, "feed": f"pipeline of {process.contestant}"}
     return run
 
@@ -61,11 +64,11 @@ def _process(block: Block, name: str, work: Work, ns: float) -> ProcessResult:
         conditions=block.conditions,
         version=f"1.2.3 {name}",
         in_force={"threads": "1", "precision": "fp32", "flavour": name, f"only {name}": "yes"},
-        figures={"wall_ns": Figure(value, 1.1 * value, 1.5 * value, 100, 1, STEADY_FROM, "flat", "tsc stamps", 10.0)},
+        timings={"wall_ns": Timing(value, 1.1 * value, 1.5 * value, 100, 1, STEADY_FROM, "flat", "tsc stamps", 10.0)},
         errors=[AnswerError("logits", "before", 1.0, 2e-6, 1e-7, True)],
         phases_s={"interpreter": 0.1, "import": 1.0, "build": 0.5, "compile": 2.0, "first_call": 0.01, "measured": 0.5},
-        memory_bytes={"peak": 100_000_000, "anonymous": 70_000_000, "file": 20_000_000},
-        warnings=[f"{name} complained {block.number} times"],
+        memory=Memory({"peak": 100_000_000, "anonymous": 70_000_000, "file": 20_000_000}),
+        warnings=[Notice(f"W_{name}", f"{name} complained {block.number} times")],
     )
     if name == WRONG and block.number == 0:
         process.outcome, process.message = "disqualified", f"its answer is wrong {SCRIPT}"

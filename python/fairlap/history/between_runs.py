@@ -185,7 +185,7 @@ def _environment(
     run: Run, processes: Sequence[ProcessResult], machine: Mapping[str, str], settings: Mapping[str, str]
 ) -> Mapping[str, str]:
     """Of the machine, of the plan, and of the settings in force."""
-    quantity = next(iter(processes[0].figures))
+    quantity = next(iter(processes[0].timings))
     planned = {
         "threads": str(run.plan.threads),
         "device": run.plan.device,

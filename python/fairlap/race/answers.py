@@ -79,16 +79,19 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> Non
     wrong = [error for error in errors if not error.right]
     if not wrong:
         return
-    worst = max(wrong, key=lambda error: math.inf if math.isnan(error.relative) else error.relative)
-    told = f"relative error {quantity_text.relative_error(worst.relative)}"
-    if not math.isnan(worst.cosine):
-        told += f", cosine {worst.cosine:.4f}, worst element off by {worst.worst_absolute:.1e}"
-    if worst.why:
-        told = f"{worst.why}; {told}"
+    worst = max(wrong, key=lambda error: error.distance)
+    distances = [worst.why] if worst.why else []
+    distances.append(
+        "not finite" if worst.relative is None else f"relative error {quantity_text.relative_error(worst.relative)}"
+    )
+    if worst.cosine is not None:
+        distances.append(f"cosine {worst.cosine:.4f}")
+    if worst.worst_absolute is not None:
+        distances.append(f"worst element off by {worst.worst_absolute:.1e}")
     settings = ", ".join(f"{key} {value}" for key, value in in_force.items())
     against = "" if worst.what.startswith(BESIDE) else " from the float64 reference"
     code = "E_GRADIENT" if worst.what.startswith("gradient") else "E_OUTPUT"
-    raise OtherWork(f"{worst.what} differs{against} ({worst.when}: {told}). In force: {settings}", code)
+    raise OtherWork(f"{worst.what} differs{against} ({worst.when}: {', '.join(distances)}). In force: {settings}", code)
 
 
 def require_weights(materials: Materials, loaded_hash: str) -> None:

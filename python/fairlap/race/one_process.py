@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from fairlap import verdict
@@ -22,7 +21,7 @@ from fairlap.race.conditions import environment_of
 from fairlap.race.fed_check import Feeding
 from fairlap.race.materials import Materials
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import AnswerError, Figure, ProcessResult
+from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.scenarios.latency import Measured, MeasuredQuantity
 from fairlap.worker import protocol
 
@@ -56,16 +55,20 @@ def run_process(
     """Fill in the result and return the samples; there are none when the process was lost. Raises only Ctrl-C."""
     if runner.missing:
         process.outcome, process.message = "not_installed", str(runner.missing)
+        process.code = runner.missing.code
         return {}
     try:
         return _run(process, block, plan, materials, runner, bench)
     except WorkerLost as found:
         lost = under_a_limit(found, plan.limits.memory_bytes)
-        process.outcome, process.message, process.details = lost.outcome, lost.message, lost.details
-    except (answers.OtherWork, BadFile) as wrong:
-        process.outcome, process.message = "disqualified", str(wrong)
+        process.outcome, process.code, process.message = lost.outcome, lost.code, lost.message
+        process.details = lost.details
+    except answers.OtherWork as wrong:
+        process.outcome, process.code, process.message = "disqualified", wrong.code, str(wrong)
+    except BadFile as wrong:
+        process.outcome, process.code, process.message = "disqualified", "E_OUTPUT", str(wrong)
     except FairlapError as error:
-        process.outcome, process.message = "failed", str(error)
+        process.outcome, process.code, process.message = "failed", error.code, str(error)
     return {}
 
 
@@ -86,7 +89,7 @@ def _run(
         answers.require_settings(prepared.in_force, plan.threads, materials.work.precision)
         answers.require_weights(materials, prepared.weights_hash)
         first = _answer(worker, process, materials, "inputs", _FIRST, bench, limits.answer_s)
-        _keep_errors(process, materials, bench.agreement.errors(materials, process.contestant, first))
+        _record_errors(process, materials, bench.agreement.errors(materials, process.contestant, first))
         changed = _answer(worker, process, materials, "changed", "changed inputs", bench, limits.answer_s)
         answers.require_changed(first, changed)
         if bench.feeding:
@@ -103,10 +106,11 @@ def _run(
             worker.answer("fed", fed, within_s=limits.answer_s)
             bench.feeding.hold_answer(fed, process, materials)
         _answer(worker, process, materials, "inputs", "after", bench, limits.answer_s)
-        memory = worker.quit().memory
-        process.memory_bytes, process.memory_absent = memory.bytes, memory.absent
-    _keep(process, measured, samples_ns)
-    _keep_energy(process, measured, bench.sensed)
+        process.memory = worker.quit().memory
+    _record(process, measured, samples_ns)
+    process.idle_power = bench.sensed.idle
+    if process.energy is None:
+        process.energy_absent = bench.sensed.absent or "its worker read no sensor of power or energy"
     return samples_ns
 
 
@@ -139,56 +143,47 @@ def _answer(
     bench: Bench,
     limit_s: float,
 ) -> Path:
-    """Ask for an answer, hold it against the reference, and keep the error also when it is right."""
+    """Ask for an answer, compare it with the reference, and record the error also when it is right."""
     file = bench.scratch / f"{when.replace(' ', '-')}.safetensors"
     file.unlink(missing_ok=True)
     seconds = worker.answer(which, file, within_s=limit_s)
     if when != _FIRST:
         process.phases_s["checked_calls"] = process.phases_s.get("checked_calls", 0.0) + seconds
-    _keep_errors(process, materials, answers.answer_errors(materials, file, which, when))
+    _record_errors(process, materials, answers.answer_errors(materials, file, which, when))
     return file
 
 
-def _keep_errors(process: ProcessResult, materials: Materials, errors: list[AnswerError]) -> None:
+def _record_errors(process: ProcessResult, materials: Materials, errors: list[AnswerError]) -> None:
     if materials.spec.computes:
         process.errors += errors
     answers.require_right(errors, process.in_force)
 
 
-def _keep(process: ProcessResult, told: Measured, samples_ns: Samples) -> None:
-    headline = samples_ns[told.quantities[0].name]
-    calls = max(1, len(headline) * told.calls_per_sample)
-    process.per_call = {name: told.counts[key] / calls for key, name in _PER_CALL.items() if key in told.counts}
-    if told.feeding is not None:
-        fed = msgspec.structs.asdict(told.feeding)
-        process.feeding = {name: float(value) for name, value in fed.items() if value is not None}
-    process.warnings = [notice.text for notice in told.warnings]
-    if told.warm_up is not None:
-        process.phases_s["warm_up"] = told.warm_up.elapsed_s
-    measured_s = float(np.nansum(headline)) * told.calls_per_sample / 1e9
+def _record(process: ProcessResult, measured: Measured, samples_ns: Samples) -> None:
+    headline = samples_ns[measured.quantities[0].name]
+    calls = max(1, len(headline) * measured.calls_per_sample)
+    process.per_call = {name: measured.counts[key] / calls for key, name in _PER_CALL.items() if key in measured.counts}
+    process.feeding, process.warnings, process.energy = measured.feeding, measured.warnings, measured.energy
+    if measured.warm_up is not None:
+        process.phases_s["warm_up"] = measured.warm_up.elapsed_s
+    measured_s = float(np.nansum(headline)) * measured.calls_per_sample / 1e9
     process.phases_s["measured"] = measured_s
-    if measured_s > 0 and (switches := told.counts.get("process_involuntary_switches")) is not None:
+    if measured_s > 0 and (switches := measured.counts.get("process_involuntary_switches")) is not None:
         process.machine[disturbances.INVOLUNTARY] = switches / measured_s
-    for quantity in told.quantities:
+    for quantity in measured.quantities:
         samples = samples_ns[quantity.name]
-        process.figures[quantity.name] = _figure(samples[~np.isnan(samples)], told, quantity, process.contestant)
+        process.timings[quantity.name] = _timing(samples[~np.isnan(samples)], measured, quantity, process.contestant)
 
 
-def _keep_energy(process: ProcessResult, measured: Measured, sensed: Sensed) -> None:
-    process.energy, process.idle_power = measured.energy, sensed.idle
-    if process.energy is None:
-        process.energy_absent = sensed.absent or "its worker read no sensor of power or energy"
-
-
-def _figure(samples: np.ndarray, told: Measured, quantity: MeasuredQuantity, whose: str) -> Figure:
+def _timing(samples: np.ndarray, measured: Measured, quantity: MeasuredQuantity, whose: str) -> Timing:
     steady = verdict.steady_state(samples, whose)
     p50, p90, p99 = (verdict.process_figure(samples, steady, quantile=q, whose=whose).value for q in (0.5, 0.9, 0.99))
-    return Figure(
+    return Timing(
         p50_ns=p50,
         p90_ns=p90,
         p99_ns=p99,
         samples=len(samples),
-        calls_per_sample=told.calls_per_sample,
+        calls_per_sample=measured.calls_per_sample,
         steady_from=steady.steady_from,
         course=steady.course.value,
         method=quantity.method,

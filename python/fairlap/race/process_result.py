@@ -1,4 +1,4 @@
-"""What one process left behind: its outcome, its phases, its figure, and everything counted beside."""
+"""What is known of one process: its outcome, phases, timings, checks, memory, energy and counters."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Literal
 
 import msgspec
 
+from fairlap.engine.measurement import Notice
 from fairlap.meters.energy import EnergyOfBlock, IdlePower
+from fairlap.meters.memory import Memory
 from fairlap.request.work import Conditions
+from fairlap.scenarios.latency import Feeding
 
 Outcome = Literal[
     "finished",
-    "disqualified",  # it ran, but not the same work or not as it was told to
+    "disqualified",  # it ran, but did not do the work that was asked for
     "unsupported",
-    "failed",  # an exception, told by the worker
+    "failed",  # an exception in the worker
     "crash",
     "exit",
     "timeout",
@@ -30,40 +33,33 @@ _AFTER_THE_FIRST = ("proof", "checked_calls", "warm_up", "measured")
 
 
 class AnswerError(msgspec.Struct, frozen=True):
-    """How far one array of an answer lies from the float64 reference. Stored also when it is right.
+    """How far one array of an answer is from the float64 reference; stored also when the array is right.
 
-    JSON has neither infinities nor NaN: a distance that cannot be told is kept as None, so that it can be read back.
+    JSON has neither infinities nor NaN: a distance that is not finite is stored as None.
     """
 
     what: str
-    when: str  # "before", "changed inputs" or "after" the timed run
-    told_cosine: float | None = msgspec.field(name="cosine")
-    told_worst_absolute: float | None = msgspec.field(name="worst_absolute")
-    told_relative: float | None = msgspec.field(name="relative")
+    when: str  # "before", "changed inputs" or "after" the timed calls
+    cosine: float | None
+    worst_absolute: float | None
+    relative: float | None
     right: bool
     why: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("told_cosine", "told_worst_absolute", "told_relative"):
+        for name in ("cosine", "worst_absolute", "relative"):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 msgspec.structs.force_setattr(self, name, None)
 
     @property
-    def cosine(self) -> float:
-        return math.nan if self.told_cosine is None else self.told_cosine
-
-    @property
-    def worst_absolute(self) -> float:
-        return math.inf if self.told_worst_absolute is None else self.told_worst_absolute
-
-    @property
-    def relative(self) -> float:
-        return math.inf if self.told_relative is None else self.told_relative
+    def distance(self) -> float:
+        """The relative error; infinite where it is not finite."""
+        return math.inf if self.relative is None else self.relative
 
 
-class Figure(msgspec.Struct, frozen=True):
-    """One process's timing of one quantity, per call, in nanoseconds."""
+class Timing(msgspec.Struct, frozen=True):
+    """Percentiles of one quantity over one process's calls, in nanoseconds."""
 
     p50_ns: float
     p90_ns: float
@@ -77,17 +73,17 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class SmallestMemory(msgspec.Struct, frozen=True):
-    """The smallest memory in which it still ran; docs/how-to/measure-memory.md tells how it is found."""
+    """The smallest memory in which the contestant still ran; docs/how-to/measure-memory.md explains the search."""
 
     limit: str  # what was limited; address space is not resident memory
     bytes: int | None
     resolution_bytes: int
     tries: int
-    why: str = ""  # there are no bytes
+    why: str = ""  # why no limit was found
 
 
 class ProcessResult(msgspec.Struct):
-    """One contestant's process in one block."""
+    """One contestant's process in one block: what was drawn for it, what its worker sent, what the parent found."""
 
     block: int
     position: int
@@ -95,23 +91,23 @@ class ProcessResult(msgspec.Struct):
     work: str
     conditions: Conditions
     outcome: Outcome = "finished"
+    code: str = ""  # of an outcome other than finished
     message: str = ""
+    details: str = ""  # of a lost process: its traceback, or the end of what it printed
     version: str = ""
     in_force: dict[str, str] = {}
     phases_s: dict[str, float] = {}  # interpreter, numpy, fairlap, import, build, compile, bind, first_call, ...
-    figures: dict[str, Figure] = {}  # by quantity; the first is the headline
+    timings: dict[str, Timing] = {}  # by quantity; the first is the headline
     errors: list[AnswerError] = []
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
-    machine: dict[str, float] = {}  # what the machine did while it was measured: steal, run queue, throttling
-    feeding: dict[str, float] = {}  # of fed calls: items, calls, wall_ns, work_ns, waited_ns and what was waited for
-    warnings: list[str] = []
-    memory_bytes: dict[str, int] = {}  # by layer
-    memory_absent: dict[str, str] = {}  # layers without a figure, and why
-    smallest_memory: SmallestMemory | None = None  # on the last finished process of those that were tried
+    machine: dict[str, float] = {}  # what the machine did during the measurement: steal, run queue, throttling
+    feeding: Feeding | None = None
+    warnings: list[Notice] = []
+    memory: Memory = Memory()
+    smallest_memory: SmallestMemory | None = None  # with the last finished process of the contestant
     energy: EnergyOfBlock | None = None
     idle_power: tuple[IdlePower, ...] = ()  # before the race's first block
     energy_absent: str = ""  # why no sensor was read
-    details: str = ""  # of a lost process: its traceback, or the end of what it printed
     hash_seed: int = 0
     padding_bytes: int = 0
     cores: tuple[int, ...] = ()
@@ -123,31 +119,35 @@ class ProcessResult(msgspec.Struct):
         return self.outcome == "finished"
 
     @property
+    def headline(self) -> Timing:
+        return self.headline
+
+    @property
     def headline_ns(self) -> float:
-        """The median of a call. Where it was fed, a batch's share of the whole time: batches may come in bursts, and
-        then the median call is one that did not wait."""
-        if self.feeding.get("calls"):
-            return self.feeding["wall_ns"] / self.feeding["calls"]
-        return next(iter(self.figures.values())).p50_ns
+        """The median of a call. For fed calls, a batch's share of the whole time: batches may come in bursts, and then
+        the median call is one that did not wait."""
+        if self.feeding is not None and self.feeding.calls:
+            return self.feeding.wall_ns / self.feeding.calls
+        return self.headline.p50_ns
 
     def time_to_first_s(self) -> float | None:
-        """From the start of the process to its first answer: nothing left out, compiling least of all."""
+        """From the start of the process to its first answer, compilation included."""
         if "first_call" not in self.phases_s:
             return None
         others = ("fairlap", *_AFTER_THE_FIRST)
         return sum(seconds for phase, seconds in self.phases_s.items() if phase not in others)
 
-    def compiling_s(self) -> float | None:
+    def compile_s(self) -> float | None:
         """None for a framework that compiles nothing ahead of its first call."""
         parts = [self.phases_s[phase] for phase in _COMPILING if phase in self.phases_s]
         return sum(parts) if parts else None
 
     @property
     def in_framework_s(self) -> float:
-        """Import (NumPy's too, which all of them load), build, warm-up and calls."""
+        """Import (with NumPy, which all of them load), build, warm-up and calls."""
         return sum(seconds for phase, seconds in self.phases_s.items() if phase not in ("interpreter", "fairlap"))
 
 
 def values_in_force(processes: Iterable[ProcessResult], setting: str) -> list[str]:
-    """What the processes that kept this setting had it at, each value once."""
+    """Each value that the setting had in these processes, once."""
     return sorted({process.in_force[setting] for process in processes if setting in process.in_force})

@@ -128,7 +128,7 @@ def smallest_memory(trial: Trial, groups: GroupsHere | None = None) -> SmallestM
 
 def _first_guess(finished: Sequence[ProcessResult], layers: Sequence[str]) -> int:
     for layer in layers:
-        seen = [process.memory_bytes[layer] for process in finished if process.memory_bytes.get(layer)]
+        seen = [process.memory.bytes[layer] for process in finished if process.memory.bytes.get(layer)]
         if seen:
             return round(_ROOM * max(seen))
     return _FIRST_GUESS_BYTES

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from fairlap import quantity_text
 from fairlap.render.markdown_table import as_code, columns_shown, table_line
-from fairlap.render.repeated_warnings import KindOfWarning, kinds_of_warnings
+from fairlap.render.repeated_warnings import WarningKind, warning_kinds
 from fairlap.results.row import Row
 from fairlap.verdict import Verdict
 from fairlap.verdict.sentence import sensitivity
@@ -41,25 +41,24 @@ def encode(rows: Sequence[Row]) -> bytes:
 
 
 def _warnings(rows: Sequence[Row]) -> str:
-    """Said below a table, what most contestants were warned of first; of that, what was said with the most different
-    figures, as every process tells its own."""
-    kinds = kinds_of_warnings((row.contestant, [text]) for row in rows for text in row.warnings)
-    kinds.sort(key=lambda kind: (-len(kind.said_by), -kind.said_by.total()))
-    lines = [f"- {as_code(kind.first, most=300)}{_whose(kind, rows)}" for kind in kinds[:_MOST_WARNINGS]]
+    """Listed below a table, those that most contestants have first."""
+    kinds = warning_kinds((row.contestant, [text]) for row in rows for text in row.warnings)
+    kinds.sort(key=lambda kind: (-len(kind.by_contestant), -kind.by_contestant.total()))
+    lines = [f"- {as_code(kind.first.text, most=300)}{_whose(kind, rows)}" for kind in kinds[:_MOST_WARNINGS]]
     if len(kinds) > _MOST_WARNINGS:
         further = quantity_text.count(len(kinds) - _MOST_WARNINGS, "further kind")
         lines.append(f"- {further}; {as_code(f'fairlap show {rows[0].run}')} has them all")
-    return "\n".join(["\n\n*Warnings*, each kind as it was first said:\n", *lines]) if lines else ""
+    return "\n".join(["\n\n*Warnings*, the first of each kind:\n", *lines]) if lines else ""
 
 
-def _whose(kind: KindOfWarning, rows: Sequence[Row]) -> str:
+def _whose(kind: WarningKind, rows: Sequence[Row]) -> str:
     if len(rows) == 1:
         return ""
-    if len(kind.said_by) == len(rows):
+    if len(kind.by_contestant) == len(rows):
         return " (all)"
-    if len(kind.said_by) > _MOST_NAMED:
-        return f" ({len(kind.said_by)} of {quantity_text.count(len(rows), 'contestant')})"
-    return f" ({', '.join(map(as_code, kind.said_by))})"
+    if len(kind.by_contestant) > _MOST_NAMED:
+        return f" ({len(kind.by_contestant)} of {quantity_text.count(len(rows), 'contestant')})"
+    return f" ({', '.join(map(as_code, kind.by_contestant))})"
 
 
 def _as_many_as_fit(lines: Sequence[tuple[Row, str]], most: int) -> list[str]:

@@ -1,30 +1,27 @@
-"""Warnings that differ in their figures only are one kind: the kernel took the core away, 7 times here, 2,837 there."""
+"""Warnings of one code are one kind: they differ in their numbers only."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-_FIGURE = re.compile(r"\bonce\b|\d[\d.,]*(?: times)?")
+from fairlap.engine.measurement import Notice
 
 
 @dataclass
-class KindOfWarning:
-    """``first`` is how it was first said, ``said_by`` how often by whom."""
+class WarningKind:
+    """The first warning of its code, and how many processes of each contestant have one."""
 
-    first: str
-    said_by: Counter[str] = field(default_factory=Counter)
+    first: Notice
+    by_contestant: Counter[str] = field(default_factory=Counter)
 
 
-def kinds_of_warnings(said: Iterable[tuple[str, Iterable[str]]]) -> list[KindOfWarning]:
-    """Of pairs of who said something and all that was said at once, in which a kind counts once. In order of coming."""
-    found: dict[str, KindOfWarning] = {}
-    for who, texts in said:
-        alike: dict[str, str] = {}
-        for text in texts:
-            alike.setdefault(_FIGURE.sub("#", text), text)
-        for key, text in alike.items():
-            found.setdefault(key, KindOfWarning(text)).said_by[who] += 1
+def warning_kinds(warnings: Iterable[tuple[str, Iterable[Notice]]]) -> list[WarningKind]:
+    """From pairs of a contestant and the warnings of one process, in which a kind counts once."""
+    found: dict[str, WarningKind] = {}
+    for contestant, of_process in warnings:
+        by_code = {warning.code: warning for warning in reversed(list(of_process))}
+        for code, warning in by_code.items():
+            found.setdefault(code, WarningKind(warning)).by_contestant[contestant] += 1
     return list(found.values())

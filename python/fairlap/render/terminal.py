@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fairlap import quantity_text
 from fairlap.request.work import Work, work_title
-from fairlap.results.feeding import NO_CAUSE_TOLD, WORK
+from fairlap.results.feeding import UNKNOWN_CAUSE, WORK
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import PAGE_FAULTS, ContestantResult, WorkResult
@@ -144,7 +144,7 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
     if str(work_result.blocks):
         lines.append(f"{work_result.blocks}.")
     if work_result.busy:
-        lines.append(f"! {work_result.busy}")
+        lines.append(f"! {work_result.busy.text}")
     return lines
 
 
@@ -196,7 +196,7 @@ def _feeding(row: Row) -> list[str]:
     rate, waited = row.pipeline_throughput_per_s, row.waited_share
     if rate is None or waited is None:
         return []
-    shares = {name: share for name, share in row.stall_shares.items() if name not in (WORK, NO_CAUSE_TOLD)}
+    shares = {name: share for name, share in row.stall_shares.items() if name not in (WORK, UNKNOWN_CAUSE)}
     causes = ", ".join(f"{name} {quantity_text.share(share)}" for name, share in shares.items())
     details = f" ({causes})" if causes else ""
     pipeline = row.settings.get("feed", "a pipeline")

@@ -46,9 +46,9 @@ def smallest_memory_of(result: ContestantResult, *, asked_for: bool) -> dict[str
 
 def memory_by_layer(result: ContestantResult) -> dict[str, float]:
     processes = result.finished
-    layers = sorted({layer for process in processes for layer in process.memory_bytes})
+    layers = sorted({layer for process in processes for layer in process.memory.bytes})
     return {
-        layer: _middle([process for process in processes if layer in process.memory_bytes], layer) for layer in layers
+        layer: _middle([process for process in processes if layer in process.memory.bytes], layer) for layer in layers
     }
 
 
@@ -57,7 +57,7 @@ def memory_absent(result: ContestantResult) -> dict[str, str]:
     told = memory_by_layer(result)
     found: dict[str, str] = {}
     for process in result.finished:
-        found |= {layer: why for layer, why in process.memory_absent.items() if layer not in told}
+        found |= {layer: why for layer, why in process.memory.absent.items() if layer not in told}
     return found
 
 
@@ -72,8 +72,8 @@ def _bytes(processes: Sequence[ProcessResult], layer: str) -> Estimate | None:
 
 def _middle(processes: Sequence[ProcessResult], layer: str) -> float:
     """Of an even number of processes the lower of the two in the middle: so many bytes one of them really had."""
-    return float(median_low(process.memory_bytes[layer] for process in processes))
+    return float(median_low(process.memory.bytes[layer] for process in processes))
 
 
 def _layer(name: str) -> Callable[[ProcessResult], float | None]:
-    return lambda process: process.memory_bytes.get(name)
+    return lambda process: process.memory.bytes.get(name)

@@ -43,11 +43,11 @@ def compare_other_quantities(
 
 
 def _p90(process: ProcessResult, work: Work) -> float | None:
-    return next(iter(process.figures.values())).p90_ns
+    return process.headline.p90_ns
 
 
 def _p99(process: ProcessResult, work: Work) -> float | None:
-    return next(iter(process.figures.values())).p99_ns
+    return process.headline.p99_ns
 
 
 def _throughput(process: ProcessResult, work: Work) -> float | None:
@@ -60,7 +60,7 @@ def _first(process: ProcessResult, work: Work) -> float | None:
 
 
 def _compiling(process: ProcessResult, work: Work) -> float | None:
-    seconds = process.compiling_s()
+    seconds = process.compile_s()
     return None if seconds is None else seconds * 1e9
 
 

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import msgspec
 
+from fairlap.engine.measurement import Notice
 from fairlap.race.process_result import Outcome
 from fairlap.request.work import Conditions, Mode, Precision
 
@@ -168,7 +169,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     processes: Annotated[int, _about("Processes started for it.", "verdict")]
     processes_finished: Annotated[int, _about("Those that did the whole work.", "verdict")]
 
-    warnings: Annotated[list[str], _about("What a reader should know of these figures.", "warnings")]
+    warnings: Annotated[
+        list[Notice], _about("What to know before trusting these values, each with its code.", "warnings")
+    ]
     absent: Annotated[dict[str, str], _about("Why a value is absent, by the column's name.", "warnings")]
 
     def __post_init__(self) -> None:

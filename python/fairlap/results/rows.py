@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
@@ -114,7 +115,7 @@ def _row(
 
 
 def _headline(process: ProcessResult) -> Any:
-    return next(iter(process.figures.values()))
+    return process.headline
 
 
 def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -> dict[str, Cell]:
@@ -138,7 +139,7 @@ def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -
 
 
 def _median_of(quantity: str, process: ProcessResult) -> float | None:
-    figure = process.figures.get(quantity)
+    figure = process.timings.get(quantity)
     return None if figure is None else figure.p50_ns
 
 
@@ -150,7 +151,7 @@ def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
         "import_s": cell_or(estimate(processes, partial(_phase, "import")), why or "it told of no such phase"),
         "build_s": cell_or(estimate(processes, partial(_phase, "build")), why or "it told of no such phase"),
         "compile_s": cell_or(
-            estimate(processes, ProcessResult.compiling_s), why or "it compiles nothing ahead of its first call"
+            estimate(processes, ProcessResult.compile_s), why or "it compiles nothing ahead of its first call"
         ),
         "time_to_first_inference_s": Cell(None, "gradients were measured") if gradients else cell_or(first, why),
         "time_to_first_gradient_s": cell_or(first, why) if gradients else Cell(None, "no gradients were measured"),
@@ -177,10 +178,10 @@ def _errors(result: ContestantResult) -> dict[str, Cell]:
     errors = [error for process in result.processes for error in process.errors]
     why = "" if errors else absence_reason(result) or "no answer was checked"
     # A gradient is checked along directions; it has a distance, and no elements that could be off.
-    by_element = [each for each in errors if each.told_worst_absolute is not None or each.told_relative is None]
+    by_element = [each for each in errors if each.worst_absolute is not None or each.relative is None]
     return {
-        "error_relative": _worst([each.told_relative for each in errors], why),
-        "error_absolute": _worst([each.told_worst_absolute for each in by_element], why),
+        "error_relative": _worst([each.relative for each in errors], why),
+        "error_absolute": _worst([each.worst_absolute for each in by_element], why),
     }
 
 
@@ -231,7 +232,7 @@ def _modes(result: ContestantResult) -> list[ModeOfProcesses]:
     return [ModeOfProcesses(mode.value, mode.share) for mode in result.figure.modes.modes]
 
 
-def _warnings(work_result: WorkResult, result: ContestantResult) -> list[str]:
-    """Each once, what held for all contestants first."""
-    own = (text for process in result.processes for text in process.warnings)
+def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]:
+    """Each once; what holds for all contestants comes first."""
+    own = [warning for process in result.processes for warning in process.warnings]
     return list(dict.fromkeys([work_result.busy, *own] if work_result.busy else own))

@@ -10,6 +10,7 @@ from statistics import median_low
 import numpy as np
 
 from fairlap import quantity_text, verdict
+from fairlap.engine.measurement import Notice
 from fairlap.race import work_blocks
 from fairlap.race.process_result import Outcome, ProcessResult, SmallestMemory
 from fairlap.race.work_blocks import GatedBlocks, WorkBlocks
@@ -70,8 +71,8 @@ class ContestantResult:
 
     @property
     def worst_relative_error(self) -> float | None:
-        errors = [error.relative for process in self.processes for error in process.errors]
-        return max(errors) if errors else None
+        """Infinite when an answer was not finite."""
+        return max((error.distance for process in self.processes for error in process.errors), default=None)
 
 
 @dataclass(frozen=True)
@@ -105,13 +106,14 @@ class WorkResult:
         return self.basis.why_no_verdict
 
     @property
-    def busy(self) -> str:
-        """That other processes kept the machine busy all the time; empty when they did not."""
+    def busy(self) -> Notice | None:
+        """A warning when other processes kept the machine busy all the time."""
         share = self.basis.busy_share
         if not share:
-            return ""
+            return None
         busy = quantity_text.share(share)
-        return f"other processes competed for the CPU during {busy} of the measurement; see fairlap doctor"
+        text = f"other processes competed for the CPU during {busy} of the measurement; see fairlap doctor"
+        return Notice("W_BUSY_MACHINE", text)
 
     @cached_property
     def other_quantities(self) -> tuple[QuantityComparisons, ...]:

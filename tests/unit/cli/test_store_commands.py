@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from fairlap.cli import cli
 from fairlap.cli.commands.rerun import _differences
+from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.machine.facts import machine_facts
 from fairlap.race.process_result import ProcessResult
@@ -115,19 +116,11 @@ def test_a_kept_run_is_shown_as_the_race_ended_with_what_it_rests_on() -> None:
 def test_warnings_that_differ_in_their_figures_only_are_one() -> None:
     run = a_run()
     for number, process in enumerate(run.processes):
-        process.warnings = [f"the core was taken away {number} times"]
+        process.warnings = [Notice("W_PREEMPTED", f"the core was taken away {number} times")]
     kept(run)
     told = said("show", "last")
     assert told.count("the core was taken away") == 2
     assert told.count("(the like in 8 processes)") == 2
-
-
-def test_once_and_several_times_are_one_warning() -> None:
-    run = a_run()
-    for number, process in enumerate(run.processes):
-        process.warnings = [f"the thread moved {'once' if number % 3 else '4 times'}; pin it"]
-    kept(run)
-    assert said("show", "last").count("(the like in 8 processes)") == 2
 
 
 def test_a_run_without_a_process_is_shown_too() -> None:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 from fairlap.race.plan import draw_plan
-from fairlap.race.process_result import Figure, ProcessResult
+from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Work
@@ -45,7 +45,7 @@ def saved_run(
         for name, middle in medians_ns.items():
             ns = middle * rng.lognormvariate(0, spread)
             process = ProcessResult(block, 0, name, WORK.label, "as-found", version=(versions or {}).get(name, "1.0"))
-            process.figures = {"wall_ns": Figure(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
+            process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
             process.in_force = {"threads": str(threads), "precision": "fp32", "cache hits": str(block % 2)}
             if data:
                 hashed = {"data_hash": hashes[len(processes) % len(hashes)]} if hashes else {}

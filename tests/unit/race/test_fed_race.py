@@ -24,6 +24,7 @@ from fairlap.launch.runners import runners_for
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.facts import machine_facts
+from fairlap.meters.memory import Memory
 from fairlap.race.fed_check import Feeding
 from fairlap.race.materials import materials_for
 from fairlap.race.one_process import request_for
@@ -83,9 +84,11 @@ def images(folder: Path, samples: int) -> Path:
 def test_a_fed_contestant_has_its_waits_and_every_answer_was_checked() -> None:
     [process] = race("example")
     assert process.outcome == "finished", process.message
-    assert process.feeding["items"] == 4 * process.feeding["calls"]
-    assert process.headline_ns == process.feeding["wall_ns"] / process.feeding["calls"]
-    assert process.feeding["work_ns"] + process.feeding["waited_ns"] == pytest.approx(process.feeding["wall_ns"])
+    fed = process.feeding
+    assert fed is not None
+    assert fed.items == 4 * fed.calls
+    assert process.headline_ns == fed.wall_ns / fed.calls
+    assert fed.work_ns + fed.waited_ns == pytest.approx(fed.wall_ns)
     checked = {error.when for error in process.errors}
     assert checked == {"before", "changed inputs", "fed batch 0", "fed batch 1", "fed, after", "after"}
     assert all(error.right for error in process.errors)
@@ -96,14 +99,14 @@ def test_a_fed_contestant_has_its_waits_and_every_answer_was_checked() -> None:
 def test_a_race_without_data_feeds_nothing() -> None:
     [process] = race("example", data="")
     assert process.outcome == "finished", process.message
-    assert process.feeding == {}
+    assert process.feeding is None
     assert "feed" not in process.in_force
 
 
 def test_a_users_file_is_fed(tmp_path: Path) -> None:
     [process] = race("example", str(images(tmp_path, 30)))
     assert process.outcome == "finished", process.message
-    assert process.feeding["items"] > 0
+    assert process.feeding is not None
 
 
 @pytest.mark.parametrize(
@@ -351,8 +354,8 @@ def search(contestant: str, scratch: Path) -> None:
     [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
     with ExitStack() as stack:
         [runner] = runners_for(plan.contestants, plan.threads, plan.device, stack, lambda _: None)
-        roomy = {"address_space_peak": 2**33}
-        finished = ProcessResult(0, 0, contestant, materials.work.label, "as-found", memory_bytes=roomy, elapsed_s=9)
+        roomy = Memory({"address_space_peak": 2**33})
+        finished = ProcessResult(0, 0, contestant, materials.work.label, "as-found", memory=roomy, elapsed_s=9)
         request, feeding = request_for(plan, materials, runner), Feeding(plan, [materials])
         trial = Trial(plan, plan.blocks[0], materials, runner, request, [finished], scratch, feeding)
         smallest_memory(trial, GroupsHere(None))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from command_line import error_code, fairlap
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import Figure, ProcessResult
+from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.progress import Lines, Silence, TimeLeft, progress_for
 from fairlap.race.resume import whole_blocks
 from fairlap.race.stopping import blinded_half_width
@@ -35,8 +35,8 @@ def plan(blocks: int = 8) -> Plan:
 
 
 def process(block: int, name: str, ns: float = 1e6, took_s: float = 1.0) -> ProcessResult:
-    figure = Figure(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)
-    return ProcessResult(block, 0, name, WORK.label, "as-found", figures={"wall_ns": figure}, elapsed_s=took_s)
+    figure = Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)
+    return ProcessResult(block, 0, name, WORK.label, "as-found", timings={"wall_ns": figure}, elapsed_s=took_s)
 
 
 def processes_around(a_ns: float, b_ns: float) -> list[ProcessResult]:

@@ -58,9 +58,9 @@ def test_a_contestant_that_does_its_work_has_everything_on_its_process() -> None
     assert process.headline_ns > 0
     assert {"interpreter", "numpy", "build", "first_call", "warm_up", "measured"} <= set(process.phases_s)
     assert {error.when for error in process.errors} == {"before", "changed inputs", "after"}
-    assert all(0 < error.relative < 1e-5 for error in process.errors)
+    assert all(0 < error.distance < 1e-5 for error in process.errors)
     assert process.in_force["threads"] == "1"
-    assert process.memory_bytes["peak"] > 1_000_000
+    assert process.memory.bytes["peak"] > 1_000_000
     assert {"page_faults", "migrations", "voluntary_switches", "process_cpu_ns"} <= set(process.per_call)
     assert process.time_to_first_s() == pytest.approx(
         sum(process.phases_s[name] for name in ("interpreter", "numpy", "build", "bind", "first_call"))

@@ -16,7 +16,7 @@ from fairlap.cli.commands.aa import command as aa
 from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.race import self_test
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import Figure, ProcessResult
+from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.self_test import Trial, share_text, tally, verdicts_of
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
@@ -45,7 +45,7 @@ class FakeRace:
                     block.number, 0, self.plan.contestants[place].text, TRIAL.work.label, block.conditions
                 )
                 process.outcome, process.message = self.outcome, "told so"  # type: ignore[assignment]
-                process.figures = {"wall_ns": Figure(ns, ns, ns, 99, 1, 0, "flat", "tsc", 10.0)}
+                process.timings = {"wall_ns": Timing(ns, ns, ns, 99, 1, 0, "flat", "tsc", 10.0)}
                 self.processes.append(process)
 
 

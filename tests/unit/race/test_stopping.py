@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from fairlap.cli.commands.compare import command as compare
 from fairlap.cli.values import a_device, a_duration, a_share
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import Figure, ProcessResult
+from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.stopping import Ending
 from fairlap.request.names import contestants_named
 from fairlap.request.work import Conditions, Work
@@ -41,7 +41,7 @@ def measured_message(planned: Plan, spread: float, faster: str = "a") -> list[li
         for name in "ab":
             ns = low if name == faster else high
             process = ProcessResult(block.number, 0, name, planned.works[block.work].label, block.conditions)
-            process.figures = {"wall_ns": Figure(ns, ns, ns, 99, 1, 0, "flat", "tsc", 10.0)}
+            process.timings = {"wall_ns": Timing(ns, ns, ns, 99, 1, 0, "flat", "tsc", 10.0)}
             processes.append(process)
         found.append(processes)
     return found

@@ -10,7 +10,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.machine.facts import machine_facts
 from fairlap.meters import disturbances
 from fairlap.race.plan import draw_plan
-from fairlap.race.process_result import Figure, ProcessResult
+from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.race.work_blocks import busy_share, gate_blocks
 from fairlap.render.terminal import text_of
@@ -29,8 +29,8 @@ PLAN = draw_plan(
 
 def process(block: int, name: str, ns: float, steal: float = 0.0, **phases: float) -> ProcessResult:
     jitter = 1 + 0.001 * ((block * 7 + len(name)) % 5)
-    figure = Figure(ns * jitter, 2 * ns * jitter, 3 * ns * jitter, 100, 1, 0, "flat", "tsc", 10.0)
-    made = ProcessResult(block, 0, name, WORK.label, "controlled", figures={"wall_ns": figure})
+    figure = Timing(ns * jitter, 2 * ns * jitter, 3 * ns * jitter, 100, 1, 0, "flat", "tsc", 10.0)
+    made = ProcessResult(block, 0, name, WORK.label, "controlled", timings={"wall_ns": figure})
     made.machine = {disturbances.STEAL: steal, disturbances.RUN_QUEUE: 0.01}
     made.phases_s = {"import": 1.0, "first_call": 0.5, **phases}
     return made

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 import msgspec
 import pytest
+from fairlap.engine.measurement import Notice
 from fairlap.render.markdown_file import MOST_CHARACTERS, encode
 from fairlap.render.markdown_table import as_code
 from fairlap.results.prices import Price
@@ -58,7 +60,7 @@ def test_what_a_framework_does_not_offer_is_no_failure_and_comes_last() -> None:
     run = a_run(listed="torch,jax,onnxruntime")
     for process in run.processes:
         if process.contestant == "torch":
-            process.outcome, process.message, process.figures, process.errors = (
+            process.outcome, process.message, process.timings, process.errors = (
                 "unsupported",
                 "it has no mode grad",
                 {},
@@ -81,7 +83,9 @@ def warned(*said: list[str]) -> list[Row]:
     run = a_run(blocks=max(map(len, said)), listed=",".join(names))
     for process in run.processes:
         own = said[names.index(process.contestant)]
-        process.warnings = own[process.block : process.block + 1]
+        process.warnings = [
+            Notice(re.sub(r"[^A-Z]+", "_", text.upper()), text) for text in own[process.block : process.block + 1]
+        ]
     return results_of(run, "r-1").rows
 
 
@@ -130,8 +134,8 @@ def test_modes_are_shown_in_the_place_of_the_median() -> None:
     run = a_run(blocks=12)
     for number, process in enumerate(process for process in run.processes if process.contestant == "torch"):
         if number % 2:
-            figure = process.figures["wall_ns"]
-            process.figures["wall_ns"] = msgspec.structs.replace(figure, p50_ns=3 * figure.p50_ns)
+            figure = process.timings["wall_ns"]
+            process.timings["wall_ns"] = msgspec.structs.replace(figure, p50_ns=3 * figure.p50_ns)
     assert "ms in 50 %, 6.0" in text_of(results_of(run, "r").rows)
 
 

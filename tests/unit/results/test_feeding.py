@@ -12,6 +12,7 @@ from fairlap.render.terminal import text_of
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
 from fairlap.results.row import Row, judged_time_ns
+from fairlap.scenarios.latency import Feeding
 from runs_for_rows import a_run
 
 CAUSES = {"source_ns": 0.25, "staging_ns": 0.75, "no_slot_ns": 0.0}
@@ -22,9 +23,10 @@ def fed_run(fed: Sequence[tuple[float, float]], *, causes: bool = True) -> Run:
     run = a_run(blocks=len(fed), listed="torch")
     run.plan = msgspec.structs.replace(run.plan, data="synthetic")
     for process, (items, share) in zip(run.processes, fed, strict=True):
-        told = {name: part * share * 1e9 for name, part in CAUSES.items()} if causes else {}
-        waits = {"wall_ns": 1e9, "work_ns": (1 - share) * 1e9, "waited_ns": share * 1e9, **told}
-        process.feeding = {"items": items, "calls": items / 4, **waits}
+        waits_ns = {name: part * share * 1e9 for name, part in CAUSES.items()} if causes else {}
+        process.feeding = Feeding(
+            int(items), int(items / 4), wall_ns=1e9, work_ns=(1 - share) * 1e9, waited_ns=share * 1e9, **waits_ns
+        )
         process.in_force = {**process.in_force, "feed": "fairlap"}
     return run
 
@@ -117,10 +119,9 @@ def test_who_feeds_in_bursts_is_judged_by_the_whole_time_and_not_by_calls_that_d
     run.plan = msgspec.structs.replace(run.plan, data="synthetic")
     whole_ns = {"torch": 8e6, "jax": 4e6}
     for process in run.processes:
-        noise = process.figures["wall_ns"].p50_ns / (2e6 if process.contestant == "torch" else 1e6)
+        noise = process.timings["wall_ns"].p50_ns / (2e6 if process.contestant == "torch" else 1e6)
         wall_ns = 100 * whole_ns[process.contestant] * noise
-        process.feeding = {"items": 400.0, "calls": 100.0, "wall_ns": wall_ns, "work_ns": wall_ns / 4}
-        process.feeding["waited_ns"] = wall_ns - process.feeding["work_ns"]
+        process.feeding = Feeding(400, 100, wall_ns=wall_ns, work_ns=wall_ns / 4, waited_ns=0.75 * wall_ns)
     [work_result] = results_of(run).work_results
     assert work_result.standing is not None
     assert work_result.standing.winner == "jax"

@@ -6,7 +6,7 @@ import random
 
 import pytest
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import AnswerError, Figure, Outcome, ProcessResult
+from fairlap.race.process_result import AnswerError, Outcome, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
 from fairlap.request.names import contestants_named
@@ -32,14 +32,14 @@ def plan(blocks: int = 12) -> Plan:
 def process(
     block: int, contestant: str, ns: float, conditions: Conditions = "controlled", faults: float = 0.0
 ) -> ProcessResult:
-    figure = Figure(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)
+    figure = Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)
     return ProcessResult(
         block=block,
         position=0,
         contestant=contestant,
         work=WORK.label,
         conditions=conditions,
-        figures={"wall_ns": figure},
+        timings={"wall_ns": figure},
         per_call={"page_faults": faults, "migrations": 0.0},
         cores=(0,),
         errors=[AnswerError("logits", "before", 1.0, 1e-6, 1e-7, True)],
@@ -59,7 +59,7 @@ def race(torch_ns: float, jax_ns: float, blocks: int = 12) -> list[ProcessResult
 
 
 def spoiled(one: ProcessResult, outcome: Outcome, message: str) -> ProcessResult:
-    one.outcome, one.message, one.figures = outcome, message, {}
+    one.outcome, one.message, one.timings = outcome, message, {}
     return one
 
 
@@ -117,7 +117,7 @@ def test_two_modes_are_told_with_their_shares_and_the_page_faults_that_go_with_t
     for one in processes:
         if one.contestant == "torch" and one.block % 3:
             faster = replace_figure(one, 1.1e6 * (1 + one.block / 1e4))
-            one.figures, one.per_call = faster.figures, {"page_faults": 0.0, "migrations": 0.0}
+            one.timings, one.per_call = faster.timings, {"page_faults": 0.0, "migrations": 0.0}
         elif one.contestant == "torch":
             one.per_call = {"page_faults": 1410.0, "migrations": 0.0}
     text = text_of(results(processes))
@@ -127,8 +127,8 @@ def test_two_modes_are_told_with_their_shares_and_the_page_faults_that_go_with_t
 
 
 def replace_figure(one: ProcessResult, ns: float) -> ProcessResult:
-    [figure] = one.figures.values()
-    one.figures = {"wall_ns": Figure(ns, ns, ns, figure.samples, 1, 0, "flat", "tsc", 10.0)}
+    [figure] = one.timings.values()
+    one.timings = {"wall_ns": Timing(ns, ns, ns, figure.samples, 1, 0, "flat", "tsc", 10.0)}
     return one
 
 
@@ -170,8 +170,8 @@ def test_the_times_of_the_first_are_those_of_the_verdict() -> None:
     [comparison] = results.work_results[0].comparisons
     slower = comparison if comparison.a == "jax" else comparison.reversed()
     assert f"  {slower.ratio:.2f}" in text_of(results)
-    processes[1].figures["wall_ns"] = Figure(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
-    processes[3].figures["wall_ns"] = Figure(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
+    processes[1].timings["wall_ns"] = Timing(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
+    processes[3].timings["wall_ns"] = Timing(9e6, 9e6, 9e6, 100, 1, 0, "flat", "tsc", 10.0)
     results = results_of(Run(plan(), list(processes), {}, {}))
     [comparison] = results.work_results[0].comparisons
     slower = comparison if comparison.a == "jax" else comparison.reversed()

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.meters.memory import Memory
 from fairlap.race.process_result import AnswerError, SmallestMemory
 from fairlap.results.columns import columns, flat
 from fairlap.results.prices import Price, price_given
@@ -38,7 +39,7 @@ def test_a_row_holds_what_the_run_showed() -> None:
     assert slow.peak_memory_bytes is not None
     assert slow.memory_bytes == {"anonymous": 700_000, "peak": 1_000_000}
     assert slow.error_relative == 1e-7
-    assert slow.warnings == ["the clock is coarse"]
+    assert [warning.code for warning in slow.warnings] == ["W_COARSE_CLOCK"]
     assert (slow.processes, slow.processes_finished, slow.blocks_kept) == (8, 8, 8)
 
 
@@ -69,14 +70,14 @@ def test_what_is_absent_says_why() -> None:
 def test_memory_has_its_two_phases_and_its_layers_say_why_they_are_absent() -> None:
     run = a_run()
     for process in run.processes:
-        process.memory_bytes |= {"peak_until_ready": 1_000_000}
-        process.memory_absent = {"peak_while_running": "clear_refs could not be written", "driver": "no device"}
+        absent = {"peak_while_running": "clear_refs could not be written", "driver": "no device"}
+        process.memory = Memory(process.memory.bytes | {"peak_until_ready": 1_000_000}, absent)
     row = by_name(results_of(run, "r").rows)["torch"]
     assert row.peak_memory_until_ready_bytes is not None
     assert row.peak_memory_until_ready_bytes.value == pytest.approx(1_000_000)
     assert row.absent["peak_memory_while_running_bytes"] == "clear_refs could not be written"
     assert row.memory_absent == {"peak_while_running": "clear_refs could not be written", "driver": "no device"}
-    run.processes[0].memory_bytes["driver"] = run.processes[1].memory_bytes["driver"] = 5
+    run.processes[0].memory.bytes["driver"] = run.processes[1].memory.bytes["driver"] = 5
     assert "driver" not in by_name(results_of(run, "r").rows)["torch"].memory_absent
     silent = by_name(results_of(a_run(), "r").rows)["torch"]
     assert silent.absent["peak_memory_while_running_bytes"] == "the worker did not tell it"
@@ -86,14 +87,14 @@ def test_the_column_of_a_peak_and_its_layer_are_one_figure_in_whole_bytes() -> N
     run = a_run()
     own = [process for process in run.processes if process.contestant == "torch"]
     for number, process in enumerate(own):
-        process.memory_bytes |= {"peak": 85_590_017 + 4_096 * number**2}
+        process.memory.bytes.update({"peak": 85_590_017 + 4_096 * number**2})
     row = by_name(results_of(run, "r").rows)["torch"]
     assert row.peak_memory_bytes is not None
-    assert row.peak_memory_bytes.value == row.memory_bytes["peak"] == own[3].memory_bytes["peak"]
+    assert row.peak_memory_bytes.value == row.memory_bytes["peak"] == own[3].memory.bytes["peak"]
     assert row.peak_memory_bytes.low is not None
     assert row.peak_memory_bytes.high is not None
     for figure in (row.peak_memory_bytes.low, row.peak_memory_bytes.high):
-        assert figure in [process.memory_bytes["peak"] for process in own]
+        assert figure in [process.memory.bytes["peak"] for process in own]
 
 
 def test_a_search_for_the_smallest_memory_that_was_asked_for_and_has_no_answer_was_not_finished() -> None:
@@ -148,8 +149,8 @@ def test_of_several_modes_no_average_is_made() -> None:
     run = a_run()
     own = [process for process in run.processes if process.contestant == "torch"]
     for process in own[:4]:
-        figure = process.figures["wall_ns"]
-        process.figures["wall_ns"] = msgspec.structs.replace(figure, p50_ns=3 * figure.p50_ns)
+        figure = process.timings["wall_ns"]
+        process.timings["wall_ns"] = msgspec.structs.replace(figure, p50_ns=3 * figure.p50_ns)
     row = by_name(results_of(run, "r").rows)["torch"]
     assert [mode.share for mode in row.modes] == [0.5, 0.5]
     assert row.latency_p50_ns is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -73,12 +72,12 @@ def _beneath(saved: Run) -> list[str]:
 
 def _warnings(processes: Sequence[ProcessResult]) -> list[str]:
     """Those that differ only in their figures are one, told as it first came."""
-    from fairlap.render.repeated_warnings import kinds_of_warnings
+    from fairlap.render.repeated_warnings import warning_kinds
 
     told = []
-    for kind in kinds_of_warnings((process.contestant, process.warnings) for process in processes):
-        count = kind.said_by.total()
-        told.append(f"{kind.first} ({'in one process' if count == 1 else f'the like in {count} processes'})")
+    for kind in warning_kinds((process.contestant, process.warnings) for process in processes):
+        count = kind.by_contestant.total()
+        told.append(f"{kind.first.text} ({'in one process' if count == 1 else f'the like in {count} processes'})")
     return told
 
 
@@ -89,7 +88,7 @@ def _errors(saved: Run) -> list[str]:
     for process in saved.processes:
         for error in process.errors:
             key = (process.work, process.contestant, error.what)
-            worst[key] = max(worst.get(key, 0.0), math.inf if math.isnan(error.relative) else error.relative)
+            worst[key] = max(worst.get(key, 0.0), error.distance)
     lines += [
         f"  {work} · {name} · {what}: {quantity_text.relative_error(value)} relative"
         for (work, name, what), value in worst.items()

@@ -68,7 +68,7 @@ def _processes(shown: Results) -> Iterator[Record]:
     for work_result, result, _ in shown.every_row():
         kept = set(work_result.blocks.kept)
         for process in result.finished:
-            first = next(iter(process.figures.values()))
+            first = process.headline
             yield _key(work_result, result.contestant) | {
                 "block": process.block,
                 "time_ns": process.headline_ns,
@@ -117,7 +117,7 @@ def _percentiles(shown: Results) -> Iterator[Record]:
                     "whole": True,
                 }
             for process in result.finished:
-                value = getattr(next(iter(process.figures.values())), field)
+                value = getattr(process.headline, field)
                 yield _key(work_result, result.contestant) | {
                     "percentile": name,
                     "ns": value,
@@ -174,7 +174,7 @@ def _errors(shown: Results) -> Iterator[Record]:
         for process in result.processes:
             for error in process.errors:
                 key = (error.what, error.when)
-                worst[key] = max(worst.get(key, 0.0), error.relative)
+                worst[key] = max(worst.get(key, 0.0), error.distance)
         for (what, when), relative in worst.items():
             if relative > 0:
                 yield _key(work_result, result.contestant) | {

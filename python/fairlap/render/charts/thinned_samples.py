@@ -75,14 +75,14 @@ def _sampled(
     told = []
     for process in result.finished:
         if process.block in kept:
-            found = shown.samples(process.block, process.contestant).get(next(iter(process.figures)))
+            found = shown.samples(process.block, process.contestant).get(next(iter(process.timings)))
             if found is not None and found.size:
                 told.append((process, found))
     return told
 
 
 def _steady_from(process: ProcessResult) -> int:
-    return next(iter(process.figures.values())).steady_from
+    return process.headline.steady_from
 
 
 def _key(work_result: WorkResult, result: ContestantResult) -> Record:

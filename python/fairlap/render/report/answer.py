@@ -54,7 +54,7 @@ def answer(shown: Results, told: WorkResult) -> Markup:
 def _busy(work_result: WorkResult) -> Markup | None:
     if not work_result.busy:
         return None
-    return tag("p", tag("strong", f"{work_result.busy[0].upper()}{work_result.busy[1:]}"), ".", class_="note")
+    return tag("p", tag("strong", f"{work_result.busy.text[0].upper()}{work_result.busy.text[1:]}"), ".", class_="note")
 
 
 def _basis(shown: Results, told: WorkResult) -> str:

@@ -12,10 +12,10 @@ import shlex
 from fairlap import quantity_text
 from fairlap.race.plan import Limits, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.render.repeated_warnings import kinds_of_warnings
+from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, table, tag
 from fairlap.request.work import work_title
-from fairlap.results.feeding import NO_CAUSE_TOLD
+from fairlap.results.feeding import UNKNOWN_CAUSE
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
@@ -71,7 +71,7 @@ def feeding(shown: Results, told: WorkResult) -> Markup | None:
     if not fed:
         return None
     named = dict.fromkeys(name for _, row in fed for name in row.stall_shares)
-    causes = [name for name in named if name != NO_CAUSE_TOLD]
+    causes = [name for name in named if name != UNKNOWN_CAUSE]
     rows = [
         {
             "contestant": result.contestant,
@@ -152,18 +152,18 @@ def blocks(told: WorkResult) -> Markup:
 
 def warnings(told: WorkResult) -> Markup:
     """Alike but for their numbers, they are one: with how many processes said so, and whose."""
-    kinds = kinds_of_warnings(
+    kinds = warning_kinds(
         (process.contestant, process.warnings) for result, _ in told.with_rows() for process in result.processes
     )
     if not kinds:
         return tag("p", f"{told.conditions}: none.")
     rows = [
         {
-            "warning": kind.first,
-            "processes": f"{kind.said_by.total()}",
-            "of": ", ".join(f"{name} ({count})" for name, count in kind.said_by.most_common()),
+            "warning": kind.first.text,
+            "processes": f"{kind.by_contestant.total()}",
+            "of": ", ".join(f"{name} ({count})" for name, count in kind.by_contestant.most_common()),
         }
-        for kind in sorted(kinds, key=lambda kind: -kind.said_by.total())
+        for kind in sorted(kinds, key=lambda kind: -kind.by_contestant.total())
     ]
     return table(
         f"Warnings, {told.conditions}; the first of each kind", ["warning", "processes", "of"], rows, "warnings cards"

@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 from fairlap.meters import disturbances
+from fairlap.meters.memory import Memory
 from fairlap.race.run import Run
 from fairlap.render import markdown_file
 from fairlap.render.report.page import page_of
@@ -156,12 +157,12 @@ def test_a_race_in_which_nothing_ended_still_makes_a_page() -> None:
 def test_a_race_in_which_everyone_crashed_says_why_there_is_no_verdict() -> None:
     run = run_of()
     for process in run.processes:
-        process.outcome, process.message, process.figures, process.errors, process.memory_bytes = (
+        process.outcome, process.message, process.timings, process.errors, process.memory = (
             "crash",
             "SIGSEGV",
             {},
             [],
-            {},
+            Memory(),
         )
     page = Read(page_of(results_of(run, "r")))
     assert "No verdict" in page.text()
@@ -181,7 +182,7 @@ def test_a_busy_machine_is_told_beside_the_answer_and_in_every_row() -> None:
         process.machine[disturbances.RUN_QUEUE] = 0.3
     assert "other processes competed for the cpu" in Read(page_of(results_of(run, "r"))).text().lower()
     rows = results_of(run, "r").rows
-    assert all(row.warnings[0].startswith("other processes competed") for row in rows)
+    assert all(row.warnings[0].code == "W_BUSY_MACHINE" for row in rows)
     assert markdown_file.encode(rows).decode().count("other processes competed") == len(
         {row.conditions for row in rows}
     )
