@@ -12,7 +12,7 @@ import argparse
 import os
 
 from fairlap.models.registry import find, workload_names
-from fairlap.race.answers import BESIDE
+from fairlap.race.answers import PEER_GRADIENT
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Lines
@@ -44,7 +44,7 @@ def measured_message(model: str, mode: Mode, contestants: str) -> dict[str, Proc
 
 def cell(process: ProcessResult) -> str:
     if process.outcome == "finished":
-        return f"{max(error.distance for error in process.errors if not error.what.startswith(BESIDE)):.0e}"
+        return f"{max(error.distance for error in process.errors if not error.what.startswith(PEER_GRADIENT)):.0e}"
     return "–" if process.outcome == "unsupported" else f"**{process.outcome}**"
 
 

@@ -1,8 +1,7 @@
-"""Is it the same work? Answers against the float64 reference, weights by hash, settings as asked.
+"""Equal work: answers against the float64 reference, weights by hash, settings as requested.
 
-Gradients against each other: the first contestant's that are right are what the others' are held to.
-
-The slope along a few directions is exact but sees little of a large gradient. Two frameworks that agree element by
+Gradients are also compared with each other: the first right ones of a work are what the others are compared with. The
+slope along a few directions is exact but sees little of a large gradient. Two frameworks that agree element by
 element to rounding cannot both be wrong in the same way by chance.
 """
 
@@ -29,7 +28,7 @@ from fairlap.race.process_result import AnswerError
 from fairlap.request.work import Work
 
 GRADIENT = "grad/"
-BESIDE = "gradient beside"
+PEER_GRADIENT = "gradient compared with"
 LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "bf16": 1e-1}
 _NUMBER = re.compile(r"^\d+$")
 
@@ -89,13 +88,13 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> Non
     if worst.worst_absolute is not None:
         distances.append(f"worst element off by {worst.worst_absolute:.1e}")
     settings = ", ".join(f"{key} {value}" for key, value in in_force.items())
-    against = "" if worst.what.startswith(BESIDE) else " from the float64 reference"
+    against = "" if worst.what.startswith(PEER_GRADIENT) else " from the float64 reference"
     code = "E_GRADIENT" if worst.what.startswith("gradient") else "E_OUTPUT"
     raise OtherWork(f"{worst.what} differs{against} ({worst.when}: {', '.join(distances)}). In force: {settings}", code)
 
 
 def require_weights(materials: Materials, loaded_hash: str) -> None:
-    """A worker whose framework cannot tell leaves the hash empty and says why among its settings."""
+    """A worker whose framework cannot report weights leaves the hash empty and gives the reason in its settings."""
     if loaded_hash and loaded_hash != materials.weights_hash:
         raise OtherWork(
             f"its weights are not those it was given (hash {loaded_hash[:12]}, not {materials.weights_hash[:12]})",
@@ -127,7 +126,7 @@ class Agreement:
         self._first: dict[Work, tuple[str, Path]] = {}
 
     def errors(self, materials: Materials, contestant: str, answer: Path) -> list[AnswerError]:
-        """How far the gradients lie from those of the first, as the norm of the difference over the norm."""
+        """The distance of the gradients from the first ones: the norm of the difference over the norm."""
         work = materials.work
         if work.mode != "grad":
             return []
@@ -145,4 +144,4 @@ class Agreement:
         relative = difference / max(norm, 1e-300)
         # A unit that rounding puts on the other side of a kink moves single gradients more than the slopes.
         allowed = LARGEST_GRADIENT_DISAGREEMENT[work.precision] + 3 * materials.sway
-        return [AnswerError(f"{BESIDE} {whose}", "before", math.nan, math.nan, relative, relative <= allowed)]
+        return [AnswerError(f"{PEER_GRADIENT} {whose}", "before", math.nan, math.nan, relative, relative <= allowed)]

@@ -55,7 +55,7 @@ def require_choices(contestants: Iterable[ContestantName], *, fed: bool) -> None
         options = dict(name.options)
         if OPTION in options and not fed:
             raise InvalidRequest(
-                f"{name.text}: {OPTION}= says who feeds, and nothing is fed; give --data synthetic too"
+                f"{name.text}: {OPTION}= chooses an input pipeline, but no data is fed; add --data synthetic"
             )
         if fed and name.program:
             raise InvalidRequest(f"{name.text}: a program that speaks the worker protocol cannot be fed; leave it out")
@@ -93,8 +93,8 @@ class Feeding:
         proof = scratch / "proof.safetensors"
         proof.unlink(missing_ok=True)
         files = {name: str(file) for name, file in data.files.items()}
-        told = worker.feed(files, data.samples, self._plan.data_seed, proof, within_s=within_s)
-        process.in_force = {**process.in_force, "feed": told, DATA_HASH: data.hash}
+        pipeline = worker.feed(files, data.samples, self._plan.data_seed, proof, within_s=within_s)
+        process.in_force = {**process.in_force, "feed": pipeline, DATA_HASH: data.hash}
         found = safetensors.read(proof)
         checked = sorted({match[1] for name in found if (match := _CHECKED.match(name))})
         if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):
@@ -112,7 +112,7 @@ class Feeding:
     def _hold(self, found: Arrays, process: ProcessResult, materials: Materials, when: str) -> None:
         seen = {name.removeprefix(SEEN): each for name, each in found.items() if name.startswith(SEEN)}
         if set(seen) != set(self._data[materials.work].files):
-            raise OtherWork(f"what it was fed is not told whole ({when})", "E_FEED")
+            raise OtherWork(f"cannot verify that every sample was fed exactly once ({when})", "E_FEED")
         if not all(np.isfinite(each).all() for each in seen.values()):
             raise InvalidRequest(
                 f"{self._plan.data} has numbers that are not finite; no answer can be checked ({when})"
@@ -123,9 +123,11 @@ class Feeding:
         for name, reference in expected.items():
             if GOT + name not in found:
                 raise OtherWork(f"its answer to a fed batch lacks {name}", "E_OUTPUT")
-            told = output_errors(name, found[GOT + name], reference, tolerance)
+            error = output_errors(name, found[GOT + name], reference, tolerance)
             errors.append(
-                AnswerError(name, when, told.cosine, told.worst_absolute, told.relative_error, told.right, told.why)
+                AnswerError(
+                    name, when, error.cosine, error.worst_absolute, error.relative_error, error.right, error.why
+                )
             )
         if not all(error.right for error in errors):
             self._require_answerable(self._work(materials, seen), expected, when)

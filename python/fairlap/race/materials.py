@@ -1,7 +1,7 @@
 """What every contestant is handed for one piece of work: the same files of weights and inputs, and their hashes.
 
-They lie in the user's cache under a name made of all that determines them, and are written once, or anew when one is
-no longer whole. The answers of the float64 reference lie beside them, since a large model's reference takes longer than
+They are stored in the user's cache under a name made of all that determines them, and are written once, or again
+when a file is damaged. The answers of the float64 reference are stored with them, since a large model's reference takes longer than
 its race.
 """
 
@@ -92,7 +92,7 @@ def require_offered(spec: Spec, work: Work) -> None:
         raise InvalidRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
 
 
-def materials_for(work: Work, data_seed: int, tell: Callable[[str], None] = lambda _: None) -> Materials:
+def materials_for(work: Work, data_seed: int, notify: Callable[[str], None] = lambda _: None) -> Materials:
     """Draw weights and inputs, or find those drawn before."""
     found = find(work.model)
     spec = found.spec
@@ -101,7 +101,7 @@ def materials_for(work: Work, data_seed: int, tell: Callable[[str], None] = lamb
     materials = Materials(work, spec, found.package, work_cache() / "work" / f"{spec.name}-b{work.batch}-{key}")
     materials.folder.mkdir(parents=True, exist_ok=True)
     if not safetensors.is_whole(materials.weights_file):
-        tell(f"{work.model}: writing weights and inputs (done once)")
+        notify(f"{work.model}: writing weights and inputs (done once)")
         safetensors.write(materials.weights_file, draw_weights(spec, data_seed))
     for which, seed in (("inputs", data_seed), ("changed", data_seed + _CHANGED)):
         if not safetensors.is_whole(materials.inputs_file(which)):
@@ -113,7 +113,7 @@ def materials_for(work: Work, data_seed: int, tell: Callable[[str], None] = lamb
 
 @cache
 def _hash_of_sources(package: str) -> str:
-    """A changed reference must not be answered from the cache. Shared code beside the package counts too, and ours
+    """A changed reference must not be answered from the cache. Code shared with other packages counts too, and ours
     that turns a reference into losses and slopes."""
     folder = Path(str(import_module(package).__file__)).parent
     if package.startswith("fairlap.bench_models."):

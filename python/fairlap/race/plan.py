@@ -63,7 +63,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def headline(self) -> Conditions:
-        """The conditions that the verdict is about; the others are shown beside."""
+        """The conditions that the verdict is about; the others are shown after them."""
         controlled = any(block.conditions == "controlled" for block in self.blocks)
         return "controlled" if controlled else "as-found"
 
@@ -91,7 +91,9 @@ def draw_plan(
     """Draw the order of every block. Controlled blocks have as-found ones between them, at most six."""
     require_blocks(blocks)
     if not 1 <= threads <= len(available_cores):
-        raise InvalidRequest(f"threads must lie between 1 and the {len(available_cores)} cores here, not {threads}")
+        raise InvalidRequest(
+            f"threads must be between 1 and {len(available_cores)}, the cores available to this process (got {threads})"
+        )
     rng = random.Random(seed)
     drawn: list[Block] = []
     for number in range(blocks):
@@ -118,9 +120,9 @@ def draw_plan(
 
 
 def require_blocks(blocks: int) -> None:
-    """Before they are drawn, which takes long for numbers that nobody can mean."""
+    """Checked before the blocks are drawn, since drawing absurdly many takes long."""
     if not 1 <= blocks <= MOST_BLOCKS:
-        raise InvalidRequest(f"blocks must lie between 1 and {MOST_BLOCKS:,}, not {blocks:,}")
+        raise InvalidRequest(f"blocks must be between 1 and {MOST_BLOCKS:,} (got {blocks:,})")
 
 
 def _draw_block(
@@ -142,7 +144,7 @@ def save_plan(plan: Plan, path: Path) -> None:
 
 
 def load_plan(path: Path) -> Plan:
-    """Read a saved plan; whatever is wrong with it is said by its place in the file."""
+    """Read a saved plan; errors name the place in the file."""
     try:
         plan = msgspec.json.decode(path.read_bytes(), type=Plan)
     except OSError as error:

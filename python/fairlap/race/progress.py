@@ -1,6 +1,6 @@
-"""What a race shows while it runs, on standard error: a live line in a terminal, one line for each process elsewhere.
+"""Progress of a race on standard error: a live line in a terminal, one line for each process elsewhere.
 
-Nothing here says who leads: interim intervals are those of the stopping rule, which sees each block's figures sorted.
+Nothing here shows a leader: interim intervals come from the stopping rule, which sees the times of each block sorted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Told of everything as it happens; used with ``with``, so that a terminal is left as it was found."""
+    """Notified of every step; a context manager, so that the terminal is restored."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -43,7 +43,7 @@ def progress_for(plan: Plan, *, quiet: bool) -> Progress:
 
 
 class Silence:
-    """Says what matters and nothing of the rest."""
+    """Shows messages only."""
 
     def __enter__(self) -> Self:
         return self
@@ -72,18 +72,18 @@ class Lines(Silence):
     """One line for each process that has ended: for logs."""
 
     def ended(self, done: int, of: int, process: ProcessResult) -> None:
-        click.echo(f"[{done}/{of}] {_told(process)}", err=True)
+        click.echo(f"[{done}/{of}] {_line(process)}", err=True)
         sys.stderr.flush()
 
 
 class Live(Silence):
-    """One line that says how far it is, who runs, how long it still takes, and how narrow the intervals are."""
+    """One line: how far the race is, what runs now, the time left, the width of the intervals."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._time_left = TimeLeft(plan)
         self._bar = _bar()
-        self._task = self._bar.add_task("", total=plan.process_count(), told="", left="", width="")
+        self._task = self._bar.add_task("", total=plan.process_count(), now="", left="", width="")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -99,12 +99,12 @@ class Live(Silence):
 
     def began(self, done: int, of: int, process: ProcessResult) -> None:
         self._bar.update(
-            self._task, told=f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}"
+            self._task, now=f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}"
         )
 
     def ended(self, done: int, of: int, process: ProcessResult) -> None:
         if not process.finished:
-            self.say(_told(process))
+            self.say(_line(process))
         self._time_left.ended(process)
         left_s = self._time_left.seconds(done)
         self._bar.update(self._task, completed=done, left=f"{quantity_text.rough_duration(left_s)} left")
@@ -119,7 +119,7 @@ def _bar() -> Bar:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = ("{task.fields[left]}", "{task.fields[width]}", "{task.fields[told]}")
+    columns = ("{task.fields[left]}", "{task.fields[width]}", "{task.fields[now]}")
     texts = [TextColumn(column, markup=False) for column in columns]
     return Progress(BarColumn(20), MofNCompleteColumn(), *texts, console=Console(stderr=True), transient=True)
 
@@ -148,6 +148,6 @@ class TimeLeft:
         return sum(means_s.get(key, usual_s) for key in self._all[done:])
 
 
-def _told(process: ProcessResult) -> str:
+def _line(process: ProcessResult) -> str:
     figure = quantity_text.duration(process.headline_ns) if process.finished else process.outcome.replace("_", " ")
     return f"block {process.block} {process.conditions} {process.contestant} on {process.work}: {figure}"

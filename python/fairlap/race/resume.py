@@ -40,7 +40,7 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
 
 
 def changed_data(
-    plan: Plan, processes: Sequence[ProcessResult], tell: Callable[[str], None] = lambda _: None
+    plan: Plan, processes: Sequence[ProcessResult], notify: Callable[[str], None] = lambda _: None
 ) -> list[FactDifference]:
     """Data have no place in a saved run, but every process that was fed kept their hash. Raises what a race would
     when there are no such data here. Drawn data can differ too: with what draws them."""
@@ -50,7 +50,7 @@ def changed_data(
         then = values_in_force((process for process in processes if process.work == label), DATA_HASH)
         if not then:
             continue
-        now = data_for(plan, materials_for(work, plan.data_seed, tell)).hash
+        now = data_for(plan, materials_for(work, plan.data_seed, notify)).hash
         if then != [now]:
             found.append(FactDifference(f"data {plan.data}", " and ".join(then), now))
     return list(dict.fromkeys(found))

@@ -12,7 +12,7 @@ RUN_FORMAT = 1
 
 
 class Run(msgspec.Struct):
-    """What happened, without what it shows: verdicts are drawn anew from the processes."""
+    """What happened. What it shows is computed from the processes; see ``fairlap.results``."""
 
     plan: Plan
     processes: list[ProcessResult]

@@ -27,7 +27,7 @@ _MOST_SEED = 2**31
 
 
 class NoVerdict(FairlapError):
-    """A run of the self-test ended without a comparison; the message says why."""
+    """A run of the self-test ended without a comparison; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Trial:
 
 
 def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
-    """One verdict after the other, each from blocks of its own, told from the first one's side."""
+    """One verdict after the other, each from its own blocks, comparing the first contestant with the second."""
     rng = random.Random(seed)
     for _ in range(runs):
         plan = draw_plan(

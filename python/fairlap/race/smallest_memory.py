@@ -35,7 +35,7 @@ MOST_TRIES = 40
 
 @dataclass(frozen=True)
 class Found:
-    """``limit`` ran twice, and nothing that was tried below it ran twice. None says why there is no such limit."""
+    """``limit`` ran twice, and no smaller limit that was tried did. Without a limit, there is a reason."""
 
     limit: int | None
     resolution: int  # a limit smaller by this was not found to work
@@ -44,7 +44,7 @@ class Found:
 
 
 def smallest_limit(runs: Callable[[int], str], first: int, most: int, resolution_share: float) -> Found:
-    """``runs`` tries a limit and says why it failed; nothing when it ran. ``first`` is a guess that ought to work; it
+    """``runs`` tries a limit and returns why it failed, or an empty text. ``first`` is a guess that ought to work; it
     is doubled up to ``most`` until one does."""
     tries = 0
 

@@ -68,7 +68,7 @@ def _rounds(plan: Plan, blocks: Sequence[Block]) -> int:
     """How many whole rounds of all works have run under the plan's headline conditions; 0 within a round."""
     ran = Counter((block.work, block.conditions) for block in blocks)
     headline = {ran[work, plan.headline] for work in range(len(plan.works))}
-    beside = {count for (_, conditions), count in ran.items() if conditions != plan.headline}
-    if len(headline) > 1 or len(beside) > 1:
+    others = {count for (_, conditions), count in ran.items() if conditions != plan.headline}
+    if len(headline) > 1 or len(others) > 1:
         return 0
     return headline.pop()

@@ -125,7 +125,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
 
 
 def gate_blocks(blocks: Sequence[int], processes: Sequence[ProcessResult], comparisons: int = 1) -> GatedBlocks:
-    """Leave out the noisiest blocks by their readings, which do not say whose they are.
+    """Leave out the noisiest blocks by their readings, blind to which contestant ran.
 
     At most a quarter goes, the noisiest first, and never so many that too few are left to claim a difference in a
     family of so many comparisons: every block is a fair one, and noise only widens the interval.
@@ -142,7 +142,7 @@ def gate_blocks(blocks: Sequence[int], processes: Sequence[ProcessResult], compa
 
 
 def busy_share(processes: Sequence[ProcessResult]) -> float:
-    """The share of the time in which other processes competed for the cores, when no block stands out; else 0.
+    """The share of the time in which other processes competed for the cores, when no block is exceptional; else 0.
 
     A contestant whose own threads outnumber the cores waits too, so the least reading of each block counts.
     """

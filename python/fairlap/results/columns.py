@@ -45,10 +45,10 @@ def flat(row: Row) -> dict[str, Any]:
 
 def _described_fields() -> list[tuple[str, inspect.Type, str, str]]:
     """Every field's name, type, group and meaning."""
-    told = inspect.type_info(Row)
-    assert isinstance(told, inspect.StructType)
+    row = inspect.type_info(Row)
+    assert isinstance(row, inspect.StructType)
     found = []
-    for each in told.fields:
+    for each in row.fields:
         assert isinstance(each.type, inspect.Metadata)
         schema = each.type.extra_json_schema or {}
         found.append((each.name, each.type.type, (each.type.extra or {})["group"], schema["description"]))
@@ -107,7 +107,7 @@ def require_header(names: Iterable[str]) -> None:
 
 
 def row_of_cells(cells: Mapping[str, Any]) -> Row:
-    """The inverse of ``flat``. Not every format can tell an absent text from an empty one, so ``absent`` decides."""
+    """The inverse of ``flat``. Some formats cannot tell an absent text from an empty one, so ``absent`` decides."""
     absent: dict[str, str] = msgspec.json.decode(cells["absent"], type=dict[str, str])
     found: dict[str, Any] = {}
     for column in columns():

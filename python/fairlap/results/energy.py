@@ -1,4 +1,4 @@
-"""The columns of a row that tell of energy. Their intervals hold what the sensors leave open, too."""
+"""The columns of a row about energy. Their intervals include what the sensors leave open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlap.results.estimates import Cell, absence_reason, estimate
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
 
-_Told = tuple[float | None, float | None, float | None, str]  # value, low, high, why there is no value
+_Part = tuple[float | None, float | None, float | None, str]  # value, low, high, why there is no value
 _NOT_READ = "no source of power was read"
 
 
@@ -53,7 +53,7 @@ def energy_by_sensor(result: ContestantResult, work: Work) -> dict[str, float]:
         name: _over(result, [_per_item(process, work, _energy(process, name)) for process in processes], "J")
         for name in sensors
     }
-    return {name: told.value.value for name, told in sorted(found.items()) if told.value is not None}
+    return {name: cell.value.value for name, cell in sorted(found.items()) if cell.value is not None}
 
 
 def _over(result: ContestantResult, spans: Sequence[Span], unit: str) -> Cell:
@@ -85,7 +85,7 @@ def _between(unresolved: Sequence[Span], unit: str) -> str:
     highs = [span.high for span in unresolved if span.high is not None]
     if not lows or not highs:
         return ""
-    return f"; it lies between {quantity_text.number(min(lows))} and {quantity_text.number(max(highs))} {unit}"
+    return f"; it is between {quantity_text.number(min(lows))} and {quantity_text.number(max(highs))} {unit}"
 
 
 def _energy(process: ProcessResult, sensor: str = "") -> Span:
@@ -124,10 +124,10 @@ def _per_second(process: ProcessResult) -> Span:
     return _energy(process) if process.energy is None else _energy(process).times(1 / process.energy.seconds)
 
 
-def _sum(told: Sequence[_Told]) -> Span:
-    why = next((why for value, _, _, why in told if value is None), "")
-    value = _added([value for value, _, _, _ in told])
-    return Span(value, _added([low for _, low, _, _ in told]), _added([high for _, _, high, _ in told]), why)
+def _sum(parts: Sequence[_Part]) -> Span:
+    why = next((why for value, _, _, why in parts if value is None), "")
+    value = _added([value for value, _, _, _ in parts])
+    return Span(value, _added([low for _, low, _, _ in parts]), _added([high for _, _, high, _ in parts]), why)
 
 
 def _added(values: Sequence[float | None]) -> float | None:

@@ -29,7 +29,7 @@ def cell_or(value: Any, absent: str) -> Cell:
 
 def estimate(processes: Sequence[ProcessResult], read: Callable[[ProcessResult], float | None]) -> Estimate | None:
     """Over processes; None when some have no such figure. Of several modes none is the figure: the one of a process in
-    the middle stands for them, without an interval, and is never an average between modes."""
+    the middle represents them, without an interval; it is never an average between modes."""
     values = [read(process) for process in processes]
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):

@@ -1,4 +1,4 @@
-"""The columns of a row that tell of memory."""
+"""The columns of a row about memory."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _PEAKS = {
 _SMALLEST = ("min_memory_bytes", "min_memory_resolution_bytes", "min_memory_limit", "min_memory_tries")
 _NOT_ASKED_FOR = "it was not looked for here; --min-memory does, under the verdict's conditions"
 _NOT_FINISHED = "the search for it was interrupted or not reached; fairlap compare --resume finishes it"
-_NOT_TOLD = "the worker did not tell it"
+_NOT_REPORTED = "the worker did not report it"
 
 
 def memory_of(result: ContestantResult) -> dict[str, Cell]:
     absent, why = memory_absent(result), absence_reason(result)
     return {
-        column: cell_or(_bytes(result.finished, layer), why or absent.get(layer, _NOT_TOLD))
+        column: cell_or(_bytes(result.finished, layer), why or absent.get(layer, _NOT_REPORTED))
         for column, layer in _PEAKS.items()
     }
 
@@ -53,20 +53,20 @@ def memory_by_layer(result: ContestantResult) -> dict[str, float]:
 
 
 def memory_absent(result: ContestantResult) -> dict[str, str]:
-    """A layer that some processes told has a figure; why the others did not is the same as for all."""
-    told = memory_by_layer(result)
+    """Layers that no process reported, with the reason; the same reason holds for all of them."""
+    known = memory_by_layer(result)
     found: dict[str, str] = {}
     for process in result.finished:
-        found |= {layer: why for layer, why in process.memory.absent.items() if layer not in told}
+        found |= {layer: why for layer, why in process.memory.absent.items() if layer not in known}
     return found
 
 
 def _bytes(processes: Sequence[ProcessResult], layer: str) -> Estimate | None:
     """Whole bytes, and the same figure as among the layers."""
-    told = estimate(processes, _layer(layer))
-    if told is None:
+    found = estimate(processes, _layer(layer))
+    if found is None:
         return None
-    low, high = (None if end is None else float(round(end)) for end in (told.low, told.high))
+    low, high = (None if end is None else float(round(end)) for end in (found.low, found.high))
     return Estimate(_middle(processes, layer), low, high)
 
 

@@ -1,4 +1,4 @@
-"""Beside the headline: every figure that has one value per process is compared in the same way."""
+"""Besides the headline, every quantity that has one value per process is compared in the same way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class QuantityComparisons:
 
     metric: verdict.Metric
     comparisons: tuple[verdict.Comparison, ...]
-    without: tuple[str, ...]  # contestants that have no such figure
+    without: tuple[str, ...]  # contestants that lack this quantity
 
 
 def compare_other_quantities(

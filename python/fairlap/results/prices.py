@@ -27,7 +27,7 @@ class Price(msgspec.Struct, frozen=True):
     per_hour: float
     currency: str = _DEFAULT_CURRENCY
     source: str = ""  # where the price comes from: an instance type of the table, or the command line
-    dated: str = ""  # when it held, ISO 8601; empty when unknown
+    dated: str = ""  # when it was valid, ISO 8601; empty when unknown
 
     def of_seconds(self, seconds: float) -> float:
         return self.per_hour * seconds / _SECONDS_PER_HOUR
@@ -50,7 +50,7 @@ dated = 2026-01-31
 
 
 class PriceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``dated`` is the day on which the price held."""
+    """``dated`` is the day on which the price was valid."""
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
     per_hour: Annotated[float, msgspec.Meta(gt=0)]
@@ -95,5 +95,7 @@ def price_named(text: str) -> Price:
     if text in entries:
         return entries[text].price()
     near = difflib.get_close_matches(text, entries, n=1)
-    told = f"did you mean {near[0]}?" if near else f"names stand in {prices_file()}"
-    raise InvalidRequest(f"there is no price {text!r}; write an amount as 1.212/h or 1.10EUR/h, or a name; {told}")
+    hint = f"did you mean {near[0]}?" if near else f"names are listed in {prices_file()}"
+    raise InvalidRequest(
+        f"{text!r} is neither an amount such as 1.212/h or 1.10EUR/h nor the name of a price; {hint}", code="E_PRICE"
+    )

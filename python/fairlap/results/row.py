@@ -1,7 +1,7 @@
 """The row: all that is known of one contestant on one work under one kind of conditions. It is defined here only.
 
 CSV headers, the JSON schema, the store's view, the data dictionary and the report's columns are made from this class.
-A unit is the end of a name. A value that is absent is None, and ``absent`` says why; it is never 0.
+A unit is the end of a name. A value that is absent is None, never 0, and ``absent`` gives the reason.
 
 The time of a row that the verdict is about.
 """
@@ -58,7 +58,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     contestant: Annotated[str, _about("The contestant as it was named.", "contestant")]
     framework: Annotated[str, _about("Its framework, or the program that speaks the worker protocol.", "contestant")]
-    version: Annotated[str | None, _about("The version that the framework tells of itself.", "contestant")]
+    version: Annotated[str | None, _about("The version that the framework reports.", "contestant")]
     variant: Annotated[str, _about("The variant, such as compile; empty for the plain one.", "contestant")]
     settings: Annotated[dict[str, str], _about("Settings in force, read back from the framework.", "contestant")]
 
@@ -155,15 +155,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     error_absolute: Annotated[float | None, _about("Worst distance of any one element.", "accuracy")]
     accuracy: Annotated[float | None, _about("Share of right answers on a dataset.", "accuracy")]
 
-    baseline: Annotated[str | None, _about("Who it is held against.", "verdict")]
+    baseline: Annotated[str | None, _about("The contestant that it is compared with.", "verdict")]
     ratio: Annotated[
         Estimate | None,
         _about("How many times as long it takes as the baseline, from the blocks they shared.", "verdict"),
     ]
     verdict: Annotated[str | None, _about("Faster, slower, equivalent or inconclusive.", "verdict")]
-    detectable_effect: Annotated[
-        float | None, _about("A difference that such a run finds four times in five.", "verdict")
-    ]
+    detectable_effect: Annotated[float | None, _about("Minimum detectable effect at 80 % power.", "verdict")]
     blocks_kept: Annotated[int, _about("Blocks that the verdict rests on.", "verdict")]
     blocks_dropped: Annotated[int, _about("Blocks left out as noisy, blind to who ran.", "verdict")]
     processes: Annotated[int, _about("Processes started for it.", "verdict")]

@@ -14,7 +14,7 @@ from fairlap.results.row import Row
 
 FOLDER = Path("docs/reference")
 
-# The longest end that fits tells the unit: a throughput ends with _per_s and with _s.
+# The longest suffix that fits gives the unit: a throughput ends with _per_s and with _s.
 _UNITS = {
     "_per_s": "1/s",
     "_ns": "ns",
@@ -41,8 +41,9 @@ definition by `python -m fairlap.results.row_reference`; [the JSON schema](row.s
   interval.
 - JSON and JSON Lines have the fields: there an estimate is an object with `value`, `low` and `high`, and what is JSON
   here is a structure.
-- A value that is absent is empty in CSV and null elsewhere, never 0. The column `absent` says why, by the field's name.
-- An interval takes at least six processes; with fewer its two ends are empty and the value stands alone.
+- A value that is absent is empty in CSV and null elsewhere, never 0. The column `absent` gives the reason, by the
+  field's name.
+- An interval takes at least six processes; with fewer its two ends are empty.
 - The ends of energy and power hold what the sensors leave open, too, so that they are there with any number of
   processes: with fewer than six the lowest and the highest end of any process, from six on the low end of the interval
   of the processes' low ends, and the high end of that of their high ends.

@@ -121,7 +121,7 @@ def _headline(process: ProcessResult) -> Any:
 def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -> dict[str, Cell]:
     processes, why = result.finished, absence_reason(result)
     first = _headline(processes[0]) if processes else None
-    told = {
+    cells = {
         "latency_p50_ns": cell_or(latency, why),
         "latency_p90_ns": cell_or(estimate(processes, lambda process: _headline(process).p90_ns), why),
         "latency_p99_ns": cell_or(estimate(processes, lambda process: _headline(process).p99_ns), why),
@@ -132,10 +132,10 @@ def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -
         ),
     }
     for name in _QUANTITIES:
-        told[name] = cell_or(
+        cells[name] = cell_or(
             estimate(processes, partial(_median_of, name)), "the method does not give it" if processes else why
         )
-    return told
+    return cells
 
 
 def _median_of(quantity: str, process: ProcessResult) -> float | None:
@@ -148,8 +148,8 @@ def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
     first = estimate(processes, ProcessResult.time_to_first_s)
     gradients = work.mode == "grad"
     return {
-        "import_s": cell_or(estimate(processes, partial(_phase, "import")), why or "it told of no such phase"),
-        "build_s": cell_or(estimate(processes, partial(_phase, "build")), why or "it told of no such phase"),
+        "import_s": cell_or(estimate(processes, partial(_phase, "import")), why or "it reported no such phase"),
+        "build_s": cell_or(estimate(processes, partial(_phase, "build")), why or "it reported no such phase"),
         "compile_s": cell_or(
             estimate(processes, ProcessResult.compile_s), why or "it compiles nothing ahead of its first call"
         ),
