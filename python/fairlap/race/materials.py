@@ -1,7 +1,8 @@
 """What every contestant is handed for one piece of work: the same files of weights and inputs, and their hashes.
 
 They are stored in the user's cache under a name made of all that determines them, and are written once, or again
-when a file is damaged. The answers of the float64 reference are stored with them, since a large model's reference takes longer than
+when a file is damaged. The answers of the float64 reference are stored with them, since a large model's reference
+takes longer than
 its race.
 """
 

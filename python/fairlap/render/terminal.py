@@ -156,7 +156,7 @@ def _limits(work_result: WorkResult) -> list[str]:
             f"Minimum detectable effect {quantity_text.share(work_result.standing.detectable_effect)} (80 % power)."
         )
     ranked = [each for each in work_result.contestants if each.ranked]
-    floors = [next(iter(process.figures.values())).resolution_ns for row in ranked for process in row.finished]
+    floors = [next(iter(process.timings.values())).resolution_ns for row in ranked for process in row.finished]
     if floors:
         limits.append(f"Timer floor {quantity_text.number(max(floors))} ns.")
     errors = {row.contestant: row.worst_relative_error for row in ranked}
