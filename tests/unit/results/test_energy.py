@@ -48,7 +48,7 @@ def test_one_sensor_unresolved_leaves_the_whole_absent_and_its_bounds_in_words()
     row = row_with([UNRESOLVED, read("processor", 100.0)])
     assert row.energy_per_item_j is None
     words = (
-        "unresolved by board: the counter made no step; it lies between 0.228 and 0.323 J"  # 91 and 129 J for 400 items
+        "unresolved by board: the counter made no step; it is between 0.228 and 0.323 J"  # 91 and 129 J for 400 items
     )
     assert row.absent["energy_per_item_j"] == words
     assert row.absent["mean_power_w"].endswith("between 45.5 and 64.5 W")

@@ -23,9 +23,11 @@ def fed_run(fed: Sequence[tuple[float, float]], *, causes: bool = True) -> Run:
     run = a_run(blocks=len(fed), listed="torch")
     run.plan = msgspec.structs.replace(run.plan, data="synthetic")
     for process, (items, share) in zip(run.processes, fed, strict=True):
-        waits_ns = {name: part * share * 1e9 for name, part in CAUSES.items()} if causes else {}
+        wall_ns = 1e13  # long, so that the counts are whole numbers
+        waits_ns = {name: part * share * wall_ns for name, part in CAUSES.items()} if causes else {}
+        counts = round(items * 10_000), round(items * 2_500)
         process.feeding = Feeding(
-            int(items), int(items / 4), wall_ns=1e9, work_ns=(1 - share) * 1e9, waited_ns=share * 1e9, **waits_ns
+            *counts, wall_ns=wall_ns, work_ns=(1 - share) * wall_ns, waited_ns=share * wall_ns, **waits_ns
         )
         process.in_force = {**process.in_force, "feed": "fairlap"}
     return run

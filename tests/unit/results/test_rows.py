@@ -80,7 +80,7 @@ def test_memory_has_its_two_phases_and_its_layers_say_why_they_are_absent() -> N
     run.processes[0].memory.bytes["driver"] = run.processes[1].memory.bytes["driver"] = 5
     assert "driver" not in by_name(results_of(run, "r").rows)["torch"].memory_absent
     silent = by_name(results_of(a_run(), "r").rows)["torch"]
-    assert silent.absent["peak_memory_while_running_bytes"] == "the worker did not tell it"
+    assert silent.absent["peak_memory_while_running_bytes"] == "the worker did not report it"
 
 
 def test_the_column_of_a_peak_and_its_layer_are_one_figure_in_whole_bytes() -> None:
