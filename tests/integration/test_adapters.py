@@ -132,7 +132,7 @@ def test_openvino_computes_in_bfloat16_or_says_that_this_cpu_cannot() -> None:
         ),
         ("onnxruntime", {"options": {"provider": "cuda"}}, "onnxruntime has no provider 'cuda'; it has cpu"),
         ("onnxruntime", {"options": {"spinning": "maybe"}}, "onnxruntime has no spinning 'maybe'; it has on, off"),
-        ("tensorflow", {"device": "gpu"}, "tensorflow runs on cpu or cuda here; it was asked for gpu"),
+        ("tensorflow", {"device": "gpu"}, "tensorflow runs on cpu or cuda here"),
     ],
 )
 def test_what_an_adapter_cannot_do_is_refused_with_the_reason(name: str, asked: dict[str, Any], why: str) -> None:
@@ -150,7 +150,7 @@ def test_options_take_effect_and_are_read_back() -> None:
 
 def test_a_converted_model_is_kept_for_the_next_process() -> None:
     assert found_by("litert")["in_force"]["conversion"]
-    assert found_by("litert")["in_force"]["conversion"] == "kept from before"
+    assert found_by("litert")["in_force"]["conversion"] == "cached"
 
 
 def test_jax_lowers_and_compiles_in_phases_of_their_own() -> None:

@@ -21,7 +21,7 @@ REFUSALS = {
     "jax": "jax sees ",
     "tensorflow": "tensorflow sees ",
     "onnxruntime": "onnxruntime ",
-    "openvino": "openvino runs on cpu here; it was asked for cuda:63",
+    "openvino": "openvino runs on cpu",
 }
 
 

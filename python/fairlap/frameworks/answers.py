@@ -1,4 +1,4 @@
-"""What a call returned, under the names that the check knows, as float32 arrays in C order."""
+"""Convert what a call returned into float32 arrays in C order, by the names that the checks use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Answers = dict[str, npt.NDArray[np.float32]]
 
 
 def as_float32(array: Any) -> npt.NDArray[np.float32]:
-    """Keeps a shape without axes, as ``ascontiguousarray`` does not."""
+    """Unlike ``ascontiguousarray``, this keeps a shape without axes."""
     return np.asarray(array, dtype=np.float32, order="C")
 
 
@@ -32,8 +32,8 @@ def named_gradients(loss: Any, gradients: Mapping[str, Any]) -> Answers:
 
 
 def answers_of_tensors(work: Workload, canonical: Canonical, result: Any) -> Answers:
-    """Of a framework whose tensors turn into NumPy arrays by themselves; ``canonical`` gives a gradient the spec's
-    layout by its weight's name."""
+    """For frameworks whose tensors convert to NumPy with ``numpy()``. ``canonical`` converts a gradient to the layout
+    of the spec, given the name of its weight."""
     if work.mode == "infer":
         return named_outputs(work.spec, [each.numpy() for each in result])
     loss, gradients = result

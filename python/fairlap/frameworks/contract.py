@@ -1,6 +1,6 @@
-"""What an adapter gives: a contestant, ready to be called, checked and measured.
+"""The interface of adapters: each returns a contestant that is ready to be called, checked and measured.
 
-What an adapter cannot do is refused with the reason, before anything is imported or built.
+An adapter refuses what it cannot do with the reason, before anything is imported or built.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ Phase = Callable[[str], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class Settings:
-    """What every contestant is asked for alike. What took effect is read back from the framework."""
+    """The settings requested of every contestant. Those in force are read back from the framework."""
 
     threads: int
     variant: str = ""
     device: str = "cpu"
     options: Mapping[str, str] = field(default_factory=dict)  # the framework's own, such as mode=max-autotune
-    device_memory_limit_bytes: int | None = None  # by the framework's own means, where it has some
+    device_memory_limit_bytes: int | None = None  # enforced by the framework, where it can
 
 
 @dataclass(frozen=True)
 class Fed:
-    """How a contestant takes batches that it did not make: each is held by somebody else until its work is done."""
+    """How a contestant takes batches that a pipeline owns. Each one stays valid until the work on it is done."""
 
     hand_over: Callable[[Batch], Any]  # a batch of the feeder as the framework takes it, its memory shared
     run: Callable[[Mapping[str, Any]], Any]  # one unit of work on what was handed over, by the inputs' names
@@ -61,35 +61,35 @@ class Contestant:
     in_force: Mapping[str, str]  # read back: threads, precision, ... ; keys as in Settings, then the framework's own
     memory_bytes: Callable[[], Mapping[str, int]] | None = None  # its allocator's: live, live_peak, reserved, ...
     no_memory_because: str = ""  # why there are no such statistics
-    forget_memory_peak: Callable[[], Any] | None = None  # begins the allocator's peaks anew, where it can be done
+    forget_memory_peak: Callable[[], Any] | None = None  # resets the peaks of the allocator, where that is possible
     stream: object | None = None  # on a GPU: where its work goes, or "hidden" when it does not tell
     method: str | None = None  # how the engine times what goes there; None for its own choice
-    fed: Fed | None = None  # None when it cannot be fed
+    fed: Fed | None = None  # None if it cannot be fed
 
 
 NO_WEIGHTS = "cannot be read: no weights"
-"""What ``in_force["precision"]`` says of a model without weights, when it is they that the precision is read from."""
+"""``in_force["precision"]`` of a model without weights, if the precision is read from the weights."""
 
 
 class Unsupported(Exception):
-    """This framework cannot do what was asked; the message says what and why."""
+    """This framework cannot do what was requested. The message gives the reason."""
 
 
 class Framework(ABC):
-    """One framework. Made once in a worker process; its module must not import the framework at its top."""
+    """One framework. Created once per worker process; its module must not import the framework at the top."""
 
     name: ClassVar[str]
-    packages: ClassVar[tuple[str, ...]]  # what pip installs for it, the one that carries the version first
-    module: ClassVar[str]  # what is imported; it being importable means that the framework is here
-    variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one first: what the bare name means
+    packages: ClassVar[tuple[str, ...]]  # what pip installs, the versioned one first
+    module: ClassVar[str]  # what is imported; if it is importable, the framework is installed
+    variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one, the default, first
     modes: ClassVar[tuple[str, ...]] = ("infer",)
     precisions: ClassVar[tuple[str, ...]] = ("fp32",)
-    device_memory_limit: ClassVar[str] = ""  # by which means of its own it keeps to a limit of a device's memory
+    device_memory_limit: ClassVar[str] = ""  # how it limits a device's memory
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        """Variables that must stand before the interpreter starts, so that settings can take effect."""
+        """Variables that must be set before the interpreter starts, so that settings take effect."""
         return dict(cls.environment)
 
     @abstractmethod
@@ -98,7 +98,7 @@ class Framework(ABC):
 
     @abstractmethod
     def version(self) -> str:
-        """After ``prepare``: the version that was imported, as it tells it itself."""
+        """After ``prepare``: the version that the imported framework reports."""
 
 
 def refuse_what_is_unknown(
@@ -110,12 +110,12 @@ def refuse_what_is_unknown(
     lacking: str = "",
     devices: tuple[str, ...] = ("cpu",),
 ) -> None:
-    """``options`` are those the adapter knows; ``lacking`` says why there is no other precision."""
+    """``options`` are those the adapter knows; ``lacking`` is the reason for a missing precision."""
     name = framework.name
     if wanted.device.partition(":")[0] not in devices:
-        raise Unsupported(f"{name} runs on {' or '.join(devices)} here; it was asked for {wanted.device}")
+        raise Unsupported(f"{name} runs on {' or '.join(devices)} here; requested was {wanted.device}")
     if wanted.threads < 1:
-        raise Unsupported(f"{name} needs at least one thread; it was asked for {wanted.threads}")
+        raise Unsupported(f"{name} needs at least one thread; requested were {wanted.threads}")
     if wanted.variant not in framework.variants:
         raise Unsupported(f"{name} has no variant {wanted.variant!r}")
     if work.mode not in framework.modes:

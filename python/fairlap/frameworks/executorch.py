@@ -1,8 +1,8 @@
 """ExecuTorch, on a program that it exports from the PyTorch implementation: delegated to XNNPACK, or on its own
 portable kernels alone.
 
-The weights that an ExecuTorch program holds. The runtime tells neither their names nor their values, so each is
-looked for among the program's bytes, bit for bit, in the layouts that its kernels and XNNPACK's take.
+The runtime exposes neither names nor values of the weights, so they are searched in the bytes of the program, bit for
+bit, in the layouts of its own and XNNPACK's kernels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KERNEL_LAYOUTS = ((0, 1, 2, 3), (0, 2, 3, 1), (1, 2, 3, 0))  # as given, channe
 
 
 def weights_in(program: bytes, given: Arrays) -> Answers:
-    """All of the given weights as they stand in the program, or those before the first that is not there."""
+    """The given weights as found in the program, up to the first that is missing."""
     found: Answers = {}
     for name, weight in given.items():
         held = _found(program, weight)
@@ -35,11 +35,11 @@ def weights_in(program: bytes, given: Arrays) -> Answers:
     return found
 
 
-def told(found: Answers, given: Arrays) -> str:
+def read_back(found: Answers, given: Arrays) -> str:
     missing = next((name for name in given if name not in found), None)
     if missing is None:
         return "found by value in the program's bytes; the runtime cannot be asked"
-    return f"not read back: {missing} is not in the program as it was given, as when it is folded into another"
+    return f"not read back: {missing} is not in the program unchanged; it may be folded into another weight"
 
 
 def _found(program: bytes, weight: npt.NDArray[np.float32]) -> npt.NDArray[np.float32] | None:
@@ -59,7 +59,7 @@ _DTYPES = {5: "fp16", 6: "fp32", 15: "bf16"}  # by the numbers that ExecuTorch a
 
 class ExecuTorch(Framework):
     name = "executorch"
-    packages = ("executorch==1.5.1", "torch==2.13.0", "setuptools==84.2.1")  # the latter two it does not declare
+    packages = ("executorch==1.5.1", "torch==2.13.0", "setuptools==84.2.1")  # it does not declare the latter two
     module = "executorch"
     variants = ("", "portable")
 
@@ -70,7 +70,7 @@ class ExecuTorch(Framework):
             from executorch import version
             from executorch.extension.pybindings import portable_lib
         self._version = str(version.__version__)
-        # Its one pool of threads is replaced, which is safe as long as nothing is loaded.
+        # Its only thread pool is replaced, which is safe as long as no program is loaded.
         portable_lib._unsafe_reset_threadpool(wanted.threads)
         with phase("convert"), torch.no_grad():
             model = work.implementation("torch").build(work.weights)
@@ -88,13 +88,13 @@ class ExecuTorch(Framework):
 
         return Contestant(
             bind=bind,
-            done=None,  # a call copies the outputs out, so it returns when they are there
+            done=None,  # a call returns when it has copied the outputs
             outputs=lambda results: named_outputs(work.spec, [each.numpy() for each in results]),
             weights=lambda: held if held.keys() == work.weights.keys() else {},
             in_force={
                 "threads": str(portable_lib._threadpool_get_thread_count()),
                 "precision": _precision(first),
-                "weights": told(held, work.weights),
+                "weights": read_back(held, work.weights),
                 **_placed(program),
             },
         )
@@ -108,7 +108,7 @@ def _tensors(arrays: Arrays, names: list[str]) -> tuple[Any, ...]:
     import torch
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that the array is read-only; nobody writes to it
+        warnings.simplefilter("ignore", UserWarning)  # the array is read-only, and nothing writes to it
         return tuple(torch.from_numpy(arrays[name]) for name in names)
 
 
@@ -126,7 +126,7 @@ def _converted(work: Workload, model: Any, inputs: tuple[Any, ...], variant: str
 
 
 def _loaded(file: bytes) -> Any:
-    """A program of its own for each binding: methods of one program share their memory."""
+    """A separate program per binding, since the methods of one program share their memory."""
     from executorch.runtime import Runtime
 
     return Runtime.get().load_program(file).load_method(METHOD)
@@ -140,7 +140,7 @@ def _precision(method: Any) -> str:
 
 
 def _placed(program: Any) -> dict[str, str]:
-    """Which backend took the model over, and what it left to ExecuTorch's own kernels."""
+    """The backend that runs the model, and what it left to ExecuTorch's own kernels."""
     [plan] = program.executorch_program.execution_plan
     names = sorted(operator.name for operator in plan.operators)
     return {

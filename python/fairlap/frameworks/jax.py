@@ -1,4 +1,4 @@
-"""JAX: a pure function, lowered and compiled ahead of time, so that each of the two has a clock of its own.
+"""JAX: a pure function, lowered and compiled ahead of time, so that both are timed separately.
 
 Which leaves of a JAX model's parameters are trained. A model shapes its parameters as it likes; only it knows
 the way back to the spec's names.
@@ -130,7 +130,7 @@ def _limited(settings: Settings) -> dict[str, str]:
 
     whole = total_bytes(settings.device)
     if isinstance(whole, str):
-        raise NotAvailable(f"jax limits a device's memory by its share, and how much there is cannot be told: {whole}")
+        raise NotAvailable(f"jax limits a device's memory by its share, and the total is unknown: {whole}")
     return {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{min(1.0, settings.device_memory_limit_bytes / whole):.6f}"}
 
 
@@ -143,16 +143,16 @@ def _device(wanted: str) -> Any:
     except RuntimeError:
         found = []
     if int(number or 0) >= len(found):
-        raise Unsupported(f"jax sees {len(found)} {platform} devices here; it was asked for {wanted}")
+        raise Unsupported(f"jax sees {len(found)} {platform} devices here; requested was {wanted}")
     return found[int(number or 0)]
 
 
 def _on_device(device: Any) -> dict[str, Any]:
-    """XLA does not show its streams, so the whole context is timed."""
+    """XLA hides its streams, so the whole context is timed."""
 
     def memory() -> dict[str, int]:
-        told = device.memory_stats() or {}
-        return {name: int(told[key]) for key, name in _STATISTICS.items() if key in told}
+        statistics = device.memory_stats() or {}
+        return {name: int(statistics[key]) for key, name in _STATISTICS.items() if key in statistics}
 
     return {"stream": "hidden", "method": "context_span", "memory_bytes": memory}
 

@@ -1,7 +1,7 @@
-"""LiteRT with XNNPACK, on a file that TensorFlow's converter makes of the TensorFlow implementation.
+"""LiteRT with XNNPACK, on a file that TensorFlow's converter makes from the TensorFlow implementation.
 
-The weights that a converted file holds. It keeps neither their names nor their layouts, and it may fold one into
-another, so each is looked for by its values: with axes in any order, bit for bit.
+A converted file has neither the names nor the layouts of the weights, and the converter may fold one into another. So
+weights are searched by their values: with axes in any order, bit for bit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 
 
 def weights_in(interpreter: Any, given: Arrays) -> Answers:
-    """Those of the given weights that are in the file, as they stand there, in the layout of the given."""
+    """Those of the given weights that are in the file, in their given layout."""
     constants: defaultdict[tuple[int, ...], list[Array]] = defaultdict(list)
     for constant in _constants(interpreter):
         constants[_sizes(constant)].append(constant)
@@ -35,13 +35,13 @@ def weights_in(interpreter: Any, given: Arrays) -> Answers:
         for constant in constants[_sizes(weight)]:
             turned = _turned_to(weight, constant)
             if turned is not None:
-                # A copy: the interpreter refuses to run while somebody looks into its memory.
+                # A copy: the interpreter refuses to run while its memory is referenced.
                 found[name] = np.array(turned, dtype=np.float32, order="C")
                 break
     return found
 
 
-def told(found: Answers, given: Arrays) -> str:
+def read_back(found: Answers, given: Arrays) -> str:
     if found.keys() == given.keys():
         return "found by value in the file's bytes; the interpreter cannot be asked"
     return f"not read back: the file holds {len(found)} of {len(given)} as they are, the others folded into one another"
@@ -63,7 +63,7 @@ def _sizes(array: Array) -> tuple[int, ...]:
 
 
 def _turned_to(weight: Array, constant: Array) -> Array | None:
-    """The first and last elements stay where they are in every order of the axes: quick to rule most out."""
+    """First and last elements keep their places in every order of the axes, which rules most candidates out quickly."""
     if constant.flat[0] != weight.flat[0] or constant.flat[-1] != weight.flat[-1]:
         return None
     aim, source = weight.squeeze(), constant.squeeze()
@@ -91,7 +91,7 @@ class LiteRT(Framework):
         with phase("build"):
             first = _interpreter(Interpreter, file, wanted.threads)
         threads = 1 + thread_count() - before if before else 0
-        held = told(weights_in(first, work.weights), work.weights)
+        held = read_back(weights_in(first, work.weights), work.weights)
         ready = [first]
 
         def bind(inputs: Arrays) -> Callable[[], Any]:
@@ -111,9 +111,9 @@ class LiteRT(Framework):
                 "precision": _precision(first),
                 "weights": held,
                 "delegate": _delegate(first),
-                "conversion": "kept from before" if kept else "made now",
+                "conversion": "cached" if kept else "new",
             },
-            no_memory_because="LiteRT's Python interface tells no statistics of its arena",
+            no_memory_because="LiteRT's Python interface has no statistics of its arena",
         )
 
     def version(self) -> str:
@@ -127,7 +127,7 @@ def _interpreter(make: Callable[..., Any], file: Path, threads: int) -> Any:
 
 
 def _run(invoke: Callable[[], None], interpreter: Any) -> Any:
-    """``invoke`` returns nothing, and whoever reads the outputs must know whose they are."""
+    """``invoke`` returns nothing, and the outputs are read from the interpreter."""
     invoke()
     return interpreter
 
@@ -140,7 +140,7 @@ def _answers(work: Workload, interpreter: Any) -> Answers:
 
 
 def _weights(interpreter: Any, work: Workload) -> Answers:
-    """All or none: the hash of some would be another hash."""
+    """All or none, since the hash of some weights would differ."""
     found = weights_in(interpreter, work.weights)
     return found if found.keys() == work.weights.keys() else {}
 

@@ -1,8 +1,7 @@
-"""Models converted for LiteRT, kept in the user's cache under a name made of all that determines them, and made anew
-when one is no longer whole.
+"""Convert models for LiteRT, and cache the files under a hash of everything that determines them.
 
-A model's TensorFlow implementation as a file for LiteRT. It runs in a process of its own, so that TensorFlow's
-memory and threads are gone when LiteRT runs: ``python -m fairlap.frameworks.litert_files PACKAGE BATCH WEIGHTS FILE``
+The conversion runs in a separate process, so that TensorFlow's memory and threads are gone when LiteRT runs:
+``python -m fairlap.frameworks.litert_files PACKAGE BATCH WEIGHTS FILE``
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from fairlap.models import safetensors
 from fairlap.models.workload import Workload, hash_of
 
 CANNOT = 3
-"""The exit status when TensorFlow's converter refuses the model."""
+"""The exit status if TensorFlow's converter refuses the model."""
 
 
 def main(package: str, batch: str, weights_file: str, write_to: str) -> int:
@@ -45,7 +44,7 @@ def main(package: str, batch: str, weights_file: str, write_to: str) -> int:
     except Exception as error:
         print(described(error), file=sys.stderr)
         return CANNOT
-    # Another process may make the same file at the same time; whoever comes last replaces it by an equal one.
+    # Another process may create the same file at the same time; the last one replaces it by an equal one.
     write_atomically(Path(write_to), converted)
     return 0
 
@@ -55,7 +54,7 @@ if __name__ == "__main__":
 
 
 def converted_file(work: Workload) -> tuple[Path, bool]:
-    """The file, and whether it was there already."""
+    """The file, and whether it was in the cache."""
     try:
         converter = version("tensorflow")
     except PackageNotFoundError:
@@ -63,7 +62,7 @@ def converted_file(work: Workload) -> tuple[Path, bool]:
     made_of = [work.package, str(work.batch), converter, hash_of(work.weights), _sources(work.package)]
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
     file = work_cache() / "litert" / f"{work.spec.name}-b{work.batch}-{key}.tflite"
-    if _is_whole(file):
+    if _is_complete(file):
         return file, True
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
@@ -74,8 +73,8 @@ def converted_file(work: Workload) -> tuple[Path, bool]:
     return file, False
 
 
-def _is_whole(file: Path) -> bool:
-    """The format has no end of its own, so how long it was is kept beside it."""
+def _is_complete(file: Path) -> bool:
+    """The format has no end mark, so its length is stored in a second file."""
     try:
         return _length_of(file).read_bytes() == str(file.stat().st_size).encode()
     except OSError:
@@ -102,7 +101,7 @@ def _convert(work: Workload, weights: Path, file: Path) -> None:
 
 
 def _sources(package: str) -> str:
-    """A changed model must be converted anew."""
+    """The hash of the model's source, since a changed model must be converted again."""
     folder = Path(str(import_module(package).__file__)).parent
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):

@@ -42,7 +42,7 @@ class MXNet(Framework):
         if wanted.variant == "hybrid":
             with phase("compile"):
                 forward.hybridize(static_alloc=True, static_shape=True)
-                _wait(_bind(work, model, forward, work.inputs)())  # the graph is made when it is first called
+                _wait(_bind(work, model, forward, work.inputs)())  # the first call builds the graph
         return Contestant(
             bind=partial(_bind, work, model, forward),
             done=_wait,
@@ -60,7 +60,7 @@ def _with_loss(model: Any, work: Workload) -> Any:
     from mxnet.gluon import HybridBlock
     from mxnet.gluon.loss import SoftmaxCrossEntropyLoss
 
-    class Loss(HybridBlock):  # type: ignore[misc]  # MXNet is not there to be checked against
+    class Loss(HybridBlock):  # type: ignore[misc]  # not installed where types are checked
         def __init__(self) -> None:
             super().__init__()
             self.model = model
@@ -95,7 +95,7 @@ def _bind(work: Workload, model: Any, forward: Any, inputs: Arrays) -> Callable[
 
 
 def _wait(result: tuple[Any, ...]) -> None:
-    """MXNet's calls only queue work. Waiting also raises what went wrong in it."""
+    """MXNet's calls only queue work. Waiting also raises its errors."""
     for each in result:
         each.wait_to_read()
 
@@ -128,13 +128,13 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
 
 
 def _asked_of_library(function: str, asked: int) -> str:
-    """Of a library that MXNet's own is bound to."""
+    """The thread count of a library that MXNet is linked with."""
     import mxnet
 
     try:
         return str(getattr(mxnet.base._LIB, function)())
     except AttributeError:
-        return f"{asked} asked, not readable"
+        return f"{asked} requested, not readable"
 
 
 def _kind(dtype: Any) -> str:

@@ -1,4 +1,4 @@
-"""The ONNX graph of a model as bytes, and the weights that these bytes hold."""
+"""The ONNX graph of a model as bytes, and the weights in these bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def serialized_graph(work: Workload, weights: Arrays) -> bytes:
 
 
 def weights_in(graph: bytes, given: Arrays) -> Answers:
-    """The initializers. One that equals its weight is given as that weight, so that no second copy stays in memory."""
+    """The initializers. One that equals its weight is returned as that weight, to avoid a second copy in memory."""
     import onnx
     from onnx import numpy_helper
 

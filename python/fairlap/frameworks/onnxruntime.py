@@ -60,8 +60,8 @@ class OnnxRuntime(Framework):
                 graph, options, providers=[provider], provider_options=[_provider_options(provider, number, wanted)]
             )
         if session.get_providers()[0] != provider:
-            raise Unsupported(f"onnxruntime put {session.get_providers()[0]} in the place of {provider}")
-        # All bindings write to the same memory, so that what is read is always what the last call wrote.
+            raise Unsupported(f"onnxruntime replaced {provider} by {session.get_providers()[0]}")
+        # All bindings write to the same memory, so the outputs are those of the last call.
         held = {
             tensor.name: onnxruntime.OrtValue.ortvalue_from_shape_and_type(
                 tensor.sized(work.batch), np.dtype(tensor.dtype).type, kind, number
@@ -70,7 +70,7 @@ class OnnxRuntime(Framework):
         }
         return Contestant(
             bind=partial(_bind, session, held, wanted.device),
-            done=None,  # a run returns when all is computed, on a GPU too
+            done=None,  # a run returns when it is complete, also on a GPU
             outputs=partial(_answers, work, held),
             weights=partial(dict, weights_in(graph, work.weights)),
             in_force=_in_force(session),
@@ -131,7 +131,7 @@ def _bind(session: Any, held: Mapping[str, Any], device: str, inputs: Arrays) ->
 
     binding = session.io_binding()
     for name, array in inputs.items():
-        # On the CPU it shares the array's memory; on a GPU it is copied there, once.
+        # On the CPU it shares the array's memory; to a GPU it is copied once.
         binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array, *_place(device)))
     for name, value in held.items():
         binding.bind_ortvalue_output(name, value)
@@ -139,7 +139,7 @@ def _bind(session: Any, held: Mapping[str, Any], device: str, inputs: Arrays) ->
 
 
 def _runner(work: Workload, session: Any, held: Mapping[str, Any]) -> Callable[[Mapping[str, int]], None]:
-    """A feeder's few slots come round, so each address is bound once. A binding holds no batch; who calls does."""
+    """A feeder reuses few slots, so each address is bound once. The caller keeps the batch alive."""
     bindings: dict[tuple[int, ...], Any] = {}
 
     def bound_to(addresses: Mapping[str, int]) -> Any:
@@ -175,6 +175,6 @@ def _in_force(session: Any) -> dict[str, str]:
         "execution_mode": options.execution_mode.name,
         "spinning": {on: name for name, on in _SPINNING.items()}[options.get_session_config_entry(_SPINNING_KEY)],
         "memory_arena": "on" if options.enable_cpu_mem_arena else "off",
-        "telemetry": f"ORT_DISABLE_TELEMETRY={os.environ.get('ORT_DISABLE_TELEMETRY', '')}, asked, not readable",
+        "telemetry": f"ORT_DISABLE_TELEMETRY={os.environ.get('ORT_DISABLE_TELEMETRY', '')}, requested, not readable",
         "weights": "read from the model's bytes; the session cannot be asked",
     }

@@ -1,4 +1,4 @@
-"""OpenVINO on the CPU. It computes in bfloat16 where it can unless it is told not to, so it is told, and asked."""
+"""OpenVINO on the CPU. By default it uses bfloat16 where it can, so the precision is set and read back."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _bind(compiled: Any, inputs: Arrays) -> Callable[[], Any]:
 
     request = compiled.create_infer_request()
     for name, array in inputs.items():
-        request.set_tensor(name, openvino.Tensor(array))  # a copy: it shares no memory that is read-only
+        request.set_tensor(name, openvino.Tensor(array))  # a copy: it cannot share read-only memory
     return partial(request.infer, share_outputs=True)
 
 

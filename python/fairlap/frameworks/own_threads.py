@@ -1,4 +1,4 @@
-"""The threads of this process, for frameworks that cannot say how many they run on."""
+"""Count the threads of this process, for frameworks that do not report their number."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 _THREADS = Path("/proc/self/task")
 
 
-def threads_named(start: str) -> int:
-    """How many threads have a name with this start; 0 where the system does not tell."""
-    return sum(name.startswith(start) for name in _names())
+def threads_named(prefix: str) -> int:
+    """How many threads have names with this prefix; 0 where the system does not list threads."""
+    return sum(name.startswith(prefix) for name in _names())
 
 
 def thread_count() -> int:
-    """0 where the system does not tell."""
+    """0 where the system does not list threads."""
     return len(_names())
 
 
@@ -22,6 +22,6 @@ def _names() -> list[str]:
     for file in _THREADS.glob("*/comm"):
         try:
             names.append(file.read_text())
-        except OSError:  # a thread that ended meanwhile
+        except OSError:  # the thread has ended
             continue
     return names

@@ -14,13 +14,13 @@ from fairlap.frameworks.answers import answers_of_tensors, trained_names, weight
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, refuse_what_is_unknown
 from fairlap.models.workload import Arrays, Workload
 
-# Without it a graph's operations run beside each other on a pool of threads, however many were asked for.
+# Without it, operations of a graph run concurrently on a thread pool, whatever the requested number of threads.
 _ON_THE_CALLING_THREAD = "FLAGS_enable_pir_in_executor_trace_run"
 
 
 class Paddle(Framework):
     name = "paddle"
-    packages = ("paddlepaddle==3.3.1", "setuptools==80.9.0")  # it imports setuptools, and not the newest
+    packages = ("paddlepaddle==3.3.1", "setuptools==80.9.0")  # it imports setuptools, but not the newest
     module = "paddle"
     variants = ("", "static")
     modes = ("infer", "grad")
@@ -40,7 +40,7 @@ class Paddle(Framework):
             import paddle
         paddle.base.core.set_num_threads(wanted.threads)
         self._version = str(paddle.__version__)
-        paddle.set_grad_enabled(work.mode == "grad")  # for the whole process: around each call it would be timed
+        paddle.set_grad_enabled(work.mode == "grad")  # for the whole process: per call it would be timed
         implementation = work.implementation("paddle")
         with phase("build"):
             model = implementation.build(work.weights)
@@ -49,12 +49,12 @@ class Paddle(Framework):
                 tensor.stop_gradient = name not in trained
         forward = _forward(model) if work.mode == "infer" else _loss(model, work)
         if wanted.variant == "static":
-            # Traced as it is: rewritten source would be left in the home folder, since workers end at once.
+            # Traced without rewriting: rewritten source would stay in the home folder, since workers exit at once.
             forward = paddle.jit.to_static(paddle.jit.not_to_static(forward), full_graph=True)
             with phase("trace"):
                 forward.get_concrete_program(_tensors(work, work.inputs))
             with phase("compile"):
-                _bind(work, model, forward, work.inputs)()  # the executor is made when it is first called
+                _bind(work, model, forward, work.inputs)()  # the first call creates the executor
         return Contestant(
             bind=partial(_bind, work, model, forward),
             done=None,  # on a CPU kernels run inside the call, and the static graph's executor on its thread too
@@ -132,13 +132,13 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
 
 
 def _threads(asked: int) -> str:
-    """Of its OpenMP library, which its own kernels and MKL's run on."""
+    """The thread count of the OpenMP library that its kernels and MKL use."""
     import paddle
 
     library = Path(paddle.__file__).with_name("libs") / "libiomp5.so"
     if not library.exists():
-        return f"{asked} asked, not readable"
-    return str(ctypes.CDLL(str(library)).omp_get_max_threads())  # the copy that is loaded already
+        return f"{asked} requested, not readable"
+    return str(ctypes.CDLL(str(library)).omp_get_max_threads())  # the copy that is already loaded
 
 
 def _kind(dtype: Any) -> str:

@@ -1,7 +1,4 @@
-"""A plain Python callable as a contestant: ``python:call=my_kernels.softmax``, racing on the model ``callable``.
-
-Finding what a user names on the command line.
-"""
+"""A plain Python callable as a contestant: ``python:call=my_kernels.softmax`` on the model ``callable``."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from fairlap.models.workload import Arrays, Workload
 
 
 def imported_callable(target_name: str) -> Callable[[], object]:
-    """What MODULE:CALLABLE names, looked up from the current folder as ``python -m`` does."""
+    """Import MODULE:CALLABLE, searching the current folder first, as ``python -m`` does."""
     module_name, colon, path = target_name.partition(":")
     if not colon or not module_name or not path:
         raise InvalidRequest(f"{target_name!r} is not of the form MODULE:CALLABLE, such as math:factorial")
@@ -59,17 +56,17 @@ class PythonCallable(Framework):
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted, options=("call",))
         if work.spec.name != _ONLY_MODEL:
-            raise Unsupported(f"python runs no models; race it on {_ONLY_MODEL!r}")
+            raise Unsupported(f"python runs callables, not models; use the model {_ONLY_MODEL!r}")
         if "call" not in wanted.options:
             raise Unsupported("name what to call, such as python:call=my_kernels.softmax")
         module, _, name = wanted.options["call"].rpartition(".")
         if not module:
-            raise Unsupported(f"python:call={name} names no module; write it as python:call=MODULE.CALLABLE")
+            raise Unsupported(f"python:call={name} lacks a module; write it as python:call=MODULE.CALLABLE")
         with phase("import"):
             called = imported_callable(f"{module}:{name}")
         if inspect.iscoroutinefunction(called):
             raise Unsupported(
-                f"{module}.{name} is an async function: a call runs nothing of it; wrap it in one that waits"
+                f"{module}.{name} is an async function, which a call does not run; wrap it in a function that waits"
             )
 
         def bind(inputs: Arrays) -> Callable[[], Any]:

@@ -1,4 +1,4 @@
-"""Which frameworks there are: ours, and those that other packages bring."""
+"""The available frameworks: built-in ones, and those of installed packages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlap.frameworks.contract import Framework
 
 GROUP = "fairlap.frameworks"
 
-_OURS = {
+_BUILT_IN = {
     "torch": "fairlap.frameworks.torch:Torch",
     "jax": "fairlap.frameworks.jax:Jax",
     "tensorflow": "fairlap.frameworks.tensorflow:TensorFlow",
@@ -26,23 +26,23 @@ _OURS = {
 
 
 def framework_names() -> list[str]:
-    """Sorted; no adapter is imported."""
+    """Sorted. Imports no adapter."""
     return sorted(_places())
 
 
 def framework_named(name: str) -> type[Framework]:
-    """The adapter's class. Its file is imported, the framework is not."""
+    """The adapter's class. Imports its module, not the framework."""
     return framework_at(place_of(name))
 
 
 def place_of(name: str) -> str:
-    """Where the adapter's class lies, as ``module:Class``. A worker elsewhere finds it there too."""
-    places = _OURS if name in _OURS else _places()  # reading every package's metadata takes 30 ms
+    """The place of the adapter's class, ``module:Class``, which is valid in other environments too."""
+    places = _BUILT_IN if name in _BUILT_IN else _places()  # reading every package's metadata takes 30 ms
     if name not in places:
         import difflib
 
         near = difflib.get_close_matches(name, places, n=3) or sorted(places)
-        raise InvalidRequest(f"there is no framework {name!r}; did you mean {', '.join(near)}?")
+        raise InvalidRequest(f"no framework named {name!r}; did you mean {', '.join(near)}?")
     return places[name]
 
 
@@ -66,6 +66,6 @@ def is_importable(framework: type[Framework]) -> bool:
 
 
 def _places() -> dict[str, str]:
-    from importlib.metadata import entry_points  # costs 25 ms, and a worker seldom needs it
+    from importlib.metadata import entry_points  # takes 25 ms, and a worker rarely needs it
 
-    return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **_OURS}
+    return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **_BUILT_IN}

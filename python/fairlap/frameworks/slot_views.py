@@ -1,6 +1,6 @@
-"""NumPy views of a feeder's slots, made once for each slot, since the few there are come round again and again.
+"""NumPy views of a feeder's slots, created once per slot, since a feeder reuses few of them.
 
-A view holds no batch: whoever uses it holds the batch until the work on it is done.
+A view does not keep its batch alive: the caller holds the batch until the work on it is done.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fairlap.models.workload import Workload
 
 
 class SlotViews:
-    """``made_of`` turns a view into what the framework takes, where that is not the view itself."""
+    """``made_of`` turns a view into what the framework takes, if it does not take the view itself."""
 
     def __init__(self, work: Workload, made_of: Callable[[Any], Any] = lambda view: view) -> None:
         self._tensors = {tensor.name: tensor for tensor in work.spec.inputs}
@@ -26,7 +26,7 @@ class SlotViews:
         self._made: dict[tuple[str, int], Any] = {}
 
     def at(self, addresses: Mapping[str, int]) -> dict[str, Any]:
-        """By the inputs' names, as the addresses are."""
+        """The views of these addresses, by the inputs' names."""
         made = self._made
         return {each[0]: made[each] if each in made else self._over(*each) for each in addresses.items()}
 

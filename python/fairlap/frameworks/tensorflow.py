@@ -64,10 +64,10 @@ class TensorFlow(Framework):
             with phase("trace"):
                 step = _traced(step, wanted.variant, inputs)
             with phase("compile"):
-                step(inputs)  # the graph is optimized, and XLA compiles, when it is first called
+                step(inputs)  # the first call optimizes the graph, and XLA compiles it
         return Contestant(
             bind=partial(_bind, work, step),
-            # On a CPU both an eager call and a graph's return when all is computed; a GPU the engine waits for.
+            # On a CPU eager and graph calls return when they are complete; on a GPU the engine waits.
             done=None,
             outputs=partial(answers_of_tensors, work, implementation.canonical),
             weights=partial(weights_of_tensors, work, implementation.canonical, model.variables_by_name),
@@ -82,12 +82,12 @@ class TensorFlow(Framework):
 
 
 def _prepare_device(wanted: str, limit_bytes: int | None) -> None:
-    """The one GPU that is visible takes all there is a kernel for. Float32 means float32 there too."""
+    """Use the only visible GPU for every operation with a kernel, in true float32."""
     import tensorflow as tf
 
     found, number = tf.config.list_physical_devices("GPU"), int(wanted.partition(":")[2] or 0)
     if number >= len(found):
-        raise Unsupported(f"tensorflow sees {len(found)} CUDA devices here; it was asked for {wanted}")
+        raise Unsupported(f"tensorflow sees {len(found)} CUDA devices here; requested was {wanted}")
     tf.config.set_visible_devices([found[number]], "GPU")
     if limit_bytes is not None:
         limited = tf.config.LogicalDeviceConfiguration(memory_limit=max(1, limit_bytes >> 20))  # in MiB
@@ -98,8 +98,8 @@ def _prepare_device(wanted: str, limit_bytes: int | None) -> None:
 def _device_memory() -> dict[str, int]:
     import tensorflow as tf
 
-    told = tf.config.experimental.get_memory_info("GPU:0")
-    return {"live": int(told["current"]), "live_peak": int(told["peak"])}
+    memory = tf.config.experimental.get_memory_info("GPU:0")
+    return {"live": int(memory["current"]), "live_peak": int(memory["peak"])}
 
 
 def _forget_device_peak() -> None:
@@ -108,7 +108,7 @@ def _forget_device_peak() -> None:
     tf.config.experimental.reset_memory_stats("GPU:0")
 
 
-# Its three streams are its own, so the whole context is timed.
+# Its three streams are private, so the whole context is timed.
 _ON_DEVICE: dict[str, Any] = {
     "stream": "hidden",
     "method": "context_span",
@@ -177,7 +177,7 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
         "interop_threads": str(tf.config.threading.get_inter_op_parallelism_threads()),
         "execution": {"": "eager", "graph": "graph", "xla": "XLA"}[wanted.variant],
         "synchronous": str(tf.config.experimental.get_synchronous_execution()).lower(),
-        "onednn": f"TF_ENABLE_ONEDNN_OPTS={os.environ.get('TF_ENABLE_ONEDNN_OPTS', '')}, asked, not readable",
+        "onednn": f"TF_ENABLE_ONEDNN_OPTS={os.environ.get('TF_ENABLE_ONEDNN_OPTS', '')}, requested, not readable",
     }
     if wanted.device != "cpu":
         found["device"] = ", ".join(device.name for device in tf.config.get_visible_devices("GPU"))

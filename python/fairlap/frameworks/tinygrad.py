@@ -1,4 +1,4 @@
-"""tinygrad: every call scheduled anew and realized, or captured once by ``TinyJit`` and replayed.
+"""tinygrad: every call scheduled again and realized, or captured once by ``TinyJit`` and replayed.
 
 ``TinyJit`` writes into the same buffers at every replay, so each binding captures a replay of its own: a result of
 one binding stays as it is when another is called.
@@ -59,7 +59,7 @@ class TinyGrad(Framework):
         step = _forward(model) if work.mode == "infer" else _loss_and_gradients(work, model, held)
         bind = partial(_bind, step, wanted.variant == "jit")
         with phase("compile"):
-            bind(work.inputs)()  # its kernels are compiled when they first run
+            bind(work.inputs)()  # the first run compiles its kernels
         return Contestant(
             bind=bind,
             done=lambda _: Device[Device.DEFAULT].synchronize(),
@@ -78,12 +78,12 @@ class TinyGrad(Framework):
 
 
 def _compiler() -> str:
-    """What it calls itself."""
+    """The version that the compiler reports."""
     command = os.environ.get("CC", "clang")
     if shutil.which(command) is None:
-        raise Unsupported(f"tinygrad compiles its kernels with clang, and there is no {command}: install it, or set CC")
-    told = subprocess.run([command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    return told.stdout.partition("\n")[0] or "unknown"
+        raise Unsupported(f"tinygrad compiles kernels with {command}, which was not found; install clang, or set CC")
+    run = subprocess.run([command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return run.stdout.partition("\n")[0] or "unknown"
 
 
 def _forward(model: Any) -> Step:
@@ -123,8 +123,8 @@ def _bind(step: Step, jit: bool, inputs: Arrays) -> Callable[[], Any]:
     if not jit:
         return partial(step, **tensors)
     replay = partial(TinyJit(step), **tensors)
-    replay()  # the first call runs as it would without
-    replay()  # the second is captured
+    replay()  # the first call runs normally
+    replay()  # the second one is captured
     return replay
 
 

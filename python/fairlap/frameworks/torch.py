@@ -1,4 +1,4 @@
-"""PyTorch, as it runs by itself and through ``torch.compile``."""
+"""PyTorch, eager and through ``torch.compile``."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Torch(Framework):
         if compiled:
             with phase("compile"):
                 forward = _compiled(forward, wanted.options.get("mode"))
-                self._bind(work, wanted.device, model, forward, work.inputs)()  # it compiles when it is first called
+                self._bind(work, wanted.device, model, forward, work.inputs)()  # the first call compiles
         on_device = wanted.device != "cpu"
         return Contestant(
             bind=partial(self._bind, work, wanted.device, model, forward),
@@ -110,7 +110,7 @@ def _runner(forward: Callable[..., Any], places: list[str]) -> Callable[[Mapping
 
 
 def _lent_tensor(batch: Any) -> Any:
-    """From the capsule, which is half as long a way as from the batch."""
+    """From the capsule, which takes half the time of a conversion from the batch."""
     from torch.utils.dlpack import from_dlpack
 
     return from_dlpack(batch.__dlpack__())
@@ -121,7 +121,7 @@ def _tensor(array: npt.NDArray[Any]) -> Any:
     import torch
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that the array is read-only; nobody writes to it
+        warnings.simplefilter("ignore", UserWarning)  # the array is read-only, and nothing writes to it
         return torch.from_numpy(array)
 
 
@@ -130,12 +130,12 @@ def _labels(work: Workload, device: str) -> Any:
 
 
 def _prepare_device(device: str, limit_bytes: int | None) -> None:
-    """Float32 means float32 there too: convolutions would be computed in TF32 otherwise."""
+    """Use true float32: by default, convolutions would be computed in TF32."""
     import torch
 
     number = int(device.partition(":")[2] or 0)
     if number >= torch.cuda.device_count():
-        raise Unsupported(f"torch sees {torch.cuda.device_count()} CUDA devices here; it was asked for {device}")
+        raise Unsupported(f"torch sees {torch.cuda.device_count()} CUDA devices here; requested was {device}")
     torch.cuda.set_device(number)
     if limit_bytes is not None:
         whole = torch.cuda.get_device_properties(number).total_memory

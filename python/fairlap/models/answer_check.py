@@ -1,4 +1,4 @@
-"""Is an array right? Against the float64 reference, with words for every way of being wrong."""
+"""Compare an output with the float64 reference, and describe how it is wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlap.models.spec import Tolerance
 
 @dataclass(frozen=True)
 class OutputError:
-    """How far an array lies from the reference. ``why`` is empty when it is right."""
+    """The distance of an array from the reference. ``why`` is empty if it is right."""
 
     name: str
     cosine: float
@@ -30,7 +30,7 @@ class OutputError:
 def output_errors(
     name: str, got: npt.NDArray[Any], reference: npt.NDArray[np.float64], tolerance: Tolerance
 ) -> OutputError:
-    """Right means: cosine high enough, and every element near enough absolutely or relatively."""
+    """Right means a sufficient cosine, and every element within the absolute or the relative tolerance."""
     why = _incomparable(got, reference)
     if why:
         infinite = float("inf")
@@ -64,7 +64,7 @@ def _incomparable(got: npt.NDArray[Any], reference: npt.NDArray[np.float64]) -> 
 
 
 def _cosine(values: npt.NDArray[np.float64], expected: npt.NDArray[np.float64]) -> float:
-    """Nothing points away from a reference of zeros; there the elements alone decide."""
+    """The cosine with a reference of zeros is undefined; there the elements decide."""
     if not expected.any() or not values.any():
         return float(not expected.any())
     # Scaled first, so that no square vanishes or overflows.

@@ -1,7 +1,4 @@
-"""Weights, inputs and labels from one seed. Every array has a generator of its own, so none depends on another.
-
-What is left of a float32 in bfloat16.
-"""
+"""Draw weights, inputs and labels from one seed. Every array has its own generator, so none depends on another."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from fairlap.models.spec import Constant, Fill, Integers, Normal, Spec
 
 
 def rounded_to_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """To the nearest, ties to even, as every framework rounds."""
+    """Round float32 to bfloat16: to nearest, ties to even, as every framework does."""
     bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
     return rounded.view(np.float32)

@@ -1,4 +1,4 @@
-"""Are gradients right? Against the slope of the float64 reference's loss along random directions.
+"""Compare gradients with the slope of the float64 reference's loss along random directions.
 
 A directional derivative costs two evaluations of the reference, whatever the number of weights, and a wrong entry
 anywhere shows in it. A direction runs over all weights, each up or down by the weight's own size, so that small ones
@@ -117,12 +117,12 @@ def gradient_disagreements(
 
 
 def _sum_along(gradient: npt.NDArray[Any], upwards: npt.NDArray[np.bool_]) -> float:
-    """The sum of all elements, those that shrink with their sign turned."""
+    """The sum of all elements, with the sign of the shrinking ones inverted."""
     return 2 * float(gradient.sum(where=upwards, dtype=np.float64)) - float(gradient.sum(dtype=np.float64))
 
 
 def unusable(work: Workload, gradients: Arrays) -> str:
-    """Why these gradients have no slope at all, or nothing."""
+    """Why these gradients have no slope; empty if they have one."""
     for weight in work.spec.weights:
         if not weight.trained:
             continue

@@ -1,7 +1,4 @@
-"""The answer in float64, against which every contestant's is held.
-
-The losses that gradients are taken of, in NumPy.
-"""
+"""The float64 reference that every answer is compared with, and the losses of which gradients are taken."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ def reference_answers(work: Workload) -> Answers:
 
 
 def answers_in_float32(work: Workload) -> dict[str, npt.NDArray[Any]]:
-    """The outputs as the reference finds them in the contestants' own range of numbers, where they may overflow."""
+    """The outputs of the reference in float32, the range of the contestants, where they may overflow."""
     with np.errstate(all="ignore"):
         return {name: np.asarray(value) for name, value in _forward(work)(work.weights, work.inputs).items()}
 

@@ -1,7 +1,7 @@
 """Named arrays in one file, in the safetensors format, so that a worker in any language can read them.
 
-Written by ourselves because every array must start on a 64-byte boundary: some frameworks copy what does not,
-and one aborts. The format: eight bytes with the length of a JSON header, the header, the bytes of the arrays.
+This is our own writer because every array must start on a 64-byte boundary: some frameworks copy an array that does
+not, and one aborts. The format: eight bytes with the length of a JSON header, the header, the bytes of the arrays.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
 
 class BadFile(FairlapError):
-    """A file does not hold what its format promises, or cannot be read or written."""
+    """A tensor file is invalid, or cannot be read or written."""
+
+    code = "E_TENSOR_FILE"
 
 
 def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -42,11 +44,11 @@ def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     end = 0
     for name, array in arrays.items():
         if name == _METADATA or name.startswith(_PADDING):
-            raise BadFile(f"an array cannot be called {name!r}; the file keeps that name for itself")
+            raise BadFile(f"the name {name!r} is reserved in this format")
         if array.dtype not in _NAMES:
             raise BadFile(f"{name} is {array.dtype}; only float32, float64, int32 and int64 can be written")
         begin = _aligned(end)
-        if begin > end:  # the format allows no hole between arrays, so each hole is an array of bytes of its own
+        if begin > end:  # the format allows no gaps between arrays, so each gap is a separate array of bytes
             header[f"{_PADDING}{end}"] = {"dtype": "U8", "shape": [begin - end], "data_offsets": [end, begin]}
         end = begin + array.nbytes
         header[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
@@ -55,7 +57,7 @@ def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     try:
         _write_whole(path, len(text).to_bytes(8, "little") + text, arrays)
     except OSError as error:
-        raise BadFile(f"{path} cannot be written: {error.strerror or error}") from None
+        raise BadFile(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def _write_whole(path: Path, head: bytes, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -69,7 +71,7 @@ def _write_whole(path: Path, head: bytes, arrays: Mapping[str, npt.NDArray[Any]]
 
 
 def is_whole(path: Path) -> bool:
-    """Whether it is there and was not cut short since it was written. None of its arrays is looked at."""
+    """Whether it exists with its full length. Its arrays are not read."""
     try:
         read(path)
     except BadFile:
@@ -78,12 +80,12 @@ def is_whole(path: Path) -> bool:
 
 
 def read(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Read-only arrays over the file's own pages, each on a 64-byte boundary."""
+    """Read-only arrays mapped from the file, each on a 64-byte boundary."""
     try:
         with path.open("rb") as file:
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
-        raise BadFile(f"{path} cannot be read: {error}") from None
+        raise BadFile(f"cannot read {path}: {error}") from None
     try:
         start, header = _header(whole)
         _require_no_gaps(header, len(whole) - start)
@@ -102,7 +104,7 @@ def _header(whole: mmap.mmap) -> tuple[int, dict[str, Any]]:
 
 
 def _require_no_gaps(header: Mapping[str, Any], data_bytes: int) -> None:
-    """What the format asks for, and what a file cut short or written over breaks first."""
+    """Check what the format requires and what a truncated or overwritten file breaks first."""
     end = 0
     for begins, ends in sorted(tuple(entry["data_offsets"]) for entry in header.values()):
         if begins != end or ends < begins:

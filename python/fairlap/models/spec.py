@@ -1,4 +1,4 @@
-"""What a model promises, apart from every framework: its tensors, its size, its loss, its tolerances."""
+"""The specification of a model, independent of frameworks: tensors, size, loss, tolerances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlap.request.work import Mode, Precision
 Loss = Literal["cross_entropy", "mean_square"]
 
 BATCH = "batch"
-"""Stands in a shape for the number of items."""
+"""In a shape, the number of items."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Integers:
-    """Whole numbers from ``low`` to ``high``, the latter left out."""
+    """Integers from ``low`` to ``high``, exclusive."""
 
     low: int
     high: int
@@ -69,7 +69,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """An output is right when its cosine is at least this and every element is near enough by one of the two."""
+    """An output is right if its cosine is at least this and every element is within one of the two others."""
 
     cosine: float
     absolute: float
@@ -99,7 +99,7 @@ class Spec:
     precisions: tuple[Precision, ...] = ("fp32", "bf16")
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
-    computes: bool = True  # False where a contestant is only proven to have been called, and no answer is compared
+    computes: bool = True  # False if only the call is checked, not its answer
 
     def trained_parameters(self) -> int:
         return sum(_product(weight.shape) for weight in self.weights if weight.trained)

@@ -1,7 +1,4 @@
-"""One piece of work as a contestant gets it: a model with its weights, inputs, mode and precision.
-
-A hash of named arrays: equal exactly when names, types, shapes and bytes are.
-"""
+"""The work of one contestant: a model with its weights, inputs, mode and precision."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ class Workload:
     """
 
     spec: Spec
-    package: str  # where the model lives, such as "fairlap.bench_models.mlp"
+    package: str  # of the model, such as "fairlap.bench_models.mlp"
     batch: int
     mode: Mode
     precision: Precision

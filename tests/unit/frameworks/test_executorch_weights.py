@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fairlap.frameworks.executorch import told, weights_in
+from fairlap.frameworks.executorch import read_back, weights_in
 
 RNG = np.random.default_rng(1)
 KERNEL = RNG.standard_normal((8, 4, 3, 3), dtype=np.float32)
@@ -26,7 +26,7 @@ def test_every_weight_is_found_bit_for_bit_in_the_spec_s_layout(layout: tuple[in
     for name, weight in GIVEN.items():
         assert found[name].flags.c_contiguous
         assert np.array_equal(found[name], weight)
-    assert told(found, GIVEN).startswith("found by value")
+    assert read_back(found, GIVEN).startswith("found by value")
 
 
 def test_a_weight_that_differs_in_one_element_is_not_found() -> None:
@@ -34,4 +34,4 @@ def test_a_weight_that_differs_in_one_element_is_not_found() -> None:
     wrong[3, 1, 1, 2] = np.nextafter(wrong[3, 1, 1, 2], np.float32(9))
     found = weights_in(program_with(wrong.tobytes()), GIVEN)
     assert "kernel" not in found
-    assert told(found, GIVEN).startswith("not read back: kernel is not in the program")
+    assert read_back(found, GIVEN).startswith("not read back: kernel")

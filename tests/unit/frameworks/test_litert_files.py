@@ -1,4 +1,4 @@
-"""A converted file is kept, and made anew when it is no longer whole."""
+"""A converted file is cached, and converted again if it is incomplete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fairlap.request.work import Work
         lambda file: os.truncate(file.with_suffix(".bytes"), 0),
     ],
 )
-def test_a_file_that_is_not_whole_is_converted_anew_and_a_whole_one_is_kept(
+def test_an_incomplete_file_is_converted_again_and_a_complete_one_is_kept(
     harm: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def convert(_work: Workload, _weights: Path, file: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.frameworks.litert import told, weights_in
+from fairlap.frameworks.litert import read_back, weights_in
 
 RNG = np.random.default_rng(1)
 LINEAR = RNG.standard_normal((8, 5), dtype=np.float32)
@@ -51,7 +51,7 @@ def test_every_weight_is_found_bit_for_bit_in_the_spec_s_layout() -> None:
         assert found[name].shape == weight.shape
         assert found[name].flags.c_contiguous
         assert np.array_equal(found[name], weight)
-    assert told(found, GIVEN).startswith("found by value")
+    assert read_back(found, GIVEN).startswith("found by value")
 
 
 def test_what_is_found_is_a_copy_so_that_the_interpreter_can_run() -> None:
@@ -65,7 +65,7 @@ def test_a_weight_that_differs_in_one_element_is_not_found() -> None:
     wrong[3, 1, 1, 2] = np.nextafter(wrong[3, 1, 1, 2], np.float32(9))
     found = weights_in(FakeInterpreter([*CONVERTED[:2], wrong, *CONVERTED[3:]]), GIVEN)
     assert found.keys() == GIVEN.keys() - {"kernel"}
-    assert told(found, GIVEN).startswith("not read back: the file holds 4 of 5 as they are")
+    assert read_back(found, GIVEN).startswith("not read back: the file holds 4 of 5")
 
 
 def test_an_input_that_happens_to_equal_a_weight_is_no_weight() -> None:

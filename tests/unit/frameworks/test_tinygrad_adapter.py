@@ -12,7 +12,7 @@ from fairlap.frameworks.tinygrad import _compiler, _threads
 def test_without_clang_it_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
-    with pytest.raises(Unsupported, match="compiles its kernels with clang, and there is no clang: install it"):
+    with pytest.raises(Unsupported, match="install clang"):
         _compiler()
 
 

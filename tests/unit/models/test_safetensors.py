@@ -88,7 +88,7 @@ def test_a_file_is_replaced_whole_while_its_readers_keep_the_old_one(tmp_path: P
 
 @pytest.mark.parametrize("name", ["padding/64", "__metadata__"])
 def test_a_name_that_the_file_keeps_for_itself_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="cannot be called"):
+    with pytest.raises(BadFile, match="reserved"):
         write(tmp_path / "w.safetensors", {name: SOME["w"]})
 
 
@@ -100,9 +100,9 @@ def test_a_type_that_cannot_be_written_is_refused_and_leaves_nothing_behind(dtyp
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="cannot be written: No such file"):
+    with pytest.raises(BadFile, match="No such file"):
         write(tmp_path / "nowhere" / "w.safetensors", SOME)
-    with pytest.raises(BadFile, match=r"cannot be read: .*No such file"):
+    with pytest.raises(BadFile, match="No such file"):
         read(tmp_path / "w.safetensors")
 
 
@@ -118,7 +118,7 @@ def entry(dtype: Any = "F32", shape: Any = (2,), offsets: Any = (0, 8)) -> dict[
 @pytest.mark.parametrize(
     ("contents", "told"),
     [
-        (b"", "cannot be read"),
+        (b"", "cannot read"),
         (b"\1\2\3", "header is longer than the file"),
         (b"\xff" * 64, "header is longer than the file"),
         (file_of(b"not json"), "Expecting value"),
