@@ -35,7 +35,7 @@ class WarmUpWish:
 
 
 def stop_rule(samples: int | None, seconds: float | None, target: float | None) -> StopRule:
-    """One second unless told otherwise; a target alone gives up after a minute."""
+    """One second by default; a target alone gives up after a minute."""
     if samples is not None:
         samples = whole_number("samples", samples, least=1, most=MOST_SAMPLES)
     if seconds is not None:
@@ -57,14 +57,14 @@ def warm_up_wish(warmup: int | Literal["auto"]) -> WarmUpWish:
 
 
 def calls_per_sample_wish(calls_per_sample: int | Literal["auto"]) -> int:
-    """Zero stands for "auto", as the engine has it."""
+    """Zero means "auto", as in the native engine."""
     if calls_per_sample == "auto":
         return 0
     return whole_number("calls_per_sample", calls_per_sample, least=1, most=MOST_CALLS, or_else='"auto"')
 
 
 def whole_number(name: str, value: object, *, least: int, most: int, or_else: str = "") -> int:
-    """Of anything that stands for one, such as NumPy's; True and False do not."""
+    """Of any integer type, such as NumPy's; True and False are refused."""
     choice = f" or {or_else}" if or_else else ""
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ def whole_number(name: str, value: object, *, least: int, most: int, or_else: st
     if number is None:
         raise InvalidRequest(f"{name} must be a whole number{choice}, not {shown(value)}")
     if not least <= number <= most:
-        raise InvalidRequest(f"{name} must lie between {least} and {most}{choice}, not {shown(number)}")
+        raise InvalidRequest(f"{name} must be between {least} and {most}{choice} (got {shown(number)})")
     return number
 
 

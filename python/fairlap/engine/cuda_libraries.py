@@ -1,6 +1,6 @@
-"""Where NVIDIA's profiling library may lie: it comes with a toolkit or a package, not with the driver.
+"""Where NVIDIA's profiling library may be: it comes with a toolkit or a package, not with the driver.
 
-Failures of a device, and the native errors said in the words of the rest.
+It also turns native errors and failures of a device into those of fairlap.
 """
 
 from __future__ import annotations

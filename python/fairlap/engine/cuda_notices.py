@@ -1,4 +1,4 @@
-"""What a reader should know about a run on a stream, told from its record. Each rule is one small function."""
+"""What a reader should know about a run on a stream, from its record. Each rule is one small function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlap.engine.arguments import StopRule, WarmUpWish
 from fairlap.engine.cuda_request import Rotate, StreamRequest
 from fairlap.engine.measurement import Notice
 
-FLOORS_TO_STAND_CLEAR = 2.0
+FLOORS_TO_BE_CLEAR = 2.0
 
 ENDED_BY_THE_DEVICE = ("timeout", "gate", "cuda_error")
 
@@ -19,7 +19,7 @@ INVALID_BECAUSE = {
     "gate_timed_out": "the call did not return while the stream was held; it waits for the device now and then",
     "hidden_work": "work was still running after the stop event",
     "records_dropped": "CUPTI lost activity records, and which samples they belong to is not known",
-    "no_activity": "the device did nothing in them, as far as its records tell; is it the right device and context?",
+    "no_activity": "the device did nothing in them, according to its records; is it the right device and context?",
     "span_backwards": "their stop event is older than their start event",
     "calls_were_reduced": "they were taken with more calls per sample, before the gate timed out",
 }
@@ -34,7 +34,7 @@ class _Run:
 def notices_of_stream(
     record: _native.StreamRecord, request: StreamRequest, stop: StopRule, warm_up: WarmUpWish
 ) -> tuple[Notice, ...]:
-    """Everything worth saying about one run on a stream, the gravest first."""
+    """All warnings about one run on a stream, the most serious first."""
     run = _Run(record, request)
     found = (
         *_invalid_samples(run),
@@ -139,7 +139,7 @@ def _near_the_floor(run: _Run) -> Notice | None:
     if column is None or run.record.valid == 0:
         return None
     median_ns = _native.quantiles(column, [0.5])[0] * run.record.calls_per_sample
-    if median_ns > FLOORS_TO_STAND_CLEAR * floor_ns:
+    if median_ns > FLOORS_TO_BE_CLEAR * floor_ns:
         return None
     return Notice(
         "W_NEAR_THE_FLOOR",

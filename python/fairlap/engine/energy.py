@@ -47,7 +47,7 @@ class RepeatedEnergy:
 
 @dataclass(frozen=True)
 class IdlePower:
-    """Watts while nothing ran, and the interval in which they lie."""
+    """Watts while nothing ran, with their interval."""
 
     watts: float
     low_w: float
@@ -76,7 +76,7 @@ def repeated_energy(
     check_readings(readings)
     for trial in trials:
         require_in_order(trial.begin_ns, trial.end_ns)
-    told = _native.repeated_energy(
+    energy = _native.repeated_energy(
         readings,
         source_number,
         counter_number,
@@ -87,15 +87,15 @@ def repeated_energy(
         stale_ns=whole_number("stale_ns", stale_ns, least=0, most=_LONGEST_STALE_NS),
     )
     return RepeatedEnergy(
-        joules=known_or_none(told.joules),
-        low_j=known_or_none(told.low_j),
-        high_j=known_or_none(told.high_j),
-        alignment_share=known_or_none(told.alignment_share),
-        spread_share=known_or_none(told.spread_share),
-        disagreement_share=known_or_none(told.disagreement_share),
-        gain_share=told.gain_share,
-        seconds=told.seconds,
-        unresolved_because=told.unresolved_because,
+        joules=known_or_none(energy.joules),
+        low_j=known_or_none(energy.low_j),
+        high_j=known_or_none(energy.high_j),
+        alignment_share=known_or_none(energy.alignment_share),
+        spread_share=known_or_none(energy.spread_share),
+        disagreement_share=known_or_none(energy.disagreement_share),
+        gain_share=energy.gain_share,
+        seconds=energy.seconds,
+        unresolved_because=energy.unresolved_because,
     )
 
 

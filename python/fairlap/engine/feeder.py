@@ -1,6 +1,6 @@
 """Feeding: batches gathered natively by threads ahead of the consumer, and lent to any framework without a copy.
 
-Batches lie in host memory, or are copied to a CUDA device ahead of the consumer, out of pinned memory on a stream of
+Batches are in host memory, or are copied to a CUDA device ahead of the consumer, out of pinned memory on a stream of
 the feeder's own.
 """
 
@@ -52,7 +52,7 @@ class Feeder:
     """Batches of samples from a ``.npy`` file, a ``RawFile`` or a NumPy array, in order or shuffled by ``seed``.
 
     Two feeders with the same seed over equally many samples draw the same ones, so labels can be fed by a second one.
-    ``epochs=None`` is without end. ``last`` says what becomes of samples that do not fill an epoch's last batch: a
+    ``epochs=None`` is without end. ``last`` decides what becomes of samples that do not fill an epoch's last batch: a
     smaller batch, nothing, or a batch filled up from the epoch's beginning. uint8 can become float32
     (``value * scale + offset``), float32 bfloat16, and int64 int32.
 
@@ -60,10 +60,10 @@ class Feeder:
     takes ``batch.pointer`` and ``batch.shape``; OpenVINO takes ``numpy.from_dlpack(batch)`` as shared memory. Its
     memory is used again when the batch and every tensor made from it are gone. A pointer holds nothing: keep the batch.
 
-    With ``device="cuda"`` or ``"cuda:1"`` batches lie on that device, in the context of the framework that has used it.
+    With ``device="cuda"`` or ``"cuda:1"`` batches are on that device, in the context of the framework that has used it.
     The consumer's stream, which DLPack names, waits for the copy, and memory is used again only after what that stream
-    was given until the release. Whoever works on a batch on other streams gives their addresses to ``release``; a
-    consumer that names none, or takes the pointer, makes the feeder wait for all that the device does.
+    was given until the release. A consumer that works on a batch on other streams passes their addresses to
+    ``release``; one that names none, or takes the pointer, makes the feeder wait for all that the device does.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Feeder:
             return self._native.stalls
 
     def close(self) -> None:
-        """End the threads. Batches that are still held stay valid, and are told of in a ResourceWarning."""
+        """End the threads. Batches that are still held stay valid, and cause a ResourceWarning."""
         if self._closed:
             return
         self._closed = True
@@ -209,7 +209,7 @@ def _source_of(source: object) -> _native.FeedSource:
 
 
 def _of_npy(path: str) -> _native.FeedSource:
-    """What is wrong with a header is told with the file's name, too."""
+    """Errors of a header name the file, too."""
     try:
         return _native.feed_from_npy(path)
     except _native.BadFeed as error:
@@ -242,7 +242,7 @@ def _of_array(array: object) -> _native.FeedSource:
             "give the file's path, or a RawFile"
         )
     if array.ndim == 0 or not array.flags.c_contiguous:
-        raise InvalidRequest("samples in memory must lie one after the other; give numpy.ascontiguousarray of them")
+        raise InvalidRequest("samples in memory must be contiguous; pass numpy.ascontiguousarray(samples)")
     if not array.dtype.isnative:
         raise InvalidRequest(f"elements of type {array.dtype} have their bytes swapped; convert them first")
     pointer = int(array.__array_interface__["data"][0])

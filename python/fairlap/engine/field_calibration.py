@@ -25,24 +25,24 @@ class FieldCalibration:
     window_unknown_because: str
 
 
-def field_calibration(told: _native.FieldCalibration, source: _native.TelemetrySource) -> FieldCalibration:
-    field = source.fields[told.field]
+def field_calibration(native: _native.FieldCalibration, source: _native.TelemetrySource) -> FieldCalibration:
+    field = source.fields[native.field]
     return FieldCalibration(
         source=source.name,
         field=field.name,
         lane=field.lane.name,
-        calls=told.calls,
-        call_ns=known_or_none(told.call_ns),
-        worst_call_ns=known_or_none(told.worst_call_ns),
-        period_s=known_or_none(told.period.seconds),
-        period_unknown_because=told.period.unknown_because,
-        window_s=known_or_none(told.window.seconds),
-        window_unknown_because=told.window.unknown_because,
+        calls=native.calls,
+        call_ns=known_or_none(native.call_ns),
+        worst_call_ns=known_or_none(native.worst_call_ns),
+        period_s=known_or_none(native.period.seconds),
+        period_unknown_because=native.period.unknown_because,
+        window_s=known_or_none(native.window.seconds),
+        window_unknown_because=native.window.unknown_because,
     )
 
 
 def calibration_table(found: Iterable[FieldCalibration]) -> str:
-    """One line for each field; what is not known is told below, once for each reason."""
+    """One line for each field; what is not known is listed below, once for each reason."""
     reasons: dict[str, int] = {}
     lines = [
         f"{'source':<16} {'field':<32} {'lane':<5} {'call':>10} {'slowest':>10} {'new every':>10} {'average of':>10}"

@@ -1,4 +1,4 @@
-"""What a measurement is: quantities that know their method and their floor, and what was noticed."""
+"""What a measurement is: quantities that know their method and their floor, and the warnings about them."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Measurement:
         import numpy as np
 
         if self.group_table is None:
-            raise NotAvailable(f"{self.name} has no groups: its method does not read counters beside the samples")
+            raise NotAvailable(f"{self.name} has no groups: its method reads no counters with the samples")
         return np.asarray(self.group_table)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -196,11 +196,11 @@ class Measurement:
 
     def __str__(self) -> str:
         lines = [f"{self.name}"]
-        told = ""
+        last_method = ""
         for name, quantity in self.quantities.items():
             how = _how_line(quantity)
-            lines += [_figure_line(name, quantity), *([how] if how != told else [])]
-            told = how
+            lines += [_figure_line(name, quantity), *([how] if how != last_method else [])]
+            last_method = how
         calls = "1 call" if self.calls_per_sample == 1 else f"{self.calls_per_sample:,} calls"
         lines.append(
             f"  {'samples':<12} {self.samples:,} of {calls} each in {self.elapsed_s:.3g} s; "

@@ -74,7 +74,7 @@ def _of_ctypes(function: object) -> NativeFunction:
             f"{name} takes a {arguments[0].__name__} by value; a function timed natively takes one pointer or "
             "nothing. Wrap it in a lambda to time it through ctypes"
         )
-    # A structure comes back through a hidden pointer, a long double on a stack that somebody must clear.
+    # A structure comes back through a hidden pointer, a long double on a stack that the caller must clear.
     returned: Any = getattr(function, "restype", None)
     not_droppable = (ctypes.c_longdouble, ctypes.py_object, *structures)
     if isinstance(returned, type) and issubclass(returned, not_droppable):

@@ -1,7 +1,4 @@
-"""What a reader should know about a run, told from its record. Each rule is one small function.
-
-What to say about how a run began and ended, on whatever clock it was taken.
-"""
+"""The warnings about a run, from its record. Each rule is one small function."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ def buffer_full(stopped_by: str, samples: int) -> Notice | None:
     return Notice(
         "W_BUFFER_FULL",
         f"all {samples:,} places for samples were used before the time was over; "
-        "give samples= or a larger calls_per_sample=",
+        "pass samples= or a larger calls_per_sample=",
     )
 
 
@@ -59,7 +56,7 @@ def warm_up_not_settled(kind: str, settled: bool, elapsed_s: float, samples: int
     return Notice(
         "W_WARM_UP_NOT_SETTLED",
         f"the warm-up had not settled after {elapsed_s:.2g} s, so the samples may still drift; "
-        "give warmup= a number of calls",
+        "pass a number of calls as warmup=",
     )
 
 
@@ -93,7 +90,7 @@ class _Run:
 def notices_of_run(
     record: _native.LoopRecord, clock: _native.Clock, target: float, *, python_threads: int
 ) -> tuple[Notice, ...]:
-    """Everything worth saying about one run of the measured loop, the gravest first."""
+    """All warnings about one run of the measured loop, the most serious first."""
     run = _Run(record, clock, python_threads, record.groups.totals())
     found = (
         _clock_went_backwards(run),
@@ -153,14 +150,14 @@ def _clock_drifted(run: _Run) -> Notice | None:
 def _clock_not_trusted(run: _Run) -> Notice | None:
     if run.clock.trusted:
         return None
-    return Notice("W_CLOCK_NOT_TRUSTED", f"{run.clock.source} was asked for, but {run.clock.counter_distrust}")
+    return Notice("W_CLOCK_NOT_TRUSTED", f"{run.clock.source} was selected, but {run.clock.counter_distrust}")
 
 
 def _collector_came_back(run: _Run) -> Notice | None:
     if not run.record.collector_came_back:
         return None
     return Notice(
-        "W_COLLECTOR_CAME_BACK", "the callable switched the garbage collector on again; collections are in the samples"
+        "W_COLLECTOR_CAME_BACK", "the callable enabled the garbage collector again; the samples include collections"
     )
 
 
@@ -184,8 +181,8 @@ def _page_faults(run: _Run) -> Notice | None:
         return None
     return Notice(
         "W_PAGE_FAULTS",
-        f"each call causes {per_call:,.0f} page faults: memory goes back to the kernel and is fetched again. "
-        "Other processes may be spared; MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ decide",
+        f"each call causes {per_call:,.0f} page faults: memory is returned to the kernel and fetched again. "
+        "Not every process is affected; set MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_",
     )
 
 
@@ -208,7 +205,7 @@ def _preempted(run: _Run) -> Notice | None:
     switches = run.totals["thread_involuntary_switches"]
     if switches <= max(5, 0.01 * run.record.samples):
         return None
-    return Notice("W_PREEMPTED", f"the kernel took the core away {switches:,} times; something else is running here")
+    return Notice("W_PREEMPTED", f"the kernel preempted the thread {switches:,} times; other programs are running")
 
 
 def _migrated(run: _Run) -> Notice | None:
@@ -223,5 +220,5 @@ def _shared_interpreter(run: _Run) -> Notice | None:
     if run.python_threads <= 1:
         return None
     return Notice(
-        "W_PYTHON_THREADS", f"{run.python_threads} Python threads are alive; they take turns with the timed callable"
+        "W_PYTHON_THREADS", f"{run.python_threads} Python threads are alive and take turns with the timed callable"
     )

@@ -10,7 +10,7 @@ from typing import Any
 from fairlap.errors import InvalidRequest
 
 HIDDEN = "hidden"
-"""Stands for the streams of a framework that does not show them: all of a context's."""
+"""The streams of a framework that does not expose them: all of a context's."""
 
 _LARGEST_ADDRESS = 2**64 - 1
 _HIDES_ITS_STREAMS = {"jax": "JAX", "jaxlib": "JAX", "tensorflow": "TensorFlow"}
@@ -63,7 +63,7 @@ def _address(value: object) -> int:
         raise InvalidRequest(f"the address of a stream must be a whole number, not {value!r}")
     address: int = value.__index__()
     if not 0 <= address <= _LARGEST_ADDRESS:
-        raise InvalidRequest(f"the address of a stream must lie between 0 and {_LARGEST_ADDRESS:#x}, not {address}")
+        raise InvalidRequest(f"the address of a stream must be between 0 and {_LARGEST_ADDRESS:#x}, not {address}")
     return address
 
 
@@ -104,20 +104,20 @@ def _of_cupy(stream: object) -> StreamHandle | None:
         return None
     handle: Any = stream
     on_device = getattr(handle, "device_id", None)
-    # CuPy says -1 for "whichever is current".
+    # CuPy uses -1 for the current device.
     known = isinstance(on_device, int) and on_device >= 0
     return StreamHandle(_address(handle.ptr), on_device if known else None, "CuPy stream", stream)
 
 
 def _of_protocol(stream: object) -> StreamHandle | None:
-    told: Any = getattr(stream, "__cuda_stream__", None)
-    if told is None or isinstance(stream, type):
+    protocol: Any = getattr(stream, "__cuda_stream__", None)
+    if protocol is None or isinstance(stream, type):
         return None
-    if callable(told):
-        told = told()
-    if not (isinstance(told, tuple) and len(told) == 2):
-        raise InvalidRequest(f"__cuda_stream__ of {_kind(stream)} gave {told!r}, not a version and an address")
-    version, address = told
+    if callable(protocol):
+        protocol = protocol()
+    if not (isinstance(protocol, tuple) and len(protocol) == 2):
+        raise InvalidRequest(f"__cuda_stream__ of {_kind(stream)} gave {protocol!r}, not a version and an address")
+    version, address = protocol
     if version != 0:
         raise InvalidRequest(f"__cuda_stream__ of {_kind(stream)} speaks version {version!r}; only version 0 is known")
     return StreamHandle(_address(address), None, "__cuda_stream__", stream)

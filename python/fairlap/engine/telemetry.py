@@ -1,4 +1,4 @@
-"""What the machine's sensors say while something runs: power, energy, memory, clocks, what held it back.
+"""What the machine's sensors read while something runs: power, energy, memory, clocks, what held it back.
 
 A native thread reads them; Python is asked only for marks, and for what was read once it is over.
 """
@@ -23,7 +23,7 @@ _MOST_NS = 2**62
 
 @dataclass(frozen=True)
 class Energy:
-    """Joules of a region and the interval in which they lie. None is unknown, for the reason given; never 0."""
+    """Joules of a region with their interval. None is unknown, for the reason given; never 0."""
 
     joules: float | None
     low_j: float | None
@@ -38,7 +38,7 @@ class Sampler:
     Power is read every ``fast_period_s`` (50 ms, or what ``calibration`` finds), or less often where its calls would
     take more than ``call_share`` of wall time; counters, clocks and memory every ``slow_period_s``; what is dear or
     hardly moves every ``rare_period_s`` (a second, unless the slow period is longer). ``nvml_library`` names another
-    library than the driver's own, and ``root`` a folder that stands before ``/proc`` and ``/sys``.
+    library than the driver's own, and ``root`` a folder to prepend to ``/proc`` and ``/sys``.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Sampler:
     ) -> Energy:
         """Of the stretch between two marks, from a field in watts (integral) or in joules (difference).
 
-        ``gain_share`` and ``stale_ns`` say how wrong the power sensor may be and how old its values; they widen
+        ``gain_share`` and ``stale_ns`` give how wrong the power sensor may be and how old its values; they widen
         the interval. With ``period_ns`` and ``window_ns``, how often it publishes and how long it looks before, a
         region that it may have missed is unresolved.
         """
@@ -203,11 +203,11 @@ class Sampler:
         require_in_order(begin_ns, end_ns)
         gain_share = number_of("gain_share", gain_share)
         if found.counter:
-            told = _native.energy_of_counter(
+            energy = _native.energy_of_counter(
                 readings, source_number, field_number, begin_ns, end_ns, wraps_at=found.wraps_at
             )
         else:
-            told = _native.energy_of_power(
+            energy = _native.energy_of_power(
                 readings,
                 source_number,
                 field_number,
@@ -221,11 +221,11 @@ class Sampler:
                 window_ns=window_ns,
             )
         return Energy(
-            known_or_none(told.joules),
-            known_or_none(told.low_j),
-            known_or_none(told.high_j),
-            told.unresolved_because,
-            told.readings,
+            known_or_none(energy.joules),
+            known_or_none(energy.low_j),
+            known_or_none(energy.high_j),
+            energy.unresolved_because,
+            energy.readings,
         )
 
     def number_of(self, source: str, field: str) -> tuple[int, int, _native.TelemetryField]:

@@ -111,7 +111,7 @@ def time_calls(
     ``done`` is called with what the last call of a sample returned, inside the timed interval, so that
     asynchronous work is charged to the one who launched it; ``host_issue_ns`` is then a quantity of its
     own. The run ends at ``samples``, after ``seconds``, or when the relative half-width of the median's
-    interval reaches ``target``, whichever is first; one second when nothing is said.
+    interval reaches ``target``, whichever is first; one second by default.
     """
     stop = stop_rule(samples, seconds, target)
     warm_up = warm_up_wish(warmup)

@@ -5,7 +5,7 @@ ratios, nothing else. What a finished run could have shown comes from its own no
 
 The smallest effect a run could have shown, from the noise of that run alone.
 
-Given the sizes of the residuals, the test's outcome depends on their signs only. Drawing the signs anew
+Given the sizes of the residuals, the test's outcome depends on their signs only. Drawing the signs again
 asks: how large must an effect be so that the lower end of the interval clears zero? That is the upper end
 of the interval of the redrawn residuals, and its distribution over the draws is the answer. Nothing is
 assumed about the shape of the noise, which matters: for two modes a figure taken from the standard

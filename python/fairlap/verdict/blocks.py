@@ -47,7 +47,7 @@ class NotPositive(BadInput):
 
 
 class OneSample(BadInput):
-    """A process gave fewer than two samples, which say nothing about their own spread."""
+    """A process gave fewer than two samples, which show nothing of their spread."""
 
 
 class OneBlock(BadInput):
@@ -59,17 +59,17 @@ class OneContestant(BadInput):
 
 
 class BadOption(BadInput):
-    """A level, margin or other option lies outside the range in which it means something."""
+    """A level, margin or other option is outside its range."""
 
 
 def require_between(name: str, value: float, low: float, high: float) -> None:
     """Refuse an option outside the open range from low to high."""
     if not low < value < high:
-        raise BadOption(f"{name} is {value}, but it must lie between {low:g} and {high:g}")
+        raise BadOption(f"{name} must be between {low:g} and {high:g} (got {value})")
 
 
 def log_of_positive(figures: Sequence[float] | Floats, whose: str) -> Floats:
-    """Return the logarithms, or say which figure of whom has none."""
+    """Return the logarithms, or raise for the figure that has none."""
     values = np.asarray(figures, dtype=np.float64)
     finite = np.isfinite(values)
     if not finite.all():

@@ -14,7 +14,7 @@ from fairlap.verdict.warnings import StatisticalWarning
 
 
 class Verdict(Enum):
-    """The four things that can be said about a pair; for a metric other than speed read better and worse."""
+    """The four outcomes of a comparison; for a metric other than speed read better and worse."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -42,7 +42,7 @@ class Interval:
 class Comparison:
     """Contestant a against contestant b.
 
-    `ratio` says how many times as large a's figure is as b's. `interval` decides faster and slower,
+    `ratio` is a's figure divided by b's. `interval` decides faster and slower,
     `equivalence_interval` decides equivalent, `sign_interval` is a cross-check that assumes less.
     """
 
@@ -67,7 +67,7 @@ class Comparison:
     warnings: tuple[StatisticalWarning, ...] = ()
 
     def reversed(self) -> Comparison:
-        """The same finding told from b's side."""
+        """The same comparison with b as its subject."""
         return replace(
             self,
             a=self.b,

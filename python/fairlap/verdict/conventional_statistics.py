@@ -1,4 +1,4 @@
-"""Mean, standard deviation and Welch's t test, beside the verdict for those who expect them.
+"""Mean, standard deviation and Welch's t test, in addition to the verdict, for readers who expect them.
 
 They are never the verdict: on runs that are not interleaved, under a 2 % drift, Welch's test calls identical
 code different in 74 % of cases.

@@ -29,7 +29,7 @@ _FEWEST_SAMPLES = 20
 
 
 def dependent_samples(samples: Sequence[float] | Floats, whose: str = "process") -> DependentSamples | None:
-    """A warning if Politis and White's block length says that three or more samples hang together."""
+    """A warning if the block length of Politis and White is three samples or more."""
     logs = log_of_positive(samples, whose)
     if logs.size < _FEWEST_SAMPLES:
         raise OneSample(f"{whose}: {logs.size} samples cannot show dependence; {_FEWEST_SAMPLES} can")
@@ -73,7 +73,7 @@ def process_figure(
 
 
 def throughput(time_figure: ProcessFigure, items_per_call: float, seconds_per_unit: float = 1e-9) -> ProcessFigure:
-    """Items per second from a time per call; 1e-9 says that the times are in nanoseconds."""
+    """Items per second from a time per call; 1e-9 for times in nanoseconds."""
     log_items = float(log_of_positive([items_per_call / seconds_per_unit], "items per call")[0])
     return ProcessFigure(log_items - time_figure.log_value, time_figure.samples, time_figure.warnings)
 

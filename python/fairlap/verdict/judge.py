@@ -1,12 +1,12 @@
 """From tables of blocks to verdicts: every pair of every table is one family.
 
 The verdict is read off the interval, so the two cannot disagree: a difference is shown where the interval
-excludes 1, equivalence where the equivalence interval lies inside the margin. A difference that is
-shown takes precedence over equivalence; `within_margin` then says that it is small.
+excludes 1, equivalence where the equivalence interval is inside the margin. A difference that is
+shown takes precedence over equivalence; `within_margin` then marks it as small.
 
 Holm's step-down correction, with the level at which each comparison was in the end tested.
 
-statsmodels corrects p values as well, but does not say which level each hypothesis met, and the interval of
+statsmodels corrects p values as well, but does not give the level that each hypothesis met, and the interval of
 a comparison has to be drawn at that level or it could contradict the verdict. The p values agree with
 statsmodels' to the last digit; a test checks that.
 
@@ -18,7 +18,7 @@ docs/explanation/verdict.md has the measured figure.
 Two one-sided tests: is the centre inside the margin on both sides?
 
 Schuirmann's construction on the signed-rank test. Each side is tested at the full level, which is the same
-as asking whether the interval of confidence 1 - 2 x level lies strictly inside the margin. A difference
+as asking whether the interval of confidence 1 - 2 x level is strictly inside the margin. A difference
 that was merely not found is not equivalence; this has to be shown.
 """
 
@@ -87,14 +87,14 @@ def log_margin(margin: float) -> float:
 
 
 def p_equivalent(walsh: Floats, margin: float) -> Floats:
-    """The p value for "the centre lies inside the margin": the worse of the two one-sided ones."""
+    """The p value for "the centre is inside the margin": the worse of the two one-sided ones."""
     edge = log_margin(margin)
     p: Floats = np.maximum(signed_rank.p_above(walsh, -edge), signed_rank.p_below(walsh, edge))
     return p
 
 
 def equivalence_interval(walsh: Floats, levels: Floats | float) -> tuple[Floats, Floats]:
-    """The interval that lies strictly inside the margin exactly where the two tests show equivalence."""
+    """The interval that is strictly inside the margin exactly where the two tests show equivalence."""
     return signed_rank.interval(walsh, 2 * np.asarray(levels))
 
 

@@ -36,7 +36,7 @@ class GateLimits:
 class GateOutcome:
     """Which blocks stay, how many each reading dropped, and readings that were missing altogether.
 
-    `excess` says for every block by what factor its worst reading lies above its limit; those that stay have 1 at most.
+    `excess` is, for every block, its worst reading divided by the limit; blocks that are kept have at most 1.
     """
 
     kept: Flags

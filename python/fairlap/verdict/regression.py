@@ -10,7 +10,7 @@ The rank-sum test for two samples without blocks, and its interval, through one 
 The same construction as `signed_rank.py`: every difference between the samples is sorted once; the test
 counts those beyond zero, the interval cuts from both ends. Ties count against the hypothesis from both
 sides. It assumes that the samples are exchangeable under equality, which runs at different times are not;
-`regression.py` therefore widens what it says.
+The interval is therefore widened.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def compare_runs(
     """
     require_between("alpha", alpha, 0.0, 1.0)
     if not 0 <= least_allowance < 1:
-        raise BadOption(f"least_allowance is {least_allowance}, but it must lie between 0 and 1")
+        raise BadOption(f"least_allowance must be between 0 and 1 (got {least_allowance})")
     edge = log_margin(margin)
     old, new = log_of_positive(before, "before"), log_of_positive(after, "after")
     if min(old.size, new.size) < 2:
@@ -168,7 +168,7 @@ def compare_runs(
 
 
 def drift_inside(log_figures: Floats) -> float:
-    """How far the second half of a run lies from its first, as a logarithm."""
+    """How far the second half of a run is from its first, as a logarithm."""
     half = log_figures.size // 2
     return float(abs(np.median(log_figures[-half:]) - np.median(log_figures[:half])))
 

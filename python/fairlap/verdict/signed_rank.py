@@ -1,8 +1,8 @@
 """Wilcoxon's signed-rank test, the Hodges-Lehmann centre, and the interval that is the test turned around.
 
 All three read one sorted array, the Walsh averages: the means of every two differences, each also with
-itself (Wilcoxon 1945; Hodges and Lehmann 1963; Tukey). The test counts how many lie beyond zero, the
-interval cuts as many from both ends as the test tolerates, so the two say the same at every level.
+itself (Wilcoxon 1945; Hodges and Lehmann 1963; Tukey). The test counts how many are beyond zero, the
+interval cuts as many from both ends as the test tolerates, so the two agree at every level.
 
 Assumed: each difference is as likely to have either sign if the centre is zero, given its size. The random
 order inside each block grants that; neither normality nor independence of the noise is needed.

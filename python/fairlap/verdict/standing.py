@@ -21,7 +21,7 @@ class Place:
 
     @property
     def label(self) -> str:
-        """The place to print; "2=" says that somebody else may hold it as well."""
+        """The place to print; "2=" if another contestant may hold it as well."""
         return f"{self.best}" if self.best == self.worst else f"{self.best}="
 
 
@@ -40,7 +40,7 @@ def standing(table: BlockTable, comparisons: Sequence[Comparison]) -> Standing:
     """Rank the contestants of one table by what its comparisons show and by nothing else.
 
     A winner has to beat everyone. Between contestants not shown apart the order is that of their median
-    figures, and the labels say that it means nothing.
+    figures, and the labels show that it means nothing.
     """
     names = table.contestants
     own = [c for c in comparisons if c.workload == table.workload and c.metric == table.metric]

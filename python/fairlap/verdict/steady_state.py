@@ -88,7 +88,7 @@ def _prepared(samples: Floats) -> Floats | None:
     """The log samples ready for a normal cost, or None if they are all the same.
 
     A clock with coarse ticks repeats values, and a segment of equal values has no variance, which a normal
-    cost takes for a change; each reading stands for any time within its tick, so it is spread over it.
+    cost takes for a change; each reading may be any time within its tick, so it is spread over it.
     """
     distinct = np.unique(samples)
     if distinct.size == 1:
@@ -99,7 +99,7 @@ def _prepared(samples: Floats) -> Floats | None:
 
 
 def _without_single_outliers(logs: Floats) -> Floats:
-    """Put the local median where up to three samples in a row stand far from their neighbourhood.
+    """Put the local median where up to three samples in a row are far from their neighbourhood.
 
     Far is 5.7 times the quartile range of the 25 samples around, 7.7 standard deviations of normal noise; the
     quartiles bear up to a quarter of outliers. Four in a row stay, since they may be a change. Clipping

@@ -1,13 +1,13 @@
 """When to stop adding blocks, looking at the size of the spread and never at who leads.
 
-Looking at p after every block and stopping when it pleases turns a 5 % test into one of 24.5 %. This rule
+Looking at p after every block and stopping at will turns a 5 % test into one of 24.5 %. This rule
 reads each block's figures sorted, so it cannot know which contestant had which, and swapping two equal
 contestants cannot change when it stops. The signs it has not seen remain fair coins, and the test keeps
 its level exactly.
 
 With two contestants the rule sees |d| only. If they are equal, |d| is folded at zero and its spread is 0.6
-of the true one; if they differ clearly, it is the true one. The folded normal distribution says how much to
-widen in between. The widening only decides how long to go on, so the verdict does not rest on it.
+of the true one; if they differ clearly, it is the true one. The folded normal distribution gives how much to
+widen in between. The widening only decides how long to continue, so the verdict does not rest on it.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class StoppingRule:
 
 @dataclass(frozen=True)
 class StoppingAdvice:
-    """What the rule says after a block, and about how many more it expects."""
+    """The decision after a block, and about how many more blocks it takes."""
 
     stop: bool
     reason: Literal["below the minimum", "target met", "cap reached", "too wide yet"]
@@ -75,7 +75,7 @@ def blinded_half_width(log_figures: Floats, level: float) -> Floats:
 
 
 def advise(table: BlockTable, rule: StoppingRule) -> StoppingAdvice:
-    """Say whether to stop after the blocks in the table."""
+    """Decide whether to stop after the blocks in the table."""
     n, contestants = table.log_figures.shape
     pairs = contestants * (contestants - 1) // 2
     width = float(blinded_half_width(table.log_figures, rule.alpha / pairs))

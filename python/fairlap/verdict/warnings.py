@@ -1,4 +1,4 @@
-"""Statistical warnings: values that say what a reader should know before trusting a figure."""
+"""Statistical warnings: what a reader should know before trusting a figure."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def pyperf(a: Floats, b: Floats) -> Called:
 
 
 def hyperfine(a: Floats, b: Floats) -> Called:
-    """One whole run of the command is one value; whoever has the smaller mean "ran ... times faster"."""
+    """One whole run of the command is one value; the one with the smaller mean "ran ... times faster"."""
     return _smaller(float(a.sum(axis=1).mean()), float(b.sum(axis=1).mean()))
 
 

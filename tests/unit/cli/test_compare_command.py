@@ -48,7 +48,7 @@ def test_a_refused_race_leaves_no_plan_behind(tmp_path: Path) -> None:
         (["mlp", "--on", "torch", "--blocks", "100000000"], "blocks must lie between 1 and 10,000, not 100,000,000"),
         (["mlp", "--on", "torch", "--threads", "0"], "threads must lie between 1"),
         (["mlp", "--on", "torch", "--threads", "100000"], "threads must lie between 1"),
-        (["mlp", "--on", "torch", "--batch", "0"], "batch must lie between 1"),
+        (["mlp", "--on", "torch", "--batch", "0"], "batch must be between 1"),
         (["mlp", "--on", "torch", "--seconds", "-1"], "seconds must be a finite number above zero"),
         (["mlp", "--on", "torch", "--seconds", "nan"], "seconds must be a finite number above zero"),
         (["softmax", "--on", "torch", "--mode", "grad"], "softmax has no mode grad; it has infer"),

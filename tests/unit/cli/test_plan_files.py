@@ -97,7 +97,7 @@ def test_the_models_own_batch_is_taken_when_none_is_given() -> None:
         ({"batch": [8, 8]}, "mlp · infer · fp32 · batch 8 is asked for twice"),
         ({"data": ""}, "there is no data at ''; give synthetic"),
         ({"data": "a\0b"}, r"'a\\x00b' is no path: embedded null byte"),
-        ({"batch": 0}, "batch must lie between 1 and"),
+        ({"batch": 0}, "batch must be between 1 and"),
     ],
 )
 def test_what_a_model_lacks_or_what_stands_twice_is_refused(changes: dict[str, object], words: str) -> None:
@@ -129,7 +129,7 @@ GOOD = 'models = ["mlp"]\ncontestants = ["python"]\n'
         (GOOD + "\nblocks = 0\n", "line 4: blocks: expected a whole number >= 1"),
         (GOOD + "blocks = 100_000_000\n", "line 3: blocks: expected a whole number <= 10000"),
         (GOOD + "threads = 100000\n", "line 3: threads: threads must lie between 1 and"),
-        (GOOD + "batch = [1,\n 0]\n", "line 3: batch: batch must lie between 1"),
+        (GOOD + "batch = [1,\n 0]\n", "line 3: batch: batch must be between 1"),
         (GOOD + "batch = []\n", "line 3: batch: expected a list of length >= 1"),
         (GOOD + "mode = []\n", "line 3: mode: expected a list of length >= 1"),
         (GOOD + "batch = '8'\n", "line 3: batch: expected a whole number or a list, got text"),

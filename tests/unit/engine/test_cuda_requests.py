@@ -16,11 +16,11 @@ from fairlap.errors import InvalidRequest
 
 
 class Protocol:
-    def __init__(self, told: object) -> None:
-        self.told = told
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
 
     def __cuda_stream__(self) -> object:
-        return self.told
+        return self.answer
 
 
 class Session:

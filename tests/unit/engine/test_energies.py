@@ -89,7 +89,7 @@ def test_wrong_wishes_of_energy_are_refused(board: ctypes.CDLL) -> None:
     with pytest.raises(InvalidRequest, match="gain_share must be a number, not 'x'"):
         repeated_energy(sampler, sampler.collect(), "nvml:0", "energy_j", [], gain_share="x")  # type: ignore[arg-type]
     with sampler:
-        with pytest.raises(InvalidRequest, match="trials must lie between 1 and"):
+        with pytest.raises(InvalidRequest, match="trials must be between 1 and"):
             run_trials(lambda: None, sampler, trials=0)
         with pytest.raises(InvalidRequest, match="seconds must be a number, not 'x'"):
             run_trials(lambda: None, sampler, seconds="x")  # type: ignore[arg-type]

@@ -293,18 +293,18 @@ def test_a_mapped_array_is_refused_since_its_file_could_shrink(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("source", "settings", "says"),
     [
-        (np.zeros((10, 3)), {"batch": 0}, "batch must lie between 1 and 9223372036854775807, not 0"),
+        (np.zeros((10, 3)), {"batch": 0}, "batch must be between 1 and 9223372036854775807 \\(got 0\\)"),
         (np.zeros((10, 3)), {"batch": 2.0}, "batch must be a whole number, not 2.0"),
         (np.zeros((10, 3)), {"batch": np.arange(3)}, "batch must be a whole number"),
         (np.zeros((10, 3)), {"batch": True}, "batch must be a whole number"),
         (np.zeros((10, 3)), {"batch": 2, "slots": 0}, "slots"),
-        (np.zeros((10, 3)), {"batch": 2, "slots": 65_537}, "slots must lie between 1 and 65536, not 65537"),
+        (np.zeros((10, 3)), {"batch": 2, "slots": 65_537}, "slots must be between 1 and 65536 \\(got 65537\\)"),
         (np.zeros((10, 3)), {"batch": 2, "threads": 0}, "threads"),
-        (np.zeros((10, 3)), {"batch": 2, "threads": 1025}, "threads must lie between 1 and 1024, not 1025"),
+        (np.zeros((10, 3)), {"batch": 2, "threads": 1025}, "threads must be between 1 and 1024 \\(got 1025\\)"),
         (np.zeros((10, 3)), {"batch": 2, "scale": 10**400}, "scale must be a number"),
         (np.zeros((10, 3)), {"batch": 2, "offset": float("nan")}, "offset must be a number, not nan"),
-        (np.zeros((10, 3)), {"batch": 2, "seed": 2**63}, "seed must lie between 0 and 9223372036854775807"),
-        (np.zeros((10, 3)), {"batch": 2, "seed": 10**5000}, "seed must lie between 0 and 9223372036854775807"),
+        (np.zeros((10, 3)), {"batch": 2, "seed": 2**63}, "seed must be between 0 and 9223372036854775807"),
+        (np.zeros((10, 3)), {"batch": 2, "seed": 10**5000}, "seed must be between 0 and 9223372036854775807"),
         (np.zeros((10, 3)), {"batch": 2, "seed": -1}, "seed"),
         (np.zeros((10, 3)), {"batch": 2, "last": "some"}, "not 'some'"),
         (np.zeros((10, 3)), {"batch": 2, "layout": "nchw"}, "not 'nchw'"),
@@ -325,9 +325,9 @@ def test_a_mapped_array_is_refused_since_its_file_could_shrink(tmp_path: Path) -
         (RawFile(5, "float32"), {"batch": 2}, "a RawFile's path must be a path, not 5"),  # type: ignore[arg-type]
         (RawFile("a", np.float32), {"batch": 2}, "dtype must be a name in quotes, not "),  # type: ignore[arg-type]
         (RawFile("a", "int8", 10), {"batch": 2}, "sample_shape must be a tuple .*, not 10"),  # type: ignore[arg-type]
-        (RawFile("a", "int8", (0,)), {"batch": 2}, "every extent of sample_shape must lie between 1 and"),
-        (RawFile("a", "int8", offset=-1), {"batch": 2}, "offset must lie between 0 and"),
-        (RawFile("a", "int8", samples=0), {"batch": 2}, "samples must lie between 1 and"),
+        (RawFile("a", "int8", (0,)), {"batch": 2}, "every extent of sample_shape must be between 1 and"),
+        (RawFile("a", "int8", offset=-1), {"batch": 2}, "offset must be between 0 and"),
+        (RawFile("a", "int8", samples=0), {"batch": 2}, "samples must be between 1 and"),
     ],
 )
 def test_what_cannot_be_fed_is_refused_with_the_reason(source: Any, settings: dict[str, Any], says: str) -> None:

@@ -34,9 +34,9 @@ needs_a_memory_limit = pytest.mark.skipif(
 
 
 def in_little_memory(code: str) -> str:
-    told = subprocess.run([sys.executable, "-c", IN_LITTLE_MEMORY + code], capture_output=True, text=True, timeout=60)
-    assert told.returncode == 0, told.stderr
-    return told.stdout.strip()
+    done = subprocess.run([sys.executable, "-c", IN_LITTLE_MEMORY + code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 def raised_after(calls: int) -> fairlap.CallableRaised:
@@ -85,33 +85,33 @@ def test_a_pickled_callable_raised_comes_back_with_its_result(calls: int) -> Non
 @pytest.mark.sanitized
 @needs_a_memory_limit
 def test_samples_that_do_not_fit_in_memory_are_not_available() -> None:
-    told = in_little_memory("""
+    done = in_little_memory("""
 try:
     time_calls(int, samples=10**8)
 except fairlap.NotAvailable as error:
     print(error)
 """)
-    assert told == "there is not enough memory for the samples, eight bytes each; ask for fewer"
+    assert done == "there is not enough memory for the samples, eight bytes each; ask for fewer"
 
 
 @pytest.mark.sanitized
 @needs_a_memory_limit
 def test_a_run_that_did_not_fit_in_memory_leaves_nothing_behind() -> None:
-    told = in_little_memory("""
+    done = in_little_memory("""
 try:
     time_calls(int, samples=10**8)
 except fairlap.NotAvailable:
     print(gc.isenabled(), time_calls(int, samples=5).samples)
 """)
-    assert told == "True 5"
+    assert done == "True 5"
 
 
 @pytest.mark.sanitized
 @needs_a_memory_limit
 @pytest.mark.parametrize("warmup", ["'auto'", "100", "0"])
 def test_seconds_bound_the_memory_of_many_samples(warmup: str) -> None:
-    told = in_little_memory(f"""
+    done = in_little_memory(f"""
 result = time_calls(int, done=int, samples=10**8, seconds=0.05, warmup={warmup})
 print(0 < result.samples < 10**8)
 """)
-    assert told == "True"
+    assert done == "True"

@@ -32,5 +32,5 @@ def test_timing_on_the_cpu_loads_nothing_that_times_streams() -> None:
         "import sys; from fairlap.engine import measure; measure(int, samples=1); "
         "print([name for name in sys.modules if name.startswith('fairlap.engine') and 'stream' in name])"
     )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "fairlap.engine.stream_calls" not in told.stdout
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "fairlap.engine.stream_calls" not in done.stdout

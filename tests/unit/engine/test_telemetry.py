@@ -108,10 +108,10 @@ NAN = float("nan")
         ({"slow_period_s": 2.0, "rare_period_s": 1.0}, r"slow_period_s \(2\) must be no longer than rare_period_s"),
         ({"call_share": 0}, "call_share must be above 0 and at most 1"),
         ({"call_share": "x"}, "call_share must be a number, not 'x'"),
-        ({"seed": -1}, "seed must lie between 0 and 18446744073709551615, not -1"),
-        ({"readings": -1}, "readings must lie between 1 and 16777216, not -1"),
-        ({"readings": 0}, "readings must lie between 1 and 16777216, not 0"),
-        ({"marks": 2**24 + 1}, "marks must lie between 1 and 16777216"),
+        ({"seed": -1}, "seed must be between 0 and 18446744073709551615 \\(got -1\\)"),
+        ({"readings": -1}, "readings must be between 1 and 16777216 \\(got -1\\)"),
+        ({"readings": 0}, "readings must be between 1 and 16777216 \\(got 0\\)"),
+        ({"marks": 2**24 + 1}, "marks must be between 1 and 16777216"),
         ({"root": 5}, "root must be a path, not 5"),
         ({"nvml_library": "\0"}, "nvml_library must be a path without a zero byte"),
         ({"clock": 5}, "clock must be the name of a source, not 5"),
@@ -145,7 +145,7 @@ def test_a_mark_with_a_wrong_label_is_refused(sampler: telemetry.Sampler, label:
     ("wish", "complaint"),
     [
         ({"begin_ns": "x"}, "begin_ns must be a whole number, not 'x'"),
-        ({"end_ns": 2**80}, "end_ns must lie between"),
+        ({"end_ns": 2**80}, "end_ns must be between"),
         ({"gain_share": "x"}, "gain_share must be a number, not 'x'"),
         ({"stale_ns": 1.5}, "stale_ns must be a whole number, not 1.5"),
         ({"readings": 5}, "readings must be what a sampler collected, not 5"),
@@ -163,7 +163,7 @@ def test_a_wrong_wish_for_an_energy_is_refused_by_its_name(
 def test_the_text_of_a_code_that_is_none_is_refused(sampler: telemetry.Sampler) -> None:
     with pytest.raises(InvalidRequest, match="source must be a whole number, not 'x'"):
         sampler.text_of("x", 1)  # type: ignore[arg-type]
-    with pytest.raises(InvalidRequest, match="code must lie between"):
+    with pytest.raises(InvalidRequest, match="code must be between"):
         sampler.text_of(0, 2**40)
 
 

@@ -126,7 +126,7 @@ def test_an_exception_while_freeing_the_result_does_not_end_the_run(monkeypatch:
             raise RuntimeError("not heard")
 
     unheard: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda told: unheard.append(told.exc_value))
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: unheard.append(unraisable.exc_value))
     assert time_calls(Rude, samples=3, warmup=0).samples == 3
     assert len(unheard) == 3
 

@@ -63,7 +63,7 @@ def test_without_a_winner_the_unbeaten_are_named() -> None:
 
 
 def test_one_who_is_unbeaten_but_has_not_beaten_all_is_no_winner() -> None:
-    # c is too noisy to be told from anyone, b is slower than a: a and c are unbeaten, and neither wins.
+    # c is too noisy to differ from any other, b is slower than a: a and c are unbeaten, and neither wins.
     noisy = np.exp(np.where(np.arange(12) % 2, 2.0, -2.0))
     table = block_table({"a": np.exp(NOISE[:, 0]), "b": np.exp(0.1 + NOISE[:, 1]), "c": noisy * np.exp(NOISE[:, 2])})
     result = standing(table, judge([table]))

@@ -180,7 +180,7 @@ def test_evidence_from_within_one_process_keeps_its_label() -> None:
 
 @pytest.mark.parametrize("options", [{"alpha": 0.0}, {"alpha": 1.0}, {"margin": 0.0}, {"margin": 1.0}])
 def test_a_level_or_margin_without_meaning_is_refused(options: dict[str, float]) -> None:
-    with pytest.raises(BadOption, match="must lie between 0 and 1"):
+    with pytest.raises(BadOption, match="must be between 0 and 1"):
         pair(0.0, 0.01, 12, **options)
 
 

@@ -110,9 +110,9 @@ def test_the_noisiest_blocks_can_be_told_from_the_others() -> None:
 
 
 def test_limits_can_be_chosen() -> None:
-    limits = GateLimits(absolute={"steal share": 0.5}, relative={"heat": 0.0})
+    limits = GateLimits(absolute={"steal share": 0.5}, relative={"temperature": 0.0})
     assert noise_gate({"steal share": steal(b0_0=0.4)}, limits).kept.all()
-    assert noise_gate({"heat": steal(b0_0=0.4)}, limits).dropped == 1
+    assert noise_gate({"temperature": steal(b0_0=0.4)}, limits).dropped == 1
 
 
 def test_readings_that_cannot_be_judged_are_refused() -> None:
