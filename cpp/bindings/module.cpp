@@ -1,14 +1,9 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/typing.h>
 
-namespace py = pybind11;
+#include "bindings/register.hpp"
 
-void register_clock(py::module_& module);
-void register_loop(py::module_& module);
-void register_cuda(py::module_& module);
-void register_telemetry(py::module_& module);
-void register_telemetry_energy(py::module_& module);
-void register_feed(py::module_& module);
+namespace py = pybind11;
 
 namespace {
 

@@ -17,7 +17,7 @@ PythonWork::PythonWork(py::object call, const py::tuple& args, const py::dict& k
     names.append(name);
     kept_alive_.push_back(py::reinterpret_borrow<py::object>(value));
   }
-  if (names.size() > 0) keyword_names_ = py::tuple(names);
+  if (!names.empty()) keyword_names_ = py::tuple(names);
   for (const py::object& value : kept_alive_) arguments_.push_back(value.ptr());
 }
 

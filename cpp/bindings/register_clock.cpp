@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "bindings/register.hpp"
 #include "clock/clock.hpp"
 
 namespace py = pybind11;

@@ -10,6 +10,7 @@
 #include "bindings/native_work.hpp"
 #include "bindings/one_at_a_time.hpp"
 #include "bindings/python_work.hpp"
+#include "bindings/register.hpp"
 #include "bindings/register_cuda_record.hpp"
 #include "cuda/device/device_report.hpp"
 #include "cuda/driver/device_code.hpp"

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bindings/dlpack_capsule.hpp"
+#include "bindings/register.hpp"
 #include "cuda_link/cuda_link.hpp"
 #include "feed/staging.hpp"
 

@@ -16,6 +16,7 @@
 #include "bindings/native_work.hpp"
 #include "bindings/one_at_a_time.hpp"
 #include "bindings/python_work.hpp"
+#include "bindings/register.hpp"
 #include "bindings/samples.hpp"
 #include "loop/measured_loop.hpp"
 #include "loop/robust_interval.hpp"

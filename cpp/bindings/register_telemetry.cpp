@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/register.hpp"
 #include "bindings/telemetry_readings.hpp"
 #include "telemetry/sampling/machine_sources.hpp"
 #include "telemetry/sampling/sampler.hpp"

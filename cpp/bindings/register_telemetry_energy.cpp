@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/register.hpp"
 #include "bindings/telemetry_readings.hpp"
 #include "telemetry/energy/energy.hpp"
 #include "telemetry/energy/repeated_energy.hpp"

@@ -33,7 +33,7 @@ class Clock {
   [[nodiscard]] const Floor& floor() const noexcept { return floor_; }
   [[nodiscard]] const CounterTrust& trust() const noexcept { return trust_; }
 
-  // For callers to whom a branch does not matter; the measured loop is a template over the source.
+  // For callers for which a branch does not matter; the measured loop is a template over the source.
   [[nodiscard]] std::uint64_t start() const noexcept {
     return source_ == Source::timestamp_counter ? TimestampCounter::start() : MonotonicRaw::start();
   }

@@ -8,7 +8,7 @@ CPP = Path(__file__).parents[2] / "cpp"
 
 def of_the_engine() -> dict[str, int]:
     """Return the releases by exported name, from the table of functions that the engine looks up."""
-    table = (CPP / "cuda/driver.hpp").read_text()
+    table = (CPP / "cuda/driver/driver.hpp").read_text()
     return {name: int(release) for name, release in re.findall(r"FORM\(\w+, (\w+), (\d+), (?:true|false)\)", table)}
 
 

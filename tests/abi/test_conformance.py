@@ -17,9 +17,9 @@ from .nvidia_headers import LIBRARIES, Headers, find_headers
 
 CPP = Path(__file__).parents[2] / "cpp"
 OURS = {
-    "cuda": CPP / "cuda/driver_abi.hpp",
-    "cupti": CPP / "cuda/cupti_abi.hpp",
-    "nvml": CPP / "telemetry/nvml_abi.hpp",
+    "cuda": CPP / "cuda/driver/driver_abi.hpp",
+    "cupti": CPP / "cuda/activity/cupti_abi.hpp",
+    "nvml": CPP / "telemetry/nvml/nvml_abi.hpp",
 }
 HEADERS = find_headers()
 

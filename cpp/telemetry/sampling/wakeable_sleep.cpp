@@ -22,7 +22,7 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 void WakeableSleep::until(std::int64_t monotonic_ns) noexcept {
   const timespec end{static_cast<time_t>(monotonic_ns / kNsPerSecond),
                      static_cast<long>(monotonic_ns % kNsPerSecond)};
-  // The form with bits takes an absolute time; the kernel checks that nobody has woken us meanwhile.
+  // The form with bits takes an absolute time; the kernel checks that no thread has woken us meanwhile.
   syscall(SYS_futex, &woken_, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0U, &end, nullptr,
           FUTEX_BITSET_MATCH_ANY);
 }

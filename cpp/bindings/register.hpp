@@ -1,0 +1,11 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+// One function per part of the module.
+void register_clock(pybind11::module_& module);
+void register_loop(pybind11::module_& module);
+void register_cuda(pybind11::module_& module);
+void register_telemetry(pybind11::module_& module);
+void register_telemetry_energy(pybind11::module_& module);
+void register_feed(pybind11::module_& module);
