@@ -167,7 +167,7 @@ class _Kept:
         self._trouble = ""
         with self._telling("the end of the run could not be kept"):
             self._recording.end(self._run.wall_s, self._run.ended_early, interrupted, rows=results.rows)
-        if lost := self._recording.not_kept:
+        if lost := self._recording.not_stored:
             self._say(f"{lost} processes are not in the store")
         return "" if lost or self._trouble else self._recording.run
 

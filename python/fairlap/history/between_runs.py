@@ -1,7 +1,7 @@
 """Two saved runs side by side: each contestant before and after, with what differs between the runs.
 
 What two runs were fed, as facts that they have to agree in: to be fed is work of its own, and other data is other
-work. So is another pipeline; the names of those who are held against each other ask for the same one.
+work. So is another pipeline; contestants that are compared ask for the same one by name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairlap.request.work import Conditions, work_title
 
 DATA, PIPELINE, FEED = "data", "pipeline", "feed"
 OF_FEEDING = frozenset({DATA_HASH, FEED})
-"""Settings of a process that are told here, and not a second time beside the others."""
+"""Settings of a process that are reported here and not again among the others."""
 _NOTHING = "nothing was fed"
 
 
@@ -28,19 +28,19 @@ def what_was_fed(
     before: Run, old: Sequence[ProcessResult], after: Run, new: Sequence[ProcessResult]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """What only one of two fed runs recorded is no difference. Who was not fed has no pipeline to differ in."""
-    told_before, told_after = ({DATA: run.plan.data or _NOTHING} for run in (before, after))
+    data_before, data_after = ({DATA: run.plan.data or _NOTHING} for run in (before, after))
     if not (before.plan.data and after.plan.data):
-        return told_before, told_after
+        return data_before, data_after
     hashes = _all(old, DATA_HASH), _all(new, DATA_HASH)
     if all(hashes) and hashes[0] == hashes[1]:
-        told_after[DATA] = told_before[DATA]  # the same samples, wherever they lie
+        data_after[DATA] = data_before[DATA]  # the same samples, wherever they are stored
     elif all(hashes):
-        told_before[DATA] += f" (hash {hashes[0]})"
-        told_after[DATA] += f" (hash {hashes[1]})"
+        data_before[DATA] += f" (hash {hashes[0]})"
+        data_after[DATA] += f" (hash {hashes[1]})"
     pipelines = _all(old, FEED), _all(new, FEED)
     if all(pipelines):
-        told_before[PIPELINE], told_after[PIPELINE] = pipelines
-    return told_before, told_after
+        data_before[PIPELINE], data_after[PIPELINE] = pipelines
+    return data_before, data_after
 
 
 def _all(processes: Sequence[ProcessResult], setting: str) -> str:

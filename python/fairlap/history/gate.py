@@ -80,8 +80,8 @@ def findings_inside(run: Run, baseline: str, candidates: Sequence[str], *, margi
     for work in run.plan.works:
         work_results = results.of_work(work)
         if not work_results:
-            told = work_title(work.label, run.plan.data)
-            found.append(Finding(Status.NOT_COMPARABLE, f"{told}: no process of it ended"))
+            title = work_title(work.label, run.plan.data)
+            found.append(Finding(Status.NOT_COMPARABLE, f"{title}: no process of it ended"))
             continue
         found += [_inside(work_results[0], run.plan.data, baseline, name) for name in wanted]
     return found
@@ -96,8 +96,8 @@ def _inside(work_result: WorkResult, data: str, baseline: str, candidate: str) -
     if not own:
         why = work_result.why_no_verdict or f"{baseline} and {candidate} were not compared"
         return Finding(Status.NOT_COMPARABLE, f"{work}: {why}")
-    told = own[0] if own[0].a == candidate else own[0].reversed()
-    text = f"{work}: {verdict.sentence(told, a_first=True).without_verdict()}"
-    if told.verdict is Verdict.SLOWER and not told.within_margin:
+    comparison = own[0] if own[0].a == candidate else own[0].reversed()
+    text = f"{work}: {verdict.sentence(comparison, a_first=True).without_verdict()}"
+    if comparison.verdict is Verdict.SLOWER and not comparison.within_margin:
         return Finding(Status.SLOWER, text)
-    return Finding(Status.INCONCLUSIVE if told.verdict is Verdict.INCONCLUSIVE else Status.PASSED, text)
+    return Finding(Status.INCONCLUSIVE if comparison.verdict is Verdict.INCONCLUSIVE else Status.PASSED, text)

@@ -9,15 +9,15 @@ from fairlap.verdict import Change
 
 
 def difference_text(found: Difference, *, named: bool = True) -> str:
-    """What became of one contestant, and its warnings below. ``named`` says the verdict's name too."""
+    """What changed for one contestant, and its warnings below. ``named`` adds the name of the verdict."""
     old, new = found.versions
     name = found.after if found.before == found.after else f"{found.before} -> {found.after}"
     versions = f" ({old or 'unknown'} -> {new or 'unknown'})" if old != new else f" ({new})" if new else ""
     medians = " -> ".join(quantity_text.duration(median) for median in found.medians_ns)
-    told = ", ".join(part for part in (_verdict(found, named), medians) if part)
+    outcome = ", ".join(part for part in (_verdict(found, named), medians) if part)
     before, after = found.data
     work = work_title(found.work, after if before == after else "")
-    head = f"{work} · {found.conditions} · {name}{versions}: {told}"
+    head = f"{work} · {found.conditions} · {name}{versions}: {outcome}"
     return "\n".join([head, *(f"    ! {warning}" for warning in found.regression.warnings)])
 
 
@@ -28,8 +28,8 @@ def runs_text(compared: RunsCompared) -> str:
 
 
 def _verdict(found: Difference, named: bool) -> str:
-    told = found.regression
-    if told.ratio is None or told.low is None or told.high is None:
+    regression = found.regression
+    if regression.ratio is None or regression.low is None or regression.high is None:
         return "not comparable" if named else ""
     words = {
         Change.SLOWER: "slower",
@@ -38,6 +38,6 @@ def _verdict(found: Difference, named: bool) -> str:
         Change.INCONCLUSIVE: "inconclusive",
     }
     processes = f"{found.processes[0]} and {found.processes[1]} processes"
-    interval = f"{told.ratio:.3f} times as long [{told.low:.3f}, {told.high:.3f}]"
-    name = f"{words[told.change]}: " if named else ""
+    interval = f"{regression.ratio:.3f} times as long [{regression.low:.3f}, {regression.high:.3f}]"
+    name = f"{words[regression.change]}: " if named else ""
     return f"{name}{interval}, {processes}"

@@ -1,1 +1,1 @@
-"""What is kept: the row, the store of runs, and the files that rows are exported to."""
+"""The store of runs, and run files."""

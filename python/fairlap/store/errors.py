@@ -1,4 +1,4 @@
-"""What SQLite says, in words that a user can act on."""
+"""Errors of SQLite as messages that a user can act on."""
 
 from __future__ import annotations
 
@@ -13,38 +13,58 @@ CHANGED = "samples are not what was written"
 
 
 class StoreError(FairlapError):
-    """The store of runs cannot be used; the message says why and what to do."""
+    """The store of runs cannot be used; the message gives the reason and the remedy."""
+
+    code = "E_STORE"
 
 
 class StoreIsFull(StoreError):
-    """Nothing more can be written. What was kept before is whole."""
+    """Nothing more can be written. What was stored before is intact."""
+
+    code = "E_STORE_FULL"
 
 
 class StoreIsBusy(StoreError):
     """Another process has been writing for longer than we wait."""
 
+    code = "E_STORE_BUSY"
+
 
 class StoreIsReadOnly(StoreError):
     """This user may not write there."""
+
+    code = "E_STORE_READ_ONLY"
 
 
 class StoreIsDamaged(StoreError):
     """The file is no longer what SQLite wrote."""
 
+    code = "E_STORE_DAMAGED"
+
 
 class StoreIsNewer(StoreError):
     """A newer fairlap has written it."""
 
+    code = "E_STORE_NEWER"
+
+
+class StoreIsOlder(StoreError):
+    """An early version of fairlap wrote the store."""
+
+    code = "E_STORE_OLDER"
+
 
 class NoSuchRun(InvalidRequest):
     """The name fits no run, or several."""
+
+    code = "E_NO_RUN"
 
 
 _ELSEWHERE = "set FAIRLAP_STORE to a file elsewhere"
 
 
 @contextmanager
-def said_plainly(path: Path) -> Iterator[None]:
+def readable_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
@@ -54,23 +74,23 @@ def said_plainly(path: Path) -> Iterator[None]:
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     code = primary_code(error)
     if code == sqlite3.SQLITE_FULL:
-        return StoreIsFull(f"the disk is full: {path} could not be written; what was kept before is whole")
+        return StoreIsFull(f"the disk is full: {path} could not be written; what was stored before is intact")
     if code == sqlite3.SQLITE_IOERR:
         return StoreIsFull(
-            f"{path} could not be written or read ({error}); is the disk full, or gone? What was kept before is whole"
+            f"{path} could not be written or read ({error}); is the disk full or gone? What was stored before is intact"
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreIsBusy(f"another process keeps writing to {path}; try again when it has ended, or {_ELSEWHERE}")
     if code == sqlite3.SQLITE_READONLY:
-        return StoreIsReadOnly(f"{path} may not be written by this user; mend its permissions, or {_ELSEWHERE}")
+        return StoreIsReadOnly(f"no permission to write {path}; fix its permissions, or {_ELSEWHERE}")
     if code == sqlite3.SQLITE_CANTOPEN:
-        return StoreIsReadOnly(f"{path} cannot be opened; mend the permissions of its folder, or {_ELSEWHERE}")
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or _told_by_python(error):
+        return StoreIsReadOnly(f"cannot open {path}; fix the permissions of its folder, or {_ELSEWHERE}")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or _reported_by_python(error):
         return damaged(path, str(error))
     return StoreError(f"{path}: {error}")
 
 
-def _told_by_python(error: sqlite3.Error) -> bool:
+def _reported_by_python(error: sqlite3.Error) -> bool:
     """Damage that SQLite itself does not see: in a text, or in samples."""
     return primary_code(error) == -1 and ("decode to UTF-8" in str(error) or str(error) == CHANGED)
 

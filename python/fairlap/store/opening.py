@@ -1,4 +1,4 @@
-"""Where the store lies, and opening it: made when there is none, brought up to date when it is old."""
+"""The path of the store, and opening it: created when there is none, migrated when it is old."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from fairlap.errors import InvalidRequest
 from fairlap.machine.user_folders import user_data
-from fairlap.store.errors import StoreIsNewer, StoreIsReadOnly, primary_code, said_plainly
-from fairlap.store.schema import APPLICATION_ID, STEPS, add_columns, lacking_columns
+from fairlap.store.errors import StoreIsNewer, StoreIsOlder, StoreIsReadOnly, primary_code, readable_errors
+from fairlap.store.schema import APPLICATION_ID, FIRST_SCHEMA, STEPS, add_columns, lacking_columns
 
 _WAIT_FOR_OTHERS_S = 30.0
 
@@ -29,12 +29,12 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreIsReadOnly(
-            f"{path.parent}, where runs are kept, cannot be made: {error.strerror};"
+            f"{path.parent}, where runs are stored, cannot be created: {error.strerror};"
             " set FAIRLAP_STORE to a file elsewhere"
         ) from None
     if path.is_dir():
         raise InvalidRequest(f"{path} is a folder; FAIRLAP_STORE names the store's file")
-    with said_plainly(path):
+    with readable_errors(path):
         db = _connect(path)
         try:
             _prepare(db, path)
@@ -45,11 +45,11 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A store that lies where nothing may be written is read as it is."""
+    """A store in a read-only place is read as it is."""
     try:
         return open_for_writing(path)
     except StoreIsReadOnly:
-        with said_plainly(path):
+        with readable_errors(path):
             return _connect_reading(path)
 
 
@@ -57,7 +57,7 @@ def _connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
     db = sqlite3.connect(uri or path, timeout=_WAIT_FOR_OTHERS_S, isolation_level=None, uri=bool(uri))
     try:
         db.execute("PRAGMA foreign_keys = ON")
-        db.execute("PRAGMA synchronous = FULL")  # a process that was kept survives a power cut
+        db.execute("PRAGMA synchronous = FULL")  # a stored process survives a power cut
     except BaseException:
         db.close()
         raise
@@ -65,7 +65,7 @@ def _connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
 
 
 def _connect_reading(path: Path) -> sqlite3.Connection:
-    """Beside a store are two files that even a reader writes; where it may not, a store at rest can be read without."""
+    """SQLite keeps two files next to a store that even a reader writes; a store at rest can be read without them."""
     where = path.resolve().as_uri()
     unsettled = path.with_name(f"{path.name}-wal")
     at_rest = not unsettled.exists() or unsettled.stat().st_size == 0
@@ -101,7 +101,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
             for number in range(_version(db, path), len(STEPS)):  # asked again: another process may have been quicker
                 STEPS[number](db)
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {len(STEPS)}")
+            db.execute(f"PRAGMA user_version = {FIRST_SCHEMA + len(STEPS) - 1}")
     if lacking_columns(db):
         with writing(db):
             add_columns(db, lacking_columns(db))
@@ -116,15 +116,21 @@ def require_own(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _version(db: sqlite3.Connection, path: Path) -> int:
-    """0 for an empty file."""
+    """How many of the steps the store has taken; 0 for an empty file."""
     require_own(db, path)
-    [[version]] = db.execute("PRAGMA user_version")
-    if version > len(STEPS):
+    [[schema]] = db.execute("PRAGMA user_version")
+    newest = FIRST_SCHEMA + len(STEPS) - 1
+    if schema > newest:
         raise StoreIsNewer(
-            f"{path} was written by a newer fairlap (schema {version}; this one knows up to {len(STEPS)});"
+            f"{path} was written by a newer fairlap (schema {schema}; this one knows up to {newest});"
             " update fairlap, or set FAIRLAP_STORE to another file"
         )
-    return int(version)
+    if 0 < schema < FIRST_SCHEMA:
+        raise StoreIsOlder(
+            f"{path} has schema {schema} of an early fairlap, which this version cannot read;"
+            " move it away, or set FAIRLAP_STORE to another file"
+        )
+    return max(0, int(schema) - FIRST_SCHEMA + 1)
 
 
 def _enter_write_ahead_mode(db: sqlite3.Connection) -> None:
@@ -142,7 +148,7 @@ def _enter_write_ahead_mode(db: sqlite3.Connection) -> None:
 
 
 def _copy_beside(db: sqlite3.Connection, path: Path, version: int) -> None:
-    """Whole, whoever writes meanwhile; under its own name only when complete."""
+    """Consistent although others may write; gets its name only when complete."""
     copy = path.with_name(f"{path.name}.schema-{version}")
     if copy.exists():
         return

@@ -1,4 +1,4 @@
-"""A run on its way into the store: every process is kept on its own, as soon as it has ended."""
+"""Recording a run in the store: every process is stored by itself, as soon as it has ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """What cannot be written is held and tried again with the next process, so that space made in time saves it all."""
+    """What cannot be written is retried with the next process, so that freeing space in time saves everything."""
 
     def __init__(self, store: Store, run: str, lock: IO[str]) -> None:
         self.run = run
@@ -27,12 +27,12 @@ class Recording:
         self._waiting: deque[StoredProcess] = deque()
 
     @property
-    def not_kept(self) -> int:
+    def not_stored(self) -> int:
         """Measured that wait for space."""
         return len(self._waiting)
 
     def keep(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray] | None = None) -> None:
-        """A process that crashed has no samples. Kept again, it replaces what was known of it, and its samples stay."""
+        """A process that crashed has no samples. Stored again, it replaces what was known, and its samples stay."""
         self._waiting.append(stored_process(process, samples_ns))
         self._write_waiting()
 

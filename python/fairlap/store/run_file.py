@@ -100,7 +100,7 @@ def _decode(path: Path, kind: type[_AnyRun]) -> tuple[_AnyRun, bytes]:
 
 
 def state_of(run: RunFile) -> State:
-    """Where the file does not say: a race that ends by itself before its last block gives the reason."""
+    """Where the file has no state: a race that ended early by itself gives the reason."""
     if run.state is not None:
         return run.state
     over = (run.ended_early or all_blocks_ran(run.plan, run.processes)) and search_is_over(run.plan, run.processes)

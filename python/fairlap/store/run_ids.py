@@ -18,7 +18,7 @@ _MOST_NAMED = 5
 
 
 def utc_text(began_at: str) -> str:
-    """As it is stored: UTC, to the second. Empty for what is no time, as in runs of a time when it was not kept."""
+    """As it is stored: UTC, to the second. Empty for anything else."""
     try:
         given = datetime.fromisoformat(began_at)
     except ValueError:
@@ -52,12 +52,12 @@ def id_meant(db: sqlite3.Connection, text: str) -> str:
     if text == LAST:
         newest = db.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1").fetchone()
         if newest is None:
-            raise NoSuchRun("no run has been kept yet; `fairlap compare` keeps one")
+            raise NoSuchRun("no run has been stored yet; `fairlap compare` stores one")
         return str(newest[0])
-    # Every id that begins so lies between the text and the text followed by what sorts after all letters.
+    # Every id with this beginning sorts between the text and the text followed by a character above all letters.
     found = [
-        told[0]
-        for told in db.execute(
+        found[0]
+        for found in db.execute(
             "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?", (text, f"{text}~", _MOST_NAMED + 1)
         )
     ]

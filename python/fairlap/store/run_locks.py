@@ -1,6 +1,6 @@
 """Whether the process that records a run still lives: it holds a lock, which the kernel frees however it ends.
 
-The lock is a file beside the store, one for each run, so that it also tells between containers that share a folder.
+The lock is a file next to the store, one for each run, so that it also works between containers that share a folder.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-_LOOKS = 50  # who only looks whether it is held, holds it for a moment
+_LOOKS = 50  # looking whether it is held takes it for a moment
 _BETWEEN_LOOKS_S = 0.01
 
 
@@ -27,15 +27,15 @@ def hold(store: Path, run: str) -> IO[str]:
             time.sleep(_BETWEEN_LOOKS_S)
             continue
         except OSError:
-            return file  # some network folders know no locks; then nobody can tell
+            return file  # some network file systems have no locks
         if _is_there(store, run, file):
             return file
-        file.close()  # who held it before has removed it since it was opened
+        file.close()  # the previous holder removed it after it was opened
     raise BlockingIOError
 
 
 def is_held(store: Path, run: str) -> bool:
-    """Also when it cannot be told."""
+    """True also when locks do not work here."""
     try:
         with _mark(store, run).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

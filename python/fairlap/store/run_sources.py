@@ -1,4 +1,4 @@
-"""A saved run by what a user calls it: a file, or the id of a run that was kept."""
+"""A run by the name that a user gives: a run file, or the id of a stored run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def run_named(text: str) -> tuple[Run, str]:
-    """The run and its id. A file that exists is meant before any id."""
+    """The run and its id. An existing file takes precedence over an id."""
     path = Path(text)
     if path.exists():
         return load_run(path), path.stem
     if path.suffix or len(path.parts) > 1:
-        raise InvalidRequest(f"there is no file {text}; give one that `fairlap compare --json FILE` wrote")
+        raise InvalidRequest(f"there is no file {text}; give a run file, as written by `fairlap compare -o race.json`")
     from fairlap.store.store import open_store
 
     with open_store(reading=True) as store:
@@ -32,7 +32,7 @@ def run_named(text: str) -> tuple[Run, str]:
 
 
 def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | None:
-    """Of a kept run, its raw samples by block and contestant; a file has none."""
+    """The raw samples of a stored run by block and contestant; a file has none."""
     if Path(text).exists():
         return None
     from fairlap.store.store import open_store
@@ -41,7 +41,7 @@ def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | No
 
 
 def require_contestant(plan: Plan, baseline: str) -> None:
-    """A baseline with a slip in its name would leave every ratio out."""
+    """A misspelt baseline would leave every ratio out."""
     names = [name.text for name in plan.contestants]
     if baseline and baseline not in names:
         near = difflib.get_close_matches(baseline, names, n=1) or names

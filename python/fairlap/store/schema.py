@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from fairlap.results.columns import Column, columns
 
-APPLICATION_ID = 0x66616972  # "fair", in the file's header: a store is told from any other database
+APPLICATION_ID = 0x66616972  # "fair", in the file's header: distinguishes a store from any other database
 
 _SQL_TYPES = {"text": "TEXT", "whole": "INTEGER", "number": "REAL", "structure": "TEXT"}
 
@@ -79,13 +79,14 @@ def _first_tables(db: sqlite3.Connection) -> None:
     )
 
 
+FIRST_SCHEMA = 2  # schema 1 was never released
 STEPS: list[Callable[[sqlite3.Connection], None]] = [_first_tables]
 """Each leads from one schema version to the next. One that has been released is never changed."""
 
 
 def lacking_columns(db: sqlite3.Connection) -> list[Column]:
     """Those that the row has got since the store was made."""
-    there = {told[1] for told in db.execute("PRAGMA table_info(rows)")}
+    there = {column[1] for column in db.execute("PRAGMA table_info(rows)")}
     return [column for column in columns() if column.name not in there]
 
 

@@ -47,7 +47,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def state_shown(store: Path, run: str, stored: State) -> State:
-    """A run that nobody records any more was ended from outside."""
+    """A run that no process records any more was killed."""
     return "killed" if stored == "running" and not is_held(store, run) else stored
 
 

@@ -17,7 +17,7 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import RUN_FORMAT, Run
 from fairlap.store import run_ids
-from fairlap.store.errors import NoSuchRun, StoreError, said_plainly
+from fairlap.store.errors import NoSuchRun, StoreError, readable_errors
 from fairlap.store.opening import open_for_reading, open_for_writing, store_path, writing
 from fairlap.store.run_locks import hold, is_held, let_go
 from fairlap.store.search import RunSummary, State, Wanted, state_shown, summaries
@@ -46,7 +46,7 @@ def open_store(path: Path | None = None, *, reading: bool = False) -> Store:
     """The user's own store unless another is named. It is made when there is none, but not for reading."""
     path = path or store_path()
     if reading and not path.exists():
-        raise NoSuchRun(f"no run has been kept yet; they will lie in {path}")
+        raise NoSuchRun(f"no run has been stored yet; runs will be stored in {path}")
     return Store(path, open_for_reading(path) if reading else open_for_writing(path))
 
 
@@ -64,7 +64,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        with contextlib.suppress(sqlite3.Error):  # on a full disk the log stays beside, and is as good
+        with contextlib.suppress(sqlite3.Error):  # on a full disk the log stays, and is as good
             self._db.close()
 
     # Recording
@@ -99,7 +99,7 @@ class Store:
         return Recording(self, run, lock)
 
     def require_ended(self, run: str) -> None:
-        """Where locks are not known, or cannot be made, nobody can tell."""
+        """Passes where locks do not work."""
         try:
             let_go(self.path, run, hold(self.path, run))
         except BlockingIOError:
@@ -130,7 +130,7 @@ class Store:
             keep_rows(db, rows)
 
     def settle_killed(self) -> None:
-        """Runs that nobody records any more are marked as killed, and get their rows."""
+        """Mark runs that no process records any more as killed, and compute their rows."""
         with self._reading() as db:
             running = [run for (run,) in db.execute("SELECT id FROM runs WHERE state = 'running' ORDER BY id")]
         for run in running:
@@ -141,9 +141,9 @@ class Store:
                     settled = "UPDATE runs SET state = 'killed' WHERE id = ? AND state = 'running'"
                     killed = db.execute(settled, (run,)).rowcount > 0  # else it has ended since
             except InvalidRequest:
-                continue  # somebody has begun to go on with it
+                continue  # another process has resumed it
             let_go(self.path, run, lock)
-            with contextlib.suppress(FairlapError):  # its processes are there; nobody else's run waits for its rows
+            with contextlib.suppress(FairlapError):  # its processes are stored; no other run waits for its rows
                 if killed:
                     self.compute_rows(run)
 
@@ -195,7 +195,7 @@ class Store:
         return {quantity: np.frombuffer(raw, dtype="<f8") for quantity, raw in found.items()}
 
     def rows(self, run: str) -> list[Row]:
-        """As they were drawn when the run ended; drawn now for one that has not, or was kept by an older fairlap."""
+        """As computed when the run ended; computed now when it has not, or has columns of an older fairlap."""
         from fairlap.results.results import results_of
 
         run = self.id_of(run)
@@ -246,21 +246,21 @@ class Store:
         self.compute_rows(given.id)
         return given.id
 
-    # What SQLite says is said in our words
+    # Errors of SQLite become errors of the store
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with said_plainly(self.path):
+        with readable_errors(self.path):
             yield self._db
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with said_plainly(self.path), writing(self._db):
+        with readable_errors(self.path), writing(self._db):
             yield self._db
 
     @contextmanager
     def _writing_alone(self, run: str) -> Iterator[tuple[sqlite3.Connection, IO[str]]]:
-        """The lock stays held, unless what is written fails."""
+        """The lock stays taken unless the write fails."""
         try:
             lock = hold(self.path, run)
         except BlockingIOError:
@@ -277,7 +277,7 @@ class Store:
     def _number(self, run: str) -> int:
         number = self._number_of(run)
         if number is None:
-            raise NoSuchRun(f"the run {run} is no longer in {self.path}; somebody has removed it")
+            raise NoSuchRun(f"the run {run} is no longer in {self.path}; it was removed meanwhile")
         return number
 
     def _number_of(self, run: str) -> int | None:

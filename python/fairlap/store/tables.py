@@ -85,7 +85,7 @@ def _raw(values: np.ndarray) -> bytes:
 
 
 def store_process(db: sqlite3.Connection, run: int, kept: StoredProcess) -> None:
-    """One that is kept again replaces what was known of it; its samples stay unless there are new ones."""
+    """One that is stored again replaces what was known of it; its samples stay unless there are new ones."""
     [[number]] = db.execute(
         "INSERT INTO processes (run, block, contestant, outcome, process) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (run, block, contestant) DO UPDATE SET outcome = excluded.outcome, process = excluded.process"
@@ -107,7 +107,7 @@ def remove_other_blocks(db: sqlite3.Connection, run: int, blocks: Set[int]) -> N
 
 
 def stored_processes(db: sqlite3.Connection, run: int) -> list[ProcessResult]:
-    """In the order in which they were kept."""
+    """In the order in which they were stored."""
     found = db.execute("SELECT process FROM processes WHERE run = ? ORDER BY number", (run,))
     return [msgspec.json.decode(text, type=ProcessResult) for (text,) in found]
 
@@ -136,9 +136,9 @@ def keep_rows(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
 
 
 def kept_rows(db: sqlite3.Connection, run: str) -> list[Row] | None:
-    """None where they were kept by a fairlap whose rows had other columns: they are drawn anew from the processes."""
+    """None where an older fairlap stored them with other columns: they are computed again from the processes."""
     found = db.execute("SELECT * FROM rows WHERE run = ? ORDER BY rowid", (run,))
-    names = [told[0] for told in found.description]
+    names = [column[0] for column in found.description]
     try:
         return [row_of(dict(zip(names, cells, strict=True))) for cells in found]
     except (KeyError, ValueError):  # msgspec's own error is a ValueError, and so is an absent value without a reason

@@ -25,9 +25,13 @@ def fed_run(fed: Sequence[tuple[float, float]], *, causes: bool = True) -> Run:
     for process, (items, share) in zip(run.processes, fed, strict=True):
         wall_ns = 1e13  # long, so that the counts are whole numbers
         waits_ns = {name: part * share * wall_ns for name, part in CAUSES.items()} if causes else {}
-        counts = round(items * 10_000), round(items * 2_500)
         process.feeding = Feeding(
-            *counts, wall_ns=wall_ns, work_ns=(1 - share) * wall_ns, waited_ns=share * wall_ns, **waits_ns
+            items=round(items * 10_000),
+            calls=round(items * 2_500),
+            wall_ns=wall_ns,
+            work_ns=(1 - share) * wall_ns,
+            waited_ns=share * wall_ns,
+            **waits_ns,
         )
         process.in_force = {**process.in_force, "feed": "fairlap"}
     return run

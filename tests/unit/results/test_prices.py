@@ -45,7 +45,7 @@ def test_a_price_is_found_by_name_with_its_currency_and_date(settings: Path) -> 
 
 
 def test_a_name_that_is_not_there_is_told_with_a_near_one_or_the_place(settings: Path) -> None:
-    with pytest.raises(InvalidRequest, match=r"prices.toml"):
+    with pytest.raises(InvalidRequest, match="small"):
         price_named("small")
     settings.write_text(TABLE)
     with pytest.raises(InvalidRequest, match=r"did you mean small.instance\?"):

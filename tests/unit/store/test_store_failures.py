@@ -107,7 +107,7 @@ for number, process in enumerate(run.processes):
         recording.keep(process, samples_of(process, 10_000))
     except StoreIsFull as full:
         said = str(full)
-print(recording.not_kept, len(run.processes), said, sep="|", flush=True)
+print(recording.not_stored, len(run.processes), said, sep="|", flush=True)
 if sys.stdin.readline():
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     recording.end(run.wall_s)

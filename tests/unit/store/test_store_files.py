@@ -16,7 +16,7 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.store import opening
 from fairlap.store import schema as store_schema
 from fairlap.store.errors import StoreError, StoreIsDamaged, StoreIsNewer, StoreIsReadOnly
-from fairlap.store.recovery import salvage
+from fairlap.store.repair import repair_store
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
 from runs_in_store import keep_whole, recording_of, samples_of
@@ -47,7 +47,7 @@ def test_an_older_store_is_brought_up_to_date_after_a_copy_beside(
     monkeypatch.setattr(opening, "STEPS", [*store_schema.STEPS, with_a_note])
     with open_store(path, reading=True) as store:
         assert store.load(run_id).processes == a_run().processes
-    assert version_of(path) == len(store_schema.STEPS) + 1
+    assert version_of(path) == store_schema.FIRST_SCHEMA + len(store_schema.STEPS)
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT note FROM runs").fetchall() == [("none",)]
     copy = tmp_path / "runs.sqlite.schema-1"
@@ -127,7 +127,7 @@ def test_a_file_that_is_no_store_says_so_and_what_to_do(tmp_path: Path, content:
         with pytest.raises(StoreIsDamaged, match=r"is damaged .*\n`fairlap runs salvage` moves"):
             open_store(path, reading=reading)
     with pytest.raises(StoreIsDamaged, match=r"no run can be read in .*, and it is left as it is"):
-        salvage(path)
+        repair_store(path)
     assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
 
@@ -138,7 +138,7 @@ def test_what_is_whole_in_a_damaged_store_is_salvaged(tmp_path: Path, share: flo
     ids = a_store_of(path, 12)
     damage(path, share)
     spoilt = path.read_bytes()
-    told = salvage(path)
+    told = repair_store(path)
     assert told.damaged is not None
     assert told.damaged.read_bytes() == spoilt
     assert set(told.runs) <= set(ids)
@@ -182,16 +182,16 @@ def test_a_bit_that_has_changed_in_samples_is_noticed_and_only_these_are_lost(tm
             store.samples("last", first.block, first.contestant)
         with pytest.raises(StoreIsDamaged, match="fairlap runs salvage"):
             store.export_to("last", tmp_path / "run.json")
-    assert salvage(path).samples == 31
+    assert repair_store(path).samples == 31
     with open_store(path, reading=True) as store:
         assert list(store.samples("last", first.block, first.contestant)) == ["host_issue_ns"]
 
 
-def test_a_whole_store_has_nothing_to_salvage(tmp_path: Path) -> None:
+def test_a_whole_store_has_nothing_to_repair_store(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     a_store_of(path, 2)
     before = path.read_bytes()
-    assert "is whole; there is nothing to salvage" in salvage(path).text
+    assert "is whole; there is nothing to salvage" in repair_store(path).text
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["runs.sqlite"]
 
@@ -269,3 +269,13 @@ def test_an_older_store_that_may_not_be_written_says_how_to_read_it(
     monkeypatch.setattr(opening, "STEPS", [*store_schema.STEPS, with_a_note])
     with somebody_else(), pytest.raises(StoreIsReadOnly, match=r"older fairlap .*copy it"):
         open_store(path, reading=True)
+
+
+def test_a_store_of_an_unreleased_schema_is_refused_by_its_code(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    open_store(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA user_version = {store_schema.FIRST_SCHEMA - 1}")
+    with pytest.raises(StoreError) as refused:
+        open_store(path)
+    assert refused.value.code == "E_STORE_OLDER"

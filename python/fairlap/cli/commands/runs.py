@@ -95,9 +95,9 @@ def import_(files: tuple[Path, ...]) -> None:
 def salvage_() -> None:
     """Move what can still be read of a damaged store into a new one, and keep the damaged file."""
     from fairlap.store.opening import store_path
-    from fairlap.store.recovery import salvage
+    from fairlap.store.repair import repair_store
 
-    click.echo(salvage(store_path()).text)
+    click.echo(repair_store(store_path()).text)
 
 
 def _lines(summary: RunSummary) -> list[str]:

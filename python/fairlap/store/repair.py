@@ -1,7 +1,7 @@
-"""What can still be read of a damaged store, moved into a new one.
+"""Repair a damaged store: move everything that can still be read into a new one.
 
-SQLite stops at the first damaged page it meets. Tables are read from both ends up to the damage, and what lies
-between by number, one entry at a time, so that an undamaged page is read wherever it is.
+SQLite stops at the first damaged page, and its own recovery is part of its shell, not of its library. Tables are read
+from both ends up to the damage, and what is between by number, one entry at a time, so that every intact page is read.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from zlib import crc32
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
-from fairlap.store.errors import NoSuchRun, StoreIsDamaged, said_plainly
+from fairlap.store.errors import NoSuchRun, StoreIsDamaged, readable_errors
 from fairlap.store.opening import open_for_writing, require_own, writing
 from fairlap.store.store import Store
 
 _MOST_TRIED_BETWEEN = 1_000_000
-_BESIDES = ("-wal", "-shm")
+_SUFFIXES_OF_LOGS = ("-wal", "-shm")
 
 
 @dataclass(frozen=True)
-class Salvaged:
+class Repair:
     store: Path
     damaged: Path | None  # where the damaged file is now; None when there was nothing to do
     runs: tuple[str, ...] = ()
@@ -39,34 +39,34 @@ class Salvaged:
     @property
     def text(self) -> str:
         if self.damaged is None:
-            return f"{self.store} is whole; there is nothing to salvage"
+            return f"{self.store} is intact; nothing to repair"
         runs, planned = (
             quantity_text.count(len(self.runs), "run"),
             quantity_text.count(self.planned_processes, "planned process"),
         )
-        kept = f"{runs} with {self.processes} of {planned}"
-        lines = [f"salvaged into {self.store}: {kept}, {quantity_text.count(self.samples, 'set')} of samples"]
+        recovered = f"{runs} with {self.processes} of {planned}"
+        lines = [f"repaired {self.store}: {recovered}, {quantity_text.count(self.samples, 'set')} of samples"]
         if self.strays:
             lines.append(f"lost: the plans of {quantity_text.count(self.strays, 'more process')}")
-        lines.append(f"the damaged file is now {self.damaged}; runs that you exported can be taken in again")
+        lines.append(f"the damaged file is now {self.damaged}; exported runs can be imported again")
         return "\n".join(lines)
 
 
-def salvage(path: Path) -> Salvaged:
-    """A file of which no run can be read is left where it is: perhaps it never was a store."""
+def repair_store(path: Path) -> Repair:
+    """A file of which no run can be read is left alone: it may not be a store."""
     if not path.exists():
         raise NoSuchRun(f"there is no store at {path}")
-    with tempfile.TemporaryDirectory(prefix="fairlap-salvage-", dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory(prefix="fairlap-repair-", dir=path.parent) as folder:
         copy = Path(folder) / "damaged.sqlite"  # reading changes the file, and the damaged one is evidence
-        for end in ("", *_BESIDES):
-            if (beside := path.with_name(f"{path.name}{end}")).exists():
-                shutil.copyfile(beside, copy.with_name(f"{copy.name}{end}"))
+        for end in ("", *_SUFFIXES_OF_LOGS):
+            if (file := path.with_name(f"{path.name}{end}")).exists():
+                shutil.copyfile(file, copy.with_name(f"{copy.name}{end}"))
         _require_own(copy, path)
         if _is_whole(copy):
-            return Salvaged(path, None)
+            return Repair(path, None)
         new = Path(folder) / "new.sqlite"
         with Store(new, open_for_writing(new)) as store:
-            with said_plainly(new):
+            with readable_errors(new):
                 strays = _move(copy, new)
             runs = _keep_readable(store)
             processes, planned, samples = _counted(new)
@@ -76,15 +76,15 @@ def salvage(path: Path) -> Salvaged:
                 " move it away to begin a new store, or set FAIRLAP_STORE to another file"
             )
         aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}")
-        for end in ("", *_BESIDES):
-            if (beside := path.with_name(f"{path.name}{end}")).exists():
-                beside.replace(aside.with_name(f"{aside.name}{end}"))
+        for end in ("", *_SUFFIXES_OF_LOGS):
+            if (file := path.with_name(f"{path.name}{end}")).exists():
+                file.replace(aside.with_name(f"{aside.name}{end}"))
         new.replace(path)
-    return Salvaged(path, aside, tuple(runs), processes, planned, samples, strays)
+    return Repair(path, aside, tuple(runs), processes, planned, samples, strays)
 
 
 def _require_own(copy: Path, path: Path) -> None:
-    """Someone else's database is refused; one that cannot even tell what it is may be ours, damaged."""
+    """Refuse a database of another program; one that is unreadable may be a damaged store."""
     with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(copy)) as db:
         require_own(db, path)
 
@@ -92,12 +92,12 @@ def _require_own(copy: Path, path: Path) -> None:
 def _is_whole(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(path)) as db:
-            if [told for (told,) in db.execute("PRAGMA integrity_check(1)")] != ["ok"]:
+            if [line for (line,) in db.execute("PRAGMA integrity_check(1)")] != ["ok"]:
                 return False
             for _ in db.execute(
                 "SELECT plan, machine, wall_s FROM runs UNION ALL SELECT process, '', '' FROM processes"
             ):
-                pass  # reading a text that is none raises
+                pass  # reading an invalid text raises
             return all(crc32(raw) == check for raw, check in db.execute("SELECT ns, crc32 FROM samples"))
     except sqlite3.DatabaseError:
         return False
@@ -124,14 +124,14 @@ def _move(damaged: Path, new: Path) -> int:
 
 
 def _is_as_written(names: list[str], cells: tuple[object, ...]) -> bool:
-    told = dict(zip(names, cells, strict=True))
-    raw = told["ns"]
-    return isinstance(raw, bytes) and crc32(raw) == told["crc32"]
+    entry = dict(zip(names, cells, strict=True))
+    raw = entry["ns"]
+    return isinstance(raw, bytes) and crc32(raw) == entry["crc32"]
 
 
 def _entries(old: sqlite3.Connection, table: str) -> Iterator[tuple[list[str], tuple[object, ...]]]:
     try:
-        [names] = [[told[1] for told in old.execute(f"PRAGMA table_info({table})")]]
+        [names] = [[column[1] for column in old.execute(f"PRAGMA table_info({table})")]]
     except sqlite3.DatabaseError:
         return
     key = names[0]  # the number, or the run's
@@ -164,7 +164,7 @@ def _until_damaged(old: sqlite3.Connection, query: str) -> list[int]:
 
 
 def _keep_readable(store: Store) -> list[str]:
-    """Runs whose text was damaged are left out; the others get their rows, drawn anew."""
+    """Leave out runs whose text is damaged; compute the rows of the others."""
     kept = []
     for summary in store.runs():
         try:
