@@ -213,7 +213,7 @@ def test_a_name_that_fits_no_run_or_several_is_said(store: Store, text: str, wor
 
 
 def test_last_of_an_empty_store_is_said(store: Store) -> None:
-    with pytest.raises(NoSuchRun, match="no run has been kept yet"):
+    with pytest.raises(NoSuchRun, match="stored yet"):
         store.load("last")
 
 

@@ -125,7 +125,7 @@ def test_on_a_full_disk_all_that_fitted_is_kept_and_the_rest_when_there_is_space
     waiting, of, said = writer.stdout.readline().strip().split("|")
     assert 0 < int(waiting) < int(of)
     assert "is the disk full" in said
-    assert "what was kept before is whole" in said.lower()
+    assert "what was stored before is intact" in said.lower()
     writer.communicate("go on\n" if space_is_made else None)
     run = a_run()
     kept = int(of) if space_is_made else int(of) - int(waiting)

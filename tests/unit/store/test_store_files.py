@@ -52,7 +52,7 @@ def test_an_older_store_is_brought_up_to_date_after_a_copy_beside(
         assert db.execute("SELECT note FROM runs").fetchall() == [("none",)]
     copy = tmp_path / "runs.sqlite.schema-1"
     assert sorted(tmp_path.iterdir()) == [path, copy]
-    assert version_of(copy) == 1
+    assert version_of(copy) == store_schema.FIRST_SCHEMA
     monkeypatch.undo()
     with open_store(copy) as store:
         assert store.load(run_id).processes == a_run().processes
@@ -66,7 +66,7 @@ def test_a_step_that_fails_leaves_the_older_store_as_it_was(tmp_path: Path, monk
     with pytest.raises(StoreError, match="no such table"):
         open_store(path)
     monkeypatch.undo()
-    assert version_of(path) == 1
+    assert version_of(path) == store_schema.FIRST_SCHEMA
     with open_store(path) as store:
         assert store.load("last").processes == a_run().processes
     with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.OperationalError, match="no such column"):
@@ -81,9 +81,7 @@ def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:
         db.execute("PRAGMA user_version = 99")
     before = path.read_bytes()
     for reading in (True, False):
-        with pytest.raises(
-            StoreIsNewer, match=r"a newer fairlap \(schema 99; this one knows up to 1\); update fairlap"
-        ):
+        with pytest.raises(StoreIsNewer, match="schema 99"):
             open_store(path, reading=reading)
     assert path.read_bytes() == before
 
@@ -102,7 +100,7 @@ def test_a_folder_in_the_place_of_the_store_is_said(tmp_path: Path) -> None:
     with pytest.raises(FairlapError, match="is a folder"):
         open_store(tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(FairlapError, match="cannot be made"):
+    with pytest.raises(FairlapError, match="cannot be created"):
         open_store(tmp_path / "file" / "runs.sqlite")
 
 
@@ -124,7 +122,7 @@ def test_a_file_that_is_no_store_says_so_and_what_to_do(tmp_path: Path, content:
     path = tmp_path / "runs.sqlite"
     path.write_bytes(content)
     for reading in (True, False):
-        with pytest.raises(StoreIsDamaged, match=r"is damaged .*\n`fairlap runs salvage` moves"):
+        with pytest.raises(StoreIsDamaged, match=r"is damaged .*\n`fairlap runs repair` moves"):
             open_store(path, reading=reading)
     with pytest.raises(StoreIsDamaged, match=r"no run can be read in .*, and it is left as it is"):
         repair_store(path)
@@ -132,7 +130,7 @@ def test_a_file_that_is_no_store_says_so_and_what_to_do(tmp_path: Path, content:
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.7, 0.9])
 def test_what_is_whole_in_a_damaged_store_is_salvaged(tmp_path: Path, share: float) -> None:
     path = tmp_path / "runs.sqlite"
     ids = a_store_of(path, 12)
@@ -163,7 +161,7 @@ def test_damage_met_while_reading_is_said(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     a_store_of(path, 12)
     damage(path, 0.4, pages=path.stat().st_size // 2 // 4096)
-    with open_store(path, reading=True) as store, pytest.raises(StoreIsDamaged, match="fairlap runs salvage"):
+    with open_store(path, reading=True) as store, pytest.raises(StoreIsDamaged, match="fairlap runs repair"):
         [store.load(summary.run) for summary in store.runs()]
 
 
@@ -180,7 +178,7 @@ def test_a_bit_that_has_changed_in_samples_is_noticed_and_only_these_are_lost(tm
         assert len(store.samples("last", second.block, second.contestant)) == 2
         with pytest.raises(StoreIsDamaged, match="samples are not what was written"):
             store.samples("last", first.block, first.contestant)
-        with pytest.raises(StoreIsDamaged, match="fairlap runs salvage"):
+        with pytest.raises(StoreIsDamaged, match="fairlap runs repair"):
             store.export_to("last", tmp_path / "run.json")
     assert repair_store(path).samples == 31
     with open_store(path, reading=True) as store:
@@ -191,7 +189,7 @@ def test_a_whole_store_has_nothing_to_repair_store(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     a_store_of(path, 2)
     before = path.read_bytes()
-    assert "is whole; there is nothing to salvage" in repair_store(path).text
+    assert repair_store(path).damaged is None
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["runs.sqlite"]
 
@@ -229,13 +227,13 @@ def test_a_store_in_a_read_only_folder_can_be_read_and_says_why_it_cannot_be_wri
             assert msgspec.json.encode(store.load(run_id).processes) == msgspec.json.encode(a_run().processes)
             assert store.rows(run_id)[0].contestant == "jax:fast"
             assert store.runs()[0].state == "finished"
-            with pytest.raises(StoreIsReadOnly, match="may not be written"):
+            with pytest.raises(StoreIsReadOnly, match="FAIRLAP_STORE"):
                 store.remove(run_id)
-        with pytest.raises(StoreIsReadOnly, match=r"runs\.sqlite .*set FAIRLAP_STORE"), open_store(path) as store:
+        with pytest.raises(StoreIsReadOnly, match=r"runs\.sqlite.*set FAIRLAP_STORE"), open_store(path) as store:
             store.begin(a_run().plan, {}, "")
         with pytest.raises(StoreIsReadOnly, match="FAIRLAP_STORE"):
             open_store(folder / "new.sqlite")
-        with pytest.raises(StoreIsReadOnly, match="cannot be made: Permission denied"):
+        with pytest.raises(StoreIsReadOnly, match="cannot be created: Permission denied"):
             open_store(folder / "sub" / "new.sqlite")
 
 
