@@ -15,8 +15,8 @@ namespace fairlap::feed {
 namespace {
 
 constexpr std::chrono::nanoseconds kBetweenQuestions = std::chrono::milliseconds(50);
-constexpr std::chrono::microseconds shortest_pause(10);
-constexpr std::chrono::microseconds longest_pause(1000);
+constexpr std::chrono::microseconds kShortestPause(10);
+constexpr std::chrono::microseconds kLongestPause(1000);
 
 std::uint64_t now_ns() noexcept { return clock::MonotonicRaw::now_ns(); }
 
@@ -108,7 +108,7 @@ bool Staging::wait_until_unused(std::size_t slot) {
   SlotUse use = link == nullptr ? SlotUse::none : link->use_of(slot);
   if (use == SlotUse::none) return true;
   std::uint64_t copied_ns = 0;
-  for (auto pause = shortest_pause; use != SlotUse::none; pause = std::min(2 * pause, longest_pause)) {
+  for (auto pause = kShortestPause; use != SlotUse::none; pause = std::min(2 * pause, kLongestPause)) {
     if (lending_->slots().closed()) return false;
     std::this_thread::sleep_for(pause);
     if (use == SlotUse::copied_from) copied_ns = now_ns();
