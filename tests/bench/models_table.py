@@ -17,7 +17,7 @@ from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Lines
 from fairlap.race.race import Race
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Mode, Work
 
 CONTESTANTS = "torch,torch:compile,jax,tensorflow,tensorflow:graph,tensorflow:xla,onnxruntime,openvino,litert"
@@ -28,7 +28,7 @@ def measured_message(model: str, mode: Mode, contestants: str) -> dict[str, Proc
     cores = tuple(sorted(os.sched_getaffinity(0)))
     spec = find(model).spec
     plan = draw_plan(
-        contestants_named(contestants),
+        Contestants(contestants),
         (Work(model, spec.default_batch, mode),),
         blocks=1,
         conditions="as-found",
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--on", default=CONTESTANTS, help="contestants, separated by commas")
     parser.add_argument("--models", default=",".join(name for name in workload_names() if name not in NO_FRAMEWORK))
     options = parser.parse_args()
-    names = [name.text for name in contestants_named(options.on)]
+    names = [name.text for name in Contestants(options.on)]
     print(f"| model | parameters | mode | {' | '.join(names)} |")
     print("| --- " * (len(names) + 3) + "|", flush=True)
     for model in options.models.split(","):

@@ -12,7 +12,7 @@ from fairlap.meters.memory import Memory
 from fairlap.race.plan import Block, draw_plan
 from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 
 CONTESTANTS, MODELS, BATCHES, BLOCKS = 10, 10, (1, 2, 4, 8, 16), 6
@@ -21,7 +21,7 @@ MOST_SECONDS, MOST_BYTES = 5.0, 8e6
 
 def invented_run() -> Run:
     """Ten contestants on fifty works under both conditions: a thousand rows from six thousand processes."""
-    names = contestants_named(",".join(f"framework{number}" for number in range(CONTESTANTS)))
+    names = Contestants(",".join(f"framework{number}" for number in range(CONTESTANTS)))
     works = tuple(Work(f"model{number}", batch) for number in range(MODELS) for batch in BATCHES)
     plan = draw_plan(
         names, works, blocks=BLOCKS, conditions="controlled", threads=2, available_cores=(0, 1), seed=1

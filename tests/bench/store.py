@@ -27,7 +27,7 @@ from fairlap.meters.memory import Memory
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.results.results import results_of
 from fairlap.store.opening import writing
@@ -47,7 +47,7 @@ _FIRST = datetime(2020, 1, 1, tzinfo=UTC)
 
 def a_plan(model: str, contestants: tuple[str, ...], blocks: int) -> Plan:
     return draw_plan(
-        contestants_named(",".join(contestants)), (Work(model, 8),), blocks=blocks, conditions="controlled",
+        Contestants(",".join(contestants)), (Work(model, 8),), blocks=blocks, conditions="controlled",
         threads=2, available_cores=(0, 1), seed=1,
     )  # fmt: skip
 

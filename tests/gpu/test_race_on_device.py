@@ -14,7 +14,7 @@ pytest.importorskip("scipy", reason="verdicts need SciPy")
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 
 METHODS = {
@@ -32,7 +32,7 @@ def process_of(
     if importlib.util.find_spec(name.partition(":")[0]) is None:
         pytest.skip(f"{name} is not here")
     plan = draw_plan(
-        contestants_named(name),
+        Contestants(name),
         (Work(model, 8, mode),),
         blocks=1,
         conditions="as-found",

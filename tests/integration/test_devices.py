@@ -8,7 +8,7 @@ import sys
 import pytest
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 
 pytestmark = [
@@ -27,7 +27,7 @@ REFUSALS = {
 
 def test_no_framework_falls_back_to_the_cpu() -> None:
     plan = draw_plan(
-        contestants_named(",".join(REFUSALS)),
+        Contestants(",".join(REFUSALS)),
         (Work("mlp", 1),),
         blocks=1,
         conditions="as-found",

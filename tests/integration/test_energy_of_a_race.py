@@ -16,7 +16,7 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run
@@ -111,7 +111,7 @@ def board(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plan_on(device: str, seconds: float = 0.05) -> Plan:
     return draw_plan(
-        contestants_named("example"),
+        Contestants("example"),
         (Work("mlp", 4),),
         blocks=1,
         conditions="as-found",

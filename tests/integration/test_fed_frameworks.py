@@ -9,7 +9,7 @@ from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
-from fairlap.request.names import contestant_named, contestants_named
+from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.work import Work
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
@@ -29,7 +29,7 @@ def here(name: str) -> bool:
 @functools.cache
 def race(model: str, contestants: tuple[str, ...]) -> dict[str, ProcessResult]:
     plan = draw_plan(
-        contestants_named(",".join(name for name in contestants if here(name))),
+        Contestants(",".join(name for name in contestants if here(name))),
         (Work(model, 4),),
         blocks=1,
         conditions="as-found",

@@ -12,7 +12,7 @@ from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
@@ -77,7 +77,7 @@ def _require_that_it_runs_in(limit_bytes: int, call: str) -> None:
 
 def _raced(call: str, limits: Limits | None = None, *, min_memory: bool = False) -> Run:
     plan = draw_plan(
-        contestants_named(f"python:call={call}"),
+        Contestants(f"python:call={call}"),
         (Work("callable", 1),),
         blocks=1,
         conditions="as-found",

@@ -9,7 +9,7 @@ import pytest
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Mode, Precision, Work
 
 pytestmark = [pytest.mark.heavy_environments, pytest.mark.sanitized, pytest.mark.timeout(1800)]
@@ -22,7 +22,7 @@ CONTESTANTS = TINYGRAD + EXECUTORCH
 @functools.cache
 def race(model: str, mode: Mode, precision: Precision, threads: int) -> dict[str, ProcessResult]:
     plan = draw_plan(
-        contestants_named(",".join(CONTESTANTS)),
+        Contestants(",".join(CONTESTANTS)),
         (Work(model, 2, mode, precision),),
         blocks=1,
         conditions="as-found",

@@ -9,7 +9,7 @@ from fairlap.meters.memory import Memory
 from fairlap.race.plan import draw_plan
 from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Mode, Work
 
 MACHINE = {"cpu model": "Imaginary 9000", "cores": "2", "kernel": "6.1"}
@@ -36,7 +36,7 @@ def a_process(block: int, name: str, ns: float, work: Work) -> ProcessResult:
 def a_run(blocks: int = 8, mode: Mode = "infer", listed: str = "torch,jax:fast") -> Run:
     """The first named takes 2 ms, the second 1 ms, and so on."""
     work = Work("mlp", 4, mode)
-    names = contestants_named(listed)
+    names = Contestants(listed)
     plan = draw_plan(
         names, (work,), blocks=blocks, conditions="controlled", threads=1, available_cores=(0, 1), seed=1,
         as_found_beside=False,

@@ -1,4 +1,4 @@
-"""The command line. A command's module is imported when the command runs, so that --help stays quick."""
+"""The command line. A command's module is imported when the command runs, so that --help stays fast."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from fairlap.cli.output import buffer_output, discard_output, print_error
 from fairlap.errors import FairlapError
 from fairlap.interrupts import status_of
 
-# Each command, where it lives, and the line that --help shows without importing it.
+# What --help shows without importing a command.
 COMMANDS = {
-    "aa": "The referee on trial: how often is it wrong on this machine?",
-    "compare": "The same model in several frameworks: who is faster, and is it real.",
-    "completion": "What a shell needs to complete commands and options.",
-    "diff": "What two saved runs show about each other.",
-    "doctor": "Is this machine fit to measure on, and what mends it?",
-    "envs": "The environments made for contestants.",
-    "explain": "Explain the code of an error or a warning.",
-    "export": "A saved run as CSV, JSON, Parquet or Markdown.",
-    "floor": "What this machine's clocks and devices cannot see below.",
-    "gate": "An exit status for a pull request: slower, or not.",
-    "list": "Models, frameworks, devices and prices that there are.",
-    "recipe": "A saved run as a recipe: container, versions, plan.",
-    "report": "A saved run as one HTML page, or its charts as pictures.",
-    "rerun": "The plan of a kept run once more, and what differs from then.",
-    "runs": "The runs that were kept.",
-    "show": "A kept run: the answer, the machine, settings, warnings.",
+    "compare": "Compare frameworks on a model.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
-    "watch": "Power, clocks, memory, throttling of this machine, live.",
+    "show": "Show a stored run: the answer, machine, settings, warnings.",
+    "runs": "List, remove, export, import and repair stored runs.",
+    "rerun": "Run a saved plan again and show what changed.",
+    "diff": "Compare two runs.",
+    "gate": "Fail when a run shows a slowdown, for pull requests.",
+    "report": "Write a run as an HTML page or charts.",
+    "export": "Write the rows of a run as CSV, JSON, Parquet or Markdown.",
+    "recipe": "Write a container and commands that repeat a run.",
+    "list": "List models, frameworks, devices and prices.",
+    "envs": "List and remove the environments made for contestants.",
+    "doctor": "Check whether this machine is fit for measuring.",
+    "floor": "Measure timer resolution and overhead.",
+    "watch": "Show power, clocks, memory and throttling, live.",
+    "self-test": "Measure the false-positive rate on this machine.",
+    "explain": "Explain the code of an error or a warning.",
+    "completion": "Print the completion script of a shell.",
 }
 
 
 class LazyCommands(click.Group):
-    """A group that knows its commands by name and imports only the one that runs."""
+    """Imports only the command that runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -43,7 +43,7 @@ class LazyCommands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"fairlap.cli.commands.{cmd_name}").command
+        command: click.Command = import_module(f"fairlap.cli.commands.{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -64,7 +64,11 @@ def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> 
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version)
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 def cli() -> None:
-    """Says which AI framework is faster on this machine, by how much, and whether it is real."""
+    """Find out which AI framework is faster on this machine, by how much, and whether the difference is real.
+
+    Exit status: 0 on success, 1 when a result or a file is lost, 2 for an invalid request, 130 after Ctrl-C; some
+    commands document more. Errors end with a code that `fairlap explain` explains.
+    """
 
 
 def _without_debug(arguments: list[str]) -> list[str]:

@@ -1,10 +1,12 @@
-"""What the command line prints: JSON documents, and errors with their codes."""
+"""What the command line prints: texts or JSON documents, and errors with their codes."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,17 +17,35 @@ _printed_json = False
 def print_json(document: Any) -> None:
     """The one document of a command that was called with --json."""
     global _printed_json
+    _printed_json = True
+    click.echo(_encoded(document), nl=False)
+
+
+def print_result(document: Any, text: str, *, as_json: bool, output: Sequence[Path]) -> None:
+    """The text, or with --json the document, which is also written to each file."""
+    from fairlap.cli.output_options import writable
+    from fairlap.machine.atomic_files import write_output
+
+    for path, _ in writable(output, only=".json"):
+        write_output(path, _encoded(document))
+    print_json(document) if as_json else click.echo(text)
+
+
+def _encoded(document: Any) -> bytes:
     import msgspec
 
-    _printed_json = True
-    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
-def print_error(message: str, code: str, *, as_json: bool) -> None:
+def print_error(message: str, code: str, *, as_json: bool = False) -> None:
     """One line on standard error. With --json standard output has it too, unless the command's document is there."""
     click.echo(f"fairlap: {message} [{code}]", err=True)
     if as_json and not _printed_json:
         print_json({"error": {"code": code, "message": message}})
+
+
+def print_note(text: str) -> None:
+    click.echo(f"fairlap: {text}", err=True)
 
 
 def buffer_output() -> None:

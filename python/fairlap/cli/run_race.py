@@ -1,17 +1,19 @@
-"""Running a plan from the command line: shown while it runs, kept in the store and in files, told at the end."""
+"""Running a plan from the command line: progress while it runs, then the store, the files and the answer."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.cli.resume_command import resume_command
+from fairlap.cli.output import print_error, print_json, print_note
+from fairlap.cli.output_options import writable
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import hear_no_more, heard_once, status_of
 from fairlap.race.plan import Plan
@@ -20,134 +22,162 @@ from fairlap.race.progress import Progress, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
+from fairlap.render.outputs import Format, write_all
 from fairlap.render.terminal import text_of
+from fairlap.request.race_request import RaceOptions
+from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
-from fairlap.store.run_file import save_run
+from fairlap.store.run_file import run_document, save_run
+from fairlap.store.run_sources import require_contestant
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from fairlap.results.prices import Price
     from fairlap.store.recording import Recording
 
+_LEAST_BUDGET_S = 0.1
+
 
 @dataclass(frozen=True)
-class Wishes:
-    """What to leave behind, and how much to say."""
+class RunOutput:
+    """What becomes of a race: its files, the store, and what is printed."""
 
-    json_file: Path | None = None
-    more_files: Callable[[Results], list[str]] = lambda _results: []  # returns what failed
-    keep: bool = True  # in the store
-    baseline: str = ""
+    options: RaceOptions = field(default_factory=RaceOptions)
+    files: tuple[tuple[Path, Format], ...] = ()
     price: Price | None = None
+    store: bool = True
     quiet: bool = False
-    asked_again: tuple[str, ...] = ()  # options that are in no run, for the line that goes on with it
+    as_json: bool = False
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """An interrupted run of whole blocks that is resumed."""
+class StoredRun:
+    """An interrupted run that is resumed, with its whole blocks."""
 
     run: Run
     run_id: str
 
 
-def run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None = None, earlier: Earlier | None = None) -> int:
-    """The exit status: 0 when somebody finished, 1 when nobody did, or a file or data is lost, 130 after Ctrl-C."""
+def checked_output(
+    plan: Plan, options: RaceOptions, *, store: bool = True, quiet: bool = False, as_json: bool = False
+) -> RunOutput:
+    """Everything that can be wrong with the options is an error here, before the first process starts."""
+    require_contestant(plan, options.baseline)
+    price = price_named(options.price) if options.price else None
+    return RunOutput(options, tuple(writable(options.output)), price, store, quiet, as_json)
+
+
+def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:
+    """The exit status: 0 when a contestant finished; 1 when none did, or a file or data is lost; 130 after Ctrl-C."""
     with heard_once():
-        return _run_and_tell(plan, wishes, ending, earlier)
+        return _run_race(plan, output, resumed)
 
 
-def _run_and_tell(plan: Plan, wishes: Wishes, ending: Ending | None, earlier: Earlier | None) -> int:
+def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     from fairlap.machine.facts import machine_facts
 
-    began_at = earlier.run.began_at if earlier else datetime.now(UTC).isoformat(timespec="seconds")
+    began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
     run = Run(plan, [], machine_facts(), {}, began_at)
-    progress = progress_for(plan, quiet=wishes.quiet)
-    kept = _Kept(run, earlier, progress) if wishes.keep else None
-    race = Race(plan, progress, ending, kept.keep if kept else _forget, earlier.run.processes if earlier else ())
+    progress = progress_for(plan, quiet=output.quiet)
+    ending = Ending(plan, target=output.options.target, budget_s=output.options.budget)
+    recorder = _Recorder(run, resumed, progress) if output.store else None
+    record = recorder.record if recorder else _discard
+    race = Race(plan, progress, ending, record, resumed.run.processes if resumed else ())
     run.processes = race.processes
-    if earlier:
-        progress.say(f"{len(race.processes)} of {plan.process_count()} processes are kept from before")
-    before_s: Mapping[str, float] = earlier.run.wall_s if earlier else {}
+    earlier_s: Mapping[str, float] = resumed.run.wall_s if resumed else {}
+    if resumed:
+        progress.say(f"resumed with {len(race.processes)} of {plan.process_count()} processes")
 
-    def save(results: Results | None = None) -> str:
-        """Why the file could not be written; a full disk is no reason to lose the race."""
-        run.wall_s = {name: seconds + before_s.get(name, 0.0) for name, seconds in race.shares().items()}
+    def update() -> None:
+        run.wall_s = {name: seconds + earlier_s.get(name, 0.0) for name, seconds in race.shares().items()}
         run.ended_early = race.ended_early
-        try:
-            if wishes.json_file is not None:
-                save_run(wishes.json_file, run, results, kept.run_id if kept else "")
-        except OSError as error:
-            return f"{wishes.json_file} could not be written: {error.strerror}"
-        return ""
+
+    def save_so_far() -> None:
+        """Run files survive a kill. Whether they can be written is reported at the end."""
+        update()
+        for path, chosen in output.files:
+            if chosen.name == "json":
+                with contextlib.suppress(OSError):
+                    save_run(path, run, run_id=recorder.run_id if recorder else "")
 
     interrupted = 0
     try:
         with progress:
-            race.run(after_block=save)
+            race.run(after_block=save_so_far)
         hear_no_more()
     except KeyboardInterrupt as interrupt:
         interrupted = status_of(interrupt)
-        where = f"after {len(race.processes)} of {plan.process_count()} processes"
-        if race.looking_for_memory_of:
-            where = f"while the smallest memory of {race.looking_for_memory_of} was looked for"
-        click.echo(f"fairlap: interrupted {where}", err=True)
+        print_note(f"interrupted {_where(race, plan)}")
+    update()
     if race.ended_early:
         progress.say(f"ended after {len(race.processes)} of {plan.process_count()} processes: {race.ended_early}")
-    stem = wishes.json_file.stem if wishes.json_file else ""
-    results = results_of(
-        run, (kept.run_id if kept else "") or stem or began_at, baseline=wishes.baseline, price=wishes.price
-    )
-    not_saved = save(results)
-    run_id = kept.end(results, interrupted=bool(interrupted)) if kept else ""
-    not_written = "; ".join(wishes.more_files(results))
+    name = (recorder.run_id if recorder else "") or next((path.stem for path, _ in output.files), "") or began_at
+    results = results_of(run, name, baseline=output.options.baseline, price=output.price)
+    run_id = recorder.end(results, interrupted=bool(interrupted)) if recorder else ""
+    failures = write_all(output.files, results)
     try:
-        click.echo(text_of(results))
-    finally:  # also when the output is full or closed
-        for line in (not_saved and f"{not_saved}; {_elsewhere(run_id)}", not_written):
-            if line:
-                click.echo(f"fairlap: {line}", err=True)
+        _print_answer(results, as_json=output.as_json)
+    finally:  # also when standard output is full or closed
+        for failure in failures:
+            print_error(failure, "E_FILE")
         if run_id:
-            click.echo(f"fairlap: kept as {run_id}; fairlap show {run_id}", err=True)
+            print_note(f"stored as {run_id}; see `fairlap show {run_id}`")
         if interrupted or race.data_lost:
-            left_s = ending.budget_left_s() if ending else None
-            if run_id:
-                line = resume_command(run_id, wishes.json_file, wishes.asked_again, left_s)
-                click.echo(f"fairlap: resume with: {line}", err=True)
-            else:
-                click.echo("fairlap: this run is not stored and cannot be resumed", err=True)
-    if interrupted:
-        return interrupted
-    if not_saved or not_written or race.data_lost:
-        return 1
-    return 0 if any(process.finished for process in race.processes) else 1
+            print_note(_how_to_resume(run_id, output, ending.budget_left_s()))
+    finished = any(process.finished for process in race.processes)
+    return interrupted or int(bool(failures or race.data_lost or not finished))
 
 
-def _elsewhere(run_id: str) -> str:
-    """Where what a file would hold can be had."""
-    return f"write it with: fairlap runs export {run_id} FILE" if run_id else "only the table above is left"
+def _where(race: Race, plan: Plan) -> str:
+    if race.looking_for_memory_of:
+        return f"while searching for the smallest memory of {race.looking_for_memory_of}"
+    return f"after {len(race.processes)} of {plan.process_count()} processes"
 
 
-def _forget(_process: ProcessResult, _samples_ns: Mapping[str, np.ndarray]) -> None:
-    """Of those who want nothing kept."""
+def _print_answer(results: Results, *, as_json: bool) -> None:
+    if as_json:
+        print_json(run_document(results.run, results))
+    else:
+        click.echo(text_of(results))
 
 
-class _Kept:
-    """The run on its way into the store. A store that cannot be written is said once, and ends no race; one that
-    refuses to go on with a run lets none begin."""
+def _how_to_resume(run_id: str, output: RunOutput, budget_left_s: float | None) -> str:
+    """A stored run holds its plan; the other options are repeated, with what is left of the budget."""
+    if not run_id:
+        return "this run is not stored and cannot be resumed"
+    arguments = ["fairlap", "compare", "--resume", run_id]
+    for path, _ in output.files:
+        arguments += ["--output", str(path)]
+    options = output.options
+    for name, value in (("price", options.price), ("baseline", options.baseline), ("target", options.target)):
+        if value:
+            arguments += [f"--{name}", value if isinstance(value, str) else f"{float(value):g}"]
+    arguments += ["--quiet"] if output.quiet else []
+    arguments += ["--json"] if output.as_json else []
+    if budget_left_s is not None:
+        arguments += ["--budget", f"{max(budget_left_s, _LEAST_BUDGET_S):.1f}s"]
+    return f"resume with: {shlex.join(arguments)}"
 
-    def __init__(self, run: Run, earlier: Earlier | None, progress: Progress) -> None:
+
+def _discard(_process: ProcessResult, _samples_ns: Mapping[str, np.ndarray]) -> None:
+    """For a run that is not stored."""
+
+
+class _Recorder:
+    """The run on its way into the store. A store that cannot be written is reported once and does not stop the race;
+    a run that cannot be resumed does."""
+
+    def __init__(self, run: Run, resumed: StoredRun | None, progress: Progress) -> None:
         from fairlap.store.store import open_store
 
         self._run = run
-        self._say = progress.say
+        self._report = progress.say
         self._trouble = ""
         self._recording: Recording | None = None
-        with self._telling("this run is not kept", resuming=earlier is not None):
+        with self._reported("this run is not stored", resuming=resumed is not None):
             store = open_store()
-            if earlier:
-                self._recording = store.resume(earlier.run_id, earlier.run.processes)
+            if resumed:
+                self._recording = store.resume(resumed.run_id, resumed.run.processes)
             else:
                 self._recording = store.begin(run.plan, run.machine, run.began_at)
 
@@ -155,29 +185,29 @@ class _Kept:
     def run_id(self) -> str:
         return self._recording.run if self._recording else ""
 
-    def keep(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray]) -> None:
+    def record(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray]) -> None:
         if self._recording is not None:
-            with self._telling("the store cannot be written; it is tried again with every process"):
+            with self._reported("cannot write to the store; trying again after every process"):
                 self._recording.keep(process, samples_ns)
 
     def end(self, results: Results, *, interrupted: bool) -> str:
-        """The run's id; empty when it is not in the store, or not whole."""
+        """The run's id; empty when the store does not hold all of it."""
         if self._recording is None:
             return ""
         self._trouble = ""
-        with self._telling("the end of the run could not be kept"):
+        with self._reported("cannot store the end of the run"):
             self._recording.end(self._run.wall_s, self._run.ended_early, interrupted, rows=results.rows)
-        if lost := self._recording.not_stored:
-            self._say(f"{lost} processes are not in the store")
-        return "" if lost or self._trouble else self._recording.run
+        if missing := self._recording.not_stored:
+            self._report(f"{missing} processes are not in the store")
+        return "" if missing or self._trouble else self._recording.run
 
     @contextlib.contextmanager
-    def _telling(self, what: str, *, resuming: bool = False) -> Iterator[None]:
+    def _reported(self, what: str, *, resuming: bool = False) -> Iterator[None]:
         try:
             yield
         except FairlapError as error:
             if resuming and isinstance(error, InvalidRequest):
                 raise
             if not self._trouble:
-                self._say(f"{what}: {error}")
+                self._report(f"{what}: {error}")
             self._trouble = str(error)

@@ -1,73 +1,92 @@
-"""What users write after an option: a share, a duration, a device, several values with commas between them."""
+"""Types of option values: shares, durations, devices, contestants, lists, dates and output files."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import click
 
 from fairlap.errors import InvalidRequest
-from fairlap.request.units import duration_s_in, share_in
-
-OneOf = Callable[[click.Context, click.Parameter, str | None], tuple[str, ...] | None]
-
-
-def a_share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    return _read(share_in, value)
+from fairlap.request.names import Contestants, Device, contestant_named
+from fairlap.request.units import Seconds, Share
 
 
-def a_duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    return _read(duration_s_in, value)
+class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A value that a type or function of the package reads from text."""
+
+    def __init__(self, parse: Callable[[str], Any], name: str) -> None:
+        self._parse = parse
+        self.name = name  # what --help shows, in capitals
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str) or isinstance(value, Device):
+            return value
+        try:
+            return self._parse(value)
+        except (ValueError, InvalidRequest) as error:
+            self.fail(str(error), param, ctx)
 
 
-def _read(reader: Callable[[str], float], value: str | None) -> float | None:
-    try:
-        return None if value is None else reader(value)
-    except InvalidRequest as error:
-        raise click.BadParameter(str(error)) from None
+def one_or_more(*offered: str) -> Parsed:
+    """Some of these, with commas between them."""
 
-
-def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Nothing is what an unset variable of a shell gives; a wish that is dropped would go unnoticed."""
-    if value == "":
-        raise InvalidRequest(f"--{param.name} is empty; give a value, or leave the option out")
-    return value
-
-
-def a_device(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not re.fullmatch(r"cpu|cuda(:\d{1,2})?", value):
-        raise click.BadParameter(f"{value!r} is no device; give cpu, cuda or cuda:0")
-    return "cuda:0" if value == "cuda" else value
-
-
-def some_of(*offered: str) -> OneOf:
-    """One or more of these, with commas between them."""
-
-    def chosen(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-        if value is None:
-            return None
-        names = _parts(value)
+    def parse(text: str) -> tuple[str, ...]:
+        names = _parts(text)
         wrong = [name for name in names if name not in offered]
         if wrong or not names:
-            raise click.BadParameter(f"{(wrong or [value])[0]!r} is not one of {', '.join(offered)}")
+            raise ValueError(f"{(wrong or [text])[0]!r} is not one of {', '.join(offered)}")
         return names
 
-    return chosen
+    return Parsed(parse, ",".join(offered))
 
 
-def whole_numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
-    """One or more, with commas between them."""
-    if value is None:
-        return None
+def _whole_numbers(text: str) -> tuple[int, ...]:
     try:
-        numbers = tuple(int(part) for part in _parts(value))
+        numbers = tuple(int(part) for part in _parts(text))
     except ValueError:
         numbers = ()
     if not numbers:
-        raise click.BadParameter(f"{value!r} is neither a whole number nor several such as 1,8")
+        raise ValueError(f"{text!r} is not a whole number or a list such as 1,8")
     return numbers
 
 
-def _parts(value: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in value.split(",") if part.strip())
+def _number_or_auto(text: str) -> int | str:
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a whole number or auto") from None
+
+
+def _date(text: str) -> str:
+    from fairlap.store.run_ids import utc_text
+
+    utc = utc_text(text)
+    if not utc:
+        raise ValueError(f"{text!r} is not a date such as 2026-01-31 or 2026-01-31T14:00")
+    return utc
+
+
+def _not_empty(text: str) -> str:
+    """An unset variable of a shell gives an empty value; ignoring it would go unnoticed."""
+    if not text:
+        raise ValueError("the value is empty; give one, or leave the option out")
+    return text
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+SHARE = Parsed(Share, "share")
+DURATION = Parsed(Seconds, "duration")
+DEVICE = Parsed(Device, "device")
+CONTESTANT = Parsed(contestant_named, "contestant")
+CONTESTANTS = Parsed(Contestants, "a,b,...")
+WHOLE_NUMBERS = Parsed(_whole_numbers, "n,...")
+NUMBER_OR_AUTO = Parsed(_number_or_auto, "n|auto")
+DATE = Parsed(_date, "date")
+NAME = Parsed(_not_empty, "name")
+PRICE = Parsed(_not_empty, "1.212/h|name")
+FILE = click.Path(dir_okay=False, path_type=Path)

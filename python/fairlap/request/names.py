@@ -1,8 +1,11 @@
-"""What a contestant's name says: ``torch``, ``torch:compile``, ``torch==2.13.0``, ``./my_worker:fast``."""
+"""Names of contestants, ``torch``, ``torch:compile``, ``torch==2.13.0``, ``./my_worker:fast``, and of devices."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Self
 
 import msgspec
 
@@ -12,11 +15,11 @@ _PACKAGE = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>(==|~=|
 
 
 class ContestantName(msgspec.Struct, frozen=True):
-    """A framework with a variant, in a version when one is asked for; or a program that speaks the worker protocol."""
+    """A framework with an optional variant and version, or a program that speaks the worker protocol."""
 
-    text: str  # as it was given; what tables show
+    text: str  # as the user wrote it; shown in tables
     framework: str  # empty for a program
-    version: str = ""  # a version always means an environment of its own
+    version: str = ""  # a version always means a separate environment
     variant: str = ""
     options: tuple[tuple[str, str], ...] = ()
     program: str = ""
@@ -25,40 +28,54 @@ class ContestantName(msgspec.Struct, frozen=True):
 def contestant_named(text: str) -> ContestantName:
     """``REQUIREMENT[:VARIANT][:OPTION=VALUE]...``; a requirement with a slash in it is a program."""
     whole = text.strip()
-    if any("\ud800" <= letter <= "\udfff" for letter in whole):  # what the shell gave is no UTF-8
-        raise InvalidRequest(f"{whole!a} is not a contestant: it is no text that a file could hold")
+    if any("\ud800" <= letter <= "\udfff" for letter in whole):  # bytes of the shell that are not UTF-8
+        raise InvalidRequest(f"contestant {whole!a} is not valid UTF-8", code="E_CONTESTANT")
     target, *further = whole.split(":")
     options = tuple(_option(part, whole) for part in further if "=" in part)
     variants = [part.strip() for part in further if "=" not in part]
     if len(variants) > 1 or any(not variant for variant in variants):
         raise InvalidRequest(
-            f"{text!r} names {len(variants)} variants; write it as torch, torch:compile or torch==2.13.0"
+            f"{text!r} has {len(variants)} variants; write torch, torch:compile or torch==2.13.0", code="E_CONTESTANT"
         )
     variant = variants[0] if variants else ""
     if "/" in target:
         return ContestantName(whole, "", variant=variant, options=options, program=target)
     found = _PACKAGE.match(target)
     if found is None:
-        raise InvalidRequest(f"{text!r} is not a contestant; write it as torch, torch:compile or torch==2.13.0")
+        raise InvalidRequest(
+            f"{text!r} is not a contestant; write torch, torch:compile or torch==2.13.0", code="E_CONTESTANT"
+        )
     version = re.sub(r"\s", "", found["version"] or "")
     return ContestantName(whole, found["name"], version, variant, options)
 
 
-def contestants_named(listed: str) -> tuple[ContestantName, ...]:
-    """A comma-separated list. Each may stand in it once, since two rows of one name could not be told apart."""
-    names = tuple(contestant_named(part) for part in listed.split(",") if part.strip())
-    if not names:
-        raise InvalidRequest("no contestant is named; give --on torch,jax for example")
-    seen: set[str] = set()
-    for name in names:
-        if name.text in seen:
-            raise InvalidRequest(f"{name.text} is named twice")
-        seen.add(name.text)
-    return names
+class Contestants(tuple[ContestantName, ...]):
+    """A list, or text with commas. Each occurs once, since two rows of one name could not be distinguished."""
+
+    def __new__(cls, listed: str | Iterable[str]) -> Self:
+        parts = listed.split(",") if isinstance(listed, str) else listed
+        names = [contestant_named(part) for part in parts if part.strip()]
+        if not names:
+            raise InvalidRequest("no contestant given; add --on torch,jax for example", code="E_CONTESTANT")
+        for name, count in Counter(each.text for each in names).items():
+            if count > 1:
+                raise InvalidRequest(f"contestant {name} is given twice", code="E_CONTESTANT")
+        return super().__new__(cls, names)
+
+
+class Device(str):
+    """``cpu`` or ``cuda:N``; ``cuda`` is ``cuda:0``."""
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        if not re.fullmatch(r"cpu|cuda(:\d{1,2})?", str(text)):
+            raise InvalidRequest(f"{text!r} is not a device; use cpu, cuda or cuda:0")
+        return super().__new__(cls, "cuda:0" if text == "cuda" else text)
 
 
 def _option(part: str, whole: str) -> tuple[str, str]:
     key, _, value = part.partition("=")
     if not key.strip() or not value.strip():
-        raise InvalidRequest(f"{whole!r}: {part!r} is not of the form OPTION=VALUE")
+        raise InvalidRequest(f"{whole!r}: {part!r} is not of the form OPTION=VALUE", code="E_CONTESTANT")
     return key.strip(), value.strip()

@@ -1,32 +1,41 @@
-"""What users write for shares and durations: 1%, 0.01; 90s, 10m, 1h."""
+"""Shares and durations as users write them: 1%, 0.01; 500ms, 90s, 10m, 1h."""
 
 from __future__ import annotations
 
 import math
+import re
+from typing import Self
 
 from fairlap.errors import InvalidRequest
 
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+_DURATION = re.compile(r"^(.*?)\s*(ms|s|m|h|)$", re.DOTALL)
 
 
-def share_in(text: str) -> float:
-    share = _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    if not 0 < share < 1:
-        raise InvalidRequest(f"{text!r} is no share such as 1% or 0.01")
-    return share
+class Share(float):
+    """A part of a whole, above 0 and below 1."""
+
+    def __new__(cls, value: str | float) -> Self:
+        text = str(value).strip()
+        share = _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        if not 0 < share < 1:
+            raise InvalidRequest(f"{text!r} is not a share such as 1% or 0.01")
+        return super().__new__(cls, share)
 
 
-def duration_s_in(text: str) -> float:
-    """A bare number is seconds."""
-    unit_s = _SECONDS.get(text[-1:], 1.0)
-    seconds = _number(text[:-1] if text[-1:] in _SECONDS else text) * unit_s
-    if not 0 < seconds < math.inf:
-        raise InvalidRequest(f"{text!r} is no duration such as 90s, 10m or 1h")
-    return seconds
+class Seconds(float):
+    """A duration above 0. A bare number is seconds."""
+
+    def __new__(cls, value: str | float) -> Self:
+        text = str(value).strip()
+        number, unit = _DURATION.findall(text)[0]
+        seconds = _number(number) * _SECONDS[unit]
+        if not 0 < seconds < math.inf:
+            raise InvalidRequest(f"{text!r} is not a duration such as 500ms, 90s, 10m or 1h")
+        return super().__new__(cls, seconds)
 
 
 def _number(text: str) -> float:
-    """NaN for what is none."""
     try:
         return float(text)
     except ValueError:

@@ -16,7 +16,7 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.machine.user_folders import user_settings
-from fairlap.request.toml_file import TomlFile
+from fairlap.request.toml_file import read_toml
 
 _PRICE = re.compile(r"(?P<amount>\d+(\.\d+)?)\s*(?P<currency>[A-Za-z]{3})?\s*/\s*h")
 _DEFAULT_CURRENCY = "USD"
@@ -74,14 +74,13 @@ def known_prices() -> list[PriceEntry]:
     path = prices_file()
     if not path.exists():
         return []
-    file = TomlFile(path, "the table of prices")
-    entries = file.read(PriceTable).price
+    entries = read_toml(path, PriceTable, "the table of prices").price
     names: set[str] = set()
     for place, entry in enumerate(entries):
         if not math.isfinite(entry.per_hour):
-            raise file.wrong(("price", place, "per_hour"), "it must be finite")
+            raise InvalidRequest(f"{path}: price[{place}].per_hour must be finite")
         if entry.name in names:
-            raise file.wrong(("price", place, "name"), f"{entry.name} has a price already")
+            raise InvalidRequest(f"{path}: price[{place}].name: {entry.name} is given twice")
         names.add(entry.name)
     return entries
 

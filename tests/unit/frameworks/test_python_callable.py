@@ -14,7 +14,7 @@ from fairlap.frameworks.python_callable import PythonCallable
 from fairlap.launch.runners import require_known
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 
 
 def work(model: str = "callable") -> Workload:
@@ -74,4 +74,4 @@ def test_what_cannot_be_called_is_refused(name: str, told: str) -> None:
 
 def test_it_has_no_versions() -> None:
     with pytest.raises(InvalidRequest, match="versions"):
-        require_known(contestants_named("python==3.12:call=time.time"))
+        require_known(Contestants("python==3.12:call=time.time"))

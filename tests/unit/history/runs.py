@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fairlap.race.plan import draw_plan
 from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.run import Run
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 
 WORK = Work("mlp", 1)
@@ -30,7 +30,7 @@ def saved_run(
 ) -> Run:
     """Every contestant around its median, in blocks. Where it was fed, its processes have these hashes in turn."""
     plan = draw_plan(
-        contestants_named(",".join(medians_ns)),
+        Contestants(",".join(medians_ns)),
         (WORK,),
         blocks=blocks,
         conditions="as-found",

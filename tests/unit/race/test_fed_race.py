@@ -34,7 +34,7 @@ from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.race.smallest_memory import Found, Trial, smallest_memory
 from fairlap.render.terminal import text_of
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run, save_run
@@ -56,7 +56,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def planned(contestants: str, data: str = "synthetic", blocks: int = 1) -> Plan:
     return draw_plan(
-        contestants_named(contestants),
+        Contestants(contestants),
         (Work("mlp", 4),),
         blocks=blocks,
         conditions="as-found",

@@ -9,7 +9,7 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.conditions import CONTROLLED_MEMORY, environment_of
 from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 
 CORES = (0, 1, 2, 3)
@@ -17,7 +17,7 @@ CORES = (0, 1, 2, 3)
 
 def drawn(blocks: int = 8, conditions: Conditions = "controlled", seed: int = 1, threads: int = 2) -> Plan:
     return draw_plan(
-        contestants_named("torch,jax,tensorflow:xla"),
+        Contestants("torch,jax,tensorflow:xla"),
         (Work("mlp", 1), Work("gemm", 4, "grad")),
         blocks=blocks,
         conditions=conditions,

@@ -19,7 +19,7 @@ from fairlap.race.progress import Lines, Silence, TimeLeft, progress_for
 from fairlap.race.resume import whole_blocks
 from fairlap.race.stopping import blinded_half_width
 from fairlap.render.outputs import read_rows
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.store.run_file import load_run, save_run
 from fairlap.store.store import open_store
@@ -30,7 +30,7 @@ RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.get
 
 def plan(blocks: int = 8) -> Plan:
     return draw_plan(
-        contestants_named("a,b"), (WORK,), blocks=blocks, conditions="as-found", threads=1, available_cores=(0,), seed=1
+        Contestants("a,b"), (WORK,), blocks=blocks, conditions="as-found", threads=1, available_cores=(0,), seed=1
     )
 
 

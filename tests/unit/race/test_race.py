@@ -11,7 +11,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 
 pytestmark = [
@@ -30,7 +30,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def race(contestants: str, model: str = "mlp", limits: Limits = QUICK, blocks: int = 1) -> list[ProcessResult]:
     plan = draw_plan(
-        contestants_named(contestants),
+        Contestants(contestants),
         (Work(model, 2),),
         blocks=blocks,
         conditions="as-found",

@@ -13,7 +13,7 @@ from fairlap.cli.values import a_device, a_duration, a_share
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.stopping import Ending
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 
 WORKS = (Work("mlp", 1), Work("gemm", 1))
@@ -21,7 +21,7 @@ WORKS = (Work("mlp", 1), Work("gemm", 1))
 
 def plan(works: int = 1, conditions: Conditions = "controlled", blocks: int = 40) -> Plan:
     return draw_plan(
-        contestants_named("a,b"),
+        Contestants("a,b"),
         WORKS[:works],
         blocks=blocks,
         conditions=conditions,

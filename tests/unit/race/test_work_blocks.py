@@ -14,7 +14,7 @@ from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.race.work_blocks import busy_share, gate_blocks
 from fairlap.render.terminal import text_of
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.other_quantities import TIME_TO_FIRST_INFERENCE, compare_other_quantities
 from fairlap.results.results import results_of
@@ -23,7 +23,7 @@ from fairlap.verdict import COMPILE_TIME, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Ve
 
 WORK = Work("mlp", 4)
 PLAN = draw_plan(
-    contestants_named("a,b"), (WORK,), blocks=8, conditions="controlled", threads=1, available_cores=(0,), seed=1
+    Contestants("a,b"), (WORK,), blocks=8, conditions="controlled", threads=1, available_cores=(0,), seed=1
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.request.names import ContestantName, contestant_named, contestants_named
+from fairlap.request.names import ContestantName, Contestants, contestant_named
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_a_name_that_no_file_could_hold_is_refused() -> None:
 
 
 def test_a_list_keeps_its_order_and_each_stands_in_it_once() -> None:
-    assert [name.text for name in contestants_named(" jax , torch:compile,torch")] == ["jax", "torch:compile", "torch"]
+    assert [name.text for name in Contestants(" jax , torch:compile,torch")] == ["jax", "torch:compile", "torch"]
     with pytest.raises(InvalidRequest, match="torch is named twice"):
-        contestants_named("torch,jax,torch")
+        Contestants("torch,jax,torch")
     with pytest.raises(InvalidRequest, match="no contestant is named"):
-        contestants_named(" , ")
+        Contestants(" , ")

@@ -9,7 +9,7 @@ from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.process_result import AnswerError, Outcome, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.results.results import Results, results_of
 from fairlap.results.row import judged_time_ns
@@ -19,7 +19,7 @@ WORK = Work("mlp", 1)
 
 def plan(blocks: int = 12) -> Plan:
     return draw_plan(
-        contestants_named("torch,jax"),
+        Contestants("torch,jax"),
         (WORK,),
         blocks=blocks,
         conditions="controlled",

@@ -1,4 +1,4 @@
-"""``fairlap compare``: the same model in several frameworks, each in processes of its own."""
+"""``fairlap compare``: the same model in several frameworks, each in separate processes."""
 
 from __future__ import annotations
 
@@ -7,111 +7,143 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.output_options import agreed, given, output_options, replayed
-from fairlap.cli.values import a_device, a_duration, a_share, some_of, whole_numbers
+from fairlap.cli.output import print_note
+from fairlap.cli.output_options import race_options
+from fairlap.cli.values import CONTESTANTS, DEVICE, DURATION, FILE, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from fairlap.cli.run_race import Earlier
+    from fairlap.cli.run_race import StoredRun
     from fairlap.race.plan import Plan
-    from fairlap.race.plan_from_request import Refuse
-    from fairlap.request.race_request import RaceRequest
+    from fairlap.request.race_request import RaceOptions, RaceRequest
 
 _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be resumed on
-_BESIDE_A_SAVED_PLAN = ("target", "budget", "baseline", "price")
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("compare")
-@click.argument("models", nargs=-1, metavar="MODEL...|PLAN.toml")
-@click.option("--on", "contestants", metavar="A,B,...", help="Contestants: torch, torch:compile, torch==2.13.0, ...")
-@click.option("--batch", callback=whole_numbers, metavar="N,...", help="Items in one call.  [default: the model's]")
-@click.option("--mode", callback=some_of("infer", "grad"), metavar="infer,grad", help="[default: infer]")
-@click.option("--precision", callback=some_of("fp32", "bf16"), metavar="fp32,bf16", help="[default: fp32]")
-@click.option("--device", callback=a_device, help="cpu, cuda or cuda:N.  [default: cpu]")
-@click.option("--data", metavar="synthetic|PATH", help="Feed the calls: from drawn data, a .npy file or a folder.")
-@click.option("--threads", type=int, help="Threads for every contestant.  [default: all cores]")
+@click.argument("models", nargs=-1, metavar="MODEL...|REQUEST.toml")
+@click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
+@click.option("--batch", type=WHOLE_NUMBERS, help="Items in one call.  [default: the model's]")
+@click.option("--mode", type=one_or_more("infer", "grad"), help="Modes.  [default: infer]")
+@click.option("--precision", type=one_or_more("fp32", "bf16"), help="Precisions.  [default: fp32]")
+@click.option("--device", type=DEVICE, help="cpu, cuda or cuda:N.  [default: cpu]")
+@click.option("--data", metavar="synthetic|PATH", help="Feed the calls from drawn data, a .npy file or a folder.")
+@click.option("--threads", type=int, help="Threads of every contestant.  [default: all cores]")
 @click.option(
-    "--blocks", type=int, help="Fresh processes for every contestant.  [default: 12; 60 with --target or --budget]"
+    "--blocks",
+    type=int,
+    help="Blocks: new processes of every contestant.  [default: 12; at most 60 with --target or --budget]",
 )
-@click.option("--target", callback=a_share, metavar="SHARE", help="End when every interval is as narrow as +- 1%, say.")
-@click.option("--budget", callback=a_duration, metavar="TIME", help="End before this is over: 90s, 10m, 1h.")
+@click.option("--target", type=SHARE, help="Stop when every interval is within ±SHARE.")
+@click.option("--budget", type=DURATION, help="Stop before DURATION has passed: 90s, 10m, 1h.")
 @click.option(
     "--conditions",
     type=click.Choice(["controlled", "as-found"]),
-    help="Controlled: the same memory behaviour for all, cores bound; as-found processes run beside.  "
-    "[default: controlled]",
+    help="Bind cores and fix memory behaviour, alternating with processes as they are; or only the latter."
+    "  [default: controlled]",
 )
-@click.option("--seconds", type=float, help="Measured in each process.  [default: 0.5]")
-@click.option("--seed", type=click.IntRange(min=0), help="Draws orders and processes.  [default: drawn, and stored]")
+@click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.5s]")
+@click.option("--seed", type=click.IntRange(min=0), help="Draw orders and settings from this seed.  [default: random]")
 @click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
-@click.option("--save-plan", type=_FILE, help="Write the plan there.")
-@click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Replay a saved plan.")
+@click.option("--save-plan", type=FILE, help="Write the plan to a file.")
+@click.option("--plan", "plan_file", type=FILE, help="Run a saved plan.")
 @click.option("--resume", metavar="RUN", help="Resume an interrupted run: `last`, an id or its beginning.")
 @click.option(
     "--memory-limit",
     "memory_limit_bytes",
     metavar="BYTES",
     type=click.IntRange(min=1),
-    help="Address space of a worker.",
+    help="Limit the address space of every worker.",
 )
 @click.option(
     "--min-memory",
     is_flag=True,
     default=None,
-    help="Then look for the smallest memory in which each contestant still runs.",
+    help="Search for the smallest memory in which each contestant runs, after the blocks.",
 )
-@output_options
+@race_options
 def command(
     models: tuple[str, ...],
     dry_run: bool,
     save_plan: Path | None,
     plan_file: Path | None,
     resume: str | None,
-    keep: bool,
+    store: bool,
     quiet: bool,
-    **wishes: Any,
+    as_json: bool,
+    **given: Any,
 ) -> None:
-    """Compare frameworks on one or more models: same weights, outputs proven equal, fresh processes, one verdict.
+    """Compare frameworks on one or more models.
 
-    Several values of --batch, --mode and --precision race in every combination. A plan as a TOML file names models,
-    contestants and all the rest; what is given beside it wins.
+    Contestants have the same weights and inputs, their outputs are checked, and every block runs each of them once in
+    a new process, in random order. (`fairlap.compare` in Python compares callables in one process instead: quicker,
+    but blind to differences between processes.)
+
+    Several values of --batch, --mode and --precision are raced in every combination. A request file in TOML holds all
+    options; those on the command line win.
+
+    Exit status: 0 when a contestant finished, 1 when none did or a file or data was lost, 2 for an invalid request,
+    130 after Ctrl-C.
     """
-    from fairlap.cli.run_race import run_and_tell
+    from fairlap.cli.run_race import checked_output, run_race
     from fairlap.race.plan import load_plan
     from fairlap.race.plan import save_plan as save
     from fairlap.race.plan_from_request import plan_of
 
-    earlier = None
-    refuse: Refuse = _refuse
+    given = {name: value for name, value in given.items() if value not in (None, ())}
     if resume is not None and plan_file is not None:
-        raise InvalidRequest("a run that is resumed has its own plan; leave --plan out")
+        raise InvalidRequest("a resumed run has its own plan; leave --plan out")
+    resumed, options = None, None
     if resume is not None or plan_file is not None:
-        _beside_a_plan(models, wishes)
+        options = _options_of_saved_plan(models, given)
     if resume is not None:
-        if not keep:
-            raise InvalidRequest("a resumed run is stored; leave --no-keep out", code="E_RESUME")
-        earlier = _resumable(resume)
-        plan = earlier.run.plan
-        asked = replayed(plan, wishes)
+        if not store:
+            raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
+        resumed = _resumable(resume)
+        plan = resumed.run.plan
     elif plan_file is not None:
         plan = load_plan(plan_file)
-        asked = replayed(plan, wishes)
     else:
-        asked, refuse = _asked(models, wishes)
-        plan = plan_of(asked, refuse)
-    leaving_behind, ending = agreed(plan, asked, refuse, keep=keep, quiet=quiet)
+        options = request = _requested(models, given)
+        plan = plan_of(request)
+    assert options is not None
+    output = checked_output(plan, options, store=store, quiet=quiet, as_json=as_json)
     if save_plan is not None:
         save(plan, save_plan)
     if dry_run:
-        _print(plan)
+        _print_plan(plan, as_json=as_json)
         return
-    raise SystemExit(run_and_tell(plan, leaving_behind, ending, earlier))
+    raise SystemExit(run_race(plan, output, resumed))
 
 
-def _resumable(name: str) -> Earlier:
+def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
+    import msgspec
+
+    from fairlap.request.race_request import RaceRequest, read_request
+
+    if not any(model.lower().endswith(".toml") for model in models):
+        if not models or "contestants" not in given:
+            raise InvalidRequest("give a model and contestants: fairlap compare mlp --on torch,jax")
+        return RaceRequest(models=models, **given)
+    if len(models) > 1:
+        raise InvalidRequest("a request file names its own models; give it alone")
+    return msgspec.structs.replace(read_request(Path(models[0])), **given)
+
+
+def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> RaceOptions:
+    from fairlap.request.race_request import RaceOptions
+
+    excess = [name for name in given if name not in RaceOptions.__struct_fields__]
+    if models or excess:
+        named = f"--{excess[0].removesuffix('_bytes').replace('_', '-')}" if excess else "MODEL"
+        named = {"--contestants": "--on"}.get(named, named)
+        raise InvalidRequest(f"a saved plan decides this already; leave {named} out")
+    return RaceOptions(**given)
+
+
+def _resumable(name: str) -> StoredRun:
     """A stored run with its whole blocks. Blocks of two machines or of two sets of data do not make one run."""
-    from fairlap.cli.run_race import Earlier
+    from fairlap.cli.run_race import StoredRun
     from fairlap.machine.facts import machine_facts
     from fairlap.race.resume import changed_data, whole_blocks
     from fairlap.store.store import open_store
@@ -126,70 +158,29 @@ def _resumable(name: str) -> Earlier:
         store.require_ended(run_id)
         run = store.load(run_id)
     here = machine_facts()
-    differ = [
-        f"{name} {run.machine.get(name)} there, {here.get(name)} here"
-        for name in _SAME
-        if run.machine.get(name) != here.get(name)
-    ]
+    differ = [f"{fact} was {run.machine.get(fact)}, is {here.get(fact)}" for fact in _SAME
+              if run.machine.get(fact) != here.get(fact)]  # fmt: skip
     if differ:
         raise InvalidRequest(f"{run_id} cannot be resumed on another machine: {'; '.join(differ)}", code="E_RESUME")
     run.processes = whole_blocks(run.plan, run.processes)
-    for data in changed_data(run.plan, run.processes, lambda line: click.echo(f"fairlap: {line}", err=True)):
+    for data in changed_data(run.plan, run.processes, print_note):
         raise InvalidRequest(
             f"{run_id} cannot be resumed on other {data} (hashes); restore the data, or start a new run",
             code="E_RESUME",
         )
-    return Earlier(run, run_id)
+    return StoredRun(run, run_id)
 
 
-def _asked(models: tuple[str, ...], wishes: dict[str, Any]) -> tuple[RaceRequest, Refuse]:
-    """What the plan file says, and over it what stands on the command line."""
-    import msgspec
+def _print_plan(plan: Plan, *, as_json: bool) -> None:
+    if as_json:
+        from fairlap.cli.output import print_json
 
-    from fairlap.request.race_request import Outputs, RaceRequest
-    from fairlap.request.toml_file import Key, TomlFile
+        print_json(plan)
+        return
+    from fairlap.quantity_text import count
 
-    outputs, others = given(wishes)
-    if not any(model.lower().endswith(".toml") for model in models):
-        if not models or not any(others.get("contestants", ())):
-            raise InvalidRequest("give a model and contestants, such as: fairlap compare mlp --on torch,jax")
-        return RaceRequest(models=list(models), **others, outputs=Outputs(**outputs)), _refuse
-    if len(models) > 1:
-        raise InvalidRequest("a plan file names its own models; give it alone")
-    file = TomlFile(Path(models[0]), "a plan")
-    written = file.read(RaceRequest)
-    changed = msgspec.structs.replace(written, **others, outputs=msgspec.structs.replace(written.outputs, **outputs))
-
-    def refuse(key: Key, why: str) -> InvalidRequest:
-        on_the_command_line = key[0] in others or (key[0] == "outputs" and key[-1] in outputs)
-        return _refuse(key, why) if on_the_command_line else file.wrong(key, why)
-
-    return changed, refuse
-
-
-def _beside_a_plan(models: tuple[str, ...], wishes: dict[str, Any]) -> None:
-    """A drawn plan is raced as it is; only where it ends and what it leaves behind may be asked for."""
-    _, others = given(wishes)
-    if models or "contestants" in others:
-        raise InvalidRequest("a saved plan names its own models and contestants; leave MODEL and --on out")
-    for name in others:
-        if name not in _BESIDE_A_SAVED_PLAN:
-            option = name.removesuffix("_bytes").replace("_", "-")
-            raise InvalidRequest(f"a saved plan has drawn everything already; leave --{option} out")
-
-
-def _refuse(key: tuple[str | int, ...], why: str) -> InvalidRequest:
-    return InvalidRequest(why)
-
-
-def _print(plan: Plan) -> None:
-    from fairlap import quantity_text
-
-    threads, blocks = quantity_text.count(plan.threads, "thread"), quantity_text.count(len(plan.blocks), "block")
-    processes = (
-        f"1 process in {blocks}" if plan.process_count() == 1 else f"{plan.process_count():,} processes in {blocks}"
-    )
-    click.echo(f"seed {plan.seed}, {threads}, {processes}")
+    processes = "1 process" if plan.process_count() == 1 else f"{plan.process_count():,} processes"
+    click.echo(f"seed {plan.seed}, {count(plan.threads, 'thread')}, {processes} in {count(len(plan.blocks), 'block')}")
     for block in plan.blocks:
         order = ", ".join(plan.contestants[place].text for place in block.order)
         drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"

@@ -1,11 +1,14 @@
-"""``fairlap diff BEFORE AFTER``: what two saved runs show about each other."""
+"""``fairlap diff BEFORE AFTER``: what changed between two runs."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from fairlap.cli.output import print_json
-from fairlap.cli.values import a_share
+from fairlap.cli.output import print_result
+from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.values import SHARE
 
 
 @click.command("diff")
@@ -13,17 +16,19 @@ from fairlap.cli.values import a_share
 @click.argument("after", metavar="AFTER")
 @click.option(
     "--margin",
-    callback=a_share,
+    type=SHARE,
     default="2%",
-    metavar="SHARE",
-    help="A difference smaller than this share is none.  [default: 2%]",
+    help="Ignore differences below SHARE.  [default: 2%]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-def command(before: str, after: str, margin: float, as_json: bool) -> None:
-    """Compare two runs: ids of `fairlap runs`, or files that `fairlap compare --json` wrote.
+@OUTPUT_JSON
+@JSON
+def command(before: str, after: str, margin: float, output: tuple[Path, ...], as_json: bool) -> None:
+    """Compare two runs: ids of stored runs, or run files.
 
-    Runs that did not take turns cannot tell a change of the code from one of the machine, so the answer is widened
-    by what may have changed, and refused where the work or the processor differs.
+    The processes of two runs did not alternate, so a change of the code cannot be separated from one of the machine.
+    Intervals are widened by what may have changed, and different work or processors are not compared.
+
+    Exit status: 1 when nothing could be compared.
     """
     from fairlap.history.between_runs import compare_saved_runs
     from fairlap.history.text import runs_text
@@ -33,15 +38,12 @@ def command(before: str, after: str, margin: float, as_json: bool) -> None:
 
     (old, _), (new, _) = run_named(before), run_named(after)
     compared = compare_saved_runs(old, new, margin=margin)
-    if as_json:
-        told = {
-            "differences": compared.differences,
-            "not_compared": compared.unmatched,
-            "machine": [str(each) for each in differences(old.machine, new.machine)],
-        }
-        print_json(told)
-    else:
-        click.echo(runs_text(compared))
-        click.echo(differences_text(old.machine, new.machine))
+    document = {
+        "differences": compared.differences,
+        "not_compared": compared.unmatched,
+        "machine": [str(each) for each in differences(old.machine, new.machine)],
+    }
+    text = f"{runs_text(compared)}\n{differences_text(old.machine, new.machine)}"
+    print_result(document, text, as_json=as_json, output=output)
     if all(each.regression.change is Change.NOT_COMPARABLE for each in compared.differences):
-        raise SystemExit(1)  # nothing could be told
+        raise SystemExit(1)

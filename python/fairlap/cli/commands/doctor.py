@@ -1,34 +1,35 @@
-"""``fairlap doctor``: whether this machine is fit to measure on."""
+"""``fairlap doctor``: whether this machine is fit for measuring."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
+
+from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.values import DURATION
 
 
 @click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-@click.option("--seconds", default=1.0, show_default=True, help="How long to watch who else runs here.")
-def command(as_json: bool, seconds: float) -> None:
-    """Say what on this machine disturbs figures, what it does to them, and what mends it.
+@OUTPUT_JSON
+@JSON
+@click.option("--seconds", type=DURATION, default="1s", show_default=True, help="Watch other processes for this long.")
+def command(output: tuple[Path, ...], as_json: bool, seconds: float) -> None:
+    """Check whether this machine is fit for measuring: what disturbs results, how much, and how to fix it.
 
-    The exit status is 0 when the machine is fit, 1 with warnings, 2 when it is not fit.
+    Exit status: 0 when the machine is fit, 1 with warnings, 2 when it is not fit.
     """
-    from fairlap.cli.output import print_json
-    from fairlap.engine.arguments import positive_number
+    from fairlap.cli.output import print_result
     from fairlap.machine.doctor.examination import examine_this_machine, findings_of
     from fairlap.machine.doctor.finding import exit_status, findings_text
 
-    seen = examine_this_machine(positive_number("seconds", seconds))
+    seen = examine_this_machine(float(seconds))
     findings = findings_of(seen)
-    if as_json:
-        print_json(
-            {
-                "exit_status": exit_status(findings),
-                "findings": findings,
-                "observed": seen.observed,
-                "facts": dict(seen.facts),
-            }
-        )
-    else:
-        click.echo(findings_text(findings))
+    document = {
+        "exit_status": exit_status(findings),
+        "findings": findings,
+        "observed": seen.observed,
+        "facts": dict(seen.facts),
+    }
+    print_result(document, findings_text(findings), as_json=as_json, output=output)
     raise SystemExit(exit_status(findings))

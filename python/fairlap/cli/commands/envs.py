@@ -9,7 +9,7 @@ from fairlap.cli.output import print_json
 
 
 @click.group("envs", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """List the environments made for contestants; `fairlap envs remove` removes them."""
@@ -22,14 +22,14 @@ def _list(as_json: bool) -> None:
 
     found = environments()
     if as_json:
-        told = [
+        document = [
             {"key": each.key, "made": each.made, "size_bytes": each.size_bytes(), "requirements": each.requirements}
             for each in found
         ]
-        print_json(told)
+        print_json(document)
         return
     if not found:
-        click.echo(f"no environment has been made yet; they will lie in {environments_folder()}")
+        click.echo(f"no environments yet; they are made in {environments_folder()}")
         return
     for each in found:
         size = quantity_text.size(each.size_bytes())

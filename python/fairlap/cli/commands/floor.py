@@ -1,26 +1,27 @@
-"""``fairlap floor``: what each method on this machine cannot see below."""
+"""``fairlap floor``: the resolution, overhead and bias of each timing method."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from fairlap.cli.output import print_json
+from fairlap.cli.output import print_result
+from fairlap.cli.output_options import JSON, OUTPUT_JSON
 
 
 @click.command("floor")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+@OUTPUT_JSON
+@JSON
 @click.option("--clock", default="auto", help='The CPU clock: "auto", "tsc" or "cntvct", "monotonic_raw".')
-def command(as_json: bool, clock: str) -> None:
-    """What this machine's clocks and devices cannot see below."""
+def command(output: tuple[Path, ...], as_json: bool, clock: str) -> None:
+    """Measure the resolution, overhead and bias of this machine's timers."""
     from fairlap.engine import floor
 
     floors = floor(clock)
-    if as_json:
-        print_json(floors)
-        return
-    click.echo("\n".join([*_cpu_lines(floors["cpu"]), *_cuda_lines(floors)]))
+    text = "\n".join([*_cpu_lines(floors["cpu"]), *_cuda_lines(floors)])
+    print_result(floors, text, as_json=as_json, output=output)
 
 
 def _cpu_lines(cpu: dict[str, Any]) -> list[str]:

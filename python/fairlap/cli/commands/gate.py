@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from fairlap.cli.output import print_error, print_json
-from fairlap.cli.values import a_share
+from fairlap.cli.output import print_error, print_result
+from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.values import SHARE
 
 _NOT_COMPARABLE = 3
 
 
 class CalledWrongly(click.UsageError):
-    """It compared nothing, and says so by its status: 2 would mean inconclusive."""
+    """Status 3, not comparable; 2 would mean inconclusive."""
 
     exit_code = _NOT_COMPARABLE
 
@@ -27,30 +30,39 @@ class GateCommand(click.Command):
 @click.command("gate", cls=GateCommand)
 @click.argument("before", metavar="RUN|BEFORE")
 @click.argument("after", required=False, metavar="[AFTER]")
-@click.option("--baseline", help="In one run: whom the others are held against.")
-@click.option("--candidate", "candidates", multiple=True, help="In one run: who is judged.  [default: all others]")
+@click.option("--baseline", help="Baseline contestant, within one run.")
+@click.option(
+    "--candidate",
+    "candidates",
+    multiple=True,
+    help="Contestant to judge, within one run. Repeatable.  [default: all others]",
+)
 @click.option(
     "--margin",
-    callback=a_share,
+    type=SHARE,
     default="2%",
-    metavar="SHARE",
-    help="A slowdown within this share is let through.  [default: 2%]",
+    help="Largest acceptable slowdown.  [default: 2%]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-@click.option("--strict", is_flag=True, help="Inconclusive fails too, with status 2.")
+@OUTPUT_JSON
+@JSON
+@click.option("--strict", is_flag=True, help="Fail with status 2 when inconclusive.")
 def command(
     before: str,
     after: str | None,
     baseline: str | None,
     candidates: tuple[str, ...],
     margin: float,
+    output: tuple[Path, ...],
     as_json: bool,
     strict: bool,
 ) -> None:
-    """Exit with 0 when no slowdown is shown, 1 when one is, 2 when inconclusive (with --strict), 3 when not comparable.
+    """Fail when a run shows a slowdown.
 
-    Runs are named by id or by file. With one, contestants of the same race are compared: the strongest evidence, since
-    they took turns. With two, the same contestants of two races.
+    With one run, its contestants are compared: the strongest evidence, because they took turns. With two runs, the
+    same contestants of both are compared. Runs are ids of stored runs, or run files.
+
+    Exit status: 0 when no slowdown is shown, 1 when one is, 2 when inconclusive (with --strict), 3 when not
+    comparable.
     """
     from fairlap.errors import FairlapError, InvalidRequest
     from fairlap.history.between_runs import compare_saved_runs
@@ -61,22 +73,20 @@ def command(
         run, _ = run_named(before)
         if after is not None:
             if baseline or candidates:
-                raise InvalidRequest("--baseline and --candidate belong to one run; give either them or a second file")
+                raise InvalidRequest("--baseline and --candidate apply to one run; leave them or the second run out")
             findings = findings_between(compare_saved_runs(run, run_named(after)[0], margin=margin), margin=margin)
         else:
             if not baseline:
-                raise InvalidRequest("give a second file, or --baseline to compare contestants of one run")
+                raise InvalidRequest("give a second run, or --baseline to compare contestants of one run")
             findings = findings_inside(run, baseline, candidates, margin=margin)
     except FairlapError as error:
         print_error(str(error), error.code, as_json=as_json)
         raise SystemExit(_NOT_COMPARABLE) from None
     status = overall(findings, strict=strict)
-    if as_json:
-        told = [{"status": finding.word, "text": finding.text} for finding in findings]
-        print_json({"exit_status": int(status), "findings": told})
-    else:
-        for finding in findings:
-            click.echo(f"{finding}")
-        if not findings:
-            click.echo("not comparable: the two runs have nothing in common")
+    document = {
+        "exit_status": int(status),
+        "findings": [{"status": finding.word, "text": finding.text} for finding in findings],
+    }
+    text = "\n".join(map(str, findings)) or "not comparable: the two runs have nothing in common"
+    print_result(document, text, as_json=as_json, output=output)
     raise SystemExit(int(status))

@@ -8,18 +8,18 @@ import click
 
 from fairlap.cli.output import print_json
 
-_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group("list")
 def command() -> None:
-    """What there is to race, where it can run, and what an hour costs."""
+    """List models, frameworks, devices and prices."""
 
 
 @command.command("models")
 @_AS_JSON
 def models(as_json: bool) -> None:
-    """Models, with their size and what they can be raced in."""
+    """List models with their sizes, modes and precisions."""
     from fairlap.cli.catalogue import models as listed
 
     found = listed()
@@ -30,15 +30,15 @@ def models(as_json: bool) -> None:
     for each in found:
         gmacs = "-" if each.gmacs_per_item is None else f"{each.gmacs_per_item:.4g}"
         parameters = "-" if each.parameters is None else f"{each.parameters:,}"
-        told = [", ".join(each.modes), ", ".join(each.precisions), str(each.batch), each.task]
-        rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, parameters, gmacs, *told])
+        cells = [", ".join(each.modes), ", ".join(each.precisions), str(each.batch), each.task]
+        rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, parameters, gmacs, *cells])
     _print_table(rows)
 
 
 @command.command("frameworks")
 @_AS_JSON
 def frameworks(as_json: bool) -> None:
-    """Frameworks, with their variants and the version that is installed here. None is imported."""
+    """List frameworks with their variants and installed versions, without importing them."""
     from fairlap.cli.catalogue import frameworks as listed
 
     found = listed()
@@ -49,16 +49,16 @@ def frameworks(as_json: bool) -> None:
     for each in found:
         here = (each.version or "unknown version") if each.here else "-"
         variants = ", ".join(f"{each.name}:{variant}" if variant else each.name for variant in each.variants)
-        told = [here, ", ".join(each.modes), ", ".join(each.precisions), variants]
-        rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, *told])
+        cells = [here, ", ".join(each.modes), ", ".join(each.precisions), variants]
+        rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, *cells])
     _print_table(rows)
-    click.echo("For one that is not here (-) an environment of its own is made when it races.")
+    click.echo("A framework that is not installed (-) gets a separate environment when it is raced.")
 
 
 @command.command("devices")
 @_AS_JSON
 def devices(as_json: bool) -> None:
-    """The processor and the CUDA devices, or why there is none."""
+    """List the processor and the CUDA devices, or why there are none."""
     from fairlap.cli.catalogue import devices as listed
 
     found = listed()
@@ -66,16 +66,16 @@ def devices(as_json: bool) -> None:
         print_json(found)
         return
     for each in found:
-        cores = "" if each.cores is None else f", {each.cores} cores to run on"
-        driver = "" if each.driver_cuda is None else f", the driver speaks CUDA {each.driver_cuda}"
-        told = f"absent: {each.absent}" if each.absent else f"{each.what or 'unknown'}{cores}{driver}"
-        click.echo(f"{each.name:<7} {told}")
+        cores = "" if each.cores is None else f", {each.cores} cores available"
+        driver = "" if each.driver_cuda is None else f", driver for CUDA {each.driver_cuda}"
+        cells = f"absent: {each.absent}" if each.absent else f"{each.what or 'unknown'}{cores}{driver}"
+        click.echo(f"{each.name:<7} {cells}")
 
 
 @command.command("prices")
 @_AS_JSON
 def prices(as_json: bool) -> None:
-    """What an hour costs, by the names that --price takes, and where the table lies."""
+    """List the prices that --price knows by name."""
     from fairlap.results.prices import EXAMPLE, known_prices, prices_file
 
     found = known_prices()
@@ -83,7 +83,7 @@ def prices(as_json: bool) -> None:
         print_json({"file": str(prices_file()), "prices": found})
         return
     if not found:
-        click.echo(f"No price is known. Write such entries into {prices_file()}:\n\n{EXAMPLE}", nl=False)
+        click.echo(f"No prices yet. Write entries such as this into {prices_file()}:\n\n{EXAMPLE}", nl=False)
         return
     amounts = [[each.name, f"{each.per_hour:g} {each.currency}/h", each.dated.isoformat()] for each in found]
     _print_table([["name", "price", "dated"], *amounts])
@@ -91,7 +91,7 @@ def prices(as_json: bool) -> None:
 
 
 def _print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as they need to be; a short line is a remark and widens nothing."""
+    """Rows with fewer cells than the first are remarks and do not widen columns."""
     whole = [row for row in rows if len(row) == len(rows[0])]
     widths = [max(len(row[place]) for row in whole) for place in range(len(rows[0]))]
     for row in rows:

@@ -1,4 +1,4 @@
-"""``fairlap recipe RUN --out FOLDER``: a saved run as a recipe for doing it again."""
+"""``fairlap recipe RUN -o FOLDER``: how to repeat a run elsewhere."""
 
 from __future__ import annotations
 
@@ -6,20 +6,28 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.output import print_note
+
 
 @click.command("recipe")
 @click.argument("run", metavar="RUN|FILE")
 @click.option(
-    "--out", "folder", type=click.Path(file_okay=False, path_type=Path), required=True, help="A new or empty folder."
+    "-o",
+    "--output",
+    "folder",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Write to a new or empty folder.",
 )
 def command(run: str, folder: Path) -> None:
-    """Write a container, the versions that ran, the plan, and the one command that repeats the race.
+    """Write a container, the versions that ran, the plan and the command that repeats a run.
 
-    Of a kept run, by its id or `last`, or of a file that ``fairlap compare --json`` wrote.
+    RUN is `last`, the id of a stored run or its beginning; FILE is a run file.
     """
     from fairlap.render.recipe import write_recipe
     from fairlap.store.run_sources import run_named
 
     written = write_recipe(run_named(run)[0], folder)
     click.echo("\n".join(str(path) for path in written))
-    click.echo(f"{folder / 'README.md'} tells how to use them", err=True)
+    print_note(f"see {folder / 'README.md'} for how to use them")

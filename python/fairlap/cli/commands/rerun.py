@@ -1,4 +1,4 @@
-"""``fairlap rerun RUN``: the same plan once more, with what differs from then said first."""
+"""``fairlap rerun RUN``: the same plan again, after a list of what changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.output_options import agreed, output_options, replayed
+from fairlap.cli.output import print_note
+from fairlap.cli.output_options import race_options
 
 if TYPE_CHECKING:
     from fairlap.race.run import Run
@@ -15,21 +16,23 @@ if TYPE_CHECKING:
 
 @click.command("rerun")
 @click.argument("run", metavar="RUN|FILE")
-@output_options
-def command(run: str, keep: bool, quiet: bool, **wishes: Any) -> None:
-    """Run the plan of a kept run again, in the same order with the same draws. RUN is an id, or `last`; FILE is one
-    that `fairlap compare --json` wrote."""
-    from fairlap.cli.run_race import run_and_tell
-    from fairlap.errors import InvalidRequest
+@race_options
+def command(run: str, store: bool, quiet: bool, as_json: bool, **given: Any) -> None:
+    """Run the plan of a run again, in the same order and with the same seeds, and show first what changed since.
+
+    RUN is `last`, the id of a stored run or its beginning; FILE is a run file.
+    """
+    from fairlap.cli.run_race import checked_output, run_race
+    from fairlap.request.race_request import RaceOptions
     from fairlap.store.run_sources import run_named
 
     then, _ = run_named(run)
     _require_cores(then)
     for line in _differences(then):
-        click.echo(f"fairlap: {line}", err=True)
-    asked = replayed(then.plan, wishes)
-    leaving_behind, ending = agreed(then.plan, asked, lambda _key, why: InvalidRequest(why), keep=keep, quiet=quiet)
-    raise SystemExit(run_and_tell(then.plan, leaving_behind, ending))
+        print_note(line)
+    options = RaceOptions(**{name: value for name, value in given.items() if value is not None})
+    output = checked_output(then.plan, options, store=store, quiet=quiet, as_json=as_json)
+    raise SystemExit(run_race(then.plan, output))
 
 
 def _require_cores(then: Run) -> None:
@@ -41,7 +44,7 @@ def _require_cores(then: Run) -> None:
     wanted = {core for block in then.plan.blocks for core in block.cores}
     if lacking := sorted(wanted - os.sched_getaffinity(0)):
         raise InvalidRequest(
-            f"the run used cores that are not here: {', '.join(map(str, lacking))};"
+            f"the run used cores that are not available here: {', '.join(map(str, lacking))};"
             " draw a new plan with `fairlap compare`"
         )
 
@@ -54,10 +57,10 @@ def _differences(then: Run) -> list[str]:
 
     before = {**then.machine, "fairlap": then.fairlap, **_versions_then(then)}
     now = {**machine_facts(), "fairlap": str(__version__), **_versions_now(then)}
-    data = changed_data(then.plan, then.processes, lambda line: click.echo(f"fairlap: {line}", err=True))
+    data = changed_data(then.plan, then.processes, print_note)
     found = [str(each) for each in (*differences(before, now), *data)]
-    compared = "the machine, the versions and the data" if then.plan.data else "the machine and the versions"
-    return found or [f"nothing that is known of {compared} differs from then"]
+    compared = "machine, versions and data" if then.plan.data else "machine and versions"
+    return found or [f"no known change of {compared}"]
 
 
 def _versions_then(then: Run) -> dict[str, str]:
@@ -65,19 +68,19 @@ def _versions_then(then: Run) -> dict[str, str]:
 
 
 def _versions_now(then: Run) -> dict[str, str]:
-    """Of those whose version the plan leaves open; the others have an environment made from what they name."""
+    """Of contestants whose version the plan leaves open; the others have an environment made for their version."""
     found = _versions_then(then)
     for name in then.plan.contestants:
         if name.framework and not name.version:
             now = _version_now(name.framework)
-            # Some tell more of themselves than their package does: 2026.4.1-21919-4f8a, or a local part.
+            # Some report more than their package does: 2026.4.1-21919-4f8a, or a local part.
             if now and not re.fullmatch(rf"{re.escape(now)}([-+ ].*)?", found.get(name.text, "")):
                 found[name.text] = now
     return found
 
 
 def _version_now(framework_name: str) -> str:
-    """What is installed here, or what an environment would be made with. Empty for what is no package."""
+    """What is installed here, or what an environment would be made with. Empty without a package."""
     from importlib.metadata import PackageNotFoundError, version
 
     from fairlap.frameworks.registry import framework_named, is_importable

@@ -1,4 +1,4 @@
-"""``fairlap runs``: the runs that were kept, and what can be done with them."""
+"""``fairlap runs``: list, remove, export, import and repair stored runs."""
 
 from __future__ import annotations
 
@@ -10,32 +10,21 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap.cli.output import print_json
+from fairlap.cli.values import DATE
 
 if TYPE_CHECKING:
     from fairlap.store.search import RunSummary
 
 
-def _a_date(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
-    """In UTC, as the list shows them."""
-    if value is None:
-        return ""
-    from fairlap.store.run_ids import utc_text
-
-    text = utc_text(value)
-    if not text:
-        raise click.BadParameter(f"{value!r} is no date such as 2026-01-31 or 2026-01-31T14:00")
-    return text
-
-
 @click.group("runs", invoke_without_command=True)
 @click.option("--model", default="", help="Only runs of this model.")
 @click.option("--on", "on", default="", metavar="NAME", help="Only runs with this contestant or framework.")
-@click.option("--since", callback=_a_date, metavar="DATE", help="Only runs that began then (UTC) or later.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--since", type=DATE, help="Only runs that began at DATE (UTC) or later.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Largest number of runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def command(ctx: click.Context, model: str, on: str, since: str, limit: int, as_json: bool) -> None:
-    """List the runs that were kept, the newest first. `fairlap show RUN` shows one."""
+def command(ctx: click.Context, model: str, on: str, since: str | None, limit: int, as_json: bool) -> None:
+    """List stored runs, the newest first. `fairlap show RUN` shows one."""
     if ctx.invoked_subcommand is not None:
         return
     from fairlap.store.opening import store_path
@@ -45,7 +34,7 @@ def command(ctx: click.Context, model: str, on: str, since: str, limit: int, as_
     found: list[RunSummary] = []
     if store_path().exists():
         with open_store(reading=True) as store:
-            found = store.runs(Wanted(model, on, since), limit)
+            found = store.runs(Wanted(model, on, since or ""), limit)
     if as_json:
         print_json(found)
     elif found:
@@ -54,7 +43,7 @@ def command(ctx: click.Context, model: str, on: str, since: str, limit: int, as_
     elif store_path().exists():
         click.echo(f"no such run in {store_path()}")
     else:
-        click.echo(f"no run has been kept yet; they will lie in {store_path()}")
+        click.echo(f"no runs yet; `fairlap compare` stores them in {store_path()}")
 
 
 @command.command("remove")
@@ -64,7 +53,7 @@ def remove(runs: tuple[str, ...]) -> None:
     from fairlap.store.store import open_store
 
     with open_store(reading=True) as store:
-        for run in dict.fromkeys([store.id_of(run) for run in runs]):  # all named before the first goes
+        for run in dict.fromkeys([store.id_of(run) for run in runs]):  # all are found before the first is removed
             click.echo(f"removed {store.remove(run)}")
 
 
@@ -72,7 +61,7 @@ def remove(runs: tuple[str, ...]) -> None:
 @click.argument("run")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def export(run: str, file: Path) -> None:
-    """Write one run with all its samples to a JSON file, to be taken into another store."""
+    """Write one run with all its samples to a file, for another store."""
     from fairlap.store.store import open_store
 
     with open_store(reading=True) as store:
@@ -83,17 +72,17 @@ def export(run: str, file: Path) -> None:
 @command.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 def import_(files: tuple[Path, ...]) -> None:
-    """Take in runs from files of `fairlap runs export`, or of `fairlap compare --json`, which hold no samples."""
+    """Store the runs of run files, written by `fairlap runs export` or, without samples, by `-o FILE.json`."""
     from fairlap.store.store import open_store
 
     with open_store() as store:
         for file in files:
-            click.echo(f"took in {store.import_from(file)}")
+            click.echo(f"stored {store.import_from(file)}")
 
 
-@command.command("salvage")
-def salvage_() -> None:
-    """Move what can still be read of a damaged store into a new one, and keep the damaged file."""
+@command.command("repair")
+def repair() -> None:
+    """Copy what can be read of a damaged store into a new one, and keep the damaged file."""
     from fairlap.store.opening import store_path
     from fairlap.store.repair import repair_store
 
@@ -104,7 +93,7 @@ def _lines(summary: RunSummary) -> list[str]:
     """One line; a run of several works has one more for each."""
     from fairlap.request.work import work_title
 
-    began = summary.began_at[:16].replace("T", " ") or "at no known time"
+    began = summary.began_at[:16].replace("T", " ") or "unknown time"
     count = f"{summary.recorded_processes:>4} of {summary.planned_processes:<4}"
     head = f"{summary.run}  {began:<16}  {summary.state:<11}  {count}"
     works = [f"{work_title(work, summary.data)}: {_contestants(summary, work)}" for work in summary.works]
@@ -112,7 +101,7 @@ def _lines(summary: RunSummary) -> list[str]:
 
 
 def _fitting(line: str) -> str:
-    """Cut at the edge of a terminal; whole for whatever else reads it."""
+    """Cut at the width of a terminal; whole elsewhere."""
     if not sys.stdout.isatty():
         return line
     width = shutil.get_terminal_size().columns
@@ -120,6 +109,6 @@ def _fitting(line: str) -> str:
 
 
 def _contestants(summary: RunSummary, work: str) -> str:
-    """With their places, where there are some; else as they were named."""
+    """With their places, if known."""
     placed = [each for each in summary.placed if each.work == work]
     return ", ".join(f"{each.place or '-'} {each.contestant}" for each in placed) or ", ".join(summary.contestants)

@@ -1,13 +1,16 @@
-"""``fairlap show RUN``: a run that was kept, as ``fairlap compare`` ended with it, and what it rests on."""
+"""``fairlap show RUN``: the answer of a stored run, with the machine, settings and warnings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from fairlap import quantity_text
+from fairlap.cli.output import print_json
+from fairlap.cli.output_options import JSON, OUTPUT, writable
 
 if TYPE_CHECKING:
     from fairlap.race.process_result import ProcessResult
@@ -17,27 +20,30 @@ if TYPE_CHECKING:
 
 @click.command("show")
 @click.argument("run")
-@click.option("--errors", is_flag=True, help="Distances from the reference too, and what lost processes said last.")
-@click.option("--json", "as_json", is_flag=True, help="The plan, the processes and the rows as JSON, without samples.")
-def command(run: str, errors: bool, as_json: bool) -> None:
-    """Show a run by its id, by the beginning of its id, or `last`: the answer, the machine, settings and warnings."""
+@click.option("--errors", is_flag=True, help="Show numerical errors and the last output of lost processes.")
+@OUTPUT
+@JSON
+def command(run: str, errors: bool, output: tuple[Path, ...], as_json: bool) -> None:
+    """Show a stored run: the answer, machine, settings and warnings. RUN is `last`, an id or its beginning."""
+    from fairlap.results.results import results_of
     from fairlap.store.store import open_store
 
     with open_store(reading=True) as store:
         run_id = store.id_of(run)
         saved, state = store.load(run_id), store.state(run_id)
-        if as_json:
-            from fairlap.results.results import results_of
-            from fairlap.store.run_file import encode_document, run_document
-
-            click.echo(encode_document(run_document(saved, results_of(saved, run_id), state=state)))
-            return
+    from fairlap.render.outputs import write
     from fairlap.render.terminal import text_of
-    from fairlap.results.results import results_of
+    from fairlap.store.run_file import run_document
 
+    results = results_of(saved, run_id)
+    for path, chosen in writable(output):
+        write(path, results, chosen)
+    if as_json:
+        print_json(run_document(saved, results, state=state))
+        return
     parts = [_head(run_id, state, saved)]
     if saved.processes:
-        told = text_of(results_of(saved, run_id))
+        told = text_of(results)
         parts += [told, "\n".join(_beneath(saved))]
     if errors:
         parts.append("\n".join(_errors(saved)))

@@ -6,42 +6,32 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal
 
 import click
 
-from fairlap.cli.output import print_json
+from fairlap.cli.output import print_result
+from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.values import DURATION, NUMBER_OR_AUTO, SHARE
 from fairlap.errors import CallableRaised, InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
 
 INTERRUPTED = 130
 
 
-def number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int | Literal["auto"]:
-    """A whole number, or the word auto."""
-    if value == "auto":
-        return "auto"
-    try:
-        return int(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a whole number nor auto") from None
-
-
 @click.command("time")
 @click.argument("target_name", metavar="MODULE:CALLABLE")
 @click.option("--samples", type=int, help="Stop after this many samples.")
-@click.option("--seconds", type=float, help="Stop after this long.  [default: 1]")
-@click.option("--target", type=float, help="Stop when the interval's relative half-width is this small, e.g. 0.01.")
-@click.option(
-    "--warmup", metavar="N|auto", callback=number_or_auto, default="auto", help="Calls before the first sample."
-)
-@click.option(
-    "--calls-per-sample", metavar="N|auto", callback=number_or_auto, default="auto", help="Calls in one sample."
-)
+@click.option("--seconds", type=DURATION, help="Stop after DURATION.  [default: 1s]")
+@click.option("--target", type=SHARE, help="Stop when the interval is within ±SHARE.")
+@click.option("--warmup", type=NUMBER_OR_AUTO, default="auto", show_default=True, help="Calls before the first sample.")
+@click.option("--calls-per-sample", type=NUMBER_OR_AUTO, default="auto", show_default=True, help="Calls in one sample.")
 @click.option("--clock", default="auto", help='The clock: "auto", "tsc" or "cntvct", "monotonic_raw".')
-@click.option("--keep-gc", is_flag=True, help="Leave the garbage collector running.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-@click.option("--raw", is_flag=True, help="With --json: every sample too.")
+@click.option("--keep-gc", is_flag=True, help="Keep the garbage collector running.")
+@OUTPUT_JSON
+@JSON
+@click.option("--raw", is_flag=True, help="Include every sample in the JSON.")
 def command(
     target_name: str,
     samples: int | None,
@@ -51,12 +41,16 @@ def command(
     calls_per_sample: int | Literal["auto"],
     clock: str,
     keep_gc: bool,
+    output: tuple[Path, ...],
     as_json: bool,
     raw: bool,
 ) -> None:
-    """Time one importable callable, called without arguments."""
-    if raw and not as_json:
-        raise InvalidRequest("--raw prints every sample as JSON and needs --json")
+    """Time one importable callable, called without arguments.
+
+    Exit status: 2 when the callable raises; the samples before are printed. 130 after Ctrl-C.
+    """
+    if raw and not as_json and not output:
+        raise InvalidRequest("--raw needs --json or -o FILE.json")
     from fairlap.engine import time_calls
 
     raised: CallableRaised | None = None
@@ -65,8 +59,8 @@ def command(
             result = time_calls(
                 imported_callable(target_name),
                 samples=samples,
-                seconds=seconds,
-                target=target,
+                seconds=None if seconds is None else float(seconds),
+                target=None if target is None else float(target),
                 warmup=warmup,
                 calls_per_sample=calls_per_sample,
                 clock=clock,
@@ -76,7 +70,7 @@ def command(
     except CallableRaised as error:
         raised, result = error, error.result
     if result.samples or raised is None:
-        print_json(result.to_dict(raw=raw)) if as_json else click.echo(str(result))
+        print_result(result.to_dict(raw=raw), str(result), as_json=as_json, output=output)
     if raised is not None:
         raise raised
     if result.interrupted:
@@ -85,7 +79,7 @@ def command(
 
 @contextmanager
 def _stray_prints_on_stderr(wanted: bool) -> Iterator[None]:
-    """What the timed callable prints must not get between a program and its JSON."""
+    """What the timed callable prints must not mix with the JSON."""
     if not wanted:
         yield
         return
@@ -98,7 +92,7 @@ def _stray_prints_on_stderr(wanted: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        ctypes.CDLL(None).fflush(None)  # what C code printed waits in a buffer of its own
+        ctypes.CDLL(None).fflush(None)  # what C code printed waits in a separate buffer
         sys.stdout = stdout
         stdout.flush()
         os.dup2(kept, 1)

@@ -1,4 +1,4 @@
-"""``fairlap watch``: what this machine's sensors say right now."""
+"""``fairlap watch``: the readings of this machine's sensors, live."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from functools import partial
 import click
 from click.core import ParameterSource
 
+from fairlap.cli.values import DURATION
+
 _INTERVALS_S = click.FloatRange(0.1, 60.0)  # which lets nan pass
 
 
 @click.command("watch")
-@click.option("--interval", default=1.0, show_default=True, type=_INTERVALS_S, help="Seconds from one to the next.")
-@click.option("--seconds", type=float, help="End after so long, in whole intervals; else Ctrl-C ends it.")
-@click.option("--once", is_flag=True, help="One interval, as a table, and end.")
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each interval.")
-@click.option(
-    "--serve", metavar="[HOST:]PORT", help="Serve Prometheus metrics instead, to this machine only by default."
-)
-@click.option("--dashboard", is_flag=True, help="Print a Grafana dashboard for these metrics and end.")
-@click.option("--root", hidden=True, default="", help="A folder that stands before /proc and /sys.")
+@click.option("--interval", default=1.0, show_default=True, type=_INTERVALS_S, help="Seconds between readings.")
+@click.option("--seconds", type=DURATION, help="End after DURATION, in whole intervals.  [default: at Ctrl-C]")
+@click.option("--once", is_flag=True, help="Print one interval as a table and end.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each interval.")
+@click.option("--serve", metavar="[HOST:]PORT", help="Serve Prometheus metrics, by default to this machine only.")
+@click.option("--dashboard", is_flag=True, help="Print a Grafana dashboard for these metrics.")
+@click.option("--root", hidden=True, default="", help="Folder that replaces / for /proc and /sys.")
 def command(
     interval: float,
     seconds: float | None,
@@ -31,9 +31,10 @@ def command(
 ) -> None:
     """Show power, clocks, memory, throttling, steal and pressure of this machine, live.
 
-    In a terminal it is a picture with the last minute of everything; elsewhere one line for each interval. What is
-    absent is said with the reason, and never shown as 0. Ctrl-C ends it with exit status 130, SIGTERM with 143, a
-    closed terminal with 129; where the output cannot be written it is 1.
+    In a terminal, a display of the last minute; elsewhere, one line for each interval. A reading that is absent is
+    shown with the reason, never as 0.
+
+    Exit status: 130 after Ctrl-C, 143 after SIGTERM, 129 after a closed terminal, 1 when output cannot be written.
     """
     _refuse_together(once=once, seconds=seconds is not None)
     _refuse_together(serve=serve is not None, once=once)
@@ -82,13 +83,11 @@ def _was_given(option: str) -> bool:
 
 
 def _refuse_together(**chosen: bool) -> None:
-    wished = [f"--{name}" for name, on in chosen.items() if on]
-    if len(wished) > 1:
-        raise click.UsageError(f"{' and '.join(wished)} do not go together")
+    chosen_options = [f"--{name}" for name, on in chosen.items() if on]
+    if len(chosen_options) > 1:
+        raise click.UsageError(f"{' and '.join(chosen_options)} cannot be combined")
 
 
 def _intervals(interval_s: float, seconds: float | None) -> int | None:
-    """None is until somebody ends it."""
-    from fairlap.engine.arguments import positive_number
-
-    return None if seconds is None else max(round(positive_number("--seconds", seconds) / interval_s), 1)
+    """None is without end."""
+    return None if seconds is None else max(round(seconds / interval_s), 1)

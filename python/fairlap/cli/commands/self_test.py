@@ -1,0 +1,149 @@
+"""``fairlap self-test``: the false-positive rate, or the power, of verdicts on this machine."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairlap import verdict
+from fairlap.cli.output import print_result
+from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
+from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, SHARE
+from fairlap.engine.arguments import whole_number
+from fairlap.interrupts import hear_no_more, heard_once, status_of
+from fairlap.launch.runners import require_known
+from fairlap.models.registry import find
+from fairlap.race.materials import require_offered
+from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, verdicts_of
+from fairlap.request.names import ContestantName
+from fairlap.request.work import Conditions, Work
+from fairlap.verdict.false_positive_rate import false_positives
+
+_MOST_SEED = 2**31
+
+
+def run_self_test(
+    model: str,
+    name: ContestantName,
+    *,
+    output: tuple[Path, ...],
+    as_json: bool,
+    runs: int,
+    blocks: int,
+    slowdown: float | None,
+    batch: int | None,
+    threads: int | None,
+    conditions: Conditions,
+    seconds: float,
+    seed: int | None,
+    device: str,
+) -> int:
+    """The exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted."""
+    spec = find(model).spec
+    work = Work(model, spec.default_batch if batch is None else whole_number("batch", batch, least=1, most=2**20))
+    require_offered(spec, work)
+    require_known((name,))
+    cores = tuple(sorted(os.sched_getaffinity(0)))
+    writable(output, only=".json")
+    trial = Trial(
+        contestant=name,
+        work=work,
+        blocks=blocks,
+        threads=len(cores) if threads is None else threads,
+        cores=cores,
+        conditions=conditions,
+        seconds=float(seconds),
+        slowdown=f"{100 * slowdown:g}%" if slowdown else "",
+        device=str(device),
+    )
+    seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
+    second = f"itself slowed down by {trial.slowdown}" if slowdown else "itself"
+    click.echo(f"{name.text} on {work.label} against {second}: {runs} runs of {blocks} blocks, seed {seed}", err=True)
+    with heard_once():
+        return _run_self_test(trial, runs, seed, slowdown or 0.0, output, as_json=as_json)
+
+
+def _run_self_test(
+    trial: Trial, runs: int, seed: int, slowdown: float, output: tuple[Path, ...], *, as_json: bool
+) -> int:
+    verdicts: list[verdict.Comparison] = []
+    interrupted = 0
+    try:
+        for found in verdicts_of(trial, runs, seed):
+            verdicts.append(found)
+            click.echo(f"[{len(verdicts)}/{runs}] {verdict.sentence(found)}", err=True)
+        hear_no_more()
+    except KeyboardInterrupt as interrupt:
+        interrupted = status_of(interrupt)
+        click.echo(f"fairlap: interrupted; {len(verdicts)} of {runs} runs are done", err=True)
+    except NoVerdict as error:
+        click.echo(f"fairlap: run {len(verdicts) + 1} gave no verdict: {error}", err=True)
+        if not verdicts:
+            return 1
+    if not verdicts:
+        return interrupted
+    counted = tally(verdicts, 1 / (1 + slowdown))
+    text, passed = _summary(counted, trial, slowdown)
+    print_result(_document(trial, seed, verdicts, passed), text, as_json=as_json, output=output)
+    return interrupted or (0 if passed else 1)
+
+
+def _summary(counted: Tally, trial: Trial, slowdown: float) -> tuple[str, bool]:
+    """The text, and whether the result is within the promise."""
+    if slowdown:
+        lines = [
+            f"slowdown found: {share_text(counted.faster, counted.runs)}",
+            f"found with the wrong sign: {share_text(counted.slower, counted.runs)}",
+            f"intervals that contain the true ratio: {share_text(counted.holds, counted.runs)}",
+            f"largest minimum detectable effect: {100 * max(counted.detectable_effects):.2g} %",
+        ]
+        return "\n".join(lines), True
+    allowed = false_positives(counted.claims, counted.runs, alpha=trial.alpha)
+    promise = f"at most {100 * trial.alpha:g} % are promised, which allows up to {allowed.allowed} of {counted.runs}"
+    lines = [
+        f"differences found between identical contestants: {share_text(counted.claims, counted.runs)}",
+        f"{promise}: {'passed' if allowed.passed else 'FAILED'}",
+    ]
+    return "\n".join(lines), allowed.passed
+
+
+def _document(trial: Trial, seed: int, verdicts: list[verdict.Comparison], passed: bool) -> dict[str, Any]:
+    rows = [
+        {
+            "verdict": each.verdict.value,
+            "ratio": each.ratio,
+            "interval": [each.interval.low, each.interval.high],
+            "blocks": each.blocks,
+            "detectable_effect": each.detectable_effect,
+        }
+        for each in verdicts
+    ]
+    return {"trial": trial, "seed": seed, "passed": passed, "verdicts": rows}
+
+
+@click.command("self-test")
+@click.argument("model")
+@click.option("--on", "contestant", required=True, type=CONTESTANT, help="Contestant to race against itself.")
+@click.option("--runs", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Runs.")
+@click.option("--blocks", type=click.IntRange(6, 1_000), default=12, show_default=True, help="Blocks in each run.")
+@click.option("--slowdown", type=SHARE, help="Slow the second one down by SHARE, and count how often it is found.")
+@click.option("--batch", type=int, help="Items in one call.  [default: the model's]")
+@click.option("--device", type=DEVICE, default="cpu", show_default=True, help="cpu, cuda or cuda:N.")
+@click.option("--threads", type=int, help="Threads of the contestant.  [default: all cores]")
+@click.option("--conditions", type=click.Choice(["controlled", "as-found"]), default="controlled", show_default=True)
+@click.option("--seconds", type=DURATION, default="0.5s", show_default=True, help="Time measured in each process.")
+@click.option("--seed", type=int, help="Draw orders and settings from this seed.  [default: random, printed]")
+@OUTPUT_JSON
+@JSON
+def command(model: str, contestant: ContestantName, **options: Any) -> None:
+    """Measure the false-positive rate on this machine: race a contestant against itself and count the differences.
+
+    Every difference found is false, and at most 5 % are promised.
+
+    Exit status: 1 when more were found than the promise allows, 130 after Ctrl-C.
+    """
+    raise SystemExit(run_self_test(model, contestant, **options))
