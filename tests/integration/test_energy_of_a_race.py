@@ -49,7 +49,7 @@ def metered(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 def test_the_energy_of_a_race_is_in_rows_tables_files_and_pages(metered: dict[str, str], tmp_path: Path) -> None:
     asked = ["compare", "callable", "--on", "python:call=metered_work.work", "--blocks", "2", "--seconds", "0.4"]
-    files = ["--json", "run.json", "--csv", "rows.csv", "--html", "page.html", "--md", "rows.md"]
+    files = ["-o", "run.json", "-o", "rows.csv", "-o", "page.html", "-o", "rows.md"]
     command = [sys.executable, "-m", "fairlap", *asked, *files, "--conditions", "as-found", "--threads", "1"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=metered)
     assert ran.returncode == 0, ran.stderr

@@ -108,7 +108,7 @@ def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
     needs("jax")
     needs("onnxruntime")
     out = tmp_path / "out.json"
-    told = fairlap("compare", "mlp", "--on", "jax,onnxruntime", "--blocks", "2", "--seconds", "0.1", "--json", str(out))
+    told = fairlap("compare", "mlp", "--on", "jax,onnxruntime", "--blocks", "2", "--seconds", "0.1", "-o", str(out))
     assert told.returncode == 0, told.stderr
     assert "no verdict" not in told.stdout
     assert "inconclusive: 2 blocks cannot reach 5 %" in told.stdout
@@ -126,7 +126,7 @@ def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.M
     )
     assert told.returncode == 0, told.stderr
     assert "8 processes in 4 blocks" in told.stdout
-    assert fairlap("compare", "--plan", plan, "--json", str(out)).returncode == 0
+    assert fairlap("compare", "--plan", plan, "-o", str(out)).returncode == 0
     saved, replayed = json.loads(Path(plan).read_text()), json.loads(out.read_text())
     assert replayed["plan"] == saved
     ran = [(process["block"], process["contestant"], process["hash_seed"]) for process in replayed["processes"]]
@@ -140,7 +140,7 @@ def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.skipif(sys.platform != "linux", reason="nobody can write to /proc there")
 def test_a_file_that_cannot_be_written_does_not_end_the_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_example(tmp_path / "installed", monkeypatch)
-    told = fairlap("compare", "example_model", "--on", "example", "--blocks", "2", "--json", "/proc/out.json")
+    told = fairlap("compare", "example_model", "--on", "example", "--blocks", "2", "-o", "/proc/out.json")
     assert told.returncode == 1
     assert "/proc/out.json could not be written: " in told.stderr
     assert "example_model · infer" in told.stdout
@@ -150,7 +150,7 @@ def test_a_file_that_cannot_be_written_does_not_end_the_race(tmp_path: Path, mon
 def test_ctrl_c_keeps_what_ended_and_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_example(tmp_path / "installed", monkeypatch)
     out = tmp_path / "out.json"
-    arguments = ["compare", "example_model", "--on", "example,example:hang-call", "--seed", "1", "--json", str(out)]
+    arguments = ["compare", "example_model", "--on", "example,example:hang-call", "--seed", "1", "-o", str(out)]
     process = subprocess.Popen(
         [sys.executable, "-m", "fairlap", *arguments, "--conditions", "as-found", "--blocks", "40"],
         stdout=subprocess.PIPE,

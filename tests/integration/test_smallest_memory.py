@@ -41,7 +41,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_contestant_holds_is_what_its_smallest_memory_is_larger_by(tmp_path: Path) -> None:
     asked = ["compare", "callable", "--on", "python:call=held_memory.little,python:call=held_memory.much"]
     wanted = ["--blocks", "1", "--seconds", "0.05", "--conditions", "as-found", "--threads", "1", "--min-memory"]
-    files = ["--json", "run.json", "--csv", "rows.csv", "--html", "page.html", "--md", "rows.md"]
+    files = ["-o", "run.json", "-o", "rows.csv", "-o", "page.html", "-o", "rows.md"]
     command = [sys.executable, "-m", "fairlap", *asked, *wanted, *files]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr

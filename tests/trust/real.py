@@ -30,9 +30,9 @@ def self_test(work: tuple[str, str, str], runs: int, slowdown: str, out: Path) -
     """Experiments 2 and 5: ``fairlap aa`` on one contestant."""
     model, contestant, seconds = work
     file = out / f"aa-{model}-{slowdown or 'same'}.json"
-    options = ["--runs", str(runs), "--seconds", seconds, "--json", str(file)]
+    options = ["--runs", str(runs), "--seconds", seconds, "-o", str(file)]
     options += ["--slowdown", slowdown] if slowdown else []
-    command = [sys.executable, "-m", "fairlap", "aa", model, "--on", contestant, *options]
+    command = [sys.executable, "-m", "fairlap", "self-test", model, "--on", contestant, *options]
     subprocess.run(command, cwd=ROOT, check=False)  # a promise that was not kept is in the figures too
     verdicts = json.loads(file.read_bytes())["verdicts"]
     done, case = len(verdicts), f"{contestant.partition(':')[0]} on {model}"

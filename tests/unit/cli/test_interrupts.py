@@ -56,7 +56,7 @@ def test_a_race_that_is_ended_tells_what_it_found_and_how_to_go_on(
 ) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     file = tmp_path / "race.json"
-    arguments = [*RACE, "--blocks", "30", "--seconds", "0.05", "--json", str(file)]
+    arguments = [*RACE, "--blocks", "30", "--seconds", "0.05", "-o", str(file)]
     running = subprocess.Popen(
         [sys.executable, "-m", "fairlap", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -70,8 +70,8 @@ def test_a_race_that_is_ended_tells_what_it_found_and_how_to_go_on(
     assert running.returncode == 128 + signals[0]
     assert "python:call=os.getpid" in table
     assert re.search(r"interrupted after \d+ of 60 processes", told)
-    [run_id] = re.findall(r"kept as (\S+);", told)
-    assert f"resume with: fairlap compare --resume {run_id} --json {file}" in told
+    [run_id] = re.findall(r"stored as (\S+);", told)
+    assert f"resume with: fairlap compare --resume {run_id} --output {file}" in told
     assert len(load_run(file).processes) >= 4
 
 
@@ -95,10 +95,10 @@ def ended_inside(step: str, arguments: list[str]) -> subprocess.CompletedProcess
 def test_a_race_that_is_over_is_kept_and_told_whatever_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     rows = tmp_path / "rows.csv"
-    told = ended_inside("results_of", [*RACE, "--blocks", "1", "--seconds", "0.02", "--quiet", "--csv", str(rows)])
+    told = ended_inside("results_of", [*RACE, "--blocks", "1", "--seconds", "0.02", "--quiet", "-o", str(rows)])
     assert told.returncode == 0, told.stderr
     assert "python:call=os.getpid" in told.stdout
-    assert "kept as " in told.stderr
+    assert "stored as " in told.stderr
     assert rows.exists()
 
 
@@ -130,7 +130,7 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
 def test_the_file_of_a_stored_run_has_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     file = tmp_path / "race.json"
-    done = fairlap(*RACE, "--blocks", "2", "--seconds", "0.02", "--json", file, "--quiet")
+    done = fairlap(*RACE, "--blocks", "2", "--seconds", "0.02", "-o", file, "--quiet")
     assert json.loads(file.read_text())["id"] in done.stderr
     assert fairlap("runs", "import", file).returncode == 2
 
@@ -147,5 +147,5 @@ def test_a_full_output_still_says_where_the_run_is(tmp_path: Path, monkeypatch: 
             timeout=120,
         )
     assert told.returncode == 1
-    assert re.search(r"kept as (\S+);", told.stderr)
+    assert re.search(r"stored as (\S+);", told.stderr)
     assert "No space left on device" in told.stderr

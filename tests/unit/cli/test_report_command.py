@@ -24,7 +24,7 @@ def run(*words: object) -> tuple[int, str, BaseException | None]:
 
 def test_a_saved_run_becomes_a_page_and_pictures(saved: Path) -> None:
     html, charts = saved.with_name("race.html"), saved.with_name("charts")
-    code, output, _ = run(saved, "--html", html, "--charts", charts, "--baseline", "jax", "--price", "1.2/h")
+    code, output, _ = run(saved, "-o", html, "--charts", charts, "--baseline", "jax", "--price", "1.2/h")
     assert code == 0
     assert "against jax" in html.read_text()
     assert str(html) in output
@@ -34,20 +34,20 @@ def test_a_saved_run_becomes_a_page_and_pictures(saved: Path) -> None:
 def test_nothing_to_write_is_said(saved: Path) -> None:
     _, _, error = run(saved)
     assert isinstance(error, InvalidRequest)
-    assert "say what to write" in str(error)
+    assert error.code == "E_REQUEST"
 
 
 def test_a_folder_that_is_not_there_is_said_before_anything_is_made(saved: Path) -> None:
-    _, _, error = run(saved, "--html", saved.with_name("nowhere") / "race.html")
+    _, _, error = run(saved, "-o", saved.with_name("nowhere") / "race.html")
     assert isinstance(error, InvalidRequest)
-    assert "is not a folder" in str(error)
+    assert error.code == "E_FILE"
 
 
 def test_rubbish_instead_of_a_run_is_said(tmp_path: Path) -> None:
     (tmp_path / "race.json").write_bytes(b"\xff\x00{")
-    _, _, error = run(tmp_path / "race.json", "--html", tmp_path / "race.html")
+    _, _, error = run(tmp_path / "race.json", "-o", tmp_path / "race.html")
     assert isinstance(error, InvalidRequest)
-    assert "is not a saved run" in str(error)
+    assert "is not a run file" in str(error)
     assert not (tmp_path / "race.html").exists()
 
 
@@ -59,7 +59,7 @@ def test_a_full_disk_leaves_the_page_of_before(saved: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    _, _, error = run(saved, "--html", html)
+    _, _, error = run(saved, "-o", html)
     assert isinstance(error, FairlapError)
     assert "No space left on device" in str(error)
     assert html.read_bytes() == b"before"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import error_code, fairlap
-from fairlap.cli.run_race import Earlier, Wishes, run_and_tell
+from fairlap.cli.run_race import RunOutput, StoredRun, run_race
 from fairlap.errors import InvalidRequest
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
@@ -35,7 +35,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def raced(store: Path, tmp_path: Path) -> Path:
     """The file of a race of three blocks that is over, in the store too."""
     file = tmp_path / "race.json"
-    done = fairlap(*RACE, "--blocks", "3", "--seconds", "0.02", "--json", str(file), "--quiet")
+    done = fairlap(*RACE, "--blocks", "3", "--seconds", "0.02", "-o", str(file), "--quiet")
     assert done.returncode == 0, done.stderr
     return file
 
@@ -61,7 +61,7 @@ def test_a_file_is_stored_before_it_is_resumed(store: Path, raced: Path) -> None
     refused = fairlap("compare", "--resume", raced)
     assert (refused.returncode, error_code(refused)) == (2, "E_RESUME")
     assert f"fairlap runs import {raced}" in refused.stderr
-    assert error_code(fairlap("compare", "--resume", "last", "--no-keep")) == "E_RESUME"
+    assert error_code(fairlap("compare", "--resume", "last", "--no-store")) == "E_RESUME"
 
 
 def test_of_a_block_that_was_broken_off_no_samples_stay_beside_the_process_that_takes_its_place(
@@ -94,7 +94,7 @@ def test_a_run_that_is_still_being_recorded_is_not_resumed(store: Path, raced: P
         assert (refused.returncode, refused.stdout) == (2, "")
         assert run_id in refused.stderr
         with pytest.raises(InvalidRequest, match="still being recorded"):
-            run_and_tell(run.plan, Wishes(quiet=True), earlier=Earlier(run, run_id))
+            run_race(run.plan, RunOutput(quiet=True), StoredRun(run, run_id))
         assert opened.state(run_id) == "running"
         recording.end({})
 
@@ -116,7 +116,7 @@ def test_the_line_to_go_on_with_ends_the_run_as_it_would_have_ended(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    files = ["--json", "b.json", "--csv", "the rows.csv", "--md", "b.md", "--html", "b.html"]
+    files = ["-o", "b.json", "-o", "the rows.csv", "-o", "b.md", "-o", "b.html"]
     beside = ["--price", "1.10 EUR/h", "--baseline", "python:call=os.getppid", "--target", "1%", "--budget", "10m"]
     line = interrupted(*RACE, "--blocks", "6", "--seconds", "0.02", *files, *beside, after=3)
     budget = re.search(r" --budget (\S+)s$", line)
@@ -135,10 +135,10 @@ def test_the_line_to_go_on_with_ends_the_run_as_it_would_have_ended(
 
 
 def test_a_second_interruption_prints_the_same_command(store: Path, tmp_path: Path) -> None:
-    asked = ["--price", "2/h", "--csv", str(tmp_path / "rows.csv")]
+    asked = ["--price", "2/h", "-o", str(tmp_path / "rows.csv")]
     line = interrupted(*RACE, "--blocks", "20", "--seconds", "0.05", *asked, after=3)
     assert interrupted(*shlex.split(line), after=7) == line
 
 
 def test_an_interrupted_run_that_is_not_stored_cannot_be_resumed(store: Path) -> None:
-    assert interrupted(*RACE, "--blocks", "20", "--seconds", "0.05", "--no-keep", after=3) == ""
+    assert interrupted(*RACE, "--blocks", "20", "--seconds", "0.05", "--no-store", after=3) == ""

@@ -29,7 +29,7 @@ def test_a_race_is_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     told = fairlap(*RACE, "--blocks", "2")
     assert told.returncode == 0, told.stderr
-    kept = re.search(r"kept as (\S+);", told.stderr)
+    kept = re.search(r"stored as (\S+);", told.stderr)
     assert kept, told.stderr
     shown = fairlap("show", kept[1])
     assert told.stdout.strip() in shown.stdout
@@ -43,9 +43,9 @@ def test_a_race_is_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_who_wants_nothing_kept_leaves_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
-    told = fairlap(*RACE, "--blocks", "1", "--no-keep")
+    told = fairlap(*RACE, "--blocks", "1", "--no-store")
     assert told.returncode == 0
-    assert "kept" not in told.stderr
+    assert "stored as" not in told.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -54,7 +54,7 @@ def test_a_store_that_cannot_be_made_ends_no_race(monkeypatch: pytest.MonkeyPatc
     told = fairlap(*RACE, "--blocks", "1")
     assert told.returncode == 0
     assert "python:call=os.getpid" in told.stdout
-    assert told.stderr.count("this run is not kept: /proc/nowhere") == 1
+    assert told.stderr.count("this run is not stored: /proc/nowhere") == 1
     assert "kept as" not in told.stderr
 
 
@@ -68,13 +68,13 @@ def test_a_store_that_is_full_is_said_once_and_names_no_run(tmp_path: Path, monk
         ["bash", "-c", f"{limited} --blocks 3"], capture_output=True, text=True, timeout=120, check=False
     )
     assert "python:call=os.getpid" in told.stdout, told.stderr
-    assert told.stderr.count("it is tried again with every process") == 1, told.stderr
+    assert told.stderr.count("trying again after every process") == 1, told.stderr
     assert "kept as" not in told.stderr
 
 
 def test_a_race_ends_with_all_the_files_that_were_asked_for(tmp_path: Path) -> None:
     files = {name: tmp_path / f"race.{name}" for name in ("json", "csv", "md", "html")}
-    options = [part for name, file in files.items() for part in (f"--{name}", str(file))]
+    options = [part for name, file in files.items() for part in ("-o", str(file))]
     told = fairlap(*RACE, "--blocks", "2", *options)
     assert told.returncode == 0, told.stderr
     assert all(file.stat().st_size > 100 for file in files.values())
@@ -83,7 +83,7 @@ def test_a_race_ends_with_all_the_files_that_were_asked_for(tmp_path: Path) -> N
 
 def test_of_a_callable_no_error_is_told_since_none_of_its_answers_is_checked(tmp_path: Path) -> None:
     file = tmp_path / "race.json"
-    told = fairlap(*RACE, "--blocks", "1", "--no-keep", "--json", str(file))
+    told = fairlap(*RACE, "--blocks", "1", "--no-store", "-o", str(file))
     assert told.returncode == 0, told.stderr
     assert "error" not in told.stdout
     rows = results_of(load_run(file), "r").rows

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 from example_installed import install_example
 from fairlap.cli import cli
-from fairlap.cli import run_race as compare_running
+from fairlap.cli import run_race as run_race_module
 from fairlap.data import datasets as fed_data
 from fairlap.errors import InvalidRequest
 from fairlap.launch.memory_groups import GroupsHere
@@ -33,6 +33,7 @@ from fairlap.race.process_result import ProcessResult, SmallestMemory
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.race.smallest_memory import Found, Trial, smallest_memory
+from fairlap.render.outputs import FORMATS
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
@@ -171,10 +172,12 @@ def test_what_the_loss_of_its_data_broke_is_run_again_when_they_are_back(
         return measure(worker, **wanted)
 
     monkeypatch.setattr(WorkerProcess, "measure", cut_and_measure)
-    assert compare_running.run_and_tell(plan, compare_running.Wishes(saved, quiet=True)) == 1
+    assert (
+        run_race_module.run_race(plan, run_race_module.RunOutput(files=((saved, FORMATS[".json"]),), quiet=True)) == 1
+    )
     assert [(process.block, process.outcome) for process in load_run(saved).processes] == [(0, "finished")]
     file.write_bytes(whole)
-    assert fairlap("compare", "--resume", "last", "--json", str(saved)).exit_code == 0
+    assert fairlap("compare", "--resume", "last", "-o", str(saved)).exit_code == 0
     assert [(process.block, process.outcome) for process in load_run(saved).processes] == [
         (n, "finished") for n in range(3)
     ]
@@ -200,9 +203,9 @@ def test_the_command_says_once_that_data_was_lost_how_to_go_on_and_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = images(tmp_path, 64)
-    monkeypatch.setattr(compare_running, "_forget", lambda _process, _samples: file.unlink(missing_ok=True))
-    wishes = compare_running.Wishes(tmp_path / "run.json", keep=False)
-    assert compare_running.run_and_tell(planned("example,example:slow", str(file)), wishes) == 1
+    monkeypatch.setattr(run_race_module, "_discard", lambda _process, _samples: file.unlink(missing_ok=True))
+    output = run_race_module.RunOutput(store=False)
+    assert run_race_module.run_race(planned("example,example:slow", str(file)), output) == 1
     told = capsys.readouterr().err
     assert "1 of 2 processes" in told
     assert "No such file" in told
@@ -279,12 +282,12 @@ def test_a_run_is_resumed_on_the_data_that_it_was_fed(resumable: tuple[str, Path
 
 def test_a_rerun_says_whether_the_data_differ(resumable: tuple[str, Path]) -> None:
     run, file = resumable
-    assert "nothing that is known of the machine, the versions and the data differs" in fairlap("rerun", run).output
+    assert "no known change of machine, versions and data" in fairlap("rerun", run).output
     [then] = {process.in_force["data_hash"] for process in processes_of(run)}
     np.save(file, np.load(file) + 1)
     told = fairlap("rerun", run).output
     assert f"fairlap: data {file} {then} -> " in told
-    assert "nothing that is known" not in told
+    assert "no known change" not in told
 
 
 def test_data_that_is_not_finite_where_nobody_looked_is_named_and_no_contestant_is_blamed(

@@ -132,7 +132,7 @@ def test_no_colour_is_written_where_none_is_wanted() -> None:
 @pytest.mark.sanitized
 def test_an_interrupted_race_prints_how_to_resume_it_and_is_resumed(tmp_path: Path) -> None:
     file = tmp_path / "race.json"
-    arguments = [*RACE, "--blocks", "10", "--seconds", "0.05", "--json", str(file)]
+    arguments = [*RACE, "--blocks", "10", "--seconds", "0.05", "-o", str(file)]
     running = subprocess.Popen([sys.executable, "-m", "fairlap", *arguments], stderr=subprocess.PIPE, text=True)
     assert running.stderr is not None
     for line in running.stderr:
@@ -151,7 +151,7 @@ def test_an_interrupted_race_prints_how_to_resume_it_and_is_resumed(tmp_path: Pa
     )
     assert again.returncode == 0, again.stderr
     kept = len(whole_blocks(before.plan, before.processes))
-    assert f"{kept} of 20 processes are kept from before" in again.stderr
+    assert f"resumed with {kept} of 20 processes" in again.stderr
     after = load_run(file)
     assert len(after.processes) == 20
     assert after.processes[:kept] == before.processes[:kept]
@@ -166,7 +166,7 @@ def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_
     file, rows = tmp_path / "race.json", tmp_path / "rows.csv"
     limited = {**os.environ, "FAIRLAP_CONTROL_GROUP": "none"}
     arguments = ["compare", "callable", "--on", "python:call=os.getpid", "--conditions", "as-found", "--blocks", "1"]
-    wanted = ["--seconds", "0.02", "--min-memory", "--json", str(file), "--csv", str(rows)]
+    wanted = ["--seconds", "0.02", "--min-memory", "-o", str(file), "-o", str(rows)]
     command = [sys.executable, "-m", "fairlap", *arguments, *wanted]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=limited)
     assert running.stderr is not None
@@ -176,11 +176,11 @@ def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_
             break
     told = running.stderr.read()
     assert running.wait(timeout=60) == 130
-    assert "interrupted while the smallest memory of python:call=os.getpid was looked for" in told
+    assert "interrupted while searching for the smallest memory of python:call=os.getpid" in told
     [row] = read_rows(rows)
     assert "interrupted" in row.absent["min_memory_bytes"]
     assert "--resume" in row.absent["min_memory_bytes"]
-    again = [sys.executable, "-m", "fairlap", "compare", "--resume", "last", "--json", str(file), "--quiet"]
+    again = [sys.executable, "-m", "fairlap", "compare", "--resume", "last", "-o", str(file), "--quiet"]
     done = subprocess.run(again, capture_output=True, text=True, timeout=240, env=limited)
     assert done.returncode == 0, done.stderr
     [process] = load_run(file).processes
@@ -192,7 +192,7 @@ def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_
 def test_a_run_of_another_machine_is_not_resumed(tmp_path: Path) -> None:
     file = tmp_path / "race.json"
     done = subprocess.run(
-        [sys.executable, "-m", "fairlap", *RACE, "--blocks", "1", "--seconds", "0.02", "--json", str(file)],
+        [sys.executable, "-m", "fairlap", *RACE, "--blocks", "1", "--seconds", "0.02", "-o", str(file)],
         capture_output=True,
         text=True,
         timeout=60,

@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 from itertools import count
 
-import click
 import pytest
 from click.testing import CliRunner
 from fairlap.cli.commands.compare import command as compare
-from fairlap.cli.values import a_device, a_duration, a_share
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.stopping import Ending
@@ -121,43 +119,6 @@ def test_blocks_from_before_take_nothing_of_the_budget_of_a_race_that_goes_on(mo
     assert ending.budget_left_s() == 25.0
     now_s = 30.0  # three blocks in these thirty seconds: a fourth would end at forty
     assert ending.reason(planned.blocks[:23], [], kept=20) == "another block would not have fitted into 35 s"
-
-
-PARAMETER = click.Option(["--wish"])
-CONTEXT = click.Context(click.Command("any"))
-
-
-@pytest.mark.parametrize(("text", "share"), [("1%", 0.01), ("0.02", 0.02), ("0.5%", 0.005)])
-def test_shares_may_be_written_in_per_cent(text: str, share: float) -> None:
-    assert a_share(CONTEXT, PARAMETER, text) == pytest.approx(share)
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400)])
-def test_durations_may_have_a_unit(text: str, seconds: float) -> None:
-    assert a_duration(CONTEXT, PARAMETER, text) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(("text", "device"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:3", "cuda:3")])
-def test_devices_have_a_number(text: str, device: str) -> None:
-    assert a_device(CONTEXT, PARAMETER, text) == device
-
-
-@pytest.mark.parametrize("text", ["", "gpu", "cuda:", "cuda:x", "tpu:0"])
-def test_what_is_no_device_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="no device"):
-        a_device(CONTEXT, PARAMETER, text)
-
-
-@pytest.mark.parametrize("text", ["", "0", "2", "-1%", "nan", "much"])
-def test_what_is_no_share_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="no share such as"):
-        a_share(CONTEXT, PARAMETER, text)
-
-
-@pytest.mark.parametrize("text", ["", "0s", "-1m", "inf", "nan", "soon"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="no duration such as"):
-        a_duration(CONTEXT, PARAMETER, text)
 
 
 @pytest.mark.parametrize(

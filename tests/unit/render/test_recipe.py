@@ -71,7 +71,7 @@ def test_the_container_has_the_interpreter_the_versions_and_the_plan(tmp_path: P
     told = instructions(written["Dockerfile"])
     assert {name for name, _ in told} <= _KNOWN
     assert told[0] == ("FROM", "python:3.12.4-slim-bookworm")
-    assert told[-1] == ("CMD", '["fairlap", "compare", "--plan", "plan.json", "--json", "/out/run.json"]')
+    assert told[-1] == ("CMD", '["fairlap", "compare", "--plan", "plan.json", "-o", "/out/run.json"]')
     copied = {file for name, rest in told if name == "COPY" for file in rest.split()[:-1]}
     assert all((tmp_path / "again" / file).exists() for file in copied)
     assert requirements(written["requirements.txt"]) == [f"fairlap=={run.fairlap}", "jax==0.10.2", "torch==2.13.0"]
@@ -248,12 +248,12 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_command_writes_the_recipe_and_refuses_rubbish(tmp_path: Path) -> None:
     save_run(tmp_path / "run.json", run_of("jax"))
     command = [sys.executable, "-m", "fairlap", "recipe"]
-    good = [*command, str(tmp_path / "run.json"), "--out", str(tmp_path / "again")]
+    good = [*command, str(tmp_path / "run.json"), "-o", str(tmp_path / "again")]
     told = subprocess.run(good, capture_output=True, text=True, timeout=60)
     assert told.returncode == 0
     assert all(Path(line).exists() for line in told.stdout.splitlines())
     (tmp_path / "rubbish.json").write_text("{")
-    bad = [*command, str(tmp_path / "rubbish.json"), "--out", str(tmp_path / "other")]
+    bad = [*command, str(tmp_path / "rubbish.json"), "-o", str(tmp_path / "other")]
     told = subprocess.run(bad, capture_output=True, text=True, timeout=60)
     assert told.returncode == 2
     assert len(told.stderr.strip().splitlines()) <= 2

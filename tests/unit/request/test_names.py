@@ -38,13 +38,13 @@ def test_what_is_not_a_name_is_refused_with_an_example(text: str) -> None:
 
 
 def test_a_name_that_no_file_could_hold_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match=r"'./worker\\udcff' is not a contestant: it is no text"):
+    with pytest.raises(InvalidRequest, match="not valid UTF-8"):
         contestant_named("./worker\udcff")
 
 
 def test_a_list_keeps_its_order_and_each_stands_in_it_once() -> None:
     assert [name.text for name in Contestants(" jax , torch:compile,torch")] == ["jax", "torch:compile", "torch"]
-    with pytest.raises(InvalidRequest, match="torch is named twice"):
+    with pytest.raises(InvalidRequest, match="torch is given twice"):
         Contestants("torch,jax,torch")
-    with pytest.raises(InvalidRequest, match="no contestant is named"):
+    with pytest.raises(InvalidRequest, match="no contestant given"):
         Contestants(" , ")

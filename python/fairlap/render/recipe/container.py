@@ -73,7 +73,7 @@ def dockerfile(run: Run, versions: Versions) -> str:
     if versions.environments:
         lines.append("ENV PIP_CONSTRAINT=/race/environments.txt")
     lines += [f"ENV {name}={_quoted(value)}" for name, value in carried_variables(run.machine).items()]
-    lines.append('CMD ["fairlap", "compare", "--plan", "plan.json", "--json", "/out/run.json"]')
+    lines.append('CMD ["fairlap", "compare", "--plan", "plan.json", "-o", "/out/run.json"]')
     return "\n".join(lines) + "\n"
 
 

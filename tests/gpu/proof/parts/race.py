@@ -91,7 +91,7 @@ def _raced(record: PartRecord, deadline: Deadline, work: RaceWork) -> None:
     ]
     command += ["--batch", str(work.batch), "--precision", work.precision, "--blocks", str(BLOCKS)]
     command += ["--seconds", str(MEASURED_S), "--conditions", "as-found", "--budget", f"{budget_s:.0f}s"]
-    output = _run([*command, "--json", str(file)], deadline)
+    output = _run([*command, "-o", str(file)], deadline)
     if not file.exists():
         raise RuntimeError(f"the race left no file: {output}")
     keep_race(record, work, json.loads(file.read_bytes()))
@@ -131,9 +131,9 @@ def keep_race(record: PartRecord, work: RaceWork, document: dict[str, Any]) -> N
 def _against_itself(record: PartRecord, deadline: Deadline) -> None:
     _needed()
     file = _file("race-aa.json")
-    command = [sys.executable, "-m", "fairlap", "aa", "layernorm", "--on", "torch", "--device", DEVICE]
+    command = [sys.executable, "-m", "fairlap", "self-test", "layernorm", "--on", "torch", "--device", DEVICE]
     command += ["--runs", "1", "--blocks", str(AA_BLOCKS), "--seconds", "0.3", "--conditions", "as-found"]
-    output = _run([*command, "--json", str(file)], deadline)
+    output = _run([*command, "-o", str(file)], deadline)
     if not file.exists():
         raise RuntimeError(f"the self-test left no file: {output}")
     verdicts = json.loads(file.read_bytes())["verdicts"]

@@ -1,0 +1,205 @@
+"""A race in a request file: everything in it is raced, and errors name their key."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from command_line import fairlap, output, refusal
+from fairlap.cli.output_options import writable
+from fairlap.errors import InvalidRequest
+from fairlap.race.plan_from_request import plan_of
+from fairlap.render.outputs import read_rows
+from fairlap.request.names import Contestants, Device
+from fairlap.request.race_request import FILE, RaceRequest, read_request, schema_text
+from fairlap.request.units import Seconds, Share
+from fairlap.store.run_file import load_run
+
+TOP = Path(__file__).parents[3]
+EXAMPLES = TOP / "docs" / "examples"
+
+pytestmark = pytest.mark.sanitized
+
+
+def test_the_published_schema_is_that_of_the_definition() -> None:
+    assert (TOP / FILE).read_text() == schema_text()
+
+
+def test_the_schema_and_the_page_have_every_key() -> None:
+    properties = msgspec.json.decode(schema_text())["$defs"]["RaceRequest"]["properties"]
+    page = (TOP / "docs" / "how-to" / "write-a-request-file.md").read_text()
+    assert set(re.findall(r"^\| `([a-z_.]+)` \|", page, re.MULTILINE)) == set(properties)
+    assert all(each["description"] for each in properties.values())
+
+
+def test_the_documented_example_runs_and_leaves_its_files(tmp_path: Path) -> None:
+    for name in ("race.toml", "two_callables.py"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    told = fairlap(
+        "compare", "race.toml", "--blocks", 1, "--seconds", "10ms", cwd=tmp_path, FAIRLAP_CACHE=tmp_path / "cache"
+    )
+    assert told.returncode == 0, told.stderr
+    rows = read_rows(tmp_path / "two_callables.csv")
+    assert {row.contestant.rpartition(".")[2] for row in rows} == {"sort_shuffled", "sort_reversed"}
+    assert {row.currency for row in rows} == {"EUR"}
+    [run_id] = {row.run for row in rows}
+    assert f"stored as {run_id};" in told.stderr
+    assert run_id in (tmp_path / "two_callables.html").read_text()
+    assert (tmp_path / "two_callables.md").read_text().startswith("### fairlap: ")
+    saved = load_run(tmp_path / "two_callables.json").plan
+    assert (saved.seed, saved.threads, saved.measuring.seconds) == (7, 1, 0.01)
+
+
+def test_the_example_gives_a_value_to_every_key_that_it_may_have() -> None:
+    text = (EXAMPLES / "race.toml").read_text()
+    given = {*tomllib.loads(text), *re.findall(r"^# (\w+) = ", text, re.MULTILINE)}
+    assert given == set(RaceRequest.__struct_fields__)
+
+
+def request(**changes: Any) -> RaceRequest:
+    return RaceRequest(**{"models": ("mlp",), "contestants": Contestants("python"), **changes})
+
+
+def test_every_combination_is_raced_once() -> None:
+    works = plan_of(
+        request(models=("mlp", "gemm"), batch=(1, 8), mode=("infer", "grad"), precision=("fp32", "bf16"))
+    ).works
+    assert len(works) == len(set(works)) == 16
+    assert {work.label for work in works} >= {"mlp · grad · bf16 · batch 8", "gemm · infer · fp32 · batch 1"}
+
+
+def test_the_default_batch_is_the_models_own() -> None:
+    assert [work.batch for work in plan_of(request(models=("convnet", "mlp"))).works] == [8, 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "value"),
+    [
+        ({"models": ("mlp", "softmax"), "mode": ("infer", "grad")}, "grad"),
+        ({"models": ("callable",), "precision": ("fp32", "bf16")}, "bf16"),
+        ({"models": ("mlp", "mlp")}, "mlp"),
+        ({"batch": (8, 8)}, "batch 8"),
+        ({"data": ""}, "''"),
+        ({"data": "a\0b"}, "null byte"),
+        ({"batch": 0}, "batch"),
+    ],
+)
+def test_what_a_model_lacks_and_what_is_given_twice_is_refused(changes: dict[str, Any], value: str) -> None:
+    with pytest.raises(InvalidRequest, match=value):
+        plan_of(request(**changes))
+
+
+@pytest.mark.parametrize(("changes", "blocks"), [({}, 12), ({"target": Share("2%")}, 60), ({"budget": Seconds(9)}, 60)])
+def test_blocks_are_twelve_or_sixty_where_something_else_ends_the_race(changes: dict[str, Any], blocks: int) -> None:
+    assert len(plan_of(request(conditions="as-found", **changes)).blocks) == blocks
+
+
+GOOD = 'models = ["mlp"]\ncontestants = ["python"]\n'
+
+
+def test_values_are_parsed_when_the_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "race.toml"
+    file.write_text(GOOD + "target = '1%'\nbudget = '10m'\nseconds = '500ms'\ndevice = 'cuda'\noutput = ['a.md']\n")
+    read = read_request(file)
+    assert (read.target, read.budget, read.seconds) == (Share(0.01), Seconds(600), Seconds(0.5))
+    assert read.device == Device("cuda:0")
+    assert (read.output, read.contestants[0].framework) == ((Path("a.md"),), "python")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('contestants = ["jax"]\n', "models is missing"),
+        ('models = []\ncontestants = ["jax"]\n', "models: "),
+        ('models = ["mpl"]\ncontestants = ["jax"]\n', "mpl"),
+        ('models = ["mlp"]\ncontestants = ["torhc"]\n', "torhc"),
+        ('models = ["mlp"]\ncontestants = ["jax", "jax"]\n', "contestants: "),
+        (GOOD + "blokcs = 3\n", "did you mean blocks?"),
+        (GOOD + "blocks = 0\n", "blocks: "),
+        (GOOD + "blocks = 100_000_000\n", "blocks: "),
+        (GOOD + "threads = 100000\n", "threads"),
+        (GOOD + "batch = [1,\n 0]\n", "batch"),
+        (GOOD + "batch = []\n", "batch: "),
+        (GOOD + "batch = '8'\n", "batch: "),
+        (GOOD + "mode = ['infer', 'train']\n", "mode[1]: 'train'"),
+        (GOOD + "conditions = 'quiet'\n", "as-found, controlled"),
+        (GOOD + "target = '200%'\n", "target: '200%'"),
+        (GOOD + "budget = 'soon'\n", "budget: 'soon'"),
+        (GOOD + "seconds = 0\n", "seconds: "),
+        (GOOD + "seconds = nan\n", "seconds: "),
+        (GOOD + "device = 'gpu'\n", "device: 'gpu'"),
+        (GOOD + "baseline = 'jax'\n", "jax"),
+        (GOOD + "price = 'cheap'\n", "cheap"),
+        (GOOD + "output = ['/nowhere/a.csv']\n", "/nowhere/a.csv"),
+        (GOOD + "output = ['a.xyz']\n", "a.xyz"),
+        (GOOD + "blocks 3\n", "line 3"),
+    ],
+)
+def test_an_error_in_a_request_file_names_the_key_or_the_value(
+    text: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "race.toml").write_text(text)
+    assert value in str(refusal("compare", tmp_path / "race.toml"))
+
+
+def test_options_on_the_command_line_win(tmp_path: Path) -> None:
+    (tmp_path / "RACE.TOML").write_text(GOOD + "blocks = 3\nseed = 5\nmode = 'grad'\n")
+    plan = output("compare", tmp_path / "RACE.TOML", "--blocks", "2", "--mode", "infer,grad", "--dry-run")
+    assert plan.startswith("seed 5,")
+    assert plan.count("mlp · infer") == plan.count("mlp · grad") == 4
+    assert refusal("compare", "mlp", tmp_path / "RACE.TOML").code == "E_REQUEST"
+    assert refusal("compare", tmp_path / "none.toml").code == "E_TOML"
+
+
+def test_output_files_are_checked_before_the_race(tmp_path: Path) -> None:
+    assert [(path.name, chosen.name) for path, chosen in writable([tmp_path / "a.md"])] == [("a.md", "md")]
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    for paths in (["folder.csv"], ["loop.csv"], ["none/a.csv"], ["a.csv", "./a.csv"]):
+        with pytest.raises(InvalidRequest) as refused:
+            writable([tmp_path / path for path in paths])
+        assert refused.value.code == "E_FILE"
+
+
+def test_rows_are_written_also_after_an_interruption(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "two_callables.py", tmp_path)
+    calls = "python:call=two_callables.sort_shuffled,python:call=two_callables.sort_reversed"
+    race = subprocess.Popen(
+        [sys.executable, "-m", "fairlap", "compare", "callable", "--on", calls, "--blocks", "200", "--seconds", "0.01",
+         "-o", "rows.csv", "-o", "rows.md"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert race.stderr is not None
+    seen = ""
+    while "[3/" not in seen:
+        line = race.stderr.readline()
+        assert line, seen
+        seen += line
+    race.send_signal(signal.SIGINT)
+    _, rest = race.communicate(timeout=60)
+    assert race.returncode == 130, seen + rest
+    assert len(read_rows(tmp_path / "rows.csv")) >= 2
+    assert "python:call=two_callables.sort_shuffled" in (tmp_path / "rows.md").read_text()
+
+
+def test_one_file_that_cannot_be_written_does_not_lose_the_other(tmp_path: Path) -> None:
+    full = tmp_path / "full.csv"
+    full.symlink_to("/dev/full")
+    shutil.copy(EXAMPLES / "two_callables.py", tmp_path)
+    told = fairlap(
+        "compare", "callable", "--on", "python:call=two_callables.sort_shuffled", "--blocks", "1", "--seconds", "0.01",
+        "-o", full, "-o", "rows.md", "--price", "1/h", cwd=tmp_path,
+    )  # fmt: skip
+    assert told.returncode == 1
+    assert "[E_FILE]" in told.stderr
+    assert (tmp_path / "rows.md").exists()
+    assert "callable · infer" in told.stdout

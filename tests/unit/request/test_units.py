@@ -1,0 +1,36 @@
+"""Shares, durations and devices as users write them."""
+
+from __future__ import annotations
+
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.request.names import Device
+from fairlap.request.units import Seconds, Share
+
+
+@pytest.mark.parametrize(("text", "share"), [("1%", 0.01), ("0.02", 0.02), ("0.5%", 0.005), (0.02, 0.02)])
+def test_a_share_may_be_written_in_per_cent(text: str | float, share: float) -> None:
+    assert Share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), (90, 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), ("500 ms", 0.5)]
+)
+def test_a_duration_may_have_a_unit(text: str | float, seconds: float) -> None:
+    assert Seconds(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("text", "device"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:3", "cuda:3")])
+def test_a_device_has_a_number(text: str, device: str) -> None:
+    assert Device(text) == device
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [(Device, text) for text in ("", "gpu", "cuda:", "cuda:x", "tpu:0")]
+    + [(Share, text) for text in ("", "0", "2", "-1%", "nan", "much")]
+    + [(Seconds, text) for text in ("", "0s", "-1m", "inf", "nan", "soon")],
+)
+def test_other_text_is_refused(kind: type, text: str) -> None:
+    with pytest.raises(InvalidRequest, match="is not a"):
+        kind(text)
