@@ -23,7 +23,7 @@ help:  ## List the targets.
 ## Use and develop
 demo: $(VENV)/.frameworks build/release/.module  ## Install fairlap, race four frameworks on a convolutional network, write a report.
 	$(BIN)/fairlap floor
-	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 8 --html build/demo.html
+	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 8 --output build/demo.html
 	@echo "The report is build/demo.html; open it in a browser. The program is $(BIN)/fairlap."
 
 test: test-cpp test-python  ## Run all tests that need no GPU.
@@ -56,8 +56,8 @@ docs: $(VENV)/.docs build/release/.module  ## Build the documentation site in bu
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 docs-images: $(VENV)/.dev build/release/.module  ## Draw the documentation's picture of a report from a real race (needs Chromium).
-	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 12 --json build/race.json
-	$(BIN)/fairlap report build/race.json --html build/race.html
+	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 12 --output build/race.json
+	$(BIN)/fairlap report build/race.json --output build/race.html
 	$(BIN)/python tests/support/chromium.py build/race.html docs/images/report.png 1100 1470
 
 clean:  ## Remove everything that make has installed or built.
