@@ -1,6 +1,6 @@
-"""Markdown for a pull request's comment: who became slower first, then a compact table for every work.
+"""Markdown for a pull request comment: the slower contestants first, then a compact table for every work.
 
-A comment may have 65,536 characters. Rows beyond that are counted, by what is known of them.
+A comment may have 65,536 characters; rows beyond that are only counted, by outcome.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _warnings(rows: Sequence[Row]) -> str:
     lines = [f"- {as_code(kind.first.text, most=300)}{_whose(kind, rows)}" for kind in kinds[:_MOST_WARNINGS]]
     if len(kinds) > _MOST_WARNINGS:
         further = quantity_text.count(len(kinds) - _MOST_WARNINGS, "further kind")
-        lines.append(f"- {further}; {as_code(f'fairlap show {rows[0].run}')} has them all")
+        lines.append(f"- {further}; {as_code(f'fairlap show {rows[0].run}')} lists them all")
     return "\n".join(["\n\n*Warnings*, the first of each kind:\n", *lines]) if lines else ""
 
 
@@ -62,7 +62,7 @@ def _whose(kind: WarningKind, rows: Sequence[Row]) -> str:
 
 
 def _as_many_as_fit(lines: Sequence[tuple[Row, str]], most: int) -> list[str]:
-    """From the first on; how many were left out is said."""
+    """The first lines, and how many were left out."""
     fitting: list[str] = []
     used = 0
     for number, (_, line) in enumerate(lines):
@@ -74,13 +74,13 @@ def _as_many_as_fit(lines: Sequence[tuple[Row, str]], most: int) -> list[str]:
 
 
 def _left_out(rows: Sequence[Row]) -> str:
-    return f"*{quantity_text.count(len(rows), 'further row')} left out for want of room: {_counts(rows)}.*"
+    return f"*{quantity_text.count(len(rows), 'further row')} left out to fit the comment: {_counts(rows)}.*"
 
 
 def _headline(rows: Sequence[Row]) -> str:
     compared = [row for row in rows if not _is_baseline(row)]
     baselines = sorted({row.baseline for row in rows if row.baseline})
-    against = f", against {as_code(baselines[0])}" if len(baselines) == 1 else ""
+    against = f", baseline {as_code(baselines[0])}" if len(baselines) == 1 else ""
     return f"### fairlap: {_counts(compared) or 'nothing was compared'}{against}\n"
 
 
@@ -113,15 +113,15 @@ def _verdict_line(row: Row) -> str:
         return f"**{_standing(row)}**: {who} {where}: {why}"
     ratio = quantity_text.ratio_interval(row.ratio.value, row.ratio.low, row.ratio.high)
     times = f"takes {ratio} times as long as {as_code(row.baseline)}"
-    told = quantity_text.count(row.blocks_kept, "block")
+    details = quantity_text.count(row.blocks_kept, "block")
     if row.detectable_effect is not None:
-        told += f"; {sensitivity(Verdict(row.verdict), row.detectable_effect)}"
+        details += f"; {sensitivity(Verdict(row.verdict), row.detectable_effect)}"
     trouble = f"; {as_code(row.message, most=300)}" if row.message else ""
-    return f"**{_standing(row)}**: {who} {times} {where} ({told}){trouble}"
+    return f"**{_standing(row)}**: {who} {times} {where} ({details}){trouble}"
 
 
 def _groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows that stand in one table, in the order in which they came."""
+    """The rows of one table each, in their order."""
     groups: dict[object, list[Row]] = {}
     for row in rows:
         key = (row.run, row.workload, row.mode, row.precision, row.batch, row.threads, row.device, row.data)

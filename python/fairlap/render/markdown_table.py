@@ -1,7 +1,4 @@
-"""The columns of the table in Markdown. A column that no row of a table fills is left out of it.
-
-Strangers' text in Markdown, and figures for people.
-"""
+"""Columns and cells of a Markdown table. A column that is empty in every row is left out."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 def as_code(text: str, most: int = _MOST_CHARACTERS) -> str:
-    """A text that no Markdown reader takes for anything else: no mark-up, no link, no mention of a person.
+    """Text that no Markdown reader takes for mark-up, a link or a mention of a person.
 
     In a code span everything is literal but a backtick, and in a table a bar; a text with anything out of the ordinary
     is written as character references, which are never structure.
@@ -56,10 +53,10 @@ def _median(row: Row) -> str:
         return ", ".join(
             f"{quantity_text.duration(mode.value_ns)} in {quantity_text.share(mode.share)}" for mode in row.modes
         )
-    told = judged_time_ns(row)
-    if told is None:
+    estimate = judged_time_ns(row)
+    if estimate is None:
         return row.outcome.replace("_", " ")
-    return quantity_text.duration_interval(told.value, told.low, told.high, row.resolution_ns)
+    return quantity_text.duration_interval(estimate.value, estimate.low, estimate.high, row.resolution_ns)
 
 
 def _smallest_memory(row: Row) -> str:
@@ -69,16 +66,16 @@ def _smallest_memory(row: Row) -> str:
 
 
 def _cost(row: Row) -> str:
-    told = row.cost_per_1000_items
-    return "" if told is None else f"{quantity_text.number(told.value)} {as_code(row.currency or '')}"
+    estimate = row.cost_per_1000_items
+    return "" if estimate is None else f"{quantity_text.number(estimate.value)} {as_code(row.currency or '')}"
 
 
 def _ratio(row: Row) -> str:
     return "" if row.ratio is None else quantity_text.ratio_interval(row.ratio.value, row.ratio.low, row.ratio.high)
 
 
-def _value(told: Estimate | None, text: Callable[[float], str]) -> str:
-    return "" if told is None else text(told.value)
+def _value(estimate: Estimate | None, text: Callable[[float], str]) -> str:
+    return "" if estimate is None else text(estimate.value)
 
 
 _COLUMNS = (

@@ -29,7 +29,7 @@ def a_slower_row(**changes: Any) -> Row:
 
 def test_the_deltas_stand_before_the_table() -> None:
     lines = text_of(results_of(a_run(), "r", price=Price(3.6, "EUR")).rows).splitlines()
-    assert lines[0] == "### fairlap: 1 slower, against `jax:fast`"
+    assert lines[0] == "### fairlap: 1 slower, baseline `jax:fast`"
     assert lines[2].startswith("- **slower**: `torch` takes 2.00")
     assert (
         "times as long as `jax:fast` on `mlp` infer fp32 batch 4, controlled (8 blocks; minimum detectable effect"
@@ -53,7 +53,7 @@ def test_the_worst_comes_first_and_who_has_no_figure_says_why() -> None:
     verdicts = [line.split("**")[1] for line in text.splitlines() if line.startswith("- **")]
     assert verdicts == ["slower", "failed", "faster"]
     assert "- **failed**: `jax` on `mlp` infer fp32 batch 4, controlled: `crash: ended by SIGSEGV`" in text
-    assert text.startswith("### fairlap: 1 slower, 1 failed, 1 faster, against `onnxruntime`\n")
+    assert text.startswith("### fairlap: 1 slower, 1 failed, 1 faster, baseline `onnxruntime`\n")
 
 
 def test_what_a_framework_does_not_offer_is_no_failure_and_comes_last() -> None:
@@ -67,7 +67,7 @@ def test_what_a_framework_does_not_offer_is_no_failure_and_comes_last() -> None:
                 [],
             )
     lines = text_of(results_of(run, "r").rows).splitlines()
-    assert lines[0] == "### fairlap: 1 slower, 1 unsupported, against `onnxruntime`"
+    assert lines[0] == "### fairlap: 1 slower, 1 unsupported, baseline `onnxruntime`"
     assert lines[3].startswith("- **unsupported**: `torch` on `mlp`")
     assert lines[3].endswith(", controlled: `unsupported: it has no mode grad`")
 
@@ -90,7 +90,7 @@ def warned(*said: list[str]) -> list[Row]:
 
 
 def warnings_in(rows: list[Row]) -> list[str]:
-    _, _, below = text_of(rows).partition("*Warnings*, each kind as it was first said:\n\n")
+    _, _, below = text_of(rows).partition("*Warnings*, the first of each kind:\n\n")
     return below.splitlines()
 
 
@@ -109,7 +109,7 @@ def test_a_comment_has_five_kinds_of_warnings_and_says_how_many_more_there_are()
     kinds = [f"trouble {letter}" for letter in "abcdefg"]
     assert warnings_in(warned(kinds)) == [
         *(f"- `{kind}`" for kind in kinds[:5]),
-        "- 2 further kinds; `fairlap show r-1` has them all",
+        "- 2 further kinds; `fairlap show r-1` lists them all",
     ]
     assert (
         warnings_in(warned(kinds[:1], kinds[:1], kinds[:1], kinds[:1], ["other"]))[0]
@@ -148,7 +148,7 @@ def test_a_comment_is_never_too_long_and_what_is_left_out_is_counted(count: int)
     assert len(text) <= MOST_CHARACTERS
     left_out = [line for line in text.splitlines() if "left out" in line]
     shown = sum(line.startswith("- **slower**") for line in text.splitlines())
-    assert left_out[0] == f"*{count - shown:,} further rows left out for want of room: {count - shown} slower.*"
+    assert left_out[0] == f"*{count - shown:,} further rows left out to fit the comment: {count - shown} slower.*"
     in_table = sum(line.startswith("| 2 |") for line in text.splitlines())
     assert (count - in_table > 0) == (len(left_out) == 2)
     if len(left_out) == 2:

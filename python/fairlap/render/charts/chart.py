@@ -1,7 +1,4 @@
-"""Axes and colours that charts share. All of Altair is imported when a chart is made, since that takes its time.
-
-What a chart is: a description without data, the tables it draws, and what to say where they are empty.
-"""
+"""What a chart is, and the axes and colours that charts share. Altair is imported when the first chart is made."""
 
 from __future__ import annotations
 
@@ -12,18 +9,17 @@ from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import CONTESTANT_COLOURS, CONTESTANTS
 
 Scope = Literal["work", "both conditions", "batches"]
-"""What it draws of what a reader has chosen: the work under one kind of conditions; the work under both;
-or the work at all its batch sizes."""
+"""What it draws: the chosen work under the chosen conditions, under both, or at all its batch sizes."""
 
 
 @dataclass(frozen=True)
 class Chart:
     key: str
     title: str
-    told: str  # how to read it, in a sentence or two
+    note: str  # how to read it, in a sentence or two
     tables: tuple[str, ...]  # the first one must not be empty
     spec: dict[str, Any]
-    absent: str = ""  # why it is not there; the description is empty then
+    absent: str = ""  # why it is left out; the specification is empty then
     scope: Scope = "work"
     row_height: int = 44  # of one contestant's line; charts that have a height of their own ignore it
     keyed: bool = False  # its colours need a key: contestants have no rows of their own
@@ -34,11 +30,11 @@ def left_out(key: str, title: str, why: str, *, section: str = "speed") -> Chart
     return Chart(key, title, "", (), {}, absent=why, section=section)
 
 
-def described(chart: Any) -> dict[str, Any]:
-    """Altair's description without its default look, which only the reader's paper decides."""
-    told: dict[str, Any] = chart.to_dict()
-    told.pop("config", None)
-    return told
+def spec_of(chart: Any) -> dict[str, Any]:
+    """Altair's Vega-Lite specification without its default config; the reader's theme decides that."""
+    spec: dict[str, Any] = chart.to_dict()
+    spec.pop("config", None)
+    return spec
 
 
 _DURATION = (
@@ -85,7 +81,7 @@ def coloured() -> Any:
 
 
 def contestant_only() -> Any:
-    """The colour where lines are labelled, so that a key would say it twice."""
+    """The colour where every line has its label and needs no key."""
     alt = altair()
     scale = alt.Scale(domain=[CONTESTANTS], range=[CONTESTANT_COLOURS])
     return alt.Color("contestant:N", scale=scale, legend=None)

@@ -1,4 +1,4 @@
-"""What charts draw, as small tables of records. Each is written into a page once, whoever draws it."""
+"""The data of the charts, as small tables of records. Several charts may draw the same table."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PHASES = {
     "bind": ("bind",),
     "first call": ("first_call",),
 }
-"""From the start of a process to its first answer, in the words of a reader."""
+"""Phases from the start of a process to its first output, by the names in the chart."""
 
 LAYERS = ("anonymous", "file", "shared")
-"""Of the memory that was held when the process had been measured. Together they are all of it."""
+"""Kinds of resident memory after the measurement; together they are all of it."""
 
 
 def chart_tables(shown: Results) -> dict[str, list[Record]]:
-    """By name. A table with nothing in it has the reason in the charts that would draw it."""
+    """By name. Charts give the reason why a table is empty."""
     makers: dict[str, Callable[[Results], Iterator[Record]]] = {
         "processes": _processes,
         "figures": _figures,
@@ -97,13 +97,13 @@ def _figures(shown: Results) -> Iterator[Record]:
 
 
 def _estimated(name: str, estimate: Estimate | None, *, single: bool = True) -> Record:
-    """Where processes run in several modes there is no single figure to draw."""
+    """With several modes there is no single value to draw."""
     if estimate is None:
         return {}
-    told: Record = {name: estimate.value if single else None}
+    record: Record = {name: estimate.value if single else None}
     if estimate.low is not None and estimate.high is not None and single:
-        told |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-    return told
+        record |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return record
 
 
 def _percentiles(shown: Results) -> Iterator[Record]:
@@ -126,7 +126,7 @@ def _percentiles(shown: Results) -> Iterator[Record]:
 
 
 def _curves(shown: Results) -> Iterator[Record]:
-    """The share of processes that are at most as slow; it starts from none of them."""
+    """The share of processes that are at most this slow, starting at 0."""
     for work_result, result, _ in shown.every_row():
         ordered = sorted(process.headline_ns for process in result.finished)
         for place, value in enumerate(ordered):
@@ -139,9 +139,9 @@ def _phases(shown: Results) -> Iterator[Record]:
     for work_result, result, _ in shown.every_row():
         processes = [process for process in result.finished if process.time_to_first_s() is not None]
         for order, (phase, parts) in enumerate(PHASES.items()):
-            told = [sum(process.phases_s.get(part, 0.0) for part in parts) for process in processes]
-            if told and max(told) > 0:
-                middle = _median(told)
+            sums = [sum(process.phases_s.get(part, 0.0) for part in parts) for process in processes]
+            if sums and max(sums) > 0:
+                middle = _median(sums)
                 yield _key(work_result, result.contestant) | {
                     "phase": phase,
                     "order": order,
@@ -155,7 +155,7 @@ def _first_answers(shown: Results) -> Iterator[Record]:
         if first is not None and (judged := judged_time_ns(row)) is not None:
             steady = f"{len(row.modes)} modes" if row.modes else f"{quantity_text.duration(judged.value)} a call"
             yield _key(work_result, result.contestant) | {
-                "told": f"{quantity_text.seconds(first.value)}, then {steady}"
+                "label": f"{quantity_text.seconds(first.value)}, then {steady}"
             }
 
 
@@ -168,7 +168,7 @@ def _memory(shown: Results) -> Iterator[Record]:
 
 
 def _errors(shown: Results) -> Iterator[Record]:
-    """Each thing that was checked once, by its worst; an exact answer has no place on a logarithmic scale."""
+    """The worst error of each checked array; an exact output cannot be drawn on a logarithmic scale."""
     for work_result, result, _ in shown.every_row():
         worst: dict[tuple[str, str], float] = {}
         for process in result.processes:
@@ -185,7 +185,7 @@ def _errors(shown: Results) -> Iterator[Record]:
 
 
 def _tolerances(shown: Results) -> Iterator[Record]:
-    """A model that is not installed here cannot tell its own; gradients are judged by their slopes instead."""
+    """Unknown for a model that is not installed here; gradients are checked by directional derivatives instead."""
     for work_result in shown.work_results:
         if work_result.work.mode != "infer":
             continue

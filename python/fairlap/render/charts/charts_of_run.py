@@ -1,4 +1,4 @@
-"""Which charts a run has, and which are left out for want of figures."""
+"""Which charts a run has, and which are left out because the data is missing."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
 
 def _empty(chart: Chart) -> Chart:
     return left_out(
-        chart.key, chart.title, "No process told any of this, so the chart is left out.", section=chart.section
+        chart.key, chart.title, "No process reported this, so the chart is left out.", section=chart.section
     )
 
 
 def _if_both_conditions(shown: Results, time: str) -> list[Chart]:
     return (
-        [other_charts.conditions_beside(time)]
+        [other_charts.both_conditions(time)]
         if len({work_result.conditions for work_result in shown.work_results}) > 1
         else []
     )
@@ -57,14 +57,20 @@ def _sweep(shown: Results) -> list[Chart]:
 
 
 def _energy_and_cost(shown: Results) -> list[Chart]:
-    """Only what was measured, or priced: an empty chart of energy would say nothing."""
+    """Only what was measured or priced."""
     rows = [row for _, _, row in shown.every_row()]
     found = []
     if any(row.energy_per_item_j for row in rows):
-        found.append(other_charts.single_figure("energy_j", "Energy", "Energy for one item.", "joules per item"))
+        found.append(other_charts.single_value("energy_j", "Energy", "Energy for one item.", "joules per item"))
     if any(row.mean_power_w for row in rows):
-        found.append(other_charts.single_figure("power_w", "Power", "Mean power while measured.", "watts"))
+        found.append(other_charts.single_value("power_w", "Power", "Mean power while measured.", "watts"))
     if currency := next((row.currency for row in rows if row.currency), ""):
-        told = "Money for a thousand items, if the machine is kept busy by this alone."
-        found.append(other_charts.single_figure("cost", "Cost", told, f"{currency} for 1,000 items"))
+        found.append(
+            other_charts.single_value(
+                "cost",
+                "Cost",
+                "Cost of 1,000 items on a machine that runs nothing else.",
+                f"{currency} for 1,000 items",
+            )
+        )
     return found

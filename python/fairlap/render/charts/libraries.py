@@ -42,17 +42,17 @@ def vega_lite_version() -> str:
 
 
 def vega_script() -> str:
-    """Bundling takes about two seconds, so the script is kept in the user's cache; a cache that fails is no failure."""
+    """Bundling takes about two seconds, so the script is cached for the user; a cache that fails is ignored."""
     convert, lite = vl_convert(), vega_lite_version()
     embed, vega = convert.get_vega_embed_version(), convert.get_vega_version()
-    kept = user_cache() / "report" / f"vega-{vega}-lite-{lite}-embed-{embed}.js"
+    cached = user_cache() / "report" / f"vega-{vega}-lite-{lite}-embed-{embed}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        script = kept.read_text("utf-8")
+        script = cached.read_text("utf-8")
         if script.endswith(_END):
             return script
     bundle = convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=lite)
     script = f"/* {_NOTICE.format(vega=vega, lite=lite, embed=embed)} */\n{bundle}{_END}"
     with contextlib.suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(kept, script.encode())
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(cached, script.encode())
     return script

@@ -1,4 +1,4 @@
-"""Colours and letters of charts, on light paper and on dark. Contestants' colours stay apart for colour-blind eyes."""
+"""Colours and fonts of charts in the light and the dark theme. Colours stay distinct for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ CONTESTANT_COLOURS = "fairlap: colours of contestants"
 PHASE_COLOURS = "fairlap: colours of phases"
 LAYER_COLOURS = "fairlap: colours of layers"
 INK, MUTED, PAPER = "fairlap: ink", "fairlap: muted", "fairlap: paper"
-"""Stand in a chart for what only its reader's choice of contestants and of paper decides."""
+"""Placeholders in a chart for what the choice of contestants and of the theme decides."""
 
 
 def filled_in(spec: Any, look: Look, shown: Sequence[str], colours: Sequence[str]) -> Any:
-    """The chart with colours in the place of their names. The page's program does the same."""
+    """The chart with its placeholders filled in, as page.js does it too."""
     values: dict[str, Any] = {INK: look.ink, MUTED: look.muted, PAPER: look.paper}
     lists = {
         CONTESTANTS: list(shown),

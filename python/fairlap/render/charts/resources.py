@@ -1,4 +1,4 @@
-"""Charts beside the time of a call: batches, first answers, memory, energy, cost, errors, and conditions compared."""
+"""Charts of throughput, start-up, memory, energy, cost and errors, and of both conditions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fairlap.render.charts.chart import (
     by_contestant,
     coloured,
     contestant_only,
-    described,
     measured_axis,
     named,
     ratio_scale,
+    spec_of,
 )
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import INK, LAYER_COLOURS, MUTED, PAPER, PHASE_COLOURS
@@ -21,7 +21,7 @@ from fairlap.render.charts.look import INK, LAYER_COLOURS, MUTED, PAPER, PHASE_C
 def batch_sweep() -> Chart:
     alt = altair()
     base = alt.Chart(named("figures"))
-    x = alt.X("batch:Q", scale=alt.Scale(type="log", base=2), axis=alt.Axis(title="items in one call", format="~s"))
+    x = alt.X("batch:Q", scale=alt.Scale(type="log", base=2), axis=alt.Axis(title="batch size", format="~s"))
     y_axis = measured_axis("rate", "items per second")
     y = alt.Y("throughput:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=y_axis)
     bands = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
@@ -35,10 +35,10 @@ def batch_sweep() -> Chart:
     )
     return Chart(
         "sweep",
-        "Larger batches",
-        "Throughput by the number of items in one call, with its 95 % interval. Both axes are logarithmic.",
+        "Throughput by batch size",
+        "Throughput with its 95 % interval. Both axes are logarithmic.",
         ("figures",),
-        described(alt.layer(bands, lines).properties(height=280)),
+        spec_of(alt.layer(bands, lines).properties(height=280)),
         scope="batches",
         keyed=True,
     )
@@ -47,7 +47,7 @@ def batch_sweep() -> Chart:
 def latency_against_throughput() -> Chart:
     alt = altair()
     base = alt.Chart(named("figures")).transform_calculate(shown="format(datum.p99_ns / 1e6, '.4~r') + ' ms'")
-    x = alt.X("p99_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", "latency: 99 of 100 calls are quicker"))
+    x = alt.X("p99_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", "p99 latency"))
     y = alt.Y("throughput:Q", scale=ratio_scale(), axis=measured_axis("rate", "items per second"))
     lines = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(x=x, y=y, color=coloured(), order="batch:Q")
     dots = base.mark_circle(size=110, opacity=0.95).encode(
@@ -64,9 +64,9 @@ def latency_against_throughput() -> Chart:
     return Chart(
         "trade",
         "Latency against throughput",
-        "Up and to the left is better. A line joins the batch sizes of one contestant.",
+        "Up and to the left is better. A line connects the batch sizes of one contestant.",
         ("figures",),
-        described(alt.layer(lines, dots).properties(height=280)),
+        spec_of(alt.layer(lines, dots).properties(height=280)),
         scope="batches",
         keyed=True,
     )
@@ -83,7 +83,7 @@ def cold_and_warm() -> Chart:
         .transform_calculate(shown="format(datum.seconds, '.3~r') + ' s'")
         .mark_bar(height=20)
         .encode(
-            x=alt.X("sum(seconds):Q", axis=measured_axis("seconds", "until the first answer")),
+            x=alt.X("sum(seconds):Q", axis=measured_axis("seconds", "until the first output")),
             y=y,
             color=alt.Color("phase:N", scale=scale, legend=alt.Legend(title=None, orient="top")),
             order="order:Q",
@@ -93,15 +93,15 @@ def cold_and_warm() -> Chart:
     words = (
         alt.Chart(named("first"))
         .mark_text(align="left", baseline="bottom", fontSize=11, color=MUTED, dy=-13)
-        .encode(x=alt.datum(0), y=y, text="told:N")
+        .encode(x=alt.datum(0), y=y, text="label:N")
     )
     return Chart(
         "phases",
-        "Cold against warm",
-        "What passes before the first answer, by phases, as medians over processes; and a steady call after it. "
-        "Nothing is left out, compiling least of all.",
+        "Start-up time",
+        "Median time of each phase from the start of a process to its first output, compilation included. The label "
+        "above a bar compares it with a steady call.",
         ("phases", "first"),
-        described(alt.layer(bars, words)),
+        spec_of(alt.layer(bars, words)),
         section="cold",
     )
 
@@ -133,15 +133,15 @@ def memory() -> Chart:
     return Chart(
         "memory",
         "Memory",
-        "Bars: what the process held once it was measured, by kind. Anonymous memory is its own; file memory is "
-        "libraries and weights mapped from disk. The mark is the most it held at once.",
+        "Bars show resident memory after the measurement. Anonymous memory is allocated by the process; file memory is "
+        "libraries and weights mapped from disk. The mark is the peak.",
         ("memory", "figures"),
-        described(alt.layer(bars, peaks)),
+        spec_of(alt.layer(bars, peaks)),
         section="resources",
     )
 
 
-def single_figure(key: str, title: str, told: str, axis: str) -> Chart:
+def single_value(key: str, title: str, note: str, axis: str) -> Chart:
     """Energy, power, cost: a dot with its interval."""
     alt = altair()
     y = by_contestant()
@@ -155,8 +155,8 @@ def single_figure(key: str, title: str, told: str, axis: str) -> Chart:
         color=contestant_only(),
         tooltip=["contestant:N", alt.Tooltip(f"{key}:Q", title=axis, format=".4~r")],
     )
-    spec = described(alt.layer(spans, dots))
-    return Chart(key, title, told, ("figures",), spec, section="resources")
+    spec = spec_of(alt.layer(spans, dots))
+    return Chart(key, title, note, ("figures",), spec, section="resources")
 
 
 def errors(with_tolerance: bool) -> Chart:
@@ -182,9 +182,9 @@ def errors(with_tolerance: bool) -> Chart:
         )
     )
     layers: list[Any] = [dots]
-    told = (
-        "How far the answers lie from a float64 reference: before the timed run, on other inputs, and after it. "
-        "Further left is nearer."
+    note = (
+        "Relative error of the outputs against a float64 reference, before the timed run, on other inputs, and after "
+        "it. Further left is better."
     )
     if with_tolerance:
         line = (
@@ -193,20 +193,20 @@ def errors(with_tolerance: bool) -> Chart:
             .encode(x=alt.X("min(relative):Q"), tooltip=[alt.Tooltip("min(relative):Q", title="tolerance")])
         )
         layers.append(line)
-        told += " The dashed line is what the model allows an element to be off, relative to itself."
+        note += " The dashed line is the relative tolerance of the model."
     else:
-        told += " The model's tolerance is not known here, so no line shows it."
+        note += " The tolerance of the model is unknown here."
     return Chart(
         "errors",
-        "Error against the reference",
-        told,
+        "Error against float64",
+        note,
         ("errors", "tolerances"),
-        described(alt.layer(*layers)),
+        spec_of(alt.layer(*layers)),
         section="answers",
     )
 
 
-def conditions_beside(time: str) -> Chart:
+def both_conditions(time: str) -> Chart:
     alt = altair()
     y = by_contestant()
     x = alt.X("time_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", time))
@@ -237,11 +237,11 @@ def conditions_beside(time: str) -> Chart:
         x=alt.X("median(time_ns):Q"), y=y, yOffset=offset, detail="conditions:N"
     )
     return Chart(
-        "beside",
-        "Controlled beside as found",
-        "Filled dots: the same memory behaviour for all, cores bound. Rings: processes as users find them. "
-        "Where the two lie apart, the conditions decide as much as the framework.",
+        "both_conditions",
+        "Controlled and as found",
+        "Filled dots: controlled processes, with the same allocator behaviour and pinned cores. Rings: processes as "
+        "found. Where the two differ, the conditions matter as much as the framework.",
         ("processes",),
-        described(alt.layer(dots, middles)),
+        spec_of(alt.layer(dots, middles)),
         scope="both conditions",
     )

@@ -9,16 +9,16 @@ from fairlap.render.charts.chart import (
     by_contestant,
     coloured,
     contestant_only,
-    described,
     left_out,
     measured_axis,
     named,
     ratio_scale,
+    spec_of,
 )
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import CONTESTANTS, INK, MUTED, PAPER
 
-_NO_SAMPLES = "The raw samples were not kept with this run, so this chart is left out."
+_NO_SAMPLES = "This chart needs raw samples, which are not stored with this run."
 
 
 def ranked_intervals(time: str) -> Chart:
@@ -53,11 +53,10 @@ def ranked_intervals(time: str) -> Chart:
     return Chart(
         "intervals",
         "Process by process",
-        "Every dot is one process; faint dots lie in blocks that do not count. The bar is the 95 % interval of the "
-        "median over processes, the mark its middle. Where dots fall into groups, a single figure would describe "
-        "no process, so there is none. Equal distances are equal ratios.",
+        "Every dot is one process; faint dots are in blocks that do not count. The bar is the 95 % interval of the "
+        "median over processes, the mark is the median; several modes have no bar. The axis is logarithmic.",
         ("processes", "figures"),
-        described(alt.layer(dots, bars, middles)),
+        spec_of(alt.layer(dots, bars, middles)),
     )
 
 
@@ -95,11 +94,10 @@ def percentiles() -> Chart:
     )
     return Chart(
         "percentiles",
-        "How evenly calls run",
-        "The median call, the one that nine of ten undercut, and the one that ninety-nine of a hundred do. "
-        "Small marks are single processes.",
+        "Percentiles",
+        "The 50th, 90th and 99th percentile of the time of a call. Small marks are single processes.",
         ("percentiles",),
-        described(alt.layer(faint, spans, strong)),
+        spec_of(alt.layer(faint, spans, strong)),
     )
 
 
@@ -125,8 +123,8 @@ def _curves(table: str, title: str, of: str, drawn: Any) -> Chart:
             order="share:Q",
         )
     )
-    told = f"How large a share of all {of} is at most as slow. Steep is even; a step aside is a second mode."
-    return Chart(table, title, told, (table,), described(lines.properties(height=240)), keyed=True)
+    note = f"Cumulative distribution of {of}. A steep curve means little spread; a step means a second mode."
+    return Chart(table, title, note, (table,), spec_of(lines.properties(height=240)), keyed=True)
 
 
 def over_time(there: bool) -> Chart:
@@ -134,7 +132,7 @@ def over_time(there: bool) -> Chart:
         return left_out(
             "samples",
             "Samples over time",
-            _NO_SAMPLES + " How each process got steady is told by its dot in the first chart.",
+            _NO_SAMPLES + " The tooltips of the first chart describe the warm-up of each process.",
         )
     alt = altair()
     lines = (
@@ -164,8 +162,8 @@ def over_time(there: bool) -> Chart:
     return Chart(
         "samples",
         "Samples over time",
-        "One line for each process, at most six of them. A triangle marks the sample from which on it was found "
-        "steady; only what follows counts.",
+        "One line for each process, at most six for each contestant. A triangle marks the first steady sample; earlier "
+        "ones do not count.",
         ("samples",),
-        described(spec),
+        spec_of(spec),
     )

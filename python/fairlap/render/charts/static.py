@@ -75,7 +75,7 @@ def write_charts(shown: Results, folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidRequest(f"charts cannot be written to {folder}: {error.strerror}") from None
+        raise InvalidRequest(f"cannot write charts to {folder}: {error.strerror}", code="E_FILE") from None
     tables = chart_tables(shown)
     version, written = vega_lite_version(), []
     for work in shown.works():
@@ -99,13 +99,13 @@ def _write(path: Path, content: bytes) -> None:
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise InvalidRequest(f"{path} cannot be written: {error.strerror}") from None
+        raise InvalidRequest(f"cannot write {path}: {error.strerror}", code="E_FILE") from None
 
 
 def static_spec(
     chart: Chart, shown: Results, work_result: WorkResult, tables: Mapping[str, Sequence[Record]]
 ) -> dict[str, Any] | None:
-    """The chart with its data, ready to draw; None where there is nothing to draw."""
+    """The chart with its data, ready to draw; None where there is no data."""
     if chart.absent:
         return None
     works = {work.label for work in shown.works() if group_of(work) == group_of(work_result.work)}
@@ -125,11 +125,11 @@ def static_spec(
     else:
         spec.setdefault("height", len(names) * chart.row_height)
         spec |= {"width": _WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}, "datasets": data}
-    told = f"{work_title(work_result.work.label, shown.run.plan.data)} · {work_result.conditions}"
-    title = {"text": chart.title, "subtitle": told, "anchor": "start", "offset": 14}
+    subtitle = f"{work_title(work_result.work.label, shown.run.plan.data)} · {work_result.conditions}"
+    title = {"text": chart.title, "subtitle": subtitle, "anchor": "start", "offset": 14}
     return spec | {
         "title": title,
-        "description": f"{chart.title}. {chart.told}",
+        "description": f"{chart.title}. {chart.note}",
         "config": LIGHT.config(_FONT) | {"background": LIGHT.paper},
         "padding": 16,
     }

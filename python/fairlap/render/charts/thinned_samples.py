@@ -1,4 +1,4 @@
-"""Raw samples as few points as a chart needs: a page must stay small, however long a race ran."""
+"""Raw samples reduced to as many points as a chart needs, so that a page stays small."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.results.results import Results
 from fairlap.results.work_result import ContestantResult, WorkResult
 
-_MOST_PROCESSES_OVER_TIME = 6  # of each contestant; more lines cannot be told apart
+_MOST_PROCESSES_OVER_TIME = 6  # of each contestant; more lines cannot be distinguished
 _POINTS_OF_A_CURVE = 160
 _POINTS_OVER_TIME = 150
 _MOST_POINTS = 120_000  # in the whole page
@@ -72,13 +72,13 @@ def _sampled(
     if shown.samples is None:
         return []
     kept = set(work_result.blocks.kept) or {process.block for process in result.processes}
-    told = []
+    found_samples = []
     for process in result.finished:
         if process.block in kept:
             found = shown.samples(process.block, process.contestant).get(next(iter(process.timings)))
             if found is not None and found.size:
-                told.append((process, found))
-    return told
+                found_samples.append((process, found))
+    return found_samples
 
 
 def _steady_from(process: ProcessResult) -> int:

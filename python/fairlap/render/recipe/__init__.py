@@ -1,4 +1,4 @@
-"""A saved run as a recipe for doing it again: a container, the versions that ran, the plan, and one command."""
+"""A recipe to repeat a run: a container, the versions that ran, the plan, and one command."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ In its source tree: `pip wheel . --no-deps --wheel-dir WHERE_THIS_FILE_IS`
 
 
 def write_recipe(run: Run, folder: Path) -> list[Path]:
-    """The files that were written. The folder is made; one that holds anything is refused."""
+    """Write the files into a new or empty folder and return their paths."""
     versions = versions_of(run)
     texts = {
         "Dockerfile": dockerfile(run, versions),
-        "requirements.txt": _listed("What the contestants need, in the versions that ran.", versions.requirements),
-        "constraints.txt": _listed("What else was installed, should anything ask for it.", versions.constraints),
-        "environments.txt": _listed("For those who ran in an environment of their own.", versions.environments),
+        "requirements.txt": _listed("Packages of the contestants, in the versions that ran.", versions.requirements),
+        "constraints.txt": _listed(
+            "Other packages that were installed; used only as dependencies.", versions.constraints
+        ),
+        "environments.txt": _listed(
+            "Packages of contestants that ran in a separate environment.", versions.environments
+        ),
         "wheels/README.md": _WHEELS.format(version=run.fairlap),
         "README.md": readme(run, versions),
     }
@@ -37,16 +41,16 @@ def write_recipe(run: Run, folder: Path) -> list[Path]:
         save_plan(run.plan, folder / "plan.json")
         save_run(folder / "recorded.json", run)
     except OSError as error:
-        raise InvalidRequest(f"the recipe could not be written to {folder}: {error.strerror}") from None
+        raise InvalidRequest(f"cannot write the recipe to {folder}: {error.strerror}", code="E_FILE") from None
     return [*(folder / name for name in texts), folder / "plan.json", folder / "recorded.json"]
 
 
 def _require_empty(folder: Path) -> None:
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InvalidRequest(f"{folder} is there already and not an empty folder; give another one")
+            raise InvalidRequest(f"{folder} exists and is not an empty folder; use another one")
     except OSError as error:
-        raise InvalidRequest(f"{folder} cannot be looked into: {error.strerror}") from None
+        raise InvalidRequest(f"cannot read {folder}: {error.strerror}", code="E_FILE") from None
 
 
 def _listed(what: str, lines: tuple[str, ...]) -> str:

@@ -1,7 +1,4 @@
-"""The container in which a saved run can be done again.
-
-A user's data in a recipe. It stays where it lies: the container gets it read-only, at the path that the plan has.
-"""
+"""The Dockerfile of a recipe, and how the container gets the data of a fed race: read-only, at the path of the plan."""
 
 from __future__ import annotations
 
@@ -13,32 +10,30 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairlap.data.datasets import DATA_HASH, SYNTHETIC
-from fairlap.errors import InvalidRequest
 from fairlap.machine import variables
 from fairlap.race.process_result import values_in_force
 from fairlap.race.run import Run
-from fairlap.render.recipe.versions import Versions
+from fairlap.render.recipe.versions import Versions, unusable
 from fairlap.request.names import ContestantName
 
 
 def data_to_bring(run: Run) -> str:
-    """Empty where there is none to bring: nothing was fed, or what is drawn again from the plan's seed."""
+    """The path of the user's data; empty where nothing was fed, or data that is drawn from the plan's seed."""
     data = run.plan.data
     if data in ("", SYNTHETIC):
         return ""
     if not Path(data).is_absolute() or not data.isprintable():
-        raise InvalidRequest(f"the run says that it was fed {data!a}, which is no path that a container could be given")
+        raise unusable(f"its data {data!a} is not an absolute path")
     return data
 
 
 def hashes_of_data(run: Run) -> list[str]:
-    """As the processes that were fed kept them; several where works name their inputs differently."""
+    """As the processes reported them; several where works name their inputs differently."""
     return values_in_force(run.processes, DATA_HASH)
 
 
 def mount_option(data: str) -> str:
-    """Docker refuses a mount whose source is missing, where it would make a folder for a volume. It reads the option as
-    a line of CSV."""
+    """Docker refuses a mount whose source is missing, but creates a missing volume. It reads the option as CSV."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(["type=bind", f"source={data}", f"target={data}", "readonly"])
     return f"--mount {shlex.quote(line.getvalue())}"
@@ -52,7 +47,7 @@ _SHORTENED = re.compile(r"\.\.\. \([0-9]+ letters\)$")
 
 
 def dockerfile(run: Run, versions: Versions) -> str:
-    lines = ["# Written by `fairlap recipe` from a saved run. README.md tells how to use it.", *_made_in(run.machine)]
+    lines = ["# Written by `fairlap recipe` from a saved run. README.md explains its use.", *_made_in(run.machine)]
     lines += [f"FROM python:{versions.python}-slim{_release(run.machine)}", ""]
     system = _system_packages(run.plan.contestants)
     if system:
@@ -84,7 +79,7 @@ def install_command(pip: str) -> str:
 
 
 def carried_variables(machine: Mapping[str, str]) -> dict[str, str]:
-    """Those that mean the same elsewhere: nothing that names a file, was not kept, or was cut."""
+    """Those that mean the same on another machine: no paths, no values that were not recorded or were cut."""
     return {name: value for name, value in _variables(machine).items() if _means_the_same(name, value)}
 
 
@@ -107,7 +102,7 @@ def _means_the_same(name: str, value: str) -> bool:
 
 
 def _quoted(value: str) -> str:
-    """As a Dockerfile wants it: it would replace what follows a dollar sign."""
+    """Quoted for a Dockerfile, which would expand a dollar sign."""
     bare = "" if value == variables.EMPTY else value
     return '"' + re.sub(r'(["\\$])', r"\\\1", bare) + '"'
 

@@ -1,4 +1,4 @@
-"""Which versions of which packages a saved run used, as pip takes them."""
+"""The packages and versions that a run used, as requirements for pip."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _PYTHON = re.compile(r"cpython (?P<version>[0-9]+\.[0-9]+\.[0-9]+(?:(?:a|b|rc)[0
 @dataclass(frozen=True)
 class Versions:
     python: str
-    requirements: tuple[str, ...]  # fairlap, and what was imported beside it
-    constraints: tuple[str, ...]  # whatever else was there, should anything ask for it
-    environments: tuple[str, ...]  # of contestants for which fairlap makes an environment
-    builds: tuple[str, ...]  # versions with a label of their maker, which an index may not have
+    requirements: tuple[str, ...]  # fairlap and the packages of the contestants
+    constraints: tuple[str, ...]  # other installed packages, for dependencies
+    environments: tuple[str, ...]  # of contestants that run in a separate environment
+    builds: tuple[str, ...]  # versions with a local label, which an index may lack
 
 
 def versions_of(run: Run) -> Versions:
-    """What a file says is checked before it gets near a shell."""
+    """Every name and version of the run file is validated, since they end up in a shell command."""
     installed = {
         _name(name.removeprefix(software.PREFIX)): version
         for name, version in run.machine.items()
@@ -40,14 +40,14 @@ def versions_of(run: Run) -> Versions:
     for contestant in run.plan.contestants:
         packages = _packages(contestant)
         if contestant.version or not packages:
-            continue  # a version that was asked for stands in the plan
+            continue  # the plan has the version that was asked for
         ran = dict(installed)
         first = next(iter(packages))
-        if told := _version_that_ran(run, contestant):
-            ran[first] = told
+        if version := _version_that_ran(run, contestant):
+            ran[first] = version
         in_own_environment = bool(installed) and first not in installed
         if in_own_environment:
-            apart |= {first: _pinned(first, told)} if told else {}
+            apart |= {first: _pinned(first, version)} if version else {}
         else:
             here |= {name: _pinned(name, ran[name]) if name in ran else wanted for name, wanted in packages.items()}
         if "+" in ran.get(first, ""):
@@ -62,8 +62,12 @@ def versions_of(run: Run) -> Versions:
     )
 
 
+def unusable(why: str) -> InvalidRequest:
+    return InvalidRequest(f"cannot make a recipe of this run: {why}", code="E_RECIPE")
+
+
 def _packages(contestant: ContestantName) -> dict[str, str]:
-    """By name what its adapter asks pip for, the framework's own first. None for programs and for callables."""
+    """By name, the requirements of its adapter, the framework first. Empty for programs and callables."""
     if not contestant.framework:
         return {}
     try:
@@ -74,38 +78,36 @@ def _packages(contestant: ContestantName) -> dict[str, str]:
 
 
 def _bare(wanted: str) -> str:
-    """The name in front of what pip is asked for."""
+    """The package name of a requirement."""
     found = _NAME.match(wanted)
     return found.group() if found else _name(wanted)
 
 
 def _version_that_ran(run: Run, contestant: ContestantName) -> str:
-    """What most of its processes told; empty when none of them came so far."""
-    told = Counter(
+    """The most frequent version of its processes; empty when none reported one."""
+    versions = Counter(
         process.version for process in run.processes if process.contestant == contestant.text and process.version
     )
-    return told.most_common(1)[0][0] if told else ""
+    return versions.most_common(1)[0][0] if versions else ""
 
 
 def _pinned(name: str, version: str) -> str:
-    """Without the label of who built it: ``2.13.0+cpu`` fits ``==2.13.0``, while an index may not have that build."""
+    """Without the local label: ``2.13.0+cpu`` satisfies ``==2.13.0``, while an index may not have that build."""
     found = _VERSION.fullmatch(version)
     if found is None:
-        raise InvalidRequest(f"the run says that {name} has version {version!r}, which is no version")
+        raise unusable(f"{version!r} of {name} is not a valid version")
     return f"{name}=={found['public']}"
 
 
 def _name(name: str) -> str:
     if _NAME.fullmatch(name) is None:
-        raise InvalidRequest(f"the run names a package {name!r}, which is no name of one")
+        raise unusable(f"{name!r} is not a valid package name")
     return name
 
 
 def _python(machine: Mapping[str, str]) -> str:
-    told = machine.get("python", "")
-    found = _PYTHON.fullmatch(told)
+    python = machine.get("python", "")
+    found = _PYTHON.fullmatch(python)
     if found is None:
-        raise InvalidRequest(
-            f"the run was made with Python {told or 'of a version that it does not tell'!r}; no recipe"
-        )
+        raise unusable(f"its Python is {python!r}; a recipe needs a release of CPython")
     return found["version"]

@@ -1,1 +1,1 @@
-"""What people read: a run as one HTML file, and its charts as pictures."""
+"""A run as one self-contained HTML page."""

@@ -1,9 +1,4 @@
-"""What stands behind the figures: blocks, warnings, who is not ranked and why, the machine, the settings.
-
-The command that draws a run's plan again, where there is one.
-
-Who was fed how fast, and what the time went into; a race that is fed nothing has no such part.
-"""
+"""The lower sections of the page: feeding, unranked contestants, blocks, warnings, machine, settings, the command."""
 
 from __future__ import annotations
 
@@ -21,7 +16,7 @@ from fairlap.results.work_result import WorkResult
 
 
 def command_of(plan: Plan) -> str:
-    """Empty when no command line draws this very plan; the saved plan itself always does."""
+    """The command that draws this plan again; empty when there is none."""
     modes = {(work.batch, work.mode, work.precision) for work in plan.works}
     if len(modes) != 1 or not plan.works:
         return ""
@@ -45,8 +40,8 @@ def command_of(plan: Plan) -> str:
         )
     except ValueError:
         return ""
-    sayable = plan.limits == Limits(memory_bytes=plan.limits.memory_bytes) and plan.measuring.samples is None
-    if again != plan or plan.data_seed or not sayable:
+    has_options = plan.limits == Limits(memory_bytes=plan.limits.memory_bytes) and plan.measuring.samples is None
+    if again != plan or plan.data_seed or not has_options:
         return ""
     [(batch, mode, precision)] = modes
     words = ["fairlap", "compare", *(work.model for work in plan.works)]
@@ -63,11 +58,13 @@ def command_of(plan: Plan) -> str:
     return shlex.join(words)
 
 
-_NOT_TOLD = "not told by this pipeline"
+_NOT_REPORTED = "not reported by this pipeline"
 
 
-def feeding(shown: Results, told: WorkResult) -> Markup | None:
-    fed = [(result, row) for result, row in told.with_rows() if row.pipeline_throughput_per_s and row.waited_share]
+def feeding(shown: Results, work_result: WorkResult) -> Markup | None:
+    fed = [
+        (result, row) for result, row in work_result.with_rows() if row.pipeline_throughput_per_s and row.waited_share
+    ]
     if not fed:
         return None
     named = dict.fromkeys(name for _, row in fed for name in row.stall_shares)
@@ -86,21 +83,21 @@ def feeding(shown: Results, told: WorkResult) -> Markup | None:
     ]
     heads = ["contestant", "fed by", "items a second", "waited", *causes]
     names = [result.contestant for result, _ in fed]
-    caption = f"{work_title(told.work.label, shown.run.plan.data)}, {told.conditions}"
+    caption = f"{work_title(work_result.work.label, shown.run.plan.data)}, {work_result.conditions}"
     return table(caption, heads, rows, "feeding cards", names)
 
 
 def _share(share: float | None) -> str:
-    return _NOT_TOLD if share is None else quantity_text.share(share)
+    return _NOT_REPORTED if share is None else quantity_text.share(share)
 
 
 _MOST_DETAILS = 4000
 _ABSENT_SETTING = "–"
 
 
-def not_ranked(told: WorkResult) -> Markup | None:
-    """Everyone who did other work, crashed or could not take part, in full."""
-    lost = [(result, row) for result, row in told.with_rows() if not result.ranked]
+def not_ranked(work_result: WorkResult) -> Markup | None:
+    """The contestants that were disqualified, failed or could not run, in full."""
+    lost = [(result, row) for result, row in work_result.with_rows() if not result.ranked]
     if not lost:
         return None
     return tag(
@@ -126,16 +123,16 @@ def _details(processes: tuple[ProcessResult, ...]) -> Markup | None:
     if not text:
         return answers
     return joined(
-        answers, tag("details", tag("summary", "What it said last"), tag("pre", text[-_MOST_DETAILS:], tabindex="0"))
+        answers, tag("details", tag("summary", "Last output"), tag("pre", text[-_MOST_DETAILS:], tabindex="0"))
     )
 
 
-def blocks(told: WorkResult) -> Markup:
-    """Every block as a square. A block counts for everyone or for nobody."""
-    kept, dropped = set(told.blocks.kept), set(told.blocks.dropped)
-    seen = sorted({process.block for result, _ in told.with_rows() for process in result.processes})
+def blocks(work_result: WorkResult) -> Markup:
+    """Every block as a square. A block counts for all contestants or for none."""
+    kept, dropped = set(work_result.blocks.kept), set(work_result.blocks.dropped)
+    seen = sorted({process.block for result, _ in work_result.with_rows() for process in result.processes})
     incomplete = len(set(seen) - kept - dropped)
-    parts = [f"{quantity_text.count(len(kept), 'block')} kept", f"{len(dropped)} dropped as noisy, blind to who ran"]
+    parts = [f"{quantity_text.count(len(kept), 'block')} used", f"{len(dropped)} dropped as noisy"]
     if incomplete:
         parts.append(f"{incomplete} incomplete")
     squares = (
@@ -145,18 +142,18 @@ def blocks(told: WorkResult) -> Markup:
     )
     return tag(
         "div",
-        tag("p", tag("strong", f"{told.conditions}: "), "; ".join(parts), ". ", str(told.blocks)),
+        tag("p", tag("strong", f"{work_result.conditions}: "), "; ".join(parts), ". ", str(work_result.blocks)),
         tag("div", squares, class_="blocks", aria_hidden="true"),
     )
 
 
-def warnings(told: WorkResult) -> Markup:
+def warnings(work_result: WorkResult) -> Markup:
     """Alike but for their numbers, they are one: with how many processes said so, and whose."""
     kinds = warning_kinds(
-        (process.contestant, process.warnings) for result, _ in told.with_rows() for process in result.processes
+        (process.contestant, process.warnings) for result, _ in work_result.with_rows() for process in result.processes
     )
     if not kinds:
-        return tag("p", f"{told.conditions}: none.")
+        return tag("p", f"{work_result.conditions}: none.")
     rows = [
         {
             "warning": kind.first.text,
@@ -166,27 +163,30 @@ def warnings(told: WorkResult) -> Markup:
         for kind in sorted(kinds, key=lambda kind: -kind.by_contestant.total())
     ]
     return table(
-        f"Warnings, {told.conditions}; the first of each kind", ["warning", "processes", "of"], rows, "warnings cards"
+        f"Warnings ({work_result.conditions}), the first of each kind",
+        ["warning", "processes", "contestants"],
+        rows,
+        "warnings cards",
     )
 
 
 def machine(shown: Results) -> Markup:
-    facts = shown.run.machine or {"facts": "none were kept"}
+    facts = shown.run.machine or {"facts": "none were recorded"}
     pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items())
     return tag("dl", pairs, class_="facts")
 
 
-def settings(told: WorkResult) -> Markup:
-    """What differs between contestants stands first; what is the same for all is said once."""
-    in_force = {result.contestant: dict(row.settings) for result, row in told.with_rows() if row.settings}
-    for result, row in told.with_rows():
+def settings(work_result: WorkResult) -> Markup:
+    """Common settings once, then those that differ between contestants, then those of one contestant alone."""
+    in_force = {result.contestant: dict(row.settings) for result, row in work_result.with_rows() if row.settings}
+    for result, row in work_result.with_rows():
         if result.contestant in in_force:
             in_force[result.contestant] = {
                 "version": row.version or "",
                 **in_force[result.contestant],
             }
     if not in_force:
-        return tag("p", "No contestant told its settings.")
+        return tag("p", "No contestant reported its settings.")
     keys = list(dict.fromkeys(key for own in in_force.values() for key in own))
     shared = [key for key in keys if sum(key in own for own in in_force.values()) > 1]
     same = [key for key in shared if len({own.get(key) for own in in_force.values()}) == 1]
@@ -198,7 +198,7 @@ def settings(told: WorkResult) -> Markup:
     alike = ", ".join(f"{key} {next(iter(in_force.values()))[key]}" for key in same)
     return tag(
         "div",
-        tag("p", "The same for all: ", alike, ".") if same else None,
+        tag("p", "Common to all: ", alike, ".") if same else None,
         _differing(rows, list(in_force)) if rows else None,
         tag(
             "div", [part for name, own in in_force.items() if (part := _own_settings(name, own, shared))], class_="own"
@@ -207,12 +207,12 @@ def settings(told: WorkResult) -> Markup:
 
 
 def _differing(rows: list[dict[str, Markup | str]], names: list[str]) -> Markup:
-    told = table("Settings that several have and that differ", ["setting", *names], rows, class_="wide")
-    return tag("div", told, class_="scroll", tabindex="0", role="region", aria_label="Settings that differ")
+    differing = table("Settings that differ", ["setting", *names], rows, class_="wide")
+    return tag("div", differing, class_="scroll", tabindex="0", role="region", aria_label="Settings that differ")
 
 
 def _own_settings(name: str, own: dict[str, str], shared: list[str]) -> Markup | None:
-    """What only this one told of."""
+    """Settings that only this contestant has."""
     alone = [(key, value) for key, value in own.items() if key not in shared]
     if not alone:
         return None

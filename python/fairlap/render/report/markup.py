@@ -24,10 +24,10 @@ Child = Markup | str | Iterable[Markup | str] | None
 
 def tag(element: str, /, *children: Child, **attributes: str | bool | None) -> Markup:
     """One element. ``class_`` is written as class, ``data_work`` as data-work; None and False leave one out."""
-    told = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
+    attributes_text = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
     if element in _EMPTY:
-        return Markup(f"<{element}{told}>")
-    return Markup(f"<{element}{told}>{joined(*children)}</{element}>")
+        return Markup(f"<{element}{attributes_text}>")
+    return Markup(f"<{element}{attributes_text}>{joined(*children)}</{element}>")
 
 
 def joined(*children: Child) -> Markup:
@@ -36,13 +36,13 @@ def joined(*children: Child) -> Markup:
 
 
 def breaking(text: str) -> Markup:
-    """A long name of a contestant may go on in the next line after each of its parts, and nowhere else if it can."""
+    """A long name of a contestant may break after each of its parts."""
     first, *others = _PART_OF_A_NAME.split(text)
     return joined(first, [each for part in others for each in (tag("wbr"), part)])
 
 
 def trusted(text: str) -> Markup:
-    """A style sheet or a program of our own. It must not end the element that it stands in."""
+    """A style sheet or a script of this package. It must not close its own element."""
     if any(end in text.lower() for end in ("</script", "</style", "<!--")):
         raise ValueError("a text that ends its own element cannot be put into a page")
     return Markup(text)
@@ -88,7 +88,7 @@ def table(
 ) -> Markup:
     """A table by its heads. Its roles are written out, since a narrow screen shows its rows as cards.
 
-    ``contestants`` says whose each row is, for the page's filter.
+    ``contestants`` has the contestant of each row, for the page's filter.
     """
     head = tag("tr", (tag("th", each, scope="col", role="columnheader") for each in heads), role="row")
     body = (

@@ -1,4 +1,4 @@
-// The page's own program: what is chosen, the charts of it, and the table of every figure.
+// The script of the page: the filters, the charts, and the table of all values.
 // Texts of the run reach the page as text only, never as HTML.
 "use strict";
 (() => {
@@ -50,7 +50,7 @@
 
   function setLegends(spec, width, keyed) {
     if (spec === null || typeof spec !== "object") return;
-    if (keyed && spec.field === "contestant" && spec.legend) spec.legend = null; // the key above the chart says it
+    if (keyed && spec.field === "contestant" && spec.legend) spec.legend = null; // the key above the chart shows it
     else if (spec.legend) spec.legend.columns = Math.max(1, Math.floor((width - 120) / 100));
     Object.values(spec).forEach((each) => setLegends(each, width, keyed));
   }
@@ -70,7 +70,7 @@
     const keyList = element.parentElement.querySelector(".key");
     if (keyList) showKey(keyList, names);
     if (!data[chart.tables[0]].length) {
-      element.replaceChildren(paragraph("Nothing to draw for what is chosen."));
+      element.replaceChildren(paragraph("No data for this selection."));
       return;
     }
     const words = shown.words;
@@ -86,7 +86,7 @@
       const height = spec.height || names.length * chart.rowHeight;
       Object.assign(spec, { width, height, autosize: { type: "fit-x", contains: "padding" }, datasets: data });
     }
-    spec.description = chart.told;
+    spec.description = chart.note;
     const config = structuredClone(now.config);
     if (width < 480) {
       for (const axis of [config.axisYBand, config.axisYPoint]) Object.assign(axis, { labelLimit: 96, labelFontSize: 12 });
@@ -101,7 +101,7 @@
       element.querySelector("details")?.setAttribute("title", "Save this chart");
       element.querySelector("summary")?.setAttribute("aria-label", "Save this chart");
     } catch (error) {
-      element.replaceChildren(paragraph(`This chart could not be drawn: ${error.message}`));
+      element.replaceChildren(paragraph(`Cannot draw this chart: ${error.message}`));
       console.error(error);
     }
   }
@@ -119,7 +119,7 @@
 
   function paragraph(text) {
     const element = document.createElement("p");
-    element.className = "told";
+    element.className = "caption";
     element.textContent = text;
     return element;
   }
@@ -174,7 +174,7 @@
     const rows = recordsOf("figures of rows").filter((record) => wanted(record, "work", contestants));
     const table = document.createElement("table"), head = document.createElement("tr"), body = [];
     table.className = "wide";
-    head.append(cell("th", "figure", "col"), ...rows.map((row) => cell("th", row.contestant, "col")));
+    head.append(cell("th", "value", "col"), ...rows.map((row) => cell("th", row.contestant, "col")));
     let group = "";
     for (const column of shown.figures.described) {
       if (column.group !== group) {
@@ -196,7 +196,7 @@
     scroll.className = "scroll";
     scroll.tabIndex = 0;
     scroll.setAttribute("role", "region");
-    scroll.setAttribute("aria-label", "Every figure");
+    scroll.setAttribute("aria-label", "All values");
     scroll.append(table);
     byId("every").replaceChildren(scroll);
   }

@@ -25,15 +25,15 @@ from fairlap.request.work import Work, work_title
 from fairlap.results.results import Results
 
 _SECTIONS = {
-    "speed": "The time of a call",
-    "cold": "The first answer",
+    "speed": "Time of a call",
+    "cold": "Start-up",
     "resources": "Memory, energy, cost",
-    "answers": "The answers themselves",
+    "answers": "Numerical errors",
 }
 
 
 def page_of(shown: Results) -> str:
-    """The whole page. Every text of the run is escaped; only programs of this package may run in it."""
+    """The whole page. Every text of the run is escaped; only scripts of this package may run in it."""
     tables = chart_tables(shown)
     charts = charts_of(shown, tables)
     scripts = [trusted(vega_script()), trusted(_own("page.js"))]
@@ -48,10 +48,10 @@ def page_of(shown: Results) -> str:
     )
     body = tag(
         "body",
-        tag("a", "To the answer", href="#answer", class_="skip"),
+        tag("a", "Skip to the answer", href="#answer", class_="skip"),
         _header(shown),
         tag("main", _answers(shown), _filters(shown), _tables(shown), _fed(shown), _charts(charts), _behind(shown)),
-        tag("footer", f"Made by fairlap {shown.run.fairlap}. This page needs no network and sends nothing anywhere."),
+        tag("footer", f"Made by fairlap {shown.run.fairlap}. This page works offline and sends no data."),
         json_island("shown", for_the_program(shown, charts, tables)),
         (tag("script", script) for script in scripts),
     )
@@ -63,7 +63,7 @@ def _own(name: str) -> str:
 
 
 def _policy(scripts: Sequence[Markup]) -> str:
-    """By their hashes, so that no other script runs even if one were smuggled in."""
+    """Scripts are allowed by their hashes, so that no injected script can run."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
     )
@@ -72,7 +72,7 @@ def _policy(scripts: Sequence[Markup]) -> str:
 
 
 def _colours(shown: Results) -> str:
-    """Contestants' colours as the style sheet names them, on both papers."""
+    """The colours of the contestants as CSS variables, for both themes."""
 
     def named(of: look.Look) -> str:
         colours = of.colours(len(shown.contestants))
@@ -94,11 +94,11 @@ def _title(shown: Results) -> str:
 
 def _header(shown: Results) -> Markup:
     plan = shown.run.plan
-    told = [shown.run.began_at.replace("T", " ").removesuffix("+00:00"), f"run {shown.run_id}", plan.device]
+    parts = [shown.run.began_at.replace("T", " ").removesuffix("+00:00"), f"run {shown.run_id}", plan.device]
     return tag(
         "header",
         tag("div", tag("span", "fairlap", class_="mark"), tag("h1", _title(shown)), class_="name"),
-        tag("p", " · ".join(part for part in told if part), class_="about"),
+        tag("p", " · ".join(part for part in parts if part), class_="about"),
         tag("button", "Dark", type="button", id="theme", aria_pressed="false", hidden=True),
     )
 
@@ -132,7 +132,7 @@ def _nothing(shown: Results) -> Markup | None:
     if shown.work_results:
         return None
     return tag(
-        "div", tag("p", "Nothing was measured", class_="headline"), tag("p", "No process ended."), class_="answer"
+        "div", tag("p", "Nothing was measured", class_="headline"), tag("p", "No process has ended."), class_="answer"
     )
 
 
@@ -142,7 +142,7 @@ def _overview_row(shown: Results, work: Work) -> dict[str, Markup | str]:
 
 
 def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: str | None = None) -> Markup:
-    """Shown while its work is chosen, and its conditions where it has some. Without the program all are shown."""
+    """Shown while its work and conditions are selected; without JavaScript all are shown."""
     return tag("div", *children, data_work=work.label, data_conditions=conditions)
 
 
@@ -167,7 +167,7 @@ def _filters(shown: Results) -> Markup:
         tag("label", "Conditions ", kinds, class_="pick", hidden=len(conditions) < 2),
         tag("fieldset", tag("legend", "Contestants"), boxes),
         id="filters",
-        aria_label="What is shown",
+        aria_label="Filters",
         hidden=True,
     )
 
@@ -183,11 +183,11 @@ def _tables(shown: Results) -> Markup:
         for work in shown.works()
         for work_result in shown.of_work(work)
     )
-    told = (
-        "Places are told by what the comparisons show: 1= says that somebody else may hold the place as well. "
-        "Brackets hold 95 % intervals."
+    note = (
+        "A place with = is a tie: the comparisons do not separate it from another contestant. "
+        "Brackets are 95 % intervals."
     )
-    return tag("section", tag("h2", "Ranked"), parts, tag("p", told, class_="told"), id="ranked")
+    return tag("section", tag("h2", "Ranked"), parts, tag("p", note, class_="caption"), id="ranked")
 
 
 def _fed(shown: Results) -> Markup | None:
@@ -199,8 +199,8 @@ def _fed(shown: Results) -> Markup | None:
         for work_result in shown.of_work(work)
         if (found := feeding(shown, work_result)) is not None
     )
-    told = "Every call took a batch, worked on it and gave it back. The shares are of that whole time."
-    return tag("section", tag("h2", "Feeding"), parts, tag("p", told, class_="told"), id="feeding")
+    note = "Every call takes a batch, works on it and returns it. Shares are of that whole time."
+    return tag("section", tag("h2", "Feeding"), parts, tag("p", note, class_="caption"), id="feeding")
 
 
 def _scrolling(inside: Markup) -> Markup:
@@ -217,20 +217,20 @@ def _charts(charts: Sequence[Chart]) -> list[Markup]:
 
 def _figure(chart: Chart) -> Markup:
     if chart.absent:
-        return tag("div", tag("h3", chart.title), tag("p", chart.absent, class_="told"), class_="left-out")
+        return tag("div", tag("h3", chart.title), tag("p", chart.absent, class_="caption"), class_="left-out")
     return tag(
         "figure",
-        tag("figcaption", tag("h3", chart.title), tag("p", chart.told, class_="told")),
+        tag("figcaption", tag("h3", chart.title), tag("p", chart.note, class_="caption")),
         tag("ul", class_="key", hidden=True) if chart.keyed else None,
         tag("div", class_="chart", data_chart=chart.key),
     )
 
 
 def _behind(shown: Results) -> Markup:
-    every = tag("details", tag("summary", "Every figure of the rows"), tag("div", id="every"), id="every-figure")
+    every = tag("details", tag("summary", "All columns of all rows"), tag("div", id="every"), id="every-figure")
     work_results = [(work, work_result) for work in shown.works() for work_result in shown.of_work(work)]
     return joined(
-        tag("section", tag("h2", "Every figure"), every, id="figures"),
+        tag("section", tag("h2", "All values"), every, id="figures"),
         tag(
             "section",
             tag("h2", "Blocks and warnings"),
@@ -260,16 +260,16 @@ def _behind(shown: Results) -> Markup:
 
 def _repeat(shown: Results) -> Markup:
     command = command_of(shown.run.plan)
-    told = (
-        "This draws the same plan: the same orders, the same settings of every process."
+    note = (
+        "This command draws the same plan, with the same orders and the same settings of every process."
         if command
-        else ("No single command line draws this plan; the plan itself repeats the race.")
+        else "No single command draws this plan; run the saved plan instead."
     )
     plan = msgspec.json.format(msgspec.json.encode(shown.run.plan), indent=1).decode()
     return tag(
         "section",
         tag("h2", "How to repeat it"),
-        tag("p", told),
+        tag("p", note),
         tag("pre", tag("code", command), tabindex="0") if command else None,
         tag("p", "Save the plan as plan.json and run:"),
         tag("pre", tag("code", "fairlap compare --plan plan.json"), tabindex="0"),

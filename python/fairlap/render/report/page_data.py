@@ -1,8 +1,6 @@
-"""What the page's program is given: charts without data, their tables, the colours, the table of every figure.
+"""The data island of the page: charts without data, their tables, the colours, and all columns of all rows.
 
-Tables for the page's program, column by column; a text that comes again is written once.
-
-All columns of all rows, for the table that a page fills when somebody opens it.
+Tables are written column by column, and a repeated text only once.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ _KEYS = frozenset({"run", "recorded_at", "contestant", "conditions", "absent"})
 
 def every_figure(shown: Results) -> dict[str, Any]:
     """The columns with their meanings, and the rows under them; ``absent`` is folded into the cells."""
-    told = [column for column in columns() if column.name not in _KEYS]
+    shown_columns = [column for column in columns() if column.name not in _KEYS]
     records = []
     for work_result, result, row in shown.every_row():
         own = flat(row)
@@ -49,14 +47,14 @@ def every_figure(shown: Results) -> dict[str, Any]:
             "conditions": work_result.conditions,
             "contestant": result.contestant,
         }
-        for column in told:
+        for column in shown_columns:
             value = own[column.name]
             why = row.absent.get(column.field) if value is None and column.name == column.field else None
             if column.kind == "structure":
                 value = _readable(msgspec.json.decode(value))
             record[column.name] = plain(value) if why is None else f"absent: {why}"
         records.append(record)
-    described = [{"name": column.name, "group": column.group, "meaning": column.meaning} for column in told]
+    described = [{"name": column.name, "group": column.group, "meaning": column.meaning} for column in shown_columns]
     return {"described": described, "rows": packed(records)}
 
 
@@ -96,7 +94,7 @@ def for_the_program(shown: Results, charts: Sequence[Chart], tables: dict[str, l
                 "tables": chart.tables,
                 "scope": chart.scope,
                 "rowHeight": chart.row_height,
-                "told": f"{chart.title}. {chart.told}",
+                "note": f"{chart.title}. {chart.note}",
             }
             for chart in charts
             if not chart.absent

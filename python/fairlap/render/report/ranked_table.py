@@ -1,4 +1,4 @@
-"""The ranked table: a place, a time with its interval, a ratio, and whatever went wrong."""
+"""The ranked table: place, time and ratio with their intervals, resources, and what went wrong."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from fairlap import quantity_text
 from fairlap.render.report.markup import Markup, breaking, table, tag
+from fairlap.render.terminal import causes_of_modes
 from fairlap.request.work import work_title
 from fairlap.results.results import Results
 from fairlap.results.row import Row, judged_time_ns
@@ -14,22 +15,22 @@ from fairlap.results.work_result import ContestantResult, WorkResult
 Cells = Mapping[str, Markup | str]
 
 
-def ranked_table(shown: Results, told: WorkResult) -> Markup:
-    grad = told.work.mode == "grad"
-    first = "first gradient" if grad else "first answer"
+def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
+    grad = work_result.work.mode == "grad"
+    first = "first gradient" if grad else "first output"
     against = f"against {shown.baseline}" if shown.baseline else "against the first"
     time = "time of a fed batch" if shown.run.plan.data else "time of a call"
     heads = ["place", "contestant", time, against, "p99", "per second", first, "peak memory", "error"]
-    slowest = max((result.median_ns for result, _ in told.with_rows() if result.finished), default=0.0)
-    rows = [_cells(shown, result, row, slowest, (time, against, first)) for result, row in told.with_rows()]
-    names = [result.contestant for result, _ in told.with_rows()]
-    if any(row.cost_per_1000_items for _, row in told.with_rows()):
+    slowest = max((result.median_ns for result, _ in work_result.with_rows() if result.finished), default=0.0)
+    rows = [_cells(shown, result, row, slowest, (time, against, first)) for result, row in work_result.with_rows()]
+    names = [result.contestant for result, _ in work_result.with_rows()]
+    if any(row.cost_per_1000_items for _, row in work_result.with_rows()):
         heads.append("1,000 items")
-    if any(row.min_memory_bytes for _, row in told.with_rows()):
+    if any(row.min_memory_bytes for _, row in work_result.with_rows()):
         heads.append("runs in")
-    if any(row.energy_per_item_j for _, row in told.with_rows()):
+    if any(row.energy_per_item_j for _, row in work_result.with_rows()):
         heads.append("energy per item")
-    caption = f"{work_title(told.work.label, shown.run.plan.data)}, {told.conditions}"
+    caption = f"{work_title(work_result.work.label, shown.run.plan.data)}, {work_result.conditions}"
     return table(caption, heads, rows, "ranked cards", names)
 
 
@@ -57,7 +58,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
 
 
 def _smallest_memory(row: Row) -> str:
-    """With what was limited: address space is not resident memory."""
+    """With the kind of the limit: address space is not resident memory."""
     return f"{quantity_text.size(row.min_memory_bytes)}, {row.min_memory_limit}" if row.min_memory_bytes else ""
 
 
@@ -66,7 +67,7 @@ def _rate(row: Row) -> str:
 
 
 def _or_dash(row: Row, field: str, text: object) -> Markup | str:
-    """Absent is never 0: a dash, and why, where the pointer rests or a reader is read to."""
+    """An absent value is a dash with its reason as tooltip and label, never 0."""
     if text:
         return str(text)
     why = row.absent.get(field, "it was not measured")
@@ -88,11 +89,7 @@ def _contestant(shown: Results, result: ContestantResult, row: Row) -> Markup:
 
 
 def _remarks(result: ContestantResult) -> list[str]:
-    told = [result.trouble] if result.trouble else []
-    for cause in result.causes:
-        remedy = f"; {cause.remedy}" if cause.remedy else ""
-        told.append(f"its modes go with {cause.covariate} ({', '.join(cause.typical)}){remedy}")
-    return told
+    return [*([result.trouble] if result.trouble else []), *causes_of_modes(result)]
 
 
 def _time(shown: Results, result: ContestantResult, row: Row, slowest: float) -> Markup:

@@ -31,10 +31,11 @@ def test_each_chart_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
     assert "&lt;script&gt;" in ranked
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidRequest, match="charts cannot be written to"):
+    with pytest.raises(InvalidRequest, match="Not a directory") as refused:
         write_charts(results_of(run_of(batches=(4,)), "r"), tmp_path / "file" / "charts")
+    assert refused.value.code == "E_FILE"
 
 
 def test_every_process_that_finished_is_a_dot() -> None:
@@ -84,7 +85,8 @@ def test_the_tolerance_of_a_model_that_is_not_installed_is_not_made_up() -> None
     shown = results_of(type(run)(plan, run.processes, {}, {}), "r")
     assert chart_tables(shown)["tolerances"] == []
     [errors] = [chart for chart in charts_of(shown, chart_tables(shown)) if chart.key == "errors"]
-    assert "tolerance is not known here" in errors.told
+    assert "tolerance" in errors.note
+    assert "dashed" not in errors.note
 
 
 def test_a_contestant_named_like_a_placeholder_is_still_a_name() -> None:

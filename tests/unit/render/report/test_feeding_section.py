@@ -14,7 +14,7 @@ def test_a_report_shows_what_the_time_of_fed_calls_went_into() -> None:
     page = page_of(results_of(fed(PLAIN), "r"))
     assert ">Feeding</h2>" in page
     assert "pipeline of torch" in page
-    for told in ("4,000", "20 %", "80 %", "15 %", "5 %", "not told by this pipeline"):
+    for told in ("4,000", "20 %", "80 %", "15 %", "5 %", "not reported by this pipeline"):
         assert told in page, told
     assert ">time of a fed batch</th>" in page
     assert ">time of a call</th>" not in page
