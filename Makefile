@@ -100,8 +100,12 @@ PROCESSES ?= 2400
 trust-peers: $(VENV)/.dev $(VENV)/.bench build/release/.module  ## Compare the verdicts of other tools on the same processes.
 	$(BIN)/python -m tests.trust.peers --out build/trust --processes $(PROCESSES)
 
-trust-mutants: $(VENV)/.dev build/release/.module  ## Check that the tests of the verdict catch planted faults (about an hour).
-	$(BIN)/python -m tests.trust.mutation.run --out build/trust
+trust-mutants: build/mutmut/.installed  ## Plant faults in the verdict and count those that its tests catch (hours; MUTANTS='fairlap.verdict.judge*').
+	rm -rf build/mutmut/work && mkdir -p build/mutmut/work/fairlap build/mutmut/work/tests
+	cp -r python/fairlap/*.py python/fairlap/verdict build/mutmut/work/fairlap/
+	cp -r tests/unit/verdict build/mutmut/work/tests/
+	cp tests/trust/mutmut.cfg build/mutmut/work/setup.cfg
+	cd build/mutmut/work && ../bin/mutmut run $(if $(MUTANTS),'$(MUTANTS)') && ../bin/mutmut results
 
 ## On a machine with an NVIDIA GPU
 # Uses the Python at hand, because that one has the machine's frameworks. Installs nothing.
@@ -141,6 +145,11 @@ $(VENV)/.frameworks: $(VENV)/.editable
 build/bench-peers/.installed:
 	$(PYTHON) -m venv build/bench-peers
 	build/bench-peers/bin/pip install --quiet zeus codecarbon
+	touch $@
+
+build/mutmut/.installed:
+	$(PYTHON) -m venv build/mutmut
+	build/mutmut/bin/pip install --quiet "mutmut>=3.8" numpy scipy ruptures msgspec pytest hypothesis statsmodels arch
 	touch $@
 
 build/release/.module: $(VENV)/.editable $(NATIVE)

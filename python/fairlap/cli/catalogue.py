@@ -1,4 +1,4 @@
-"""What there is to race: models, frameworks and devices, told without importing any framework."""
+"""The models, frameworks and devices that can be raced, listed without importing any framework."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_kept_run_is_shown_as_the_race_ended_with_what_it_rests_on() -> None:
     assert text_of(results_of(run)) in told
     assert "cpu model: Imaginary 9000" in told
     assert "torch (1.2.3): threads 2, precision fp32" in told
-    assert "! the clock is coarse (the like in 8 processes)" in told
+    assert "! the clock is coarse (similar in 8 processes)" in told
     assert "frame two" not in told
     more = said("show", "last", "--errors")
     assert more.startswith(told.rstrip("\n"))
@@ -120,7 +120,7 @@ def test_warnings_that_differ_in_their_figures_only_are_one() -> None:
     kept(run)
     told = said("show", "last")
     assert told.count("the core was taken away") == 2
-    assert told.count("(the like in 8 processes)") == 2
+    assert told.count("(similar in 8 processes)") == 2
 
 
 def test_a_run_without_a_process_is_shown_too() -> None:

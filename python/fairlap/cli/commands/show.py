@@ -43,8 +43,7 @@ def command(run: str, errors: bool, output: tuple[Path, ...], as_json: bool) -> 
         return
     parts = [_head(run_id, state, saved)]
     if saved.processes:
-        told = text_of(results)
-        parts += [told, "\n".join(_beneath(saved))]
+        parts += [text_of(results), "\n".join(_beneath(saved))]
     if errors:
         parts.append("\n".join(_errors(saved)))
     click.echo("\n\n".join(parts))
@@ -77,14 +76,14 @@ def _beneath(saved: Run) -> list[str]:
 
 
 def _warnings(processes: Sequence[ProcessResult]) -> list[str]:
-    """Those that differ only in their figures are one, told as it first came."""
+    """The first warning of each code, and in how many processes it occurred."""
     from fairlap.render.repeated_warnings import warning_kinds
 
-    told = []
+    lines = []
     for kind in warning_kinds((process.contestant, process.warnings) for process in processes):
         count = kind.by_contestant.total()
-        told.append(f"{kind.first.text} ({'in one process' if count == 1 else f'the like in {count} processes'})")
-    return told
+        lines.append(f"{kind.first.text} ({'in one process' if count == 1 else f'similar in {count} processes'})")
+    return lines
 
 
 def _errors(saved: Run) -> list[str]:
