@@ -68,7 +68,7 @@ def _explained(message: str, kind: type) -> str:
     if wrong := _UNKNOWN_NAME.fullmatch(reason):
         reason = f"{wrong[1]} is not one of {', '.join(dict.fromkeys(_names_in(found)))}"
     elif "object missing required field" in reason.lower():
-        return f"{reason.split('`')[1]} is missing"
+        return f"{f'{key}.' if key else ''}{reason.split('`')[1]} is missing"
     reason = _QUOTED_TYPES.sub(_in_words_of_toml, reason[:1].lower() + reason[1:])
     return f"{key}: {reason}" if key else reason
 

@@ -54,7 +54,7 @@ def test_the_baseline_and_a_price_by_name_are_those_that_were_asked_for(saved: P
     ("arguments", "status", "code"),
     [
         (["--baseline", "torhc"], 2, "E_REQUEST"),
-        (["--price", "cheap"], 2, "E_REQUEST"),
+        (["--price", "cheap"], 2, "E_PRICE"),
         (["-o", "rows.xlsx"], 2, "E_OUTPUT_FORMAT"),
         (["-o", "rows.html"], 2, "E_OUTPUT_FORMAT"),
         (["-o", "/nowhere/rows.csv"], 2, "E_FILE"),

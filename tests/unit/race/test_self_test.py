@@ -164,7 +164,7 @@ def test_a_slowdown_is_a_share_and_leaves_the_frameworks_options_alone(text: str
 
 @pytest.mark.parametrize("text", ["much", "-1%", "nan", "2 percent", "1e9"])
 def test_what_is_no_share_is_refused(text: str) -> None:
-    with pytest.raises(Unsupported, match="no share such as 2%"):
+    with pytest.raises(Unsupported, match="not a share"):
         slowdown_in({"slowdown": text})
 
 
@@ -184,7 +184,7 @@ def test_a_slowed_call_takes_its_share_longer_gives_the_same_and_says_so() -> No
     began_s = time.perf_counter()
     assert made.bind({})() == "result"
     assert time.perf_counter() - began_s >= 5 * 0.002
-    assert made.in_force["slowdown"] == "400 % added to every call, on purpose"
+    assert made.in_force["slowdown"] == "400 % added to every call on purpose"
 
 
 def test_a_slowed_asynchronous_call_is_waited_for_first() -> None:
@@ -202,5 +202,5 @@ def test_no_slowdown_leaves_the_contestant_as_it_is() -> None:
 
 
 def test_what_runs_on_a_stream_cannot_be_slowed() -> None:
-    with pytest.raises(Unsupported, match="cannot slow down what a stream does"):
+    with pytest.raises(Unsupported, match="cannot slow down"):
         slowed(contestant(stream=object()), 0.02)
