@@ -35,7 +35,7 @@ def test_rows_go_to_standard_output_or_to_a_file_whose_name_tells_the_format(sav
     told = export(saved)
     assert told.returncode == 0, told.stderr
     assert told.stdout.startswith('"run","recorded_at"')
-    assert export(saved, "--format", "md").stdout.startswith("### fairlap: 1 slower, against `jax:fast`")
+    assert export(saved, "--format", "md").stdout.startswith("### fairlap: 1 slower, baseline `jax:fast`")
     assert export(saved, "-o", tmp_path / "rows.jsonl").stdout == ""
     assert read_rows(tmp_path / "rows.jsonl") == results_of(a_run(), "monday").rows
 

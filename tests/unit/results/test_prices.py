@@ -79,7 +79,7 @@ def test_an_error_in_the_table_names_the_file_and_the_key(settings: Path, old: s
 def test_the_list_shows_the_prices_and_where_they_lie(settings: Path) -> None:
     told = CliRunner().invoke(command, ["prices"]).output
     assert str(prices_file()) == str(settings)
-    assert f"No price is known. Write such entries into {settings}" in told
+    assert f"No prices yet. Write entries such as this into {settings}" in told
     settings.write_text(EXAMPLE)
     assert [entry.currency for entry in known_prices()] == ["USD"]
     settings.write_text(TABLE)
