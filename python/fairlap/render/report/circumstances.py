@@ -148,7 +148,7 @@ def blocks(work_result: WorkResult) -> Markup:
 
 
 def warnings(work_result: WorkResult) -> Markup:
-    """Alike but for their numbers, they are one: with how many processes said so, and whose."""
+    """Warnings of one kind with the number of processes of each contestant."""
     kinds = warning_kinds(
         (process.contestant, process.warnings) for result, _ in work_result.with_rows() for process in result.processes
     )
@@ -158,7 +158,7 @@ def warnings(work_result: WorkResult) -> Markup:
         {
             "warning": kind.first.text,
             "processes": f"{kind.by_contestant.total()}",
-            "of": ", ".join(f"{name} ({count})" for name, count in kind.by_contestant.most_common()),
+            "contestants": ", ".join(f"{name} ({count})" for name, count in kind.by_contestant.most_common()),
         }
         for kind in sorted(kinds, key=lambda kind: -kind.by_contestant.total())
     ]
