@@ -14,9 +14,9 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
+from fairlap.race.counted_blocks import trouble, work_blocks
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
-from fairlap.race.work_blocks import trouble, work_blocks
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Conditions, Work
 from fairlap.verdict import Comparison, Verdict, judge

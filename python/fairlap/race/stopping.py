@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
+from fairlap.race.counted_blocks import work_blocks
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.work_blocks import work_blocks
 
 MINIMUM_BLOCKS = 12
 

@@ -12,7 +12,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from fairlap.results.columns import Column, columns, flat, require_header, row_of_cells
+from fairlap.results.flat_row import Column, columns, flat, require_header, row_of_cells
 from fairlap.results.row import Row
 
 _GUARD = "'"

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from fairlap.errors import NotAvailable
-from fairlap.results.columns import columns, flat, require_header, row_of_cells
+from fairlap.results.flat_row import columns, flat, require_header, row_of_cells
 from fairlap.results.row import Row
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy.typing as npt
 
 from fairlap import verdict
+from fairlap.race.counted_blocks import work_blocks
 from fairlap.race.run import Run
-from fairlap.race.work_blocks import work_blocks
 from fairlap.request.work import Conditions, Work
 from fairlap.results.prices import Price
 from fairlap.results.row import Row

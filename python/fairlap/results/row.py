@@ -1,9 +1,7 @@
-"""The row: all that is known of one contestant on one work under one kind of conditions. It is defined here only.
+"""The row: all that is known of one contestant on one work under one kind of conditions.
 
 CSV headers, the JSON schema, the store's view, the data dictionary and the report's columns are made from this class.
 A unit is the end of a name. A value that is absent is None, never 0, and ``absent`` gives the reason.
-
-The time of a row that the verdict is about.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import msgspec
 
 from fairlap.errors import FairlapError
 from fairlap.machine.atomic_files import write_output
-from fairlap.results.columns import Column, columns
+from fairlap.results.flat_row import Column, columns
 from fairlap.results.row import Row
 
 FOLDER = Path("docs/reference")

@@ -11,9 +11,9 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
-from fairlap.race import work_blocks
+from fairlap.race import counted_blocks
+from fairlap.race.counted_blocks import GatedBlocks, WorkBlocks
 from fairlap.race.process_result import Outcome, ProcessResult, SmallestMemory
-from fairlap.race.work_blocks import GatedBlocks, WorkBlocks
 from fairlap.request.work import Conditions, Work
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
 from fairlap.results.row import Row
@@ -38,15 +38,15 @@ class ContestantResult:
     @property
     def trouble(self) -> str:
         """Why it is not ranked, or what went wrong in some of its processes; empty when all finished."""
-        return work_blocks.trouble(self.processes)
+        return counted_blocks.trouble(self.processes)
 
     @property
     def worst_outcome(self) -> Outcome:
-        return work_blocks.worst_outcome(self.processes)
+        return counted_blocks.worst_outcome(self.processes)
 
     @property
     def ranked(self) -> bool:
-        return work_blocks.is_ranked(self.processes)
+        return counted_blocks.is_ranked(self.processes)
 
     @property
     def median_ns(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from fairlap.results.columns import Column, columns
+from fairlap.results.flat_row import Column, columns
 
 APPLICATION_ID = 0x66616972  # "fair", in the file's header: distinguishes a store from any other database
 

@@ -1,10 +1,7 @@
-"""Measured in the store, each with its raw samples: little-endian float64, as the worker sent them.
+"""Runs, processes, samples and rows in the tables of the store: written and read back.
 
-Not compressed: zlib takes a tenth off the samples of real races, seldom a third, and short ones grow.
-
-A run's plan and circumstances in the store, with what it can be found by.
-
-Rows in the store: every column of the row's definition is one of the table, and a row is put together again.
+Samples are little-endian float64, as the worker sent them, and not compressed: zlib takes a tenth off the samples of
+real races, seldom a third, and short ones grow.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ import msgspec
 
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
-from fairlap.results.columns import columns, flat
+from fairlap.results.flat_row import columns, flat
 from fairlap.results.row import Row
 from fairlap.store.errors import CHANGED
 from fairlap.store.run_ids import utc_text

@@ -1,9 +1,7 @@
-"""How many blocks an experiment needs, before it is run.
+"""How many blocks an experiment needs, before it is run; and the smallest effect that a finished run could have shown.
 
-The model here is a normal one, because a plan needs some shape: effect and spread of the within-block log
-ratios, nothing else. What a finished run could have shown comes from its own noise (`detectable.py`).
-
-The smallest effect a run could have shown, from the noise of that run alone.
+The plan assumes a normal model, because it needs some shape: effect and spread of the within-block log ratios, nothing
+else. The minimum detectable effect of a finished run comes from the noise of that run alone.
 
 Given the sizes of the residuals, the test's outcome depends on their signs only. Drawing the signs again
 asks: how large must an effect be so that the lower end of the interval clears zero? That is the upper end

@@ -1,16 +1,10 @@
-"""A table of blocks: one figure per contestant and block, as logarithms.
+"""A table of blocks: one value per contestant and block, as logarithms, checked at the door.
 
 A block is one independently drawn random order of all contestants, each in a fresh process. That draw is
 what makes the verdict valid: if two contestants are equal, each block's log ratio between them is as
 likely to be positive as negative, whatever the noise of the machine.
 
-The array types the verdict passes around.
-
-What is wrong with the figures that came in, each kind under its own name.
-
-A verdict on bad input would look like any other verdict, so bad input never gets that far.
-
-The one door through which measured figures enter: finite, positive, and then their logarithm.
+A verdict on bad input would look like any other verdict, so values that are not finite or not positive are errors.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
 from fairlap.render.csv_file import decode as csv_rows
 from fairlap.render.csv_file import encode as as_csv
 from fairlap.render.outputs import FORMATS, Format, encoded, format_of, read_rows, write, write_all, write_rows
-from fairlap.results.columns import columns, flat
+from fairlap.results.flat_row import columns, flat
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from hypothesis import HealthCheck, given, settings, strategies

@@ -10,7 +10,7 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.meters.memory import Memory
 from fairlap.race.process_result import AnswerError, SmallestMemory
-from fairlap.results.columns import columns, flat
+from fairlap.results.flat_row import columns, flat
 from fairlap.results.prices import Price, price_given
 from fairlap.results.results import results_of
 from fairlap.results.row import Estimate, Row

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
-from fairlap.results.columns import columns, flat
+from fairlap.results.flat_row import columns, flat
 from fairlap.results.results import results_of
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.opening import store_path

@@ -13,7 +13,7 @@ import msgspec
 from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import group_of, plain
-from fairlap.results.columns import columns, flat
+from fairlap.results.flat_row import columns, flat
 from fairlap.results.results import Results
 
 Packed = dict[str, Any]

@@ -8,7 +8,7 @@ from fairlap.meters.memory import Memory
 from fairlap.race.run import Run
 from fairlap.render import markdown_file
 from fairlap.render.report.page import page_of
-from fairlap.results.columns import columns
+from fairlap.results.flat_row import columns
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
 from runs_to_show import ENDING, HOSTILE, SCRIPT, WRONG, run_of, samples

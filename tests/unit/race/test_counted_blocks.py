@@ -9,10 +9,10 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.machine.facts import machine_facts
 from fairlap.meters import disturbances
+from fairlap.race.counted_blocks import busy_share, gate_blocks
 from fairlap.race.plan import draw_plan
 from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.run import Run
-from fairlap.race.work_blocks import busy_share, gate_blocks
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
