@@ -36,9 +36,9 @@ estimates = strategies.builds(Estimate, numbers, strategies.none() | numbers, st
 @strategies.composite
 def rows(draw: strategies.DrawFn) -> Row:
     values: dict[str, Any] = {}
-    told = inspect.type_info(Row)
-    assert isinstance(told, inspect.StructType)
-    for field in told.fields:
+    described = inspect.type_info(Row)
+    assert isinstance(described, inspect.StructType)
+    for field in described.fields:
         assert isinstance(field.type, inspect.Metadata)
         if field.name != "absent":
             values[field.name] = draw(_of(field.type.type))
@@ -64,6 +64,6 @@ def _of(kind: inspect.Type) -> SearchStrategy[Any]:
             return strategies.dictionaries(_of(kind.key_type), _of(kind.value_type), max_size=3)
         case inspect.ListType():
             return strategies.lists(_of(kind.item_type), max_size=3)
-        case inspect.StructType():
+        case inspect.StructType() | inspect.DataclassType():
             return strategies.builds(kind.cls, **{field.encode_name: _of(field.type) for field in kind.fields})
     raise NotImplementedError(f"no rows are drawn for a field of {kind}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from typing import Any
 
 import msgspec
@@ -84,7 +83,7 @@ def warned(*said: list[str]) -> list[Row]:
     for process in run.processes:
         own = said[names.index(process.contestant)]
         process.warnings = [
-            Notice(re.sub(r"[^A-Z]+", "_", text.upper()), text) for text in own[process.block : process.block + 1]
+            Notice(f"W_{text.split()[-1].upper()}", text) for text in own[process.block : process.block + 1]
         ]
     return results_of(run, "r-1").rows
 
@@ -123,7 +122,7 @@ def test_without_warnings_there_is_no_word_of_them() -> None:
 
 @pytest.mark.parametrize("name", ["<img src=x>", "# heading", "line\n- item", "@everyone", "`tick`"])
 def test_a_warning_is_text_and_nothing_else(name: str) -> None:
-    rows = [a_slower_row(warnings=[name]), a_slower_row(contestant=name, warnings=[])]
+    rows = [a_slower_row(warnings=[Notice("W_X", name)]), a_slower_row(contestant=name, warnings=[])]
     page = rendered(text_of(rows)).rpartition("<ul>")[2]
     assert page.count("<li>") == 1
     assert "<img" not in page
