@@ -31,8 +31,8 @@ class Page:
         self._number = 0
         self._session: str | None = None
         [target] = [each for each in self.send("Target.getTargets")["targetInfos"] if each["type"] == "page"]
-        told = self.send("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        self._session = told["sessionId"]
+        answer = self.send("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self._session = answer["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
 
@@ -43,11 +43,11 @@ class Page:
             message["sessionId"] = self._session
         os.write(self._commands, json.dumps(message).encode() + b"\0")
         while True:
-            told = self._next()
-            if told.get("id") == self._number:
-                if "error" in told:
-                    raise AssertionError(f"{method}: {told['error']['message']}")
-                result: dict[str, Any] = told["result"]
+            answer = self._next()
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise AssertionError(f"{method}: {answer['error']['message']}")
+                result: dict[str, Any] = answer["result"]
                 return result
 
     def open(self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
@@ -62,9 +62,9 @@ class Page:
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page."""
-        told = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in told, told["exceptionDetails"]
-        return told["result"].get("value")
+        answer = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
 
     def wait_for(self, condition: str) -> None:
         until = time.monotonic() + _PATIENCE_S
@@ -73,8 +73,8 @@ class Page:
             time.sleep(0.05)
 
     def screenshot(self, path: Path) -> None:
-        told = self.send("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(told["data"]))
+        answer = self.send("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(answer["data"]))
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._pending:
@@ -82,20 +82,20 @@ class Page:
             assert read, "the browser ended"
             self._pending += read
         line, _, self._pending = self._pending.partition(b"\0")
-        told: dict[str, Any] = json.loads(line)
-        self._note(told.get("method", ""), told.get("params", {}))
-        return told
+        answer: dict[str, Any] = json.loads(line)
+        self._note(answer.get("method", ""), answer.get("params", {}))
+        return answer
 
-    def _note(self, event: str, told: dict[str, Any]) -> None:
+    def _note(self, event: str, answer: dict[str, Any]) -> None:
         if event == "Runtime.exceptionThrown":
-            details = told["exceptionDetails"]
+            details = answer["exceptionDetails"]
             self.complaints.append(details.get("exception", {}).get("description", details["text"]))
-        elif event == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
-            self.complaints.append(" ".join(str(each.get("value", each.get("description"))) for each in told["args"]))
-        elif event == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-            self.complaints.append(told["entry"]["text"])
+        elif event == "Runtime.consoleAPICalled" and answer["type"] in ("error", "warning", "assert"):
+            self.complaints.append(" ".join(str(each.get("value", each.get("description"))) for each in answer["args"]))
+        elif event == "Log.entryAdded" and answer["entry"]["level"] in ("error", "warning"):
+            self.complaints.append(answer["entry"]["text"])
         elif event == "Network.requestWillBeSent":
-            self.requests.append(told["request"]["url"])
+            self.requests.append(answer["request"]["url"])
 
 
 @contextmanager

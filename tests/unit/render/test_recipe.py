@@ -68,11 +68,11 @@ def requirements(text: str) -> list[str]:
 def test_the_container_has_the_interpreter_the_versions_and_the_plan(tmp_path: Path) -> None:
     run = run_of("torch", "jax", versions={"torch": "2.13.0+cpu", "jax": "0.10.2"})
     written = recipe(tmp_path / "again", run)
-    told = instructions(written["Dockerfile"])
-    assert {name for name, _ in told} <= _KNOWN
-    assert told[0] == ("FROM", "python:3.12.4-slim-bookworm")
-    assert told[-1] == ("CMD", '["fairlap", "compare", "--plan", "plan.json", "-o", "/out/run.json"]')
-    copied = {file for name, rest in told if name == "COPY" for file in rest.split()[:-1]}
+    lines = instructions(written["Dockerfile"])
+    assert {name for name, _ in lines} <= _KNOWN
+    assert lines[0] == ("FROM", "python:3.12.4-slim-bookworm")
+    assert lines[-1] == ("CMD", '["fairlap", "compare", "--plan", "plan.json", "-o", "/out/run.json"]')
+    copied = {file for name, rest in lines if name == "COPY" for file in rest.split()[:-1]}
     assert all((tmp_path / "again" / file).exists() for file in copied)
     assert requirements(written["requirements.txt"]) == [f"fairlap=={run.fairlap}", "jax==0.10.2", "torch==2.13.0"]
     assert requirements(written["constraints.txt"]) == ["jaxlib==0.10.2", "numpy==2.4.6"]
@@ -84,8 +84,8 @@ def test_the_page_has_the_one_command_and_says_what_is_missing(tmp_path: Path) -
     run = run_of("torch", "./my-worker", versions={"torch": "2.13.0+cpu"}, variable__LD_PRELOAD="/usr/lib/x.so")
     page = recipe(tmp_path, run)["README.md"]
     assert "docker build --tag fairlap-again . && docker run --rm --cpuset-cpus 0,1" in page
-    for told in ("torch 2.13.0+cpu", "my-worker", "LD_PRELOAD", "fairlap diff recorded.json out/run.json"):
-        assert told in page
+    for each in ("torch 2.13.0+cpu", "my-worker", "LD_PRELOAD", "fairlap diff recorded.json out/run.json"):
+        assert each in page
 
 
 def fed_run(data: str, *hashes: str) -> Run:
@@ -109,8 +109,8 @@ def test_a_users_data_is_mounted_for_reading_at_its_path_and_named_with_its_hash
     [fields] = csv.reader([words[words.index("--mount") + 1]])
     assert fields == ["type=bind", f"source={data}", f"target={data}", "readonly"]
     assert words[-1] == "fairlap-again"
-    [told] = [line for line in page.partition("## What is not included")[2].splitlines() if "data" in line]
-    assert f"copy `{' '.join(data.replace('`', ' ').split())}` (hash `0123456789ab`) to the same path" in told
+    [remark] = [line for line in page.partition("## What is not included")[2].splitlines() if "data" in line]
+    assert f"copy `{' '.join(data.replace('`', ' ').split())}` (hash `0123456789ab`) to the same path" in remark
     assert load_plan(tmp_path / "plan.json").data == data
 
 
@@ -160,8 +160,8 @@ def test_a_version_that_was_asked_for_stays_in_the_plan(tmp_path: Path) -> None:
 
 
 def test_a_compiling_torch_gets_a_compiler(tmp_path: Path) -> None:
-    told = instructions(recipe(tmp_path, run_of("torch:compile"))["Dockerfile"])
-    assert any(name == "RUN" and "g++" in rest for name, rest in told)
+    lines = instructions(recipe(tmp_path, run_of("torch:compile"))["Dockerfile"])
+    assert any(name == "RUN" and "g++" in rest for name, rest in lines)
 
 
 def test_callables_and_programs_need_no_package(tmp_path: Path) -> None:
@@ -250,11 +250,11 @@ def test_the_command_writes_the_recipe_and_refuses_rubbish(tmp_path: Path) -> No
     save_run(tmp_path / "run.json", run_of("jax"))
     command = [sys.executable, "-m", "fairlap", "recipe"]
     good = [*command, str(tmp_path / "run.json"), "-o", str(tmp_path / "again")]
-    told = subprocess.run(good, capture_output=True, text=True, timeout=60)
-    assert told.returncode == 0
-    assert all(Path(line).exists() for line in told.stdout.splitlines())
+    ran = subprocess.run(good, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0
+    assert all(Path(line).exists() for line in ran.stdout.splitlines())
     (tmp_path / "rubbish.json").write_text("{")
     bad = [*command, str(tmp_path / "rubbish.json"), "-o", str(tmp_path / "other")]
-    told = subprocess.run(bad, capture_output=True, text=True, timeout=60)
-    assert told.returncode == 2
-    assert len(told.stderr.strip().splitlines()) <= 2
+    ran = subprocess.run(bad, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2
+    assert len(ran.stderr.strip().splitlines()) <= 2

@@ -101,5 +101,5 @@ def test_contestants_keep_eight_colours_apart_on_both_papers() -> None:
 
 
 def test_a_text_that_comes_again_is_written_once_and_absent_stays_absent() -> None:
-    told = packed([{"a": SCRIPT, "n": 1.0}, {"a": SCRIPT, "n": None}, {"a": ENDING}])
-    assert told == {"length": 3, "columns": {"a": {"of": [SCRIPT, ENDING], "at": [0, 0, 1]}, "n": [1.0, None, None]}}
+    island = packed([{"a": SCRIPT, "n": 1.0}, {"a": SCRIPT, "n": None}, {"a": ENDING}])
+    assert island == {"length": 3, "columns": {"a": {"of": [SCRIPT, ENDING], "at": [0, 0, 1]}, "n": [1.0, None, None]}}

@@ -14,8 +14,8 @@ def test_a_report_shows_what_the_time_of_fed_calls_went_into() -> None:
     page = page_of(results_of(fed(PLAIN), "r"))
     assert ">Feeding</h2>" in page
     assert "pipeline of torch" in page
-    for told in ("4,000", "20 %", "80 %", "15 %", "5 %", "not reported by this pipeline"):
-        assert told in page, told
+    for text in ("4,000", "20 %", "80 %", "15 %", "5 %", "not reported by this pipeline"):
+        assert text in page, text
     assert ">time of a fed batch</th>" in page
     assert ">time of a call</th>" not in page
     assert ">time of a call</th>" in page_of(results_of(run_of(), "r"))
@@ -23,10 +23,10 @@ def test_a_report_shows_what_the_time_of_fed_calls_went_into() -> None:
 
 def test_the_headline_and_the_answer_say_what_was_fed() -> None:
     page = page_of(results_of(fed(PLAIN), "r"))
-    told = "mlp · infer · fp32 · batch 4 · fed synthetic"
-    assert f"<h1>{told}</h1>" in page
-    assert f"<title>{told} – fairlap</title>" in page
-    assert f'<p class="basis">{told}, on cpu with 1 thread, controlled; ' in page
+    title = "mlp · infer · fp32 · batch 4 · fed synthetic"
+    assert f"<h1>{title}</h1>" in page
+    assert f"<title>{title} – fairlap</title>" in page
+    assert f'<p class="basis">{title}, on cpu with 1 thread, controlled; ' in page
     assert "fed synthetic" not in page_of(results_of(run_of(), "r"))
 
 

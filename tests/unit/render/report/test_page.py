@@ -101,8 +101,8 @@ def test_who_did_other_work_is_shown_with_the_reason_and_not_ranked(plain: Read)
 
 def test_machine_blocks_warnings_and_settings_are_told(plain: Read) -> None:
     text = plain.text()
-    for told in ("Imaginary 9000", "8 blocks used", "torch complained", "threads 1, precision fp32"):
-        assert told in text
+    for each in ("Imaginary 9000", "8 blocks used", "torch complained", "threads 1, precision fp32"):
+        assert each in text
 
 
 def test_the_command_that_draws_the_same_plan_is_told() -> None:
@@ -139,8 +139,8 @@ def test_cost_is_there_only_with_a_price(plain: Read) -> None:
 def test_every_column_of_the_row_has_its_place_in_the_table_of_every_figure(plain: Read) -> None:
     figures = plain.data()["figures"]
     assert isinstance(figures, dict)
-    told = {each["name"] for each in figures["described"]} | {"contestant", "conditions"}
-    assert {column.name for column in columns()} - told == {"run", "recorded_at", "absent"}
+    shown = {each["name"] for each in figures["described"]} | {"contestant", "conditions"}
+    assert {column.name for column in columns()} - shown == {"run", "recorded_at", "absent"}
 
 
 def test_ratios_are_told_against_the_baseline_that_was_asked_for() -> None:
