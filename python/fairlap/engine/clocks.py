@@ -1,7 +1,4 @@
-"""The CPU clocks of this machine and their floors.
-
-The floor of every method on this machine: what it cannot see below.
-"""
+"""The CPU clocks of this machine, and the floor of each timing method."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Two saved runs side by side: each contestant before and after, with what differs between the runs.
+"""Two runs compared: each contestant before and after, with what differs between the runs.
 
-What two runs were fed, as facts that they have to agree in: to be fed is work of its own, and other data is other
-work. So is another pipeline; contestants that are compared ask for the same one by name.
+What the runs were fed is part of the work: other data, or another input pipeline, is other work.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The parent's side of a fed race: which data, and whether what every contestant made of it is right.
+"""The parent's side of a fed race: which data is fed, and whether each contestant computed the right answers from it.
 
-What a user asks of a fed race, refused before it begins.
+Requests for data that cannot be fed are errors before the race begins.
 """
 
 from __future__ import annotations

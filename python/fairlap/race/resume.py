@@ -1,7 +1,4 @@
-"""What an interrupted run leaves to the one that goes on with it.
-
-Whether what a run was fed is still what its path holds.
-"""
+"""Resuming an interrupted run: the whole blocks that are kept, and whether the data is still the same."""
 
 from __future__ import annotations
 

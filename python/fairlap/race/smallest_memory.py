@@ -1,8 +1,8 @@
 """The smallest memory in which a contestant still does its work: each try a fresh worker under a limit, from its start
 to a checked answer and a few timed calls.
 
-The smallest limit under which something still runs, found by halving. That more room always helps is not believed:
-the smallest limit that worked is tried once more, and one that fails then counts as one that does not work.
+The limit is found by halving. More room need not always help, so the smallest limit that worked is tried once more, and
+one that fails then counts as too small.
 """
 
 from __future__ import annotations

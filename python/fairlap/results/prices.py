@@ -1,7 +1,4 @@
-"""The user's own table of prices: what an hour of an instance or a device costs, in what currency, and when.
-
-What an hour of a machine costs. No price, no figure.
-"""
+"""The price of an hour of a machine, and the user's table of prices: amount, currency, date."""
 
 from __future__ import annotations
 

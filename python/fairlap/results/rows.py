@@ -1,6 +1,6 @@
-"""A saved run as rows: one for every contestant on every work under each kind of conditions.
+"""A run as rows: one for every contestant on every work under each kind of conditions.
 
-Two short texts: which machine, and which software around the contestant. Equal ones mean equal facts.
+Two fingerprints in a row identify the machine and the software around the contestant; equal ones mean equal facts.
 """
 
 from __future__ import annotations

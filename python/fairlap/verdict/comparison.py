@@ -1,7 +1,4 @@
-"""What is known about one pair of contestants on one workload.
-
-What is compared: its name, its unit, and which way is better.
-"""
+"""What is known about one pair of contestants on one work."""
 
 from __future__ import annotations
 

@@ -1,15 +1,11 @@
-"""From the samples of one process to its figure: the logarithm of a quantile of the steady part.
+"""From the samples of one process to one number, and from its processes to the estimate of a contestant, or its modes.
 
 One process gives one number, because samples inside a process share everything the process drew at its
 start; 100 samples of one process, tested as 100, are called different from an identical process in 58 %
 of cases.
 
-How much the samples inside one process depend on each other.
-
-Used for evidence that comes from within one process, where there is nothing but samples: many dependent
-samples look like much evidence and are little.
-
-One contestant's own figure over all its processes, or its modes if no single figure describes them.
+Evidence from within one process has nothing but samples. How much they depend on each other is measured: many
+dependent samples look like much evidence and are little.
 """
 
 from __future__ import annotations

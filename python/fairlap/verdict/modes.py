@@ -1,9 +1,4 @@
-"""Which measured circumstance separates the modes, and what is known to help.
-
-Each covariate is scored by the share of processes that it sorts into the right mode, and tested by
-permuting the mode labels, since with a dozen processes some covariate always looks related.
-
-Modes between processes: clusters of process figures with nothing in between.
+"""Modes between processes: clusters of process estimates with nothing in between, and what separates them.
 
 A process draws its heap layout, its core and its hash seed at the start and keeps them, so the figures of
 identical processes can fall into groups a factor of two apart. The mean or median over such groups
@@ -12,6 +7,9 @@ is a figure that no process shows, so modes are reported with their shares and n
 Rule: two or three groups of at least two processes and a tenth of all, separated by gaps that are wide
 against the spread inside the groups and wider than 3 %. The threshold, 60 / n and at least 3 spreads,
 keeps false alarms on one-peaked noise near or below 1 % (2 % for an exponential tail); tests measure it.
+
+What may separate the modes is scored by the share of processes that it sorts into the right mode, and tested by
+permuting the mode labels, since with a dozen processes some covariate always looks related.
 """
 
 from __future__ import annotations

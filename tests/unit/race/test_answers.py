@@ -33,7 +33,7 @@ def test_the_first_is_held_to_nothing_and_the_others_to_the_first(tmp_path: Path
     assert agreement.errors(materials, "torch", answer(tmp_path, "b", GRADIENT)) == []
     [near] = agreement.errors(materials, "jax", answer(tmp_path, "c", GRADIENT * (1 + 1e-6)))
     assert near.right
-    assert near.what == "gradient beside torch"
+    assert near.what == "gradient compared with torch"
     assert near.relative == pytest.approx(1e-6, rel=0.2)
     [far] = agreement.errors(materials, "jax", answer(tmp_path, "d", GRADIENT[::-1]))
     assert far.relative == pytest.approx(2.0)
