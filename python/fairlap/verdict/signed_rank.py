@@ -15,7 +15,8 @@ power and never a false verdict. Dropping zeros, or midranks under the untied di
 Every function works on the last axis, so thousands of experiments can be computed in one call.
 
 The sign test's interval for a median is wider and assumes even less: no symmetry of the differences under
-inequality. Where it and the signed-rank interval disagree about the side of zero, the differences are skewed and the reader should know.
+inequality. Where it and the signed-rank interval disagree about the side of zero, the differences are skewed and the
+reader should know.
 """
 
 from __future__ import annotations

@@ -151,27 +151,21 @@ def test_the_file_holds_what_readers_expect_beside_the_verdict(tmp_path: Path) -
     }
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [(b"{}", "is not a saved run"), (b"\xff", "is not a saved run"), (b"[1", "is not a saved run")],
-)
-def test_what_is_no_run_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
+@pytest.mark.parametrize("content", [b"{}", b"\xff", b"[1", None])
+def test_what_is_not_a_run_file_is_refused_by_its_code(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "run.json"
-    file.write_bytes(content)
-    with pytest.raises(InvalidRequest, match=told):
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(InvalidRequest) as refused:
         load_run(file)
+    assert refused.value.code == "E_RUN_FILE"
 
 
 def test_a_run_of_another_format_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     save_run(file, Run(PLAN, [], {}, {}, format=99))
-    with pytest.raises(InvalidRequest, match="has format 99"):
+    with pytest.raises(InvalidRequest, match="99"):
         load_run(file)
-
-
-def test_a_run_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="cannot be read: No such file"):
-        load_run(tmp_path / "none.json")
 
 
 def test_the_machine_says_what_it_is() -> None:
