@@ -66,6 +66,7 @@ void register_telemetry_energy(py::module_& module) {
          const std::vector<std::tuple<std::int64_t, std::int64_t, std::size_t>>& trials, double gain_share,
          std::int64_t stale_ns) {
         std::vector<Trial> all;
+        all.reserve(trials.size());
         for (const auto& [begin_ns, end_ns, repeats] : trials) all.push_back({{begin_ns, end_ns}, repeats});
         const auto counted = readings_of(readings.rows, source, counter);
         const auto powers = power ? readings_of(readings.rows, source, *power) : std::vector<Reading>{};

@@ -11,7 +11,7 @@
 namespace fairlap::feed {
 namespace {
 
-constexpr std::string_view magic("\x93NUMPY", 6);
+constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr std::size_t kLongestHeader = std::size_t{1} << 20U;  // NumPy's own are a hundred bytes or two
 
 constexpr std::array<std::pair<std::string_view, ElementType>, 16> kKnownTypes{{
@@ -176,7 +176,7 @@ Prefix prefix_of(std::span<const char> beginning) {
 }  // namespace
 
 bool looks_like_npy(std::span<const char> beginning) {
-  return std::string_view(beginning.data(), beginning.size()).starts_with(magic);
+  return std::string_view(beginning.data(), beginning.size()).starts_with(kMagic);
 }
 
 std::size_t npy_header_bytes(std::span<const char> beginning) {
