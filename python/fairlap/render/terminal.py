@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fairlap import quantity_text
+from fairlap import quantity_text, verdict
 from fairlap.request.work import Work, work_title
 from fairlap.results.feeding import UNKNOWN_CAUSE, WORK
 from fairlap.results.results import Results
@@ -155,6 +155,10 @@ def _limits(work_result: WorkResult) -> list[str]:
         limits.append(
             f"Minimum detectable effect {quantity_text.share(work_result.standing.detectable_effect)} (80 % power)."
         )
+    undecided = [each for each in work_result.comparisons if verdict.blocks_to_decide(each)]
+    if undecided:
+        text = verdict.blocks_to_decide(max(undecided, key=lambda each: each.detectable_effect))
+        limits.append(f"{text[0].upper()}{text[1:]}.")
     ranked = [each for each in work_result.contestants if each.ranked]
     floors = [next(iter(process.timings.values())).resolution_ns for row in ranked for process in row.finished]
     if floors:

@@ -25,7 +25,7 @@ from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FI
 from fairlap.verdict.modes import Mode, ModeCause, Modes, find_modes, mode_causes
 from fairlap.verdict.noise_gate import GateLimits, GateOutcome, noise_gate
 from fairlap.verdict.regression import Change, Regression, compare_runs
-from fairlap.verdict.sentence import ComparisonText, modes_sentence, sentence
+from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence
 from fairlap.verdict.standing import Place, Standing, standing
 from fairlap.verdict.steady_state import Course, SteadyState, course_of_all, steady_state
 from fairlap.verdict.stopping import StoppingAdvice, StoppingRule, advise
@@ -72,6 +72,7 @@ __all__ = [
     "block_table",
     "blocks_needed",
     "blocks_to_claim",
+    "blocks_to_decide",
     "compare_runs",
     "contestant_figure",
     "course_of_all",

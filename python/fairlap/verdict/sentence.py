@@ -93,10 +93,10 @@ def _details(compared: Comparison) -> list[str]:
         return [blocks, *too_few, *modes]
     within = f"within {quantity_text.share(compared.margin)}" if compared.within_margin else ""
     reach = sensitivity(compared.verdict, compared.detectable_effect)
-    return [part for part in (within, blocks, reach, _blocks_to_decide(compared), *modes) if part]
+    return [part for part in (within, blocks, reach, blocks_to_decide(compared), *modes) if part]
 
 
-def _blocks_to_decide(compared: Comparison) -> str:
+def blocks_to_decide(compared: Comparison) -> str:
     """How many would show the margin: what is detectable shrinks with the square root of the blocks."""
     effect, margin = compared.detectable_effect, compared.margin
     if compared.verdict is not Verdict.INCONCLUSIVE or not isfinite(effect) or effect <= margin:
