@@ -51,9 +51,9 @@ def test_what_a_contestant_holds_is_what_its_smallest_memory_is_larger_by(tmp_pa
     assert abs(much - little - 300 * MIB) <= finer + 5 * MIB  # how Python lays its heap out differs from start to start
     assert {row.min_memory_limit for row in rows.values()} == {"address space"}
     assert all(6 <= (row.min_memory_tries or 0) <= 12 for row in rows.values())
-    assert ran.stdout.count("(address space, to ") == 2
-    assert "MB (address space)" in (tmp_path / "rows.md").read_text()
-    assert "MB, address space" in (tmp_path / "page.html").read_text()
+    assert ran.stdout.count("(address space; within ") == 2
+    assert "MiB (address space)" in (tmp_path / "rows.md").read_text()
+    assert "MiB, address space" in (tmp_path / "page.html").read_text()
     saved = load_run(tmp_path / "run.json")
     assert saved.plan.min_memory
     assert sorted(process.smallest_memory.bytes or 0 for process in saved.processes if process.smallest_memory) == [

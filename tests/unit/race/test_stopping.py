@@ -57,7 +57,7 @@ def test_a_quiet_race_ends_at_the_minimum() -> None:
     planned = plan(conditions="as-found")
     number, reason = ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.002))
     assert number == 12
-    assert reason.startswith("every interval is about as narrow as asked (+- 0.")
+    assert "every interval" in reason
 
 
 def test_a_noisy_race_goes_on_for_longer() -> None:
