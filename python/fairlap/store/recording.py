@@ -28,7 +28,7 @@ class Recording:
 
     @property
     def not_stored(self) -> int:
-        """Measured that wait for space."""
+        """Processes that wait for space."""
         return len(self._waiting)
 
     def keep(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray] | None = None) -> None:

@@ -1,7 +1,7 @@
 """A run as one JSON file: its plan, every process, and what they show; and, exported from a store, its raw samples.
 
-Whatever reads a run reads such a file. ``fairlap runs import`` stores it; without an id of its own, the id follows from
-its content.
+Whatever reads a run reads such a file. ``fairlap runs import`` stores it, under an id that follows from
+its content when the file has none.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SamplesOfProcess(msgspec.Struct):
 
 
 class RunFile(Run):
-    """A run with what its store knows of it. Rows and comparisons are for other programs; fairlap computes its own."""
+    """A run with what its store knows of it. The comparisons are for other programs; fairlap computes its own."""
 
     id: str = ""
     state: State | None = None  # absent in a file that a race wrote itself
@@ -44,19 +44,24 @@ class RunFile(Run):
     samples: list[SamplesOfProcess] = msgspec.field(default_factory=list)
 
 
-def run_document(run: Run, results: Results | None = None, *, run_id: str = "", state: State | None = None) -> RunFile:
-    """While a race runs there are no results yet; the processes that have ended are written all the same."""
+def run_document(
+    run: Run,
+    results: Results | None = None,
+    *,
+    run_id: str = "",
+    state: State | None = None,
+    rows: list[Row] | None = None,
+) -> RunFile:
+    """While a race runs there are no results yet; the processes that have ended are written all the same.
+
+    ``rows`` are those of the store, which know the price and the baseline that the race was given.
+    """
     fields = {name: getattr(run, name) for name in Run.__struct_fields__}
     if results is None:
         return RunFile(**fields, id=run_id, state=state)
     shown = [_work_result(results, each) for each in results.work_results]
-    return RunFile(
-        **fields,
-        id=results.run_id if is_an_id(results.run_id) else "",
-        state=state,
-        rows=results.rows,
-        work_results=shown,
-    )
+    run_id = results.run_id if is_an_id(results.run_id) else ""
+    return RunFile(**fields, id=run_id, state=state, rows=results.rows if rows is None else rows, work_results=shown)
 
 
 def encode_document(document: RunFile) -> bytes:
@@ -74,10 +79,14 @@ def load_run(path: Path) -> Run:
 
 
 def load_run_file(path: Path) -> RunFile:
-    """Read everything. A file without an id gets one that follows from its content."""
+    """Read everything. A file without an id gets one from its content, and leaves out its rows, which name no run."""
     run, content = _decode(path, RunFile)
-    if not is_an_id(run.id):
-        run.id = id_of(run.began_at, content=content)
+    if not run.id:
+        run.id, run.rows = id_of(run.began_at, content=content), []
+    if not is_an_id(run.id) or any(row.run != run.id for row in run.rows):
+        raise InvalidRequest(
+            f"{path} is not a run file: its id {run.id!r} is invalid or not that of its rows", code="E_RUN_FILE"
+        )
     return run
 
 
@@ -107,8 +116,10 @@ def state_of(run: RunFile) -> State:
     return "finished" if over else "interrupted"
 
 
-def export_run(path: Path, results: Results, state: State, samples: Iterable[tuple[int, str, str, bytes]]) -> None:
-    document = run_document(results.run, results, state=state)
+def export_run(
+    path: Path, results: Results, state: State, rows: list[Row], samples: Iterable[tuple[int, str, str, bytes]]
+) -> None:
+    document = run_document(results.run, results, state=state, rows=rows)
     document.samples = [SamplesOfProcess(*each) for each in samples]
     write_output(path, msgspec.json.encode(document))
 

@@ -229,7 +229,7 @@ class Store:
                 (self._number(run),),
             )
             samples = [(*whose, whole(raw, check)) for *whose, raw, check in found]
-        export_run(file, results_of(self.load(run), run), self.state(run), samples)
+        export_run(file, results_of(self.load(run), run), self.state(run), self.rows(run), samples)
 
     def import_from(self, file: Path) -> str:
         """All of it or nothing. The id, which is the one that it had elsewhere."""
@@ -243,7 +243,9 @@ class Store:
             number = insert_run(db, given.id, state_of(given), given)
             for process in processes:
                 store_process(db, number, process)
-        self.compute_rows(given.id)
+            keep_rows(db, given.rows)
+        if not given.rows:
+            self.compute_rows(given.id)
         return given.id
 
     # Errors of SQLite become errors of the store

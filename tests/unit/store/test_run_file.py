@@ -10,6 +10,8 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.process_result import SmallestMemory
+from fairlap.results.prices import Price
+from fairlap.results.results import results_of
 from fairlap.store.run_file import RunFile, load_run, load_run_file, save_run
 from fairlap.store.store import Store, open_store
 from runs_for_rows import a_run
@@ -38,6 +40,17 @@ def test_a_run_moves_to_another_store_with_nothing_lost(store: Store, tmp_path: 
         assert other.runs() == store.runs()
         other.export_to("last", tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "run.json").read_bytes()
+
+
+def test_the_price_and_the_baseline_of_a_race_move_with_its_rows(store: Store, tmp_path: Path) -> None:
+    run = a_run()
+    run_id = keep_whole(store, run)
+    store.replace_rows(run_id, results_of(run, run_id, baseline="torch", price=Price(2.0, "EUR")).rows)
+    store.export_to(run_id, tmp_path / "run.json")
+    with open_store(tmp_path / "other.sqlite") as other:
+        other.import_from(tmp_path / "run.json")
+        assert {row.currency for row in other.rows(run_id)} == {"EUR"}
+        assert {row.baseline for row in other.rows(run_id)} == {"torch"}
 
 
 def test_taking_a_run_in_twice_is_said_and_changes_nothing(store: Store, tmp_path: Path) -> None:
@@ -102,7 +115,11 @@ def test_a_saved_run_whose_search_for_the_smallest_memory_was_broken_off_is_not_
 
 
 def changed(given: RunFile, kind: str) -> RunFile:
-    if kind == "twice":
+    if kind == "id":
+        given.id = "../../elsewhere"
+    elif kind == "rows":
+        given.rows = [msgspec.structs.replace(row, run="other") for row in given.rows]
+    elif kind == "twice":
         given.processes.append(given.processes[0])
     elif kind == "length":
         given.samples[0].ns = given.samples[0].ns[:-1]
@@ -113,7 +130,7 @@ def changed(given: RunFile, kind: str) -> RunFile:
     return given
 
 
-@pytest.mark.parametrize("kind", ["twice", "length", "stranger", "format"])
+@pytest.mark.parametrize("kind", ["id", "rows", "twice", "length", "stranger", "format"])
 def test_a_file_that_does_not_hold_together_is_refused_whole(store: Store, tmp_path: Path, kind: str) -> None:
     keep_whole(store, a_run())
     file = tmp_path / "run.json"

@@ -30,7 +30,7 @@ def command(run: str, errors: bool, output: tuple[Path, ...], as_json: bool) -> 
 
     with open_store(reading=True) as store:
         run_id = store.id_of(run)
-        saved, state = store.load(run_id), store.state(run_id)
+        saved, state, rows = store.load(run_id), store.state(run_id), store.rows(run_id)
     from fairlap.render.outputs import write
     from fairlap.render.terminal import text_of
     from fairlap.store.run_file import run_document
@@ -39,7 +39,7 @@ def command(run: str, errors: bool, output: tuple[Path, ...], as_json: bool) -> 
     for path, chosen in writable(output):
         write(path, results, chosen)
     if as_json:
-        print_json(run_document(saved, results, state=state))
+        print_json(run_document(saved, results, state=state, rows=rows))
         return
     parts = [_head(run_id, state, saved)]
     if saved.processes:
