@@ -24,7 +24,7 @@ CONTESTANTS = "torch,torch:compile,jax,tensorflow,tensorflow:graph,tensorflow:xl
 NO_FRAMEWORK = {"callable"}  # a model of whatever is handed in
 
 
-def measured_message(model: str, mode: Mode, contestants: str) -> dict[str, ProcessResult]:
+def processes_of(model: str, mode: Mode, contestants: str) -> dict[str, ProcessResult]:
     cores = tuple(sorted(os.sched_getaffinity(0)))
     spec = find(model).spec
     plan = draw_plan(
@@ -59,7 +59,7 @@ def main() -> None:
     for model in options.models.split(","):
         spec = find(model).spec
         for mode in spec.modes:
-            processes = measured_message(model, mode, options.on)
+            processes = processes_of(model, mode, options.on)
             cells = " | ".join(cell(processes[name]) for name in names)
             print(f"| {model} | {spec.parameters:,} | {mode} | {cells} |", flush=True)
 

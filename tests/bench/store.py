@@ -78,7 +78,7 @@ def a_process(
     )
 
 
-def measured_message(plan: Plan, rng: np.random.Generator) -> list[ProcessResult]:
+def processes_of(plan: Plan, rng: np.random.Generator) -> list[ProcessResult]:
     return [
         a_process(block.number, position, plan.contestants[place].text, plan.works[block.work], block.conditions, rng)
         for block in plan.blocks
@@ -113,7 +113,7 @@ def pattern_of(model: str, rng: np.random.Generator) -> tuple[Run, list[StoredPr
     at = int(rng.integers(len(_FRAMEWORKS)))
     four = tuple(_FRAMEWORKS[(at + step) % len(_FRAMEWORKS)] for step in range(4))
     run = Run(a_plan(model, four, blocks=1), [], {"cpu model": "Imaginary 9000", "cores": "2"}, {"whole": 10.0})
-    run.processes = measured_message(run.plan, rng)
+    run.processes = processes_of(run.plan, rng)
     rows = results_of(run, "pattern").rows
     assert len(rows) == _ROWS_OF_A_RUN
     return run, [stored_process(process) for process in run.processes], rows
@@ -122,7 +122,7 @@ def pattern_of(model: str, rng: np.random.Generator) -> tuple[Run, list[StoredPr
 def keep_large(store: Store, began_at: str, rng: np.random.Generator) -> str:
     plan = a_plan("large", _FRAMEWORKS, blocks=18)
     recording = store.begin(plan, {"cpu model": "Imaginary 9000"}, began_at)
-    for process in measured_message(plan, rng):
+    for process in processes_of(plan, rng):
         recording.keep(process, {"wall_ns": rng.normal(2e6, 1e4, _BIG_RUN_SAMPLES)})
     recording.end({"whole": 100.0})
     return recording.run
@@ -155,7 +155,7 @@ def asked(path: Path, large: str) -> Iterator[tuple[str, Callable[[], object]]]:
         return opened_and_asked
 
     middle = "2021-01-01"
-    process = measured_message(a_plan("large", _FRAMEWORKS, blocks=18), np.random.default_rng(0))[0]
+    process = processes_of(a_plan("large", _FRAMEWORKS, blocks=18), np.random.default_rng(0))[0]
     by_work = "SELECT count(*), avg(latency_p50_ns) FROM results WHERE workload = 'model_7' AND contestant = 'jax'"
     by_verdict = "SELECT count(*) FROM results WHERE verdict = 'slower'"
     yield "list the newest 20", opened(lambda store: store.runs(limit=20))

@@ -108,9 +108,9 @@ def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
     needs("jax")
     needs("onnxruntime")
     out = tmp_path / "out.json"
-    told = fairlap("compare", "mlp", "--on", "jax,onnxruntime", "--blocks", "2", "--seconds", "0.1", "-o", str(out))
-    assert told.returncode == 0, told.stderr
-    assert "no verdict" not in told.stdout
+    ran = fairlap("compare", "mlp", "--on", "jax,onnxruntime", "--blocks", "2", "--seconds", "0.1", "-o", str(out))
+    assert ran.returncode == 0, ran.stderr
+    assert "no verdict" not in ran.stdout
     document = json.loads(out.read_text())
     pairs = [pair for each in document["work_results"] for pair in each["comparisons"]]
     assert {warning["code"] for pair in pairs for warning in pair["warnings"]} >= {"W_TOO_FEW_BLOCKS"}
@@ -122,11 +122,11 @@ def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
 def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_example(tmp_path / "installed", monkeypatch)
     plan, out = str(tmp_path / "plan.json"), tmp_path / "out.json"
-    told = fairlap(
+    finished = fairlap(
         "compare", "example_model", "--on", "example,example:slow", "--blocks", "2", "--save-plan", plan, "--dry-run"
     )
-    assert told.returncode == 0, told.stderr
-    assert "8 processes in 4 blocks" in told.stdout
+    assert finished.returncode == 0, finished.stderr
+    assert "8 processes in 4 blocks" in finished.stdout
     assert fairlap("compare", "--plan", plan, "-o", str(out)).returncode == 0
     saved, replayed = json.loads(Path(plan).read_text()), json.loads(out.read_text())
     assert replayed["plan"] == saved
@@ -141,10 +141,10 @@ def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.skipif(sys.platform != "linux", reason="nobody can write to /proc there")
 def test_a_file_that_cannot_be_written_does_not_end_the_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_example(tmp_path / "installed", monkeypatch)
-    told = fairlap("compare", "example_model", "--on", "example", "--blocks", "2", "-o", "/proc/out.json")
-    assert told.returncode == 1
-    assert "[E_FILE]" in told.stderr
-    assert "example_model · infer" in told.stdout
+    ran = fairlap("compare", "example_model", "--on", "example", "--blocks", "2", "-o", "/proc/out.json")
+    assert ran.returncode == 1
+    assert "[E_FILE]" in ran.stderr
+    assert "example_model · infer" in ran.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found through /proc")

@@ -2,7 +2,7 @@
 portable kernels alone.
 
 The runtime exposes neither names nor values of the weights, so they are searched in the bytes of the program, bit for
-bit, in the layouts of its own and XNNPACK's kernels.
+bit, in the layouts of its kernels and of XNNPACK's.
 """
 
 from __future__ import annotations

@@ -54,7 +54,11 @@ def answer_errors(materials: Materials, file: Path, which: str, when: str) -> li
 def _error(name: str, when: str, got: Arrays, expected: np.ndarray, tolerance: Tolerance) -> AnswerError:
     if name not in got:
         raise OtherWork(f"its answer lacks {name}", "E_OUTPUT")
-    found = output_errors(name, got[name], expected, tolerance)
+    return answer_error(name, when, got[name], expected, tolerance)
+
+
+def answer_error(name: str, when: str, got: np.ndarray, expected: np.ndarray, tolerance: Tolerance) -> AnswerError:
+    found = output_errors(name, got, expected, tolerance)
     return AnswerError(name, when, found.cosine, found.worst_absolute, found.relative_error, found.right, found.why)
 
 

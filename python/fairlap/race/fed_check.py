@@ -24,10 +24,10 @@ from fairlap.models.answer_check import output_errors
 from fairlap.models.reference import answers_in_float32, reference_answers
 from fairlap.models.registry import find
 from fairlap.models.workload import Arrays, Workload
-from fairlap.race.answers import OtherWork, require_right
+from fairlap.race.answers import OtherWork, answer_error, require_right
 from fairlap.race.materials import Materials
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import AnswerError, ProcessResult
+from fairlap.race.process_result import ProcessResult
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Work
 from fairlap.scenarios.fed_latency import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
@@ -123,12 +123,7 @@ class Feeding:
         for name, reference in expected.items():
             if GOT + name not in found:
                 raise OtherWork(f"its answer to a fed batch lacks {name}", "E_OUTPUT")
-            error = output_errors(name, found[GOT + name], reference, tolerance)
-            errors.append(
-                AnswerError(
-                    name, when, error.cosine, error.worst_absolute, error.relative_error, error.right, error.why
-                )
-            )
+            errors.append(answer_error(name, when, found[GOT + name], reference, tolerance))
         if not all(error.right for error in errors):
             self._require_answerable(self._work(materials, seen), expected, when)
         process.errors += errors

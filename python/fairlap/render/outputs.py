@@ -83,12 +83,9 @@ def write(path: Path, results: Results, chosen: Format | None = None) -> None:
     """One file about a run: a JSON file holds all of it, the other formats its rows, its page, or its main chart."""
     chosen = chosen or format_of(path)
     if chosen is _JSON:
-        from fairlap.store.run_file import save_run
+        from fairlap.store.run_file import encode_document, run_document
 
-        try:
-            save_run(path, results.run, results)
-        except OSError as error:
-            raise FairlapError(f"cannot write {path}: {error.strerror}") from None
+        write_output(path, encode_document(run_document(results.run, results)))
     elif chosen.content == "rows":
         write_output(path, encoded(results.rows, chosen))
     else:

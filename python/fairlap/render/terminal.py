@@ -160,7 +160,7 @@ def _limits(work_result: WorkResult) -> list[str]:
         text = verdict.blocks_to_decide(max(undecided, key=lambda each: each.detectable_effect))
         limits.append(f"{text[0].upper()}{text[1:]}.")
     ranked = [each for each in work_result.contestants if each.ranked]
-    floors = [next(iter(process.timings.values())).resolution_ns for row in ranked for process in row.finished]
+    floors = [process.headline.resolution_ns for row in ranked for process in row.finished]
     if floors:
         limits.append(f"Timer floor {quantity_text.number(max(floors))} ns.")
     errors = {row.contestant: row.worst_relative_error for row in ranked}

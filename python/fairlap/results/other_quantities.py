@@ -16,7 +16,7 @@ TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_spe
 
 @dataclass(frozen=True)
 class QuantityComparisons:
-    """One metric compared between all that have it. Each metric is a family of its own."""
+    """One metric compared between all that have it. Each metric is a separate family."""
 
     metric: verdict.Metric
     comparisons: tuple[verdict.Comparison, ...]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -58,7 +57,7 @@ def _row(
     work = work_result.work
     name = next(each for each in run.plan.contestants if each.text == result.contestant)
     machine, environment = fingerprints_of(run, result)
-    latency = estimate(result.finished, lambda process: _headline(process).p50_ns)
+    latency = estimate(result.finished, lambda process: process.headline.p50_ns)
     cells: dict[str, Cell] = {
         "version": cell_or(
             next((process.version for process in result.processes if process.version), None),
@@ -114,17 +113,13 @@ def _row(
     )
 
 
-def _headline(process: ProcessResult) -> Any:
-    return process.headline
-
-
 def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -> dict[str, Cell]:
     processes, why = result.finished, absence_reason(result)
-    first = _headline(processes[0]) if processes else None
+    first = processes[0].headline if processes else None
     cells = {
         "latency_p50_ns": cell_or(latency, why),
-        "latency_p90_ns": cell_or(estimate(processes, lambda process: _headline(process).p90_ns), why),
-        "latency_p99_ns": cell_or(estimate(processes, lambda process: _headline(process).p99_ns), why),
+        "latency_p90_ns": cell_or(estimate(processes, lambda process: process.headline.p90_ns), why),
+        "latency_p99_ns": cell_or(estimate(processes, lambda process: process.headline.p99_ns), why),
         "method": cell_or(first and first.method, why),
         "resolution_ns": cell_or(first and first.resolution_ns, why),
         "throughput_per_s": cell_or(

@@ -29,7 +29,7 @@ def main() -> None:
         return work
 
     cases = {
-        "a stream of its own": on(streams[0]),
+        "a separate stream": on(streams[0]),
         "the legacy default stream": on(LEGACY),
         "the default stream of the thread": on(PER_THREAD),
         "four streams at once": on(*streams),
@@ -40,7 +40,7 @@ def main() -> None:
             _report(case, "context_span", work, stream="hidden")
         except NotAvailable as absent:
             raise NotHere(str(absent)) from None
-    _report("a stream of its own", "device_span", on(streams[0]), stream=streams[0])
+    _report("a separate stream", "device_span", on(streams[0]), stream=streams[0])
 
 
 def _report(case: str, method: str, work: Callable[[], None], stream: Any) -> None:

@@ -393,8 +393,8 @@ class Worker {
       samples[taken++] = static_cast<double>(end_ns - start_ns) / static_cast<double>(calls);
     } while (taken < most && static_cast<double>(end_ns - began_ns) < limit_ns);
     getrusage(RUSAGE_SELF, &after);
-    std::ostringstream told;
-    told << "{\"type\":\"measured\",\"quantities\":[{\"name\":\"wall_ns\",\"unit\":\"ns\",\"count\":" << taken
+    std::ostringstream message;
+    message << "{\"type\":\"measured\",\"quantities\":[{\"name\":\"wall_ns\",\"unit\":\"ns\",\"count\":" << taken
          << ",\"method\":\"clock_gettime(CLOCK_MONOTONIC) around each sample\",\"resolution_ns\":"
          << resolution_ns() / static_cast<double>(calls) << ",\"floor\":{\"overhead_ns\":" << overhead_ns()
          << "}}],\"calls_per_sample\":" << calls << ",\"stopped_by\":\""
@@ -403,7 +403,7 @@ class Worker {
          << ",\"counts\":{\"process_minor_faults\":" << after.ru_minflt - before.ru_minflt
          << ",\"process_involuntary_switches\":" << after.ru_nivcsw - before.ru_nivcsw
          << "},\"bytes\":" << taken * sizeof(double) << "}";
-    say(told.str());
+    say(message.str());
     write_all(samples.data(), taken * sizeof(double));
   }
 

@@ -29,7 +29,7 @@ def plan(works: int = 1, conditions: Conditions = "controlled", blocks: int = 40
     )
 
 
-def measured_message(planned: Plan, spread: float, faster: str = "a") -> list[list[ProcessResult]]:
+def processes_around(planned: Plan, spread: float, faster: str = "a") -> list[list[ProcessResult]]:
     """What every block leaves behind. The same figures whoever is the faster."""
     rng = random.Random(2)
     found = []
@@ -55,46 +55,46 @@ def ended_after(ending: Ending, planned: Plan, processes: list[list[ProcessResul
 
 def test_a_quiet_race_ends_at_the_minimum() -> None:
     planned = plan(conditions="as-found")
-    number, reason = ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.002))
+    number, reason = ended_after(Ending(planned, target=0.02), planned, processes_around(planned, 0.002))
     assert number == 12
     assert "every interval" in reason
 
 
 def test_a_noisy_race_goes_on_for_longer() -> None:
     planned = plan(conditions="as-found")
-    number, reason = ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.05))
+    number, reason = ended_after(Ending(planned, target=0.02), planned, processes_around(planned, 0.05))
     assert number > 20
     assert reason
 
 
 def test_who_leads_does_not_change_when_it_ends() -> None:
     planned = plan(conditions="as-found")
-    ends = {ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.03, name)) for name in "ab"}
+    ends = {ended_after(Ending(planned, target=0.02), planned, processes_around(planned, 0.03, name)) for name in "ab"}
     assert len(ends) == 1
 
 
 def test_processes_beside_do_not_count_as_blocks() -> None:
     planned = plan()
-    number, _ = ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.002))
+    number, _ = ended_after(Ending(planned, target=0.02), planned, processes_around(planned, 0.002))
     assert sum(block.conditions == "controlled" for block in planned.blocks[:number]) == 12
     assert sum(block.conditions == "as-found" for block in planned.blocks[:number]) == 6
 
 
 def test_all_works_have_had_as_many_blocks_when_it_ends() -> None:
     planned = plan(works=2)
-    number, _ = ended_after(Ending(planned, target=0.02), planned, measured_message(planned, 0.002))
+    number, _ = ended_after(Ending(planned, target=0.02), planned, processes_around(planned, 0.002))
     ran = [block.work for block in planned.blocks[:number] if block.conditions == "controlled"]
     assert ran.count(0) == ran.count(1) == 12
 
 
 def test_without_a_target_or_a_budget_every_block_runs() -> None:
     planned = plan(blocks=20)
-    assert ended_after(Ending(planned), planned, measured_message(planned, 0.0001)) == (len(planned.blocks), "")
+    assert ended_after(Ending(planned), planned, processes_around(planned, 0.0001)) == (len(planned.blocks), "")
 
 
 def test_a_target_cannot_be_met_while_somebody_cannot_be_compared() -> None:
     planned = plan(conditions="as-found", blocks=20)
-    processes = measured_message(planned, 0.001)
+    processes = processes_around(planned, 0.001)
     for block in processes:
         block[0].outcome = "crash"
     assert ended_after(Ending(planned, target=0.02), planned, processes)[1] == ""
@@ -104,7 +104,7 @@ def test_a_budget_ends_the_race_before_the_block_that_would_not_fit(monkeypatch:
     planned = plan(conditions="as-found", blocks=30)
     clock = count(0.0, 10.0)
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
-    number, reason = ended_after(Ending(planned, budget_s=75.0), planned, measured_message(planned, 0.01))
+    number, reason = ended_after(Ending(planned, budget_s=75.0), planned, processes_around(planned, 0.01))
     assert number == 7
     assert reason == "another block would not have fitted into 75 s"
 
