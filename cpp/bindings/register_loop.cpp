@@ -18,8 +18,8 @@
 #include "bindings/python_work.hpp"
 #include "bindings/register.hpp"
 #include "bindings/samples.hpp"
-#include "loop/measured_loop.hpp"
 #include "loop/robust_interval.hpp"
+#include "loop/run.hpp"
 
 namespace py = pybind11;
 using namespace fairlap;

@@ -2,95 +2,63 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
 
-#include "clock/clock.hpp"
-#include "loop/group_table.hpp"
-#include "loop/prefaulted_memory.hpp"
-#include "loop/steadiness.hpp"
-#include "loop/stop_rule.hpp"
-#include "loop/take_slice.hpp"
+#include "loop/work.hpp"
 
 namespace fairlap::loop {
 
-struct Settings {
-  StopRule stop;
-  std::uint64_t calls_per_sample = 0;  // 0: as many as `floor_multiple` asks for
-  double floor_multiple = 50.0;        // one sample lasts at least this many floors of the clock
-  WarmUpKind warm_up = WarmUpKind::found;
-  std::uint64_t warm_up_calls = 0;
-  double warm_up_max_seconds = 2.0;
-};
-
-struct WarmUpDone {
-  WarmUpKind kind = WarmUpKind::none;
-  bool settled = false;
-  std::uint64_t calls = 0;
-  double elapsed_ns = 0.0;
-  double first_call_ns = 0.0;
-};
-
-// The result of one run. Python sees the arrays without a copy.
-struct Record {
-  Record(std::size_t places, bool with_completion, bool with_target);
-
-  [[nodiscard]] std::span<const double> wall_ns() const noexcept {
-    return wall.as<const double>().first(taken);
-  }
-  [[nodiscard]] std::span<const double> host_issue_ns() const noexcept {
-    return host_issue.as<const double>().first(has_completion ? taken : 0);
-  }
-
-  std::size_t capacity;
-  bool has_completion;
-  PrefaultedMemory wall;        // ticks while the run lasts, nanoseconds afterwards
-  PrefaultedMemory host_issue;  // likewise
-  PrefaultedMemory scratch;     // one batch, where the interval is looked at while the loop runs
-  GroupTable groups;
-  std::size_t taken = 0;
-  std::size_t backward = 0;  // samples whose clock went backwards; they are NaN
+// A run of samples taken without looking at anything but the work and the clock.
+struct Slice {
+  std::uint64_t* wall_ticks = nullptr;        // where the next sample goes
+  std::uint64_t* host_issue_ticks = nullptr;  // used only when the work has a completion
+  std::size_t room = 0;                       // samples at most
   std::uint64_t calls_per_sample = 1;
-  double correction_ns = 0.0;  // the clock's bias, subtracted from every sample before dividing by its calls
-  double elapsed_ns = 0.0;
-  std::int64_t stolen_ns = -1;  // by the hypervisor, over all cores; -1 where unknown
-  WarmUpDone warm_up;
-  StopReason stopped_by = StopReason::samples;
-  clock::CrossCheck clock_check;
-  bool clock_source_changed = false;  // the kernel gave up its clock source during the run
+  std::uint64_t length_ticks = 0;  // come back after the sample that passes this
 };
 
-// One kind of work on one clock; the driver below is the same for all.
-class SliceTaker {
- public:
-  virtual ~SliceTaker() = default;
-  virtual SliceEnd take(const Slice& slice) noexcept = 0;
-  [[nodiscard]] virtual bool has_completion() const noexcept = 0;
+struct SliceEnd {
+  std::size_t taken = 0;
+  std::uint64_t first_ticks = 0;
+  std::uint64_t last_ticks = 0;
+  Interruption why = Interruption::none;
 };
 
-template <class TimedWork>
-class TakerFor final : public SliceTaker {
- public:
-  TakerFor(TimedWork& work, clock::Source source) noexcept : work_(work), source_(source) {}
-
-  SliceEnd take(const Slice& slice) noexcept override {
-    const bool counter = source_ == clock::Source::timestamp_counter;
-    if (work_.has_completion()) {
-      return counter ? take_slice<clock::TimestampCounter, true>(work_, slice)
-                     : take_slice<clock::MonotonicRaw, true>(work_, slice);
+// Between start() and finish() nothing runs but the caller's work: no allocation, no branch on
+// configuration, no interpreter but the calls themselves. The two stamps use different fences on
+// purpose; see clock/tsc_x86.hpp.
+template <class Clock, bool has_completion, class TimedWork>
+SliceEnd take_slice(TimedWork& work, const Slice& slice) noexcept {
+  SliceEnd end;
+  work.enter();
+  end.first_ticks = end.last_ticks = Clock::start();
+  while (end.taken < slice.room) {
+    std::uint64_t issued = 0;
+    bool raised = false;
+    const std::uint64_t started = Clock::start();
+    for (std::uint64_t calls = slice.calls_per_sample; calls != 0 && !raised; --calls) raised = !work.call();
+    if constexpr (has_completion) {
+      issued = Clock::finish();
+      raised = raised || !work.wait();
     }
-    return counter ? take_slice<clock::TimestampCounter, false>(work_, slice)
-                   : take_slice<clock::MonotonicRaw, false>(work_, slice);
+    raised = !work.drop() || raised;
+    const std::uint64_t finished = Clock::finish();
+    end.last_ticks = finished;
+    if (raised) {
+      end.why = Interruption::raised;
+      break;
+    }
+    slice.wall_ticks[end.taken] = finished - started;
+    if constexpr (has_completion) slice.host_issue_ticks[end.taken] = issued - started;
+    ++end.taken;
+    if (work.stop_requested()) {
+      end.why = Interruption::stop_requested;
+      break;
+    }
+    if (finished - end.first_ticks >= slice.length_ticks) break;
   }
-  [[nodiscard]] bool has_completion() const noexcept override { return work_.has_completion(); }
-
- private:
-  TimedWork& work_;
-  clock::Source source_;
-};
-
-// Warms up, chooses the calls per sample, takes samples until the stop rule is met, converts them
-// to nanoseconds per call. Never throws once the first sample is taken: what was sampled is returned.
-std::unique_ptr<Record> run(SliceTaker& taker, const clock::Clock& clock, const Settings& settings);
+  const bool stop_requested = work.leave();
+  if (stop_requested && end.why == Interruption::none) end.why = Interruption::stop_requested;
+  return end;
+}
 
 }  // namespace fairlap::loop

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "loop/measured_loop.hpp"
+#include "loop/run.hpp"
 
 namespace fairlap::loop {
 

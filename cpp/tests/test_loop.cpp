@@ -7,8 +7,8 @@
 #include "clock/clock.hpp"
 #include "loop/counters.hpp"
 #include "loop/group_table.hpp"
-#include "loop/measured_loop.hpp"
 #include "loop/robust_interval.hpp"
+#include "loop/run.hpp"
 #include "loop/steadiness.hpp"
 #include "tests/check.hpp"
 

@@ -1,4 +1,4 @@
-#include "loop/measured_loop.hpp"
+#include "loop/run.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "clock/clock.hpp"
+#include "loop/group_table.hpp"
+#include "loop/measured_loop.hpp"
+#include "loop/prefaulted_memory.hpp"
+#include "loop/steadiness.hpp"
+#include "loop/stop_rule.hpp"
+
+namespace fairlap::loop {
+
+struct Settings {
+  StopRule stop;
+  std::uint64_t calls_per_sample = 0;  // 0: as many as `floor_multiple` asks for
+  double floor_multiple = 50.0;        // one sample lasts at least this many floors of the clock
+  WarmUpKind warm_up = WarmUpKind::found;
+  std::uint64_t warm_up_calls = 0;
+  double warm_up_max_seconds = 2.0;
+};
+
+struct WarmUpDone {
+  WarmUpKind kind = WarmUpKind::none;
+  bool settled = false;
+  std::uint64_t calls = 0;
+  double elapsed_ns = 0.0;
+  double first_call_ns = 0.0;
+};
+
+// The result of one run. Python sees the arrays without a copy.
+struct Record {
+  Record(std::size_t places, bool with_completion, bool with_target);
+
+  [[nodiscard]] std::span<const double> wall_ns() const noexcept {
+    return wall.as<const double>().first(taken);
+  }
+  [[nodiscard]] std::span<const double> host_issue_ns() const noexcept {
+    return host_issue.as<const double>().first(has_completion ? taken : 0);
+  }
+
+  std::size_t capacity;
+  bool has_completion;
+  PrefaultedMemory wall;        // ticks while the run lasts, nanoseconds afterwards
+  PrefaultedMemory host_issue;  // likewise
+  PrefaultedMemory scratch;     // one batch, where the interval is looked at while the loop runs
+  GroupTable groups;
+  std::size_t taken = 0;
+  std::size_t backward = 0;  // samples whose clock went backwards; they are NaN
+  std::uint64_t calls_per_sample = 1;
+  double correction_ns = 0.0;  // the clock's bias, subtracted from every sample before dividing by its calls
+  double elapsed_ns = 0.0;
+  std::int64_t stolen_ns = -1;  // by the hypervisor, over all cores; -1 where unknown
+  WarmUpDone warm_up;
+  StopReason stopped_by = StopReason::samples;
+  clock::CrossCheck clock_check;
+  bool clock_source_changed = false;  // the kernel gave up its clock source during the run
+};
+
+// One kind of work on one clock; the driver below is the same for all.
+class SliceTaker {
+ public:
+  virtual ~SliceTaker() = default;
+  virtual SliceEnd take(const Slice& slice) noexcept = 0;
+  [[nodiscard]] virtual bool has_completion() const noexcept = 0;
+};
+
+template <class TimedWork>
+class TakerFor final : public SliceTaker {
+ public:
+  TakerFor(TimedWork& work, clock::Source source) noexcept : work_(work), source_(source) {}
+
+  SliceEnd take(const Slice& slice) noexcept override {
+    const bool counter = source_ == clock::Source::timestamp_counter;
+    if (work_.has_completion()) {
+      return counter ? take_slice<clock::TimestampCounter, true>(work_, slice)
+                     : take_slice<clock::MonotonicRaw, true>(work_, slice);
+    }
+    return counter ? take_slice<clock::TimestampCounter, false>(work_, slice)
+                   : take_slice<clock::MonotonicRaw, false>(work_, slice);
+  }
+  [[nodiscard]] bool has_completion() const noexcept override { return work_.has_completion(); }
+
+ private:
+  TimedWork& work_;
+  clock::Source source_;
+};
+
+// Warms up, chooses the calls per sample, takes samples until the stop rule is met, converts them
+// to nanoseconds per call. Never throws once the first sample is taken: what was sampled is returned.
+std::unique_ptr<Record> run(SliceTaker& taker, const clock::Clock& clock, const Settings& settings);
+
+}  // namespace fairlap::loop
