@@ -1,4 +1,4 @@
-"""Ctrl-C, a polite kill and a closed terminal end a race or a watch in the same way: once, and in order."""
+"""Ctrl-C, SIGTERM and a closed terminal end a race or a watch in the same way: once, and in order."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(KeyboardInterrupt):
-    """``status`` is the exit status of what was interrupted: it tells of the signal."""
+    """``status`` is the exit status, which follows from the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -24,16 +24,16 @@ def status_of(interrupt: BaseException | None) -> int:
     return interrupt.status if isinstance(interrupt, Interrupted) else 128 + signal.SIGINT
 
 
-def hear_no_more() -> None:
-    """What comes while things are put away would lose them. Within ``heard_once``, which puts everything back."""
-    for each in _HEARD:
+def ignore_signals() -> None:
+    """For the time in which results are saved. The end of ``interrupted_once`` restores the handlers."""
+    for each in _ENDING:
         signal.signal(each, signal.SIG_IGN)
 
 
 @contextmanager
-def heard_once() -> Iterator[None]:
-    """Signals that somebody has switched off, as nohup does, stay off."""
-    before = {each: signal.getsignal(each) for each in _HEARD if signal.getsignal(each) is not signal.SIG_IGN}
+def interrupted_once() -> Iterator[None]:
+    """The first signal raises ``Interrupted``, later ones are ignored. Signals that are off, as under nohup, stay off."""
+    before = {each: signal.getsignal(each) for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN}
     for each in before:
         signal.signal(each, _end)
     try:
@@ -44,5 +44,5 @@ def heard_once() -> Iterator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    hear_no_more()
+    ignore_signals()
     raise Interrupted(number)

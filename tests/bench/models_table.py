@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable
 
 from fairlap.models.registry import find, workload_names
 from fairlap.race.answers import PEER_GRADIENT
@@ -45,7 +46,16 @@ def processes_of(model: str, mode: Mode, contestants: str) -> dict[str, ProcessR
 def cell(process: ProcessResult) -> str:
     if process.outcome == "finished":
         return f"{max(error.distance for error in process.errors if not error.what.startswith(PEER_GRADIENT)):.0e}"
-    return "–" if process.outcome == "unsupported" else f"**{process.outcome}**"
+    return "–" if process.outcome == "unsupported" else f"**{process.outcome}** ({process.code})"
+
+
+def reasons(model: str, mode: Mode, processes: Iterable[ProcessResult]) -> list[str]:
+    """Why a cell has no error, for what is neither finished nor unsupported."""
+    return [
+        f"- {model} {mode} in {process.contestant}: {process.message} [{process.code}]"
+        for process in processes
+        if process.outcome not in ("finished", "unsupported")
+    ]
 
 
 def main() -> None:
@@ -56,12 +66,16 @@ def main() -> None:
     names = [name.text for name in Contestants(options.on)]
     print(f"| model | parameters | mode | {' | '.join(names)} |")
     print("| --- " * (len(names) + 3) + "|", flush=True)
+    lost = []
     for model in options.models.split(","):
         spec = find(model).spec
         for mode in spec.modes:
             processes = processes_of(model, mode, options.on)
             cells = " | ".join(cell(processes[name]) for name in names)
             print(f"| {model} | {spec.parameters:,} | {mode} | {cells} |", flush=True)
+            lost += reasons(model, mode, processes.values())
+    if lost:
+        print("\n" + "\n".join(lost))
 
 
 if __name__ == "__main__":

@@ -50,4 +50,5 @@ def a_run(blocks: int = 8, mode: Mode = "infer", listed: str = "torch,jax:fast")
 
 
 def crashed(process: ProcessResult) -> None:
-    process.outcome, process.message, process.timings, process.errors = "crash", "ended by SIGSEGV", {}, []
+    process.outcome, process.code, process.message = "crash", "E_CRASH", "ended by SIGSEGV"
+    process.timings, process.errors = {}, []

@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from fairlap.cli.output import buffer_output, discard_output, print_error
-from fairlap.errors import FairlapError
+from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import status_of
 
 # What --help shows without importing a command.
@@ -77,6 +77,14 @@ def _without_debug(arguments: list[str]) -> list[str]:
     return [argument for argument in arguments[:end] if argument != "--debug"] + arguments[end:]
 
 
+def _code_of(error: click.ClickException) -> str:
+    """A value that is not accepted has the code that it would have in a request file."""
+    if isinstance(error.__cause__, FairlapError):
+        return error.__cause__.code
+    bad_value = isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter)
+    return InvalidRequest.code if bad_value else "E_USAGE"
+
+
 def main() -> None:
     """Run the command line: every error a user can cause is one or two lines, a code and an exit status."""
     arguments = _without_debug(sys.argv[1:])
@@ -101,7 +109,7 @@ def main() -> None:
         message = error.format_message()
         if isinstance(error, click.UsageError) and error.ctx is not None:
             message += f"; see `{error.ctx.command_path} --help`"
-        print_error(message, "E_USAGE", as_json=as_json)
+        print_error(message, _code_of(error), as_json=as_json)
         sys.exit(error.exit_code)
     except click.Abort as abort:  # from the interrupt itself
         click.echo("fairlap: interrupted", err=True)

@@ -15,7 +15,7 @@ import click
 from fairlap.cli.output import print_error, print_json, print_note
 from fairlap.cli.output_options import writable
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.interrupts import hear_no_more, heard_once, status_of
+from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Progress, progress_for
@@ -69,7 +69,7 @@ def checked_output(
 
 def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:
     """The exit status: 0 when a contestant finished; 1 when none did, or a file or data is lost; 130 after Ctrl-C."""
-    with heard_once():
+    with interrupted_once():
         return _run_race(plan, output, resumed)
 
 
@@ -104,7 +104,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     try:
         with progress:
             race.run(after_block=save_so_far)
-        hear_no_more()
+        ignore_signals()
     except KeyboardInterrupt as interrupt:
         interrupted = status_of(interrupt)
         print_note(f"interrupted {_where(race, plan)}")

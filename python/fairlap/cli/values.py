@@ -26,7 +26,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         try:
             return self._parse(value)
         except (ValueError, InvalidRequest) as error:
-            self.fail(str(error), param, ctx)
+            raise click.BadParameter(str(error), ctx, param) from error
 
 
 def one_or_more(*offered: str) -> Parsed:

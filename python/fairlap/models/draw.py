@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.errors import NotAvailable
 from fairlap.models.spec import Constant, Fill, Integers, Normal, Spec
 
 
@@ -29,12 +30,17 @@ def draw_weights(spec: Spec, seed: int) -> dict[str, npt.NDArray[np.float32]]:
 
 
 def draw_inputs(spec: Spec, batch: int, seed: int) -> dict[str, npt.NDArray[Any]]:
-    return {
-        tensor.name: _filled(tensor.fill, tensor.sized(batch), _generator(seed, "input", tensor.name)).astype(
-            tensor.dtype
-        )
-        for tensor in spec.inputs
-    }
+    try:
+        return {
+            tensor.name: _filled(tensor.fill, tensor.sized(batch), _generator(seed, "input", tensor.name)).astype(
+                tensor.dtype
+            )
+            for tensor in spec.inputs
+        }
+    except MemoryError:
+        raise NotAvailable(
+            f"there is not enough memory for the inputs of {spec.name} at batch {batch}; choose a smaller batch"
+        ) from None
 
 
 def draw_labels(spec: Spec, batch: int, seed: int) -> npt.NDArray[np.int32] | None:

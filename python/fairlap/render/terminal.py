@@ -63,7 +63,7 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
             cells = [f"{text:<{size}}" for text, size in zip(figures[result.contestant], columns, strict=True)]
             text = "  ".join([*cells, _relations(work_result, result.contestant)])
         else:
-            text = result.trouble
+            text = result.trouble_with_code
         lines.append(f"  {row.place or '-':<3} {names[result.contestant]:<{width}}  {text}".rstrip())
         lines += [f"      {line}" for line in (*_resources(result, row), *_remarks(result))]
     return lines
@@ -176,7 +176,7 @@ def _remarks(row: ContestantResult) -> list[str]:
         return []
     remarks = []
     if row.trouble:
-        remarks.append(f"! {row.trouble}")
+        remarks.append(f"! {row.trouble_with_code}")
     faults = row.median_of(PAGE_FAULTS)
     if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * row.median_ns:
         remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")

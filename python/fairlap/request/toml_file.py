@@ -19,6 +19,7 @@ _MOST_BYTES = 1_000_000
 _PLACE = re.compile(r"\s+- at `\$\.?(.*)`$")
 _STEP = re.compile(r"([^.\[\]]+)")
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_WRONG_KEY = re.compile(r"Object (contains unknown|missing required) field")
 _UNKNOWN_NAME = re.compile(r"Invalid enum value (.*)", re.DOTALL)
 _QUOTED_TYPES = re.compile(r"`((?:\w+ \| )*\w+)`")
 _TYPES = {
@@ -45,7 +46,14 @@ def read_toml(path: Path, kind: type[Read], what: str) -> Read:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidRequest(f"{path}: not valid TOML: {error}", code="E_TOML") from None
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"{path}: {_explained(str(error), kind)}", code="E_TOML") from None
+        raise InvalidRequest(f"{path}: {_explained(str(error), kind)}", code=_code_of(error)) from None
+
+
+def _code_of(error: msgspec.ValidationError) -> str:
+    """A value that is not accepted has the code that it would have on the command line."""
+    if isinstance(error.__cause__, InvalidRequest):
+        return error.__cause__.code
+    return "E_TOML" if _WRONG_KEY.match(str(error)) else InvalidRequest.code
 
 
 def _called(kind: type, value: object) -> Any:

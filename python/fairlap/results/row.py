@@ -61,6 +61,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     settings: Annotated[dict[str, str], _about("Settings in force, read back from the framework.", "contestant")]
 
     outcome: Annotated[Outcome, _about("What became of it; the worst of its processes decides.", "outcome")]
+    code: Annotated[str, _about("The code of what went wrong, such as E_CRASH; empty when nothing did.", "outcome")]
     message: Annotated[str, _about("What went wrong, in words; empty when nothing did.", "outcome")]
     place: Annotated[str | None, _about("Its place among the ranked; ties share one, as 2=.", "outcome")]
 

@@ -97,6 +97,7 @@ def _row(
         variant=name.variant,
         settings=next((process.in_force for process in result.processes if process.in_force), {}),
         outcome=result.worst_outcome,
+        code=result.code,
         message=result.trouble,
         modes=_modes(result),
         stall_shares=stall_shares_of(result),

@@ -41,6 +41,16 @@ class ContestantResult:
         return counted_blocks.trouble(self.processes)
 
     @property
+    def code(self) -> str:
+        """Of the trouble; empty when all finished."""
+        worst = self.worst_outcome
+        return next((each.code for each in self.processes if each.outcome == worst), "")
+
+    @property
+    def trouble_with_code(self) -> str:
+        return f"{self.trouble} [{self.code}]" if self.code else self.trouble
+
+    @property
     def worst_outcome(self) -> Outcome:
         return counted_blocks.worst_outcome(self.processes)
 

@@ -13,7 +13,7 @@ from itertools import count, groupby
 
 import click
 
-from fairlap.interrupts import heard_once, status_of
+from fairlap.interrupts import interrupted_once, status_of
 from fairlap.watch.readings import ReadingsNow
 from fairlap.watch.rows import rows_of
 from fairlap.watch.series import Series
@@ -32,7 +32,7 @@ def watch(interval_s: float, intervals: int | None, root: str, show: Show) -> No
 def ended_in_order() -> Iterator[None]:
     """Ctrl-C is the usual way to end a watch, and SIGTERM ends services: the usual exit status, no message, and the
     terminal is restored."""
-    with heard_once():
+    with interrupted_once():
         try:
             yield
         except KeyboardInterrupt as interrupt:

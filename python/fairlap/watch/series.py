@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fairlap.watch.metrics import BYTES, Metric
+from fairlap.watch.metrics import BYTES, WATTS, Metric
 
 HISTORY_S = 60.0
 _MOST_POINTS = 1_000
+NO_ENERGY_COUNTED = "its counter did not change in this interval; virtual machines often show a counter that never does"
 
 
 @dataclass
@@ -59,6 +60,8 @@ class Series:
                 restarted |= self.wraps_at == 0.0
             self._last_raw = number
         total = self.metric.scale * (raw[-1] + self._wrapped)
+        if self.metric.unit is WATTS and self._before is not None and total == self._before[1]:
+            return self.be_absent(NO_ENERGY_COUNTED)  # hardware that runs always draws power
         self.per_second = None
         if self._before is not None and not restarted and times_ns[-1] > self._before[0]:
             self.per_second = (total - self._before[1]) / (times_ns[-1] - self._before[0]) * 1e9

@@ -98,6 +98,9 @@ def test_without_json_what_the_callable_prints_stays_on_standard_output(tmp_path
     [
         (["time", "math:pi", "--json"], "E_REQUEST"),
         (["time", "--json", "--sampels", "3", "math:pi"], "E_USAGE"),
+        (["time", "--json", "--samples", "x", "math:pi"], "E_REQUEST"),
+        (["compare", "--json", "mlp", "--on", "torch", "--target", "200%"], "E_REQUEST"),
+        (["compare", "--json", "mlp", "--on", "torch:a:b"], "E_CONTESTANT"),
         (["gate", "nowhere.json", "--baseline", "a", "--json"], "E_REQUEST"),
     ],
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import fairlap
-from fairlap.interrupts import hear_no_more, heard_once, status_of
+from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.store.run_file import load_run
 
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
@@ -21,7 +21,7 @@ RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.get
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_once_and_has_its_own_status(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with heard_once():
+    with interrupted_once():
         with pytest.raises(KeyboardInterrupt) as heard:
             os.kill(os.getpid(), number)
         os.kill(os.getpid(), number)
@@ -32,8 +32,8 @@ def test_a_signal_ends_once_and_has_its_own_status(number: signal.Signals) -> No
 
 def test_what_is_put_away_is_not_interrupted() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with heard_once():
-        hear_no_more()
+    with interrupted_once():
+        ignore_signals()
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGTERM) is before
@@ -42,7 +42,7 @@ def test_what_is_put_away_is_not_interrupted() -> None:
 def test_a_signal_that_was_switched_off_stays_off() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with heard_once():
+        with interrupted_once():
             os.kill(os.getpid(), signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:

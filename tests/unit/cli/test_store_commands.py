@@ -110,7 +110,7 @@ def test_a_kept_run_is_shown_as_the_race_ended_with_what_it_rests_on() -> None:
     more = said("show", "last", "--errors")
     assert more.startswith(told.rstrip("\n"))
     assert "mlp · infer · fp32 · batch 4 · torch · logits: 1.0e-07 relative" in more
-    assert "crash: ended by SIGSEGV\n  frame one\n  frame two" in more
+    assert "[E_CRASH]\n  frame one\n  frame two" in more
 
 
 def test_warnings_that_differ_in_their_figures_only_are_one() -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fairlap.cli.commands.explain import explanations
 from fairlap.machine.doctor.examination import CHECKS, Check, findings_of
 from fairlap.machine.doctor.finding import Examined, Finding, Severity, exit_status, findings_text
 from fairlap.machine.doctor.observation import BusyProcess, Observed
@@ -33,6 +34,7 @@ def seen(
 
 def found(examined: Examined, check: str) -> Finding:
     [one] = [finding for finding in findings_of(examined) if finding.check == check]
+    assert one.code == "" if one.severity == "good" else one.code in explanations()
     return one
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fairlap.errors import NotAvailable
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
+from fairlap.models.registry import find
 from fairlap.models.spec import Constant, Fill, Integers, Normal, Spec, Tensor, Uniform, Weight
 from fairlap.models.workload import hash_of
 from hypothesis import given
@@ -63,6 +65,12 @@ def test_inputs_have_the_batch_and_the_type_of_their_spec() -> None:
     drawn = draw_inputs(spec_of(inputs=(tokens, Tensor("x", ("batch", 2)))), 6, 0)
     assert [(str(array.dtype), array.shape) for array in drawn.values()] == [("int32", (6, 128)), ("float32", (6, 2))]
     assert 0 <= drawn["tokens"].min() <= drawn["tokens"].max() < 1000
+
+
+def test_a_batch_that_does_not_fit_into_memory_is_refused() -> None:
+    with pytest.raises(NotAvailable) as refused:
+        draw_inputs(find("gemm").spec, 2**24, 1)  # 16 TiB
+    assert "16777216" in str(refused.value)
 
 
 def test_labels_are_classes_of_the_first_output_one_for_each_row() -> None:

@@ -45,6 +45,7 @@ def test_a_scrape_has_values_in_base_units_with_their_device_and_source(machine:
         ReadingsNow(0.1, root=machine.root, nvml_library=fake_nvml_path()) as readings,
         Server(readings, "127.0.0.1", 0) as server,
     ):
+        machine.energy_uj(6_000_000)
         next_interval(readings)
         samples = scraped(server.url)
     first = frozenset({("device", "0"), ("source", "nvml")})
@@ -52,7 +53,7 @@ def test_a_scrape_has_values_in_base_units_with_their_device_and_source(machine:
     assert of_name(samples, "gpu_sm_clock_hertz")[first] == 1980e6
     assert len(of_name(samples, "gpu_memory_used_bytes")) == 2
     zone = frozenset({("device", "intel-rapl:0 package-0"), ("source", "powercap")})
-    assert of_name(samples, "cpu_energy_joules_total") == {zone: 5.0}
+    assert of_name(samples, "cpu_energy_joules_total") == {zone: 6.0}
     assert of_name(samples, "source_present")[frozenset({("source", "powercap")})] == 1.0
 
 

@@ -54,6 +54,7 @@ def readings(tmp_path: Path) -> ReadingsNow:
     machine = WatchedMachine(tmp_path)
     with ReadingsNow(0.1, root=machine.root, nvml_library=fake_nvml_path()) as readings:
         fake.fake_nvml_advance(100_000_000)
+        machine.energy_uj(6_000_000)
         next_interval(readings)
     return readings
 

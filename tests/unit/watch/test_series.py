@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fairlap.watch.metrics import SHARE, WATTS, Metric
 from fairlap.watch.readings import METRICS
-from fairlap.watch.series import Series
+from fairlap.watch.series import NO_ENERGY_COUNTED, Series
 
 POWER = Metric("nvml", "power_instant_w", "gpu_power_watts", "Power.", WATTS, "GPU", "power")
 ENERGY = Metric("powercap", "package-0 energy_j", "cpu_energy_joules", "Energy.", WATTS, "Processor", counter=True)
@@ -70,6 +70,15 @@ def test_a_restarted_counter_has_no_rate_until_the_next_interval() -> None:
     assert (energy.value, energy.per_second) == (10.0, None)
     energy.take(2.0, [2_000_000_000], [13.0])
     assert energy.per_second == 3.0
+
+
+def test_energy_is_absent_while_its_counter_does_not_change() -> None:
+    energy = series(ENERGY)
+    for second in range(2):
+        energy.take(float(second), [second * 1_000_000_000], [10.0])
+    assert (energy.value, energy.per_second, energy.absent) == (None, None, NO_ENERGY_COUNTED)
+    energy.take(2.0, [2_000_000_000], [30.0])
+    assert (energy.value, energy.per_second, energy.absent) == (30.0, 10.0, "")
 
 
 def test_a_reason_that_applied_for_a_part_of_the_interval_counts() -> None:

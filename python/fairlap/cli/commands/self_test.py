@@ -14,7 +14,7 @@ from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, SHARE
 from fairlap.engine.arguments import whole_number
-from fairlap.interrupts import hear_no_more, heard_once, status_of
+from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.launch.runners import require_known
 from fairlap.models.registry import find
 from fairlap.race.materials import require_offered
@@ -63,7 +63,7 @@ def run_self_test(
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     second = f"itself slowed down by {trial.slowdown}" if slowdown else "itself"
     click.echo(f"{name.text} on {work.label} against {second}: {runs} runs of {blocks} blocks, seed {seed}", err=True)
-    with heard_once():
+    with interrupted_once():
         return _run_self_test(trial, runs, seed, slowdown or 0.0, output, as_json=as_json)
 
 
@@ -76,7 +76,7 @@ def _run_self_test(
         for found in verdicts_of(trial, runs, seed):
             verdicts.append(found)
             click.echo(f"[{len(verdicts)}/{runs}] {verdict.sentence(found)}", err=True)
-        hear_no_more()
+        ignore_signals()
     except KeyboardInterrupt as interrupt:
         interrupted = status_of(interrupt)
         click.echo(f"fairlap: interrupted; {len(verdicts)} of {runs} runs are done", err=True)

@@ -109,5 +109,5 @@ def _of_lost(process: ProcessResult) -> list[str]:
     if process.finished:
         return []
     outcome = process.outcome.replace("_", " ")
-    head = f"{process.contestant} in block {process.block} on {process.work}: {outcome}: {process.message}"
+    head = f"{process.contestant} in block {process.block} on {process.work}: {outcome}: {process.message} [{process.code}]"
     return [head, *(f"  {line}" for line in process.details.splitlines())]

@@ -20,7 +20,8 @@ SEVERITIES: tuple[Severity, ...] = ("good", "note", "warning", "bad")
 class Finding:
     """What a check found, its effect on measurements, and the remedy; the last two are empty where all is well.
 
-    ``check`` is stable, and means the same in every version: ``governor``, ``gpu_clocks``.
+    ``check`` is stable, and means the same in every version: ``governor``, ``gpu_clocks``. ``code`` is its section of
+    codes.md, ``W_DOCTOR_GOVERNOR``; empty where all is well.
     """
 
     check: str
@@ -29,6 +30,11 @@ class Finding:
     effect: str = ""
     remedy: str = ""  # a command, where there is one
     gpu: int | None = None  # the device, of a check of GPUs
+    code: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        code = "" if self.severity == "good" else f"W_DOCTOR_{self.check.upper()}"
+        object.__setattr__(self, "code", code)  # the instance is frozen
 
     @property
     def name(self) -> str:

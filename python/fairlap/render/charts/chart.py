@@ -46,14 +46,18 @@ _SECONDS = (
     "datum.value == 0 ? '0' : datum.value >= 1 ? format(datum.value, '.4~r') + ' s' : "
     "datum.value >= 1e-3 ? format(datum.value * 1e3, '.4~r') + ' ms' : format(datum.value * 1e6, '.4~r') + ' µs'"
 )
-_BYTES = (
-    "datum.value >= 1e9 ? format(datum.value / 1e9, '.4~r') + ' GB' : "
-    "datum.value >= 1e6 ? format(datum.value / 1e6, '.4~r') + ' MB' : format(datum.value / 1e3, '.4~r') + ' kB'"
-)
+
+
+def size_text(field: str) -> str:
+    """An expression of Vega that writes a size as ``quantity_text.size`` does."""
+    kib, mib, gib = (f"format({field} / {1024**power}, '.3~r')" for power in (1, 2, 3))
+    return f"{field} >= {1024**3} ? {gib} + ' GiB' : {field} >= {1024**2} ? {mib} + ' MiB' : {kib} + ' KiB'"
+
+
 _LABELS = {
     "duration": _DURATION,
     "seconds": _SECONDS,
-    "bytes": _BYTES,
+    "bytes": size_text("datum.value"),
     "rate": "format(datum.value, '.4~s')",
     "plain": "format(datum.value, '.4~r')",
 }

@@ -12,6 +12,7 @@ from fairlap.render.charts.chart import (
     measured_axis,
     named,
     ratio_scale,
+    size_text,
     spec_of,
 )
 from fairlap.render.charts.libraries import altair
@@ -112,7 +113,7 @@ def memory() -> Chart:
     scale = alt.Scale(domain=["anonymous", "file", "shared"], range=[LAYER_COLOURS])
     bars = (
         alt.Chart(named("memory"))
-        .transform_calculate(shown="format(datum.bytes / 1e6, '.4~r') + ' MB'")
+        .transform_calculate(shown=size_text("datum.bytes"))
         .mark_bar(height=20)
         .encode(
             x=alt.X("sum(bytes):Q", axis=measured_axis("bytes", "resident memory")),
@@ -124,7 +125,7 @@ def memory() -> Chart:
     )
     peaks = (
         alt.Chart(named("figures"))
-        .transform_calculate(shown="format(datum.peak_bytes / 1e6, '.4~r') + ' MB'")
+        .transform_calculate(shown=size_text("datum.peak_bytes"))
         .mark_tick(thickness=2.5, height=28, color=INK)
         .encode(
             x=alt.X("peak_bytes:Q"), y=y, tooltip=["contestant:N", alt.Tooltip("shown:N", title="peak of the process")]

@@ -106,7 +106,7 @@ def not_ranked(work_result: WorkResult) -> Markup | None:
         (
             tag(
                 "div",
-                tag("p", tag("strong", result.contestant), ": ", result.trouble),
+                tag("p", tag("strong", result.contestant), ": ", result.trouble_with_code),
                 _details(result.processes),
                 class_="lost",
             )

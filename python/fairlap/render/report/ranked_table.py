@@ -89,7 +89,7 @@ def _contestant(shown: Results, result: ContestantResult, row: Row) -> Markup:
 
 
 def _remarks(result: ContestantResult) -> list[str]:
-    return [*([result.trouble] if result.trouble else []), *causes_of_modes(result)]
+    return [*([result.trouble_with_code] if result.trouble else []), *causes_of_modes(result)]
 
 
 def _time(shown: Results, result: ContestantResult, row: Row, slowest: float) -> Markup:
