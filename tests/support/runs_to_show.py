@@ -15,7 +15,7 @@ from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Work
-from fairlap.scenarios.latency import Feeding
+from fairlap.scenarios.latency_messages import Feeding
 
 SCRIPT = "<script>alert(1)</script>"
 ENDING = "a</script><img src=x onerror=alert(2)>"

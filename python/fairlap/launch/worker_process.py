@@ -24,7 +24,7 @@ import numpy.typing as npt
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import NotAMessage, PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
-from fairlap.scenarios.latency import Fed, Feed, Measure, Measured
+from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Request, Which

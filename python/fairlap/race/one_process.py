@@ -22,7 +22,7 @@ from fairlap.race.fed_check import Feeding
 from fairlap.race.materials import Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import AnswerError, ProcessResult, Timing
-from fairlap.scenarios.latency import Measured, MeasuredQuantity
+from fairlap.scenarios.latency_messages import Measured, MeasuredQuantity
 from fairlap.worker import protocol
 
 

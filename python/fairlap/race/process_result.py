@@ -12,7 +12,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.meters.energy import EnergyOfBlock, IdlePower
 from fairlap.meters.memory import Memory
 from fairlap.request.work import Conditions
-from fairlap.scenarios.latency import Feeding
+from fairlap.scenarios.latency_messages import Feeding
 
 Outcome = Literal[
     "finished",

@@ -14,7 +14,7 @@ from fairlap.data.pipeline_choice import Choice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Fed, Unsupported
 from fairlap.models.workload import Arrays
-from fairlap.scenarios.latency import Feed, Feeding, Measure
+from fairlap.scenarios.latency_messages import Feed, Feeding, Measure
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement

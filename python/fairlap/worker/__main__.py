@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from fairlap.scenarios.latency import Feed, Measure
+from fairlap.scenarios.latency_messages import Feed, Measure
 from fairlap.worker.guardian import die_with_parent
 from fairlap.worker.phases import NUMPY, OURS, Phases
 from fairlap.worker.protocol import VERSION, Answer, Hello, Prepare, Quit, Reply, line_of, request_in

@@ -13,7 +13,7 @@ import msgspec
 
 from fairlap.meters.memory import Memory
 from fairlap.request.work import Mode, Precision
-from fairlap.scenarios.latency import Fed, Feed, Measure, Measured, require_consistent
+from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, require_consistent
 
 VERSION = 2
 LONGEST_LINE_BYTES = 64 * 2**20

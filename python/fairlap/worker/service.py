@@ -14,7 +14,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported
 from fairlap.meters.memory import MemoryMeter
 from fairlap.scenarios import latency
-from fairlap.scenarios.latency import Fed, Feed, Measure, Measured
+from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.protocol import Answer, Answered, Ended, Prepare, Prepared
 from fairlap.worker.slowdown import slowdown_in, slowed

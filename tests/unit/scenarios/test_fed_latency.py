@@ -16,7 +16,7 @@ from fairlap.models.workload import Arrays
 from fairlap.race.answers import OtherWork
 from fairlap.race.fed_check import require_each_once
 from fairlap.scenarios.fed_latency import FedCalls
-from fairlap.scenarios.latency import Feed, Measure
+from fairlap.scenarios.latency_messages import Feed, Measure
 
 SAMPLES, BATCH = 22, 4
 Change = Callable[[Arrays, int], None]
