@@ -2,7 +2,7 @@
 
 import numpy as np
 from fairlap.verdict import Verdict, block_table, judge, process_figure, standing, steady_state
-from fairlap.verdict.judge import holm
+from fairlap.verdict.multiplicity import holm
 from fairlap.verdict.signed_rank import interval, p_two_sided, walsh_averages
 from fairlap.verdict.stopping import blinded_half_width
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 from fairlap.verdict.block_planning import detectable_log_effect
-from fairlap.verdict.judge import holm, p_equivalent
+from fairlap.verdict.equivalence import p_equivalent
+from fairlap.verdict.multiplicity import holm
 from fairlap.verdict.signed_rank import centre, interval, p_two_sided, walsh_averages
 
 from .figure import Figure, needed_share, seeded

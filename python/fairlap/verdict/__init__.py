@@ -20,10 +20,11 @@ from fairlap.verdict.blocks import (
 from fairlap.verdict.comparison import Comparison, Interval, Verdict
 from fairlap.verdict.conventional_statistics import MeanAndSpread, Welch, means_and_spreads, welch
 from fairlap.verdict.estimates import ContestantFigure, ProcessFigure, contestant_figure, process_figure, throughput
-from fairlap.verdict.judge import judge
+from fairlap.verdict.judge import decided, judge
+from fairlap.verdict.looks import Design, Look, looks
 from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Metric
 from fairlap.verdict.modes import Mode, ModeCause, Modes, find_modes, mode_causes
-from fairlap.verdict.noise_gate import GateLimits, GateOutcome, noise_gate
+from fairlap.verdict.noisy_blocks import GateLimits, GateOutcome, noise_gate
 from fairlap.verdict.regression import Change, Regression, compare_runs
 from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence
 from fairlap.verdict.standing import Place, Standing, standing
@@ -44,9 +45,11 @@ __all__ = [
     "ComparisonText",
     "ContestantFigure",
     "Course",
+    "Design",
     "GateLimits",
     "GateOutcome",
     "Interval",
+    "Look",
     "MeanAndSpread",
     "Metric",
     "Mode",
@@ -76,8 +79,10 @@ __all__ = [
     "compare_runs",
     "contestant_figure",
     "course_of_all",
+    "decided",
     "find_modes",
     "judge",
+    "looks",
     "means_and_spreads",
     "mode_causes",
     "modes_sentence",

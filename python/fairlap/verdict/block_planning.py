@@ -24,6 +24,7 @@ import numpy as np
 
 from fairlap.verdict import signed_rank
 from fairlap.verdict.blocks import BadOption, Floats, require_between
+from fairlap.verdict.multiplicity import MOST_CLOSED
 
 _SIGN_DRAWS = 40
 _DECLARED_POINT = 0.9
@@ -132,6 +133,7 @@ def blocks_needed(effect: float, spread: float, *, level: float = 0.05, wanted_p
     return enough
 
 
-def blocks_to_claim(comparisons: int = 1, alpha: float = 0.05) -> int:
-    """The fewest blocks with which the first of a family of comparisons can be claimed."""
-    return signed_rank.blocks_to_reach(alpha / max(comparisons, 1))
+def blocks_to_claim(tables: int = 1, alpha: float = 0.05, *, contestants: int = 2) -> int:
+    """The fewest blocks with which any difference can be claimed in a run of so many works."""
+    pairs = contestants * (contestants - 1) // 2 if contestants > MOST_CLOSED else 1
+    return signed_rank.blocks_to_reach(alpha / (max(tables, 1) * pairs))

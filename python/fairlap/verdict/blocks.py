@@ -10,7 +10,7 @@ A verdict on bad input would look like any other verdict, so values that are not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -99,12 +99,16 @@ class BlockTable:
         column: Floats = self.log_figures[:, self.contestants.index(contestant)]
         return column
 
+    def first(self, blocks: int) -> BlockTable:
+        """The same table as it was after so many blocks."""
+        return self if blocks == self.blocks else replace(self, log_figures=self.log_figures[:blocks])
+
     def keeping(self, kept: Flags) -> BlockTable:
         """The same table with only the blocks a noise gate kept."""
         left = int(kept.sum())
         if left < 2:
             raise OneBlock(f"{self.workload or 'table'}: {left} of {self.blocks} blocks are left; run more")
-        return BlockTable(self.contestants, self.log_figures[kept], self.metric, self.workload, self.evidence)
+        return replace(self, log_figures=self.log_figures[kept])
 
 
 def block_table(

@@ -41,6 +41,9 @@ class Comparison:
 
     `ratio` is a's figure divided by b's. `interval` decides faster and slower,
     `equivalence_interval` decides equivalent, `sign_interval` is a cross-check that assumes less.
+
+    `level` is what the look spent that these figures are of; adjusted p values are compared with it.
+    `decided_after_blocks` is the look that decided, or None for an inconclusive comparison.
     """
 
     workload: str
@@ -60,6 +63,8 @@ class Comparison:
     detectable_effect: float
     verdict: Verdict
     within_margin: bool
+    level: float
+    decided_after_blocks: int | None
     evidence: Evidence = "between processes"
     warnings: tuple[StatisticalWarning, ...] = ()
 

@@ -1,222 +1,218 @@
-"""From tables of blocks to verdicts: every pair of every table is one family.
+"""From tables of blocks to verdicts.
 
 The verdict is read off the interval, so the two cannot disagree: a difference is shown where the interval
 excludes 1, equivalence where the equivalence interval is inside the margin. A difference that is
 shown takes precedence over equivalence; `within_margin` then marks it as small.
 
-Holm's step-down correction, with the level at which each comparison was in the end tested.
+Each table has an equal part of alpha. Within a table all pairs are one family (see multiplicity.py), tested at every
+look of the run (see looks.py). What is guaranteed: of all differences claimed, the chance that any is false is at most
+alpha, whatever the dependence between them. Each interval taken alone covers at least as often as 1 - alpha; all
+together cover less often, since closed testing draws the interval of each pair at the level at which the pair
+alone was tested. docs/explanation/verdict.md has the measured figure.
 
-statsmodels corrects p values as well, but does not give the level that each hypothesis met, and the interval of
-a comparison has to be drawn at that level or it could contradict the verdict. The p values agree with
-statsmodels' to the last digit; a test checks that.
-
-What is guaranteed: of all differences claimed, the chance that any is false is at most alpha, whatever
-the dependence between them. Each interval taken alone covers at least as often as 1 - alpha. All
-intervals together cover less often than that, since Holm's gain over Bonferroni has to come from somewhere;
-docs/explanation/verdict.md has the measured figure.
-
-Two one-sided tests: is the centre inside the margin on both sides?
-
-Schuirmann's construction on the signed-rank test. Each side is tested at the full level, which is the same
-as asking whether the interval of confidence 1 - 2 x level is strictly inside the margin. A difference
-that was merely not found is not equivalence; this has to be shown.
+What was decided at a look stays decided. It is shown with the figures of all blocks where those agree at the level
+of the last look, and otherwise with the figures of the look that decided it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
 from fairlap.verdict import signed_rank
-from fairlap.verdict.block_planning import detectable_log_effect
-from fairlap.verdict.blocks import BadInput, BlockTable, Counts, Flags, Floats, require_between
+from fairlap.verdict.block_planning import blocks_to_claim, detectable_log_effect
+from fairlap.verdict.blocks import BadInput, BlockTable, Floats, require_between
 from fairlap.verdict.comparison import Comparison, Interval, Verdict
+from fairlap.verdict.equivalence import equivalence_interval, log_margin, p_equivalent
+from fairlap.verdict.looks import Design, level_of_an_extra_look, looks
 from fairlap.verdict.modes import find_modes
+from fairlap.verdict.multiplicity import Corrected, correct_differences, holm, levels_that_agree
 from fairlap.verdict.signed_rank import sign_interval
 from fairlap.verdict.warnings import ModesUnderneath, NoSpread, SkewedDifferences, StatisticalWarning, TooFewBlocks
 
-
-class HolmSteps(NamedTuple):
-    """Arrays shaped like the p values: shown or not, the level each interval is drawn at, adjusted p."""
-
-    shown: Flags
-    levels: Floats
-    adjusted: Floats
+FIXED = Design()
 
 
-def holm(p_values: Floats, alpha: float) -> HolmSteps:
-    """Correct the last axis for being one family.
+def judge(
+    tables: Sequence[BlockTable], *, alpha: float = 0.05, margin: float = 0.02, design: Design = FIXED
+) -> tuple[Comparison, ...]:
+    """Compare all pairs of each table, or the fastest with each other contestant.
 
-    A comparison that passes Bonferroni's bound keeps that level, which gives the widest interval that still
-    agrees with the verdict; one that passes only by Holm's step has the level of its step; those not shown
-    have the level at which Holm stopped.
-    """
-    m = p_values.shape[-1]
-    order = np.argsort(p_values, axis=-1, kind="stable")
-    ordered = np.take_along_axis(p_values, order, axis=-1)
-    steps = alpha / np.arange(m, 0, -1)
-    passed = np.logical_and.accumulate(ordered <= steps, axis=-1)
-    stopped = np.minimum(passed.sum(axis=-1, keepdims=True), m - 1)
-    own = steps[_first_of_equals(ordered)]
-    levels = np.where(passed, np.where(ordered <= steps[0], steps[0], own), steps[stopped])
-    adjusted = np.minimum(1.0, np.maximum.accumulate(ordered * np.arange(m, 0, -1), axis=-1))
-    back = np.argsort(order, axis=-1)
-    return HolmSteps(
-        np.take_along_axis(passed, back, axis=-1),
-        np.take_along_axis(levels, back, axis=-1),
-        np.take_along_axis(adjusted, back, axis=-1),
-    )
-
-
-def _first_of_equals(ordered: Floats) -> Counts:
-    """Where each run of equal p values starts: equal ones share the strictest of their steps."""
-    places = np.broadcast_to(np.arange(ordered.shape[-1]), ordered.shape)
-    starts = np.ones(ordered.shape, dtype=np.bool_)
-    starts[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    first: Counts = np.maximum.accumulate(np.where(starts, places, 0), axis=-1)
-    return first
-
-
-def log_margin(margin: float) -> float:
-    """A margin of 0.02 reaches from 1/1.02 to 1.02, so that it means the same from either side."""
-    require_between("margin", margin, 0.0, 1.0)
-    return float(np.log1p(margin))
-
-
-def p_equivalent(walsh: Floats, margin: float) -> Floats:
-    """The p value for "the centre is inside the margin": the worse of the two one-sided ones."""
-    edge = log_margin(margin)
-    p: Floats = np.maximum(signed_rank.p_above(walsh, -edge), signed_rank.p_below(walsh, edge))
-    return p
-
-
-def equivalence_interval(walsh: Floats, levels: Floats | float) -> tuple[Floats, Floats]:
-    """The interval that is strictly inside the margin exactly where the two tests show equivalence."""
-    return signed_rank.interval(walsh, 2 * np.asarray(levels))
-
-
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """Every pair of one table at once: log ratios shaped (pairs, blocks), and their Walsh averages."""
-
-    table: BlockTable
-    first: tuple[int, ...]
-    second: tuple[int, ...]
-    differences: Floats
-    walsh: Floats
-
-
-def judge(tables: Sequence[BlockTable], *, alpha: float = 0.05, margin: float = 0.02) -> tuple[Comparison, ...]:
-    """Compare all pairs of all tables shown together, corrected for their number.
-
-    Of all differences claimed, the chance that any is false is at most alpha; of all equivalences
-    claimed, likewise.
+    Of all differences claimed in all tables, the chance that any is false is at most alpha; of all equivalences
+    claimed, likewise. ``design`` says how the run was to end.
     """
     require_between("alpha", alpha, 0.0, 1.0)
     log_margin(margin)
     if not tables:
         raise BadInput("there is no table to judge")
-    pairs = [_pairs_of(table) for table in tables]
-    p_different = np.concatenate([signed_rank.p_two_sided(part.walsh) for part in pairs])
-    p_same = np.concatenate([p_equivalent(part.walsh, margin) for part in pairs])
-    different, equivalent = holm(p_different, alpha), holm(p_same, alpha)
-    comparisons: list[Comparison] = []
-    for part in pairs:
-        here = slice(len(comparisons), len(comparisons) + len(part.first))
-        comparisons += _compare(
-            part,
-            alpha=alpha,
-            margin=margin,
-            family=p_different.size,
-            p_values=np.stack([p_different[here], different.adjusted[here], p_same[here], equivalent.adjusted[here]]),
-            levels=different.levels[here],
-            equivalence_levels=equivalent.levels[here],
-        )
-    return tuple(comparisons)
+    found: list[Comparison] = []
+    for table in tables:
+        course = _Course(table, alpha / len(tables), margin, design)
+        too_few = _too_few(table, len(tables), alpha)
+        found += [course.comparison(pair, too_few) for pair in course.asked]
+    return tuple(found)
 
 
-def _pairs_of(table: BlockTable) -> _Pairs:
+def decided(tables: Sequence[BlockTable], *, alpha: float = 0.05, margin: float = 0.02, design: Design) -> bool:
+    """Whether a run until decided may end after these blocks because every comparison asked for is decided.
+
+    A run that ends for this reason has not ended blindly. What a look once decided stays decided, so the tables of
+    several works may be decided after different numbers of blocks.
+    """
+    running = Design(until_decided=True, only_winner=design.only_winner, ended_blind=False)
+    courses = (_Course(table, alpha / len(tables), margin, running) for table in tables)
+    return all(course.is_decided for course in courses)
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """All pairs of one table after some of its blocks, tested at one level; each array has one item per pair."""
+
+    table: BlockTable
+    level: float
+    margin: float
+    differences: Floats  # log ratios shaped (pairs, blocks)
+    walsh: Floats
+    p: Floats
+    p_same: Floats
+    different: Corrected
+    same: Corrected
+
+    @cached_property
+    def signs(self) -> Floats:
+        """1 where the first of the pair is shown above the second, -1 where below, else 0."""
+        signs: Floats = np.where(self.different.shown, np.sign(self.centres), 0.0)
+        return signs
+
+    @cached_property
+    def centres(self) -> Floats:
+        return signed_rank.centre(self.walsh)
+
+    @cached_property
+    def interval(self) -> tuple[Floats, Floats]:
+        return signed_rank.interval(self.walsh, self.different.levels)
+
+    @cached_property
+    def equivalence_interval(self) -> tuple[Floats, Floats]:
+        return equivalence_interval(self.walsh, self.same.levels)
+
+    @cached_property
+    def detectable_effects(self) -> Floats:
+        return detectable_log_effect(self.differences, self.centres, self.different.levels)
+
+    @cached_property
+    def modes(self) -> dict[str, int]:
+        return {name: len(find_modes(self.table.log_figures_of(name)).modes) for name in self.table.contestants}
+
+    def withheld(self) -> _Evidence:
+        """The same figures where nothing may be claimed, with intervals that claim nothing."""
+        return replace(self, different=_withheld(self.different, self.p), same=_withheld(self.same, self.p_same))
+
+
+def _withheld(corrected: Corrected, p: Floats) -> Corrected:
+    shown = np.zeros_like(corrected.shown)
+    return Corrected(shown, levels_that_agree(p, shown, corrected.levels), corrected.adjusted)
+
+
+def _evidence(table: BlockTable, level: float, margin: float) -> _Evidence:
     first, second = np.triu_indices(len(table.contestants), k=1)
     differences = (table.log_figures[:, first] - table.log_figures[:, second]).T
     walsh = signed_rank.walsh_averages(differences)
-    return _Pairs(table, tuple(map(int, first)), tuple(map(int, second)), differences, walsh)
+    p, p_same = signed_rank.p_two_sided(walsh), p_equivalent(walsh, margin)
+    different, same = correct_differences(table.log_figures, p, level), holm(p_same, level)
+    found = _Evidence(table, level, margin, differences, walsh, p, p_same, different, same)
+    return found if table.blocks >= signed_rank.blocks_to_reach(level) else found.withheld()
 
 
-def _compare(
-    part: _Pairs,
-    *,
-    alpha: float,
-    margin: float,
-    family: int,
-    p_values: Floats,
-    levels: Floats,
-    equivalence_levels: Floats,
-) -> list[Comparison]:
-    table = part.table
-    low, high = signed_rank.interval(part.walsh, levels)
-    same_low, same_high = equivalence_interval(part.walsh, equivalence_levels)
-    centres = signed_rank.centre(part.walsh)
-    effects = detectable_log_effect(part.differences, centres, levels)
-    edge = log_margin(margin)
-    within = (same_low > -edge) & (same_high < edge)
-    verdicts = _verdicts(low, high, within, table, alpha)
-    moded = {name: len(find_modes(table.log_figures_of(name)).modes) for name in table.contestants}
-    found = []
-    for i, (first, second) in enumerate(zip(part.first, part.second, strict=True)):
-        a, b = table.contestants[first], table.contestants[second]
-        sign_low, sign_high = sign_interval(part.differences[i], float(levels[i]))
-        warnings: list[StatisticalWarning] = []
-        if table.blocks < signed_rank.blocks_to_reach(alpha / family):
-            needed_alone = signed_rank.blocks_to_reach(alpha)
-            alone = table.blocks < needed_alone
-            needed = needed_alone if alone else signed_rank.blocks_to_reach(alpha / family)
-            warnings.append(TooFewBlocks(table.blocks, needed, alpha, 1 if alone else family))
-        if np.ptp(part.differences[i]) < signed_rank.ROUNDING:
+class _Course:
+    """One table at all its looks."""
+
+    def __init__(self, table: BlockTable, alpha: float, margin: float, design: Design) -> None:
+        self._table = table
+        self._margin = margin
+        log_times = table.log_figures if table.metric.better == "lower" else -table.log_figures
+        self._looks = looks(log_times, alpha=alpha, margin=margin, design=design)
+        self._seen = [_evidence(table.first(look.blocks), look.level, margin) for look in self._looks]
+        self._ends_with_a_look = bool(self._looks) and self._looks[-1].blocks == table.blocks
+        self._next_level = level_of_an_extra_look(self._looks, alpha)
+        fastest = int(np.median(log_times, axis=0).argmin())
+        self._pairs = list(combinations(range(len(table.contestants)), 2))
+        self.asked = [i for i, pair in enumerate(self._pairs) if not design.only_winner or fastest in pair]
+
+    @property
+    def is_decided(self) -> bool:
+        return all(any(seen.signs[i] or seen.same.shown[i] for seen in self._seen) for i in self.asked)
+
+    @cached_property
+    def _last(self) -> _Evidence:
+        """All blocks, at the level of the look after them, or of the look that would have been the next."""
+        return self._seen[-1] if self._ends_with_a_look else _evidence(self._table, self._next_level, self._margin)
+
+    def outcome(self, pair: int) -> tuple[_Evidence, Verdict, int | None]:
+        """The figures to show, the verdict, and the number of blocks after which it was decided."""
+        last = self._last
+        for seen in self._seen:
+            if sign := seen.signs[pair]:
+                above = (sign > 0) == (self._table.metric.better == "lower")
+                verdict = Verdict.SLOWER if above else Verdict.FASTER
+                return (last if last.signs[pair] == sign else seen), verdict, seen.table.blocks
+        for seen in self._seen:
+            if seen.same.shown[pair]:
+                agrees = last.same.shown[pair] and not last.signs[pair]
+                return (last if agrees else seen), Verdict.EQUIVALENT, seen.table.blocks
+        return (last if self._ends_with_a_look else last.withheld()), Verdict.INCONCLUSIVE, None
+
+    def comparison(self, pair: int, too_few: tuple[StatisticalWarning, ...]) -> Comparison:
+        shown, verdict, decided_after = self.outcome(pair)
+        table = shown.table
+        a, b = (table.contestants[each] for each in self._pairs[pair])
+        low, high = (float(end[pair]) for end in shown.interval)
+        same_low, same_high = (float(end[pair]) for end in shown.equivalence_interval)
+        level, same_level = float(shown.different.levels[pair]), float(shown.same.levels[pair])
+        sign_low, sign_high = sign_interval(shown.differences[pair], level)
+        warnings: list[StatisticalWarning] = [*too_few]
+        if np.ptp(shown.differences[pair]) < signed_rank.ROUNDING:
             warnings.append(NoSpread())
-        if not sign_low <= centres[i] <= sign_high:
+        if not sign_low <= shown.centres[pair] <= sign_high:
             warnings.append(SkewedDifferences(float(np.exp(sign_low)), float(np.exp(sign_high))))
-        warnings += [ModesUnderneath(name, moded[name]) for name in (a, b) if moded[name] > 1]
-        found.append(
-            Comparison(
-                workload=table.workload,
-                metric=table.metric,
-                a=a,
-                b=b,
-                blocks=table.blocks,
-                ratio=float(np.exp(centres[i])),
-                interval=_ratios(low[i], high[i], levels[i]),
-                p=float(p_values[0, i]),
-                p_adjusted=float(p_values[1, i]),
-                margin=margin,
-                equivalence_interval=_ratios(same_low[i], same_high[i], 2 * equivalence_levels[i]),
-                p_equivalent=float(p_values[2, i]),
-                p_equivalent_adjusted=float(p_values[3, i]),
-                sign_interval=_ratios(sign_low, sign_high, levels[i]),
-                detectable_effect=float(np.expm1(effects[i])),
-                verdict=verdicts[i],
-                within_margin=bool(within[i]) and verdicts[i] is not Verdict.INCONCLUSIVE,
-                evidence=table.evidence,
-                warnings=tuple(warnings),
-            )
+        warnings += [ModesUnderneath(name, shown.modes[name]) for name in (a, b) if shown.modes[name] > 1]
+        return Comparison(
+            workload=table.workload,
+            metric=table.metric,
+            a=a,
+            b=b,
+            blocks=table.blocks,
+            ratio=float(np.exp(shown.centres[pair])),
+            interval=_ratios(low, high, level),
+            p=float(shown.p[pair]),
+            p_adjusted=float(shown.different.adjusted[pair]),
+            margin=shown.margin,
+            equivalence_interval=_ratios(same_low, same_high, 2 * same_level),
+            p_equivalent=float(shown.p_same[pair]),
+            p_equivalent_adjusted=float(shown.same.adjusted[pair]),
+            sign_interval=_ratios(sign_low, sign_high, level),
+            detectable_effect=float(np.expm1(shown.detectable_effects[pair])),
+            verdict=verdict,
+            within_margin=bool(shown.same.shown[pair]) and verdict is not Verdict.INCONCLUSIVE,
+            level=shown.level,
+            decided_after_blocks=decided_after,
+            evidence=table.evidence,
+            warnings=tuple(warnings),
         )
-    return found
 
 
-def _verdicts(low: Floats, high: Floats, within: Flags, table: BlockTable, alpha: float) -> list[Verdict]:
-    if table.blocks < signed_rank.blocks_to_reach(alpha):
-        return [Verdict.INCONCLUSIVE] * low.size
-    above, below = Verdict.SLOWER, Verdict.FASTER
-    if table.metric.better == "higher":
-        above, below = below, above
-    decided = []
-    for is_above, is_below, is_within in zip(low > 0, high < 0, within, strict=True):
-        otherwise = Verdict.EQUIVALENT if is_within else Verdict.INCONCLUSIVE
-        decided.append(above if is_above else below if is_below else otherwise)
-    return decided
+def _too_few(table: BlockTable, tables: int, alpha: float) -> tuple[StatisticalWarning, ...]:
+    contestants = len(table.contestants)
+    alone, needed = blocks_to_claim(alpha=alpha), blocks_to_claim(tables, alpha=alpha, contestants=contestants)
+    if table.blocks < alone:
+        return (TooFewBlocks(table.blocks, alone, alpha),)
+    comparisons = tables * (contestants * (contestants - 1) // 2)
+    return (TooFewBlocks(table.blocks, needed, alpha, comparisons),) if table.blocks < needed else ()
 
 
 def _ratios(low: float, high: float, level: float) -> Interval:
-    return Interval(float(np.exp(low)), float(np.exp(high)), float(level))
+    return Interval(float(np.exp(low)), float(np.exp(high)), level)

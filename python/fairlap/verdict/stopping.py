@@ -49,21 +49,26 @@ class StoppingAdvice:
 
 
 @lru_cache(maxsize=1)
-def _folding() -> tuple[Floats, Floats]:
-    """Centre over spread of a folded normal, rising, and true spread over folded spread at each."""
-    ratios, widenings = [], []
-    for shift in np.linspace(0.0, 4.0, 81):
+def folding() -> tuple[Floats, Floats, Floats]:
+    """Of a normal before and after folding at zero, by the ratio of its folded mean to its folded spread, which rises.
+
+    That ratio; the true spread over the folded one; the true mean over the true spread.
+    """
+    ratios: list[float] = []
+    widenings: list[float] = []
+    shifts = np.linspace(0.0, 4.0, 81)
+    for shift in shifts:
         mean = sqrt(2 / pi) * exp(-(shift**2) / 2) + shift * erf(shift / sqrt(2))
         spread = sqrt(1 + shift**2 - mean**2)
         ratios.append(mean / spread)
         widenings.append(1 / spread)
-    return np.array(ratios), np.array(widenings)
+    return np.array(ratios), np.array(widenings), shifts
 
 
 def blinded_half_width(log_figures: Floats, level: float) -> Floats:
     """The widest half-width over all pairs of ranks, for log figures shaped (..., blocks, contestants)."""
     ranked = np.sort(log_figures, axis=-1)
-    ratios, widenings = _folding()
+    ratios, widenings, _ = folding()
     widest = np.zeros(log_figures.shape[:-2])
     for lower, upper in combinations(range(ranked.shape[-1]), 2):
         gaps = ranked[..., upper] - ranked[..., lower]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fairlap.verdict import signed_rank
 from fairlap.verdict.blocks import BadOption
-from fairlap.verdict.judge import equivalence_interval, log_margin, p_equivalent
+from fairlap.verdict.equivalence import equivalence_interval, log_margin, p_equivalent
 from fairlap.verdict.signed_rank import cut_from_each_end, sign_interval
 from hypothesis import given
 from hypothesis import strategies as st

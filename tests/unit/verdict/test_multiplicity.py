@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fairlap.verdict.judge import holm
+from fairlap.verdict.multiplicity import holm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped,unused-ignore]
