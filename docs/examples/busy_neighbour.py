@@ -71,7 +71,6 @@ def milliseconds(model: str, contestant: str, cores: tuple[int, ...], threads: i
         (Work(model, 8),),
         blocks=1,
         conditions="controlled",
-        as_found_beside=False,
         threads=threads,
         available_cores=cores,
         seed=seed,

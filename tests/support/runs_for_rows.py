@@ -39,7 +39,6 @@ def a_run(blocks: int = 8, mode: Mode = "infer", listed: str = "torch,jax:fast")
     names = Contestants(listed)
     plan = draw_plan(
         names, (work,), blocks=blocks, conditions="controlled", threads=1, available_cores=(0, 1), seed=1,
-        as_found_beside=False,
     )  # fmt: skip
     processes = [
         a_process(block.number, names[place].text, 2e6 / (place + 1), work)

@@ -24,7 +24,8 @@ from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
 from fairlap.render.outputs import Format, write_all
 from fairlap.render.terminal import text_of
-from fairlap.request.race_request import RaceOptions
+from fairlap.request.race_request import DEFAULT_BUDGET_S, RaceOptions
+from fairlap.request.units import Seconds
 from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
 from fairlap.store.run_file import run_document, save_run
@@ -79,7 +80,10 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
     run = Run(plan, [], machine_facts(), {}, began_at)
     progress = progress_for(plan, quiet=output.quiet)
-    ending = Ending(plan, target=output.options.target, budget_s=output.options.budget)
+    budget_s = output.options.budget
+    if budget_s is None and plan.until_decided:
+        budget_s = Seconds(DEFAULT_BUDGET_S)
+    ending = Ending(plan, target=output.options.target, budget_s=budget_s)
     recorder = _Recorder(run, resumed, progress) if output.store else None
     record = recorder.record if recorder else _discard
     race = Race(plan, progress, ending, record, resumed.run.processes if resumed else ())

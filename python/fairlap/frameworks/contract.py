@@ -33,6 +33,7 @@ class Settings:
     device: str = "cpu"
     options: Mapping[str, str] = field(default_factory=dict)  # the framework's own, such as mode=max-autotune
     device_memory_limit_bytes: int | None = None  # enforced by the framework, where it can
+    cache_folder: str = ""  # where its compiler keeps what it compiled, for later processes of the race; or nowhere
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ def _environment(
     planned = {
         "threads": str(run.plan.threads),
         "device": run.plan.device,
-        "data seed": str(run.plan.data_seed),
+        "data seeds": ", ".join(map(str, run.plan.data_seeds)),
         "quantity": quantity,
         "fairlap": run.fairlap,
     }

@@ -35,11 +35,22 @@ class Runner:
 
 
 def runners_for(
-    contestants: tuple[ContestantName, ...], threads: int, device: str, stack: ExitStack, report: Callable[[str], None]
+    contestants: tuple[ContestantName, ...],
+    threads: int,
+    device: str,
+    caches: Path,
+    stack: ExitStack,
+    report: Callable[[str], None],
 ) -> list[Runner]:
-    """One per contestant. A failed installation is the outcome of that contestant; the race continues."""
+    """One per contestant. A failed installation is the outcome of that contestant; the race continues.
+
+    Each has a folder of its own in ``caches``, so that none finds what another compiled, or what an earlier race left.
+    """
     frameworks = require_known(contestants)
-    return [_runner(name, frameworks.get(name), threads, device, stack, report) for name in contestants]
+    return [
+        _runner(name, frameworks.get(name), threads, device, str(caches / str(place)), stack, report)
+        for place, name in enumerate(contestants)
+    ]
 
 
 def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantName, type[Framework]]:
@@ -65,6 +76,7 @@ def _runner(
     framework: type[Framework] | None,
     threads: int,
     device: str,
+    cache_folder: str,
     stack: ExitStack,
     report: Callable[[str], None],
 ) -> Runner:
@@ -73,7 +85,9 @@ def _runner(
         if program is None:
             return Runner(name, missing=NotInstalled(f"{name.program} is not an executable program"))
         return Runner(name, (str(Path(program).resolve()),), adapter=name.program)
-    wanted = framework.environment_for(Settings(threads, name.variant, device, dict(name.options)))
+    wanted = framework.environment_for(
+        Settings(threads, name.variant, device, dict(name.options), cache_folder=cache_folder)
+    )
     if not name.version and is_importable(framework):
         return Runner(name, python_worker(), wanted, adapter=place_of(name.framework))
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import time
@@ -92,6 +93,9 @@ def limit_memory(pid: int, limit_bytes: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_AS, (limit_bytes, limit_bytes))
 
 
+_STOPPED_WITHIN_S = 1.0
+_READ_WITHIN_S = 0.2  # an answer that came while this process waited for another worker
+
 INTERPRETER = "interpreter"
 """The phase from the start of the process to its hello, timed by the parent."""
 
@@ -110,7 +114,10 @@ def python_worker(python: str | Path = sys.executable) -> tuple[str, ...]:
 
 
 class WorkerProcess:
-    """Use it in ``with``, and start it from a thread that outlives it: the kernel ends it with that thread."""
+    """Use it in ``with``, and start it from a thread that outlives it: the kernel ends it with that thread.
+
+    Several can be started side by side: with ``greeted=False`` the constructor returns at once, and :meth:`greet` waits.
+    """
 
     def __init__(
         self,
@@ -121,6 +128,7 @@ class WorkerProcess:
         cores: Collection[int] | None = None,
         memory_limit_bytes: int | None = None,
         prints_file: Path | None = None,
+        greeted: bool = True,
     ) -> None:
         """``environment`` is complete: nothing is inherited. ``prints_file`` receives the last 64 KiB of its output."""
         self.phases_s: dict[str, float] = {}
@@ -130,22 +138,64 @@ class WorkerProcess:
         self.token = secrets.token_hex(16)
         self._oom_kills = oom_kills()
         self._is_over = False
-        began_s = time.monotonic()
+        self._began_s, self._start_s = time.monotonic(), start_s
         self._process, self._wire = start_process(command, {**environment, TOKEN: self.token}, cores)
         try:
             if memory_limit_bytes is not None:
                 limit_memory(self._process.pid, memory_limit_bytes)
-            self.hello = self._await(protocol.Hello, began_s + start_s, start_s)
-            self.phases_s[INTERPRETER] = time.monotonic() - began_s
-            if self.hello.protocol != protocol.VERSION:
-                spoken = self.hello.protocol
-                self._lose("protocol", f"it speaks version {spoken} of the protocol, not version {protocol.VERSION}")
+            if greeted:
+                self.greet()
         except BaseException:
             self.end()
             raise
 
+    def greet(self) -> None:
+        """Wait for its first message."""
+        deadline_s = max(self._began_s + self._start_s, time.monotonic() + _READ_WITHIN_S)
+        self.hello = self._await(protocol.Hello, deadline_s, self._start_s)
+        self.phases_s[INTERPRETER] = time.monotonic() - self._began_s
+        if self.hello.protocol != protocol.VERSION:
+            spoken = self.hello.protocol
+            self._lose("protocol", f"it speaks version {spoken} of the protocol, not version {protocol.VERSION}")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def freeze(self) -> None:
+        """Stop all of its threads, those that spin included, until :meth:`thaw`.
+
+        If this process is killed meanwhile, the frozen worker ends with it: SIGKILL also ends what is stopped, and the
+        worker's guardian is in another process group and never frozen.
+        """
+        self._signal_group(signal.SIGSTOP)
+        if not hasattr(os, "waitid"):
+            return
+        deadline_s = time.monotonic() + _STOPPED_WITHIN_S
+        watched = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
+        with contextlib.suppress(ChildProcessError):
+            while os.waitid(os.P_PID, self._process.pid, watched) is None and time.monotonic() < deadline_s:
+                time.sleep(5e-5)
+
+    def thaw(self) -> None:
+        self._signal_group(signal.SIGCONT)
+
+    def _signal_group(self, which: signal.Signals) -> None:
+        if not self._is_over:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, which)
+
     def prepare(self, request: protocol.Prepare, *, within_s: float) -> protocol.Prepared:
         return self._request(request, protocol.Prepared, within_s)
+
+    def begin_to_prepare(self, request: protocol.Prepare, *, within_s: float) -> None:
+        """Ask only; :meth:`prepared` waits for the answer, so that several workers can prepare side by side."""
+        self._prepared_by_s, self._prepared_within_s = time.monotonic() + within_s, within_s
+        self._send(request, self._prepared_by_s, within_s)
+
+    def prepared(self) -> protocol.Prepared:
+        deadline_s = max(self._prepared_by_s, time.monotonic() + _READ_WITHIN_S)
+        return self._await(protocol.Prepared, deadline_s, self._prepared_within_s)
 
     def answer(self, which: Which, path: Path, *, within_s: float) -> float:
         """Return the seconds that the call took; its outputs are in the file."""
@@ -203,8 +253,12 @@ class WorkerProcess:
         self.end()
 
     def _request(self, request: Request, kind: type[Answer], within_s: float) -> Answer:
-        self._phase = type(request).__name__.lower()
         deadline_s = time.monotonic() + within_s
+        self._send(request, deadline_s, within_s)
+        return self._await(kind, deadline_s, within_s)
+
+    def _send(self, request: Request, deadline_s: float, within_s: float) -> None:
+        self._phase = type(request).__name__.lower()
         try:
             self._wire.send(protocol.line_of(request), deadline_s)
         except TimeoutError:
@@ -214,7 +268,6 @@ class WorkerProcess:
         except BaseException:
             self.end()
             raise
-        return self._await(kind, deadline_s, within_s)
 
     def _await(self, kind: type[Answer], deadline_s: float, within_s: float) -> Answer:
         """Wait for the answer and record phases. Any other end of the wait, Ctrl-C included, ends the worker."""

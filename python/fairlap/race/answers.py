@@ -25,7 +25,6 @@ from fairlap.models.spec import Tolerance
 from fairlap.models.workload import Arrays
 from fairlap.race.materials import SLOPES, Materials
 from fairlap.race.process_result import AnswerError
-from fairlap.request.work import Work
 
 GRADIENT = "grad/"
 PEER_GRADIENT = "gradient compared with"
@@ -127,18 +126,19 @@ def require_changed(before: Path, changed: Path) -> None:
 class Agreement:
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
-        self._first: dict[Work, tuple[str, Path]] = {}
+        self._first: dict[Path, tuple[str, Path]] = {}  # by what the contestants were given
 
     def errors(self, materials: Materials, contestant: str, answer: Path) -> list[AnswerError]:
         """The distance of the gradients from the first ones: the norm of the difference over the norm."""
         work = materials.work
         if work.mode != "grad":
             return []
-        if work not in self._first:
+        given = materials.folder / f"{work.mode}-{work.precision}"
+        if given not in self._first:
             kept = self._scratch / f"first-{len(self._first)}.safetensors"
             shutil.copyfile(answer, kept)
-            self._first[work] = (contestant, kept)
-        whose, kept = self._first[work]
+            self._first[given] = (contestant, kept)
+        whose, kept = self._first[given]
         if whose == contestant:
             return []
         first, own = safetensors.read(kept), safetensors.read(answer)

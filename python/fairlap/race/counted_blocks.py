@@ -113,15 +113,29 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     if len(ranked) < 2:
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked; a comparison needs two"
         return WorkBlocks(work, conditions, by_contestant, gated, why)
-    gated = gate_blocks(complete, here, len(plan.works) * math.comb(len(ranked), 2))
+    if not plan.until_decided:  # its blocks are drawn into looks as they come, and all of them count
+        gated = gate_blocks(complete, here, len(plan.works) * math.comb(len(ranked), 2))
     if len(gated.kept) < 2:
         complete_blocks = quantity_text.count(len(gated.kept), "complete block")
         why = f"{complete_blocks}; a verdict needs two, and six to claim a difference"
         return WorkBlocks(work, conditions, by_contestant, gated, why)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
-    times_ns = {name: [each.headline_ns for each in own] for name, own in compared.items()}
-    table = verdict.block_table(times_ns, workload=label)
+    table = verdict.block_table(_block_times_ns(compared), workload=label)
     return WorkBlocks(work, conditions, by_contestant, gated, compared=compared, table=table)
+
+
+def _block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, list[float]]:
+    """The figures of a block whose contestants took turns are built from its rounds, so that its noise cancels."""
+    figures: dict[str, list[float]] = {name: [] for name in compared}
+    for block in zip(*compared.values(), strict=True):
+        if all(process.rounds_ns for process in block) and len({len(process.rounds_ns) for process in block}) == 1:
+            logs = verdict.block_figures(np.log([process.rounds_ns for process in block]))
+            times_ns = np.exp(logs).tolist()
+        else:
+            times_ns = [process.headline_ns for process in block]
+        for name, time_ns in zip(compared, times_ns, strict=True):
+            figures[name].append(time_ns)
+    return figures
 
 
 def gate_blocks(blocks: Sequence[int], processes: Sequence[ProcessResult], comparisons: int = 1) -> GatedBlocks:

@@ -31,7 +31,7 @@ from fairlap.models.workload import Arrays, Workload, hash_of
 from fairlap.request.work import Work
 
 SLOPES = "slopes"  # a row for each of the possible ones
-_CHANGED = 1  # added to the seed: inputs that a contestant has not seen while it was made
+_CHANGED = 1000  # added to the seed: inputs that a contestant has not seen while it was made
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,19 @@
-"""One contestant's process from its start to its end, and everything that can come of it."""
+"""One contestant's process in a block, stage by stage. What goes wrong in a stage becomes its outcome and ends it."""
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 
-import numpy as np
-
-from fairlap import verdict
 from fairlap.errors import FairlapError
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import Samples, WorkerProcess
-from fairlap.meters import disturbances
 from fairlap.meters.energy import Sensed
 from fairlap.models.safetensors import BadFile
 from fairlap.race import answers
@@ -21,8 +22,8 @@ from fairlap.race.conditions import environment_of
 from fairlap.race.fed_check import Feeding
 from fairlap.race.materials import Materials
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import AnswerError, ProcessResult, Timing
-from fairlap.scenarios.latency_messages import Measured, MeasuredQuantity
+from fairlap.race.process_result import AnswerError, Outcome, ProcessResult
+from fairlap.race.recorded_turns import Turn, record_one_turn, record_rounds
 from fairlap.worker import protocol
 
 
@@ -38,80 +39,223 @@ class Bench:
 
 _FEWEST_CALLS = 10
 _FIRST = "before"
-_PER_CALL = {
-    "process_minor_faults": "page_faults",
-    "process_major_faults": "major_faults",
-    "process_voluntary_switches": "voluntary_switches",
-    "process_involuntary_switches": "involuntary_switches",
-    "migrations": "migrations",
-    "thread_cpu_ns": "thread_cpu_ns",
-    "process_cpu_ns": "process_cpu_ns",
-}
+_WARM_UP_S = 0.25
+_SHORTEST_CALL_S = 1e-5  # of a shorter one, the checked call says nothing
+_MOST_WARM_UP_CALLS_OF_A_TURN = 3
+_WARM_UP_SHARE_OF_A_TURN = 0.5
 
 
-def run_process(
-    process: ProcessResult, block: Block, plan: Plan, materials: Materials, runner: Runner, bench: Bench
-) -> Samples:
-    """Fill in the result and return the samples; there are none when the process was lost. Raises only Ctrl-C."""
-    if runner.missing:
-        process.outcome, process.message = "not_installed", str(runner.missing)
-        process.code = runner.missing.code
-        return {}
-    try:
-        return _run(process, block, plan, materials, runner, bench)
-    except WorkerLost as found:
-        lost = under_a_limit(found, plan.limits.memory_bytes)
-        process.outcome, process.code, process.message = lost.outcome, lost.code, lost.message
-        process.details = lost.details
-    except answers.OtherWork as wrong:
-        process.outcome, process.code, process.message = "disqualified", wrong.code, str(wrong)
-    except BadFile as wrong:
-        process.outcome, process.code, process.message = "disqualified", "E_OUTPUT", str(wrong)
-    except FairlapError as error:
-        process.outcome, process.code, process.message = "failed", error.code, str(error)
-    return {}
+def _stage(method: Callable[[ProcessRun], None]) -> Callable[[ProcessRun], None]:
+    """A stage of a process that is over does nothing. Only Ctrl-C is raised."""
+
+    @wraps(method)
+    def run(self: ProcessRun) -> None:
+        if self.over:
+            return
+        began_s = time.monotonic()
+        try:
+            method(self)
+        except WorkerLost as found:
+            lost = under_a_limit(found, self.plan.limits.memory_bytes)
+            self.result.outcome, self.result.code, self.result.message = lost.outcome, lost.code, lost.message
+            self.result.details = lost.details
+            self.end()
+        except answers.OtherWork as wrong:
+            self._end_as("disqualified", wrong)
+        except BadFile as wrong:
+            self.result.outcome, self.result.code, self.result.message = "disqualified", "E_OUTPUT", str(wrong)
+            self.end()
+        except FairlapError as error:
+            self._end_as("failed", error)
+        finally:
+            self.result.elapsed_s += time.monotonic() - began_s
+
+    return run
 
 
-def _run(
-    process: ProcessResult, block: Block, plan: Plan, materials: Materials, runner: Runner, bench: Bench
-) -> Samples:
-    limits = plan.limits
-    with WorkerProcess(
-        runner.command,
-        environment=environment_of(block, runner.environment),
-        start_s=limits.start_s,
-        cores=block.cores,
-        memory_limit_bytes=limits.memory_bytes,
-    ) as worker:
-        process.phases_s = worker.phases_s  # one and the same, so that a lost worker's phases are kept
-        prepared = worker.prepare(request_for(plan, materials, runner), within_s=limits.prepare_s)
-        process.version, process.in_force = prepared.version, prepared.in_force
-        answers.require_settings(prepared.in_force, plan.threads, materials.work.precision)
-        answers.require_weights(materials, prepared.weights_hash)
-        first = _answer(worker, process, materials, "inputs", _FIRST, bench, limits.answer_s)
-        _record_errors(process, materials, bench.agreement.errors(materials, process.contestant, first))
-        changed = _answer(worker, process, materials, "changed", "changed inputs", bench, limits.answer_s)
-        answers.require_changed(first, changed)
-        if bench.feeding:
-            bench.feeding.begin(worker, process, materials, bench.scratch, limits.answer_s)
-        # A slow call is measured for longer: a median of one sample would be no median.
-        seconds = max(plan.measuring.seconds, _FEWEST_CALLS * process.phases_s["checked_calls"])
-        disturbance = disturbances.DisturbanceMeter()
-        measured, samples_ns = worker.measure(
-            seconds=seconds, samples=plan.measuring.samples, within_s=limits.measure_s, energy=bool(bench.sensed.idle)
+class ProcessRun:
+    """``over`` when nothing more can be asked of it; ``result`` then says what became of it."""
+
+    def __init__(
+        self, result: ProcessResult, block: Block, plan: Plan, materials: Materials, runner: Runner, bench: Bench
+    ) -> None:
+        self.result, self.plan = result, plan
+        self.samples: Samples = {}
+        self.over = False
+        self.turns: list[Turn] = []
+        self._block, self._materials, self._runner, self._bench = block, materials, runner, bench
+        self._worker: WorkerProcess | None = None
+
+    @_stage
+    def start(self) -> None:
+        """Without waiting for the worker's first message."""
+        if self._runner.missing:
+            self.result.outcome = "not_installed"
+            self.result.code, self.result.message = self._runner.missing.code, str(self._runner.missing)
+            self.over = True
+            return
+        limits = self.plan.limits
+        self._worker = WorkerProcess(
+            self._runner.command,
+            environment=environment_of(self._block, self._runner.environment),
+            start_s=limits.start_s,
+            cores=self._block.cores,
+            memory_limit_bytes=limits.memory_bytes,
+            greeted=False,
         )
-        process.machine = disturbance.readings()
-        if bench.feeding:
-            fed = bench.scratch / "fed.safetensors"
-            worker.answer("fed", fed, within_s=limits.answer_s)
-            bench.feeding.hold_answer(fed, process, materials)
-        _answer(worker, process, materials, "inputs", "after", bench, limits.answer_s)
-        process.memory = worker.quit().memory
-    _record(process, measured, samples_ns)
-    process.idle_power = bench.sensed.idle
-    if process.energy is None:
-        process.energy_absent = bench.sensed.absent or "its worker read no sensor of power or energy"
-    return samples_ns
+        self.result.phases_s = self._worker.phases_s  # one and the same, so that a lost worker's phases are kept
+
+    @_stage
+    def begin_to_prepare(self) -> None:
+        self._here.greet()
+        request = request_for(self.plan, self._materials, self._runner)
+        self._here.begin_to_prepare(request, within_s=self.plan.limits.prepare_s)
+
+    @_stage
+    def prepared(self) -> None:
+        prepared = self._here.prepared()
+        self.result.version, self.result.in_force = prepared.version, prepared.in_force
+        answers.require_settings(prepared.in_force, self.plan.threads, self._materials.work.precision)
+        answers.require_weights(self._materials, prepared.weights_hash)
+
+    @_stage
+    def check_answers(self) -> None:
+        first = self._answer("inputs", _FIRST)
+        errors = self._bench.agreement.errors(self._materials, self.result.contestant, first)
+        _record_errors(self.result, self._materials, errors)
+        changed = self._answer("changed", "changed inputs")
+        answers.require_changed(first, changed)
+        if self._bench.feeding:
+            limit_s = self.plan.limits.answer_s
+            self._bench.feeding.begin(self._here, self.result, self._materials, self._bench.scratch, limit_s)
+
+    @_stage
+    def measure_in_one_turn(self) -> None:
+        # A slow call is measured for longer: a median of one sample would be no median.
+        seconds = max(self.plan.measuring.seconds, _FEWEST_CALLS * self._call_s)
+        self._take(seconds, energy=bool(self._bench.sensed.idle))
+
+    @_stage
+    def warm_up(self) -> None:
+        """Its first turn, which finds how many calls make a sample. It is no round, and of a fixed length: waiting until
+        times have settled takes seconds on a busy machine, and what settles late is seen in the rounds."""
+        calls = math.ceil(_WARM_UP_S / max(self._call_s, _SHORTEST_CALL_S))
+        self._take(self._turn_s, warmup=calls)
+
+    @_stage
+    def take_a_turn(self) -> None:
+        first = self.turns[0].measured
+        self._take(self._turn_s, warmup=self._warm_up_calls, calls_per_sample=first.calls_per_sample)
+
+    @_stage
+    def read_energy(self) -> None:
+        """One long turn, since sensors are too coarse for a short one; its times are not used."""
+        if self._bench.sensed.idle:
+            self._take(max(self.plan.measuring.seconds, _FEWEST_CALLS * self._call_s), energy=True)
+            self.result.energy = self.turns.pop().measured.energy
+
+    @_stage
+    def finish_in_one_turn(self) -> None:
+        self._last_answer()
+        self.samples = record_one_turn(self.result, self.turns[0])
+        self._record_energy()
+
+    @_stage
+    def finish_in_rounds(self) -> None:
+        self._last_answer()
+        self.samples = record_rounds(self.result, self.turns)
+        self._record_energy()
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        """For as long as this process has the machine; frozen before and after."""
+        self.thaw()
+        try:
+            yield
+        finally:
+            self.freeze()
+
+    def freeze(self) -> None:
+        if self._worker is not None and not self.over:
+            self._worker.freeze()
+
+    def thaw(self) -> None:
+        if self._worker is not None and not self.over:
+            self._worker.thaw()
+
+    def end(self) -> None:
+        self.over = True
+        if self._worker is not None:
+            self._worker.end()
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._worker is None or self.over else self._worker.pid
+
+    @property
+    def _here(self) -> WorkerProcess:
+        assert self._worker is not None
+        return self._worker
+
+    @property
+    def _call_s(self) -> float:
+        """Of the checked calls together, the first excepted."""
+        return self.result.phases_s["checked_calls"]
+
+    @property
+    def _turn_s(self) -> float:
+        measuring = self.plan.measuring
+        return measuring.seconds / measuring.rounds
+
+    @property
+    def _warm_up_calls(self) -> int:
+        """As many as fit into a part of a turn: they refill the caches that the others used meanwhile."""
+        longest_s = _WARM_UP_SHARE_OF_A_TURN * self._turn_s
+        return min(_MOST_WARM_UP_CALLS_OF_A_TURN, int(longest_s / max(self._call_s, 1e-9)))
+
+    def _end_as(self, outcome: Outcome, error: FairlapError) -> None:
+        self.result.outcome, self.result.code, self.result.message = outcome, error.code, str(error)
+        self.end()
+
+    def _take(
+        self, seconds: float, *, warmup: int | None = None, calls_per_sample: int | None = None, energy: bool = False
+    ) -> None:
+        measured, samples_ns = self._here.measure(
+            seconds=seconds,
+            samples=self.plan.measuring.samples,
+            warmup=warmup,
+            calls_per_sample=calls_per_sample,
+            within_s=self.plan.limits.measure_s,
+            energy=energy,
+        )
+        self.turns.append(Turn(measured, samples_ns))
+
+    def _last_answer(self) -> None:
+        limit_s = self.plan.limits.answer_s
+        if self._bench.feeding:
+            fed = self._bench.scratch / "fed.safetensors"
+            self._here.answer("fed", fed, within_s=limit_s)
+            self._bench.feeding.hold_answer(fed, self.result, self._materials)
+        self._answer("inputs", "after")
+        self.result.memory = self._here.quit().memory
+        self.over = True
+
+    def _record_energy(self) -> None:
+        sensed = self._bench.sensed
+        self.result.idle_power = sensed.idle
+        if self.result.energy is None:
+            self.result.energy_absent = sensed.absent or "its worker read no sensor of power or energy"
+
+    def _answer(self, which: protocol.Which, when: str) -> Path:
+        """Ask for an answer, compare it with the reference, and record the error also when it is right."""
+        file = self._bench.scratch / f"{when.replace(' ', '-')}.safetensors"
+        file.unlink(missing_ok=True)
+        seconds = self._here.answer(which, file, within_s=self.plan.limits.answer_s)
+        if when != _FIRST:
+            phases_s = self.result.phases_s
+            phases_s["checked_calls"] = phases_s.get("checked_calls", 0.0) + seconds
+        _record_errors(self.result, self._materials, answers.answer_errors(self._materials, file, which, when))
+        return file
 
 
 def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
@@ -134,58 +278,7 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
     )
 
 
-def _answer(
-    worker: WorkerProcess,
-    process: ProcessResult,
-    materials: Materials,
-    which: protocol.Which,
-    when: str,
-    bench: Bench,
-    limit_s: float,
-) -> Path:
-    """Ask for an answer, compare it with the reference, and record the error also when it is right."""
-    file = bench.scratch / f"{when.replace(' ', '-')}.safetensors"
-    file.unlink(missing_ok=True)
-    seconds = worker.answer(which, file, within_s=limit_s)
-    if when != _FIRST:
-        process.phases_s["checked_calls"] = process.phases_s.get("checked_calls", 0.0) + seconds
-    _record_errors(process, materials, answers.answer_errors(materials, file, which, when))
-    return file
-
-
 def _record_errors(process: ProcessResult, materials: Materials, errors: list[AnswerError]) -> None:
     if materials.spec.computes:
         process.errors += errors
     answers.require_right(errors, process.in_force)
-
-
-def _record(process: ProcessResult, measured: Measured, samples_ns: Samples) -> None:
-    headline = samples_ns[measured.quantities[0].name]
-    calls = max(1, len(headline) * measured.calls_per_sample)
-    process.per_call = {name: measured.counts[key] / calls for key, name in _PER_CALL.items() if key in measured.counts}
-    process.feeding, process.warnings, process.energy = measured.feeding, measured.warnings, measured.energy
-    if measured.warm_up is not None:
-        process.phases_s["warm_up"] = measured.warm_up.elapsed_s
-    measured_s = float(np.nansum(headline)) * measured.calls_per_sample / 1e9
-    process.phases_s["measured"] = measured_s
-    if measured_s > 0 and (switches := measured.counts.get("process_involuntary_switches")) is not None:
-        process.machine[disturbances.INVOLUNTARY] = switches / measured_s
-    for quantity in measured.quantities:
-        samples = samples_ns[quantity.name]
-        process.timings[quantity.name] = _timing(samples[~np.isnan(samples)], measured, quantity, process.contestant)
-
-
-def _timing(samples: np.ndarray, measured: Measured, quantity: MeasuredQuantity, whose: str) -> Timing:
-    steady = verdict.steady_state(samples, whose)
-    p50, p90, p99 = (verdict.process_figure(samples, steady, quantile=q, whose=whose).value for q in (0.5, 0.9, 0.99))
-    return Timing(
-        p50_ns=p50,
-        p90_ns=p90,
-        p99_ns=p99,
-        samples=len(samples),
-        calls_per_sample=measured.calls_per_sample,
-        steady_from=steady.steady_from,
-        course=steady.course.value,
-        method=quantity.method,
-        resolution_ns=quantity.resolution_ns,
-    )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -12,8 +14,8 @@ from fairlap.request.names import ContestantName
 from fairlap.request.race_request import MOST_BLOCKS
 from fairlap.request.work import Conditions, Work
 
-PLAN_FORMAT = 1
-MOST_AS_FOUND_BLOCKS = 6
+PLAN_FORMAT = 2
+BLOCKS_STARTED_ALONE = 2  # of each work in a race that ends when it knows: one with empty caches, one with full ones
 _MOST_PADDING_BYTES = 4096
 _MOST_HASH_SEED = 4294967295
 
@@ -29,10 +31,11 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Measuring(msgspec.Struct, frozen=True):
-    """How long a contestant is measured in each process."""
+    """How long a contestant is measured in each process, and in how many turns where contestants take turns."""
 
     seconds: float = 0.5
     samples: int | None = None
+    rounds: int = 10
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -45,6 +48,9 @@ class Block(msgspec.Struct, frozen=True):
     hash_seed: int
     padding_bytes: int  # of environment, which shifts the stack (Mytkowicz and others, 2009)
     cores: tuple[int, ...]
+    data_seed: int = 0  # draws weights and inputs
+    # Alone, so that nothing else runs while a process imports and compiles; or side by side, which is quicker.
+    started: Literal["alone", "together"] = "alone"
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -52,8 +58,9 @@ class Plan(msgspec.Struct, frozen=True):
     works: tuple[Work, ...]
     threads: int
     seed: int  # draws orders and settings of processes
-    data_seed: int  # draws weights and inputs
     blocks: tuple[Block, ...]
+    until_decided: bool = False  # ends as soon as all that was asked for is decided
+    only_winner: bool = False  # only the fastest is compared with the others
     measuring: Measuring = Measuring()
     limits: Limits = Limits()
     device: str = "cpu"
@@ -67,6 +74,26 @@ class Plan(msgspec.Struct, frozen=True):
         controlled = any(block.conditions == "controlled" for block in self.blocks)
         return "controlled" if controlled else "as-found"
 
+    @property
+    def in_turn_because(self) -> str:
+        """Why no block of this plan is measured in rounds; empty when all are."""
+        if len(self.contestants) < 2:
+            return "there is one contestant"
+        if self.device != "cpu":
+            return "contestants hold the device's memory while they are frozen"
+        if self.data:
+            return "the pipelines that feed them run on while they are frozen"
+        return "" if self.measuring.samples is None else "a number of samples was asked for"
+
+    @property
+    def data_seeds(self) -> tuple[int, ...]:
+        return tuple(sorted({block.data_seed for block in self.blocks}))
+
+    @property
+    def data_seed(self) -> int:
+        """The first one. A race that is fed has no other."""
+        return self.data_seeds[0]
+
     def process_count(self) -> int:
         return sum(len(block.order) for block in self.blocks)
 
@@ -76,19 +103,20 @@ def draw_plan(
     works: tuple[Work, ...],
     *,
     blocks: int,
-    conditions: Conditions,
+    conditions: Conditions | Literal["both"],
     threads: int,
     available_cores: tuple[int, ...],
     seed: int,
-    data_seed: int = 0,
+    data_seeds: Sequence[int] = (0,),
     measuring: Measuring | None = None,
     limits: Limits | None = None,
     device: str = "cpu",
     min_memory: bool = False,
     data: str = "",
-    as_found_beside: bool = True,
+    until_decided: bool = False,
+    only_winner: bool = False,
 ) -> Plan:
-    """Draw the order of every block. Controlled blocks have as-found ones between them, at most six."""
+    """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
     if not 1 <= threads <= len(available_cores):
         raise InvalidRequest(
@@ -96,21 +124,33 @@ def draw_plan(
         )
     rng = random.Random(seed)
     drawn: list[Block] = []
+    kinds: list[Conditions] = ["controlled", "as-found"] if conditions == "both" else [conditions]
+    seeds = _balanced(rng, data_seeds, blocks)
     for number in range(blocks):
-        kinds: list[Conditions] = [conditions]
-        if as_found_beside and conditions == "controlled" and number < MOST_AS_FOUND_BLOCKS:
-            kinds.append("as-found")
-            rng.shuffle(kinds)
+        rng.shuffle(kinds)
         for kind in kinds:
             for work in rng.sample(range(len(works)), len(works)):
-                drawn.append(_draw_block(rng, len(drawn), work, kind, len(contestants), threads, available_cores))
+                drawn.append(
+                    Block(
+                        number=len(drawn),
+                        work=work,
+                        conditions=kind,
+                        order=tuple(rng.sample(range(len(contestants)), len(contestants))),
+                        hash_seed=rng.randint(0, _MOST_HASH_SEED),
+                        padding_bytes=rng.randint(0, _MOST_PADDING_BYTES),
+                        cores=_cores(rng, kind, threads, available_cores),
+                        data_seed=seeds[number],
+                        started="together" if until_decided and number >= BLOCKS_STARTED_ALONE else "alone",
+                    )
+                )
     return Plan(
         contestants,
         works,
         threads,
         seed,
-        data_seed,
         tuple(drawn),
+        until_decided,
+        only_winner,
         measuring or Measuring(),
         limits or Limits(),
         device,
@@ -119,24 +159,22 @@ def draw_plan(
     )
 
 
+def _balanced(rng: random.Random, data_seeds: Sequence[int], blocks: int) -> list[int]:
+    """Each seed as often as the others, in drawn order; the first two blocks share one, whose caches the second uses."""
+    drawn: list[int] = []
+    while len(drawn) < blocks + 1:
+        drawn += rng.sample(tuple(data_seeds), len(data_seeds))
+    return [drawn[0], *drawn[:blocks]][:blocks]
+
+
+def _cores(rng: random.Random, kind: Conditions, threads: int, available: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(rng.sample(available, threads))) if kind == "controlled" else available
+
+
 def require_blocks(blocks: int) -> None:
     """Checked before the blocks are drawn, since drawing absurdly many takes long."""
     if not 1 <= blocks <= MOST_BLOCKS:
         raise InvalidRequest(f"blocks must be between 1 and {MOST_BLOCKS:,} (got {blocks:,})")
-
-
-def _draw_block(
-    rng: random.Random, number: int, work: int, kind: Conditions, contestants: int, threads: int, cores: tuple[int, ...]
-) -> Block:
-    return Block(
-        number=number,
-        work=work,
-        conditions=kind,
-        order=tuple(rng.sample(range(contestants), contestants)),
-        hash_seed=rng.randint(0, _MOST_HASH_SEED),
-        padding_bytes=rng.randint(0, _MOST_PADDING_BYTES),
-        cores=tuple(sorted(rng.sample(cores, threads))) if kind == "controlled" else cores,
-    )
 
 
 def save_plan(plan: Plan, path: Path) -> None:

@@ -12,11 +12,17 @@ from fairlap.models.registry import find
 from fairlap.race.fed_check import require_choices, require_data
 from fairlap.race.materials import require_offered
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks
-from fairlap.request.race_request import DEFAULT_BLOCKS, DEFAULT_BLOCKS_AT_MOST, RaceRequest
+from fairlap.request.race_request import (
+    BLOCKS_OF_ONE_CONTESTANT,
+    BLOCKS_UNTIL_DECIDED,
+    DEFAULT_BLOCKS_WITH_TARGET,
+    RaceRequest,
+)
 from fairlap.request.work import Work
 
 _MOST_BATCH = 2**20
 _MOST_SEED = 2**31
+_DATA_SEEDS = (0, 1, 2)
 
 
 def plan_of(request: RaceRequest) -> Plan:
@@ -25,7 +31,8 @@ def plan_of(request: RaceRequest) -> Plan:
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)
     data = require_data(request.data, works, device)
-    blocks = _blocks(request)
+    until_decided = request.blocks is None and request.target is None and len(request.contestants) > 1
+    blocks = _blocks(request, until_decided=until_decided)
     require_blocks(blocks)
     cores = tuple(sorted(os.sched_getaffinity(0)))
     return draw_plan(
@@ -36,19 +43,30 @@ def plan_of(request: RaceRequest) -> Plan:
         threads=len(cores) if request.threads is None else request.threads,
         available_cores=cores,
         seed=secrets.randbelow(_MOST_SEED) if request.seed is None else request.seed,
+        data_seeds=_data_seeds(request),
         measuring=Measuring(seconds=float(request.seconds)),
         limits=Limits(memory_bytes=request.memory_limit_bytes),
         device=device,
         min_memory=request.min_memory,
         data=data,
+        until_decided=until_decided,
+        only_winner=request.only_winner,
     )
 
 
-def _blocks(request: RaceRequest) -> int:
+def _blocks(request: RaceRequest, *, until_decided: bool) -> int:
     if request.blocks is not None:
         return request.blocks
-    ends_earlier = request.target is not None or request.budget is not None
-    return DEFAULT_BLOCKS_AT_MOST if ends_earlier else DEFAULT_BLOCKS
+    if until_decided:
+        return BLOCKS_UNTIL_DECIDED
+    return BLOCKS_OF_ONE_CONTESTANT if request.target is None else DEFAULT_BLOCKS_WITH_TARGET
+
+
+def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
+    """A race that is fed draws its data once, so one seed draws everything."""
+    if request.data_seed is not None:
+        return (request.data_seed,)
+    return _DATA_SEEDS if request.data is None else _DATA_SEEDS[:1]
 
 
 def _works(request: RaceRequest) -> tuple[Work, ...]:

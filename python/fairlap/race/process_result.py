@@ -28,6 +28,11 @@ Outcome = Literal[
 ]
 
 
+CompileCaches = Literal["cold", "warm"]
+"""The compilers' caches on disk: empty, as at the first process of a contestant on a work; or filled by one before."""
+
+Started = Literal["alone", "together"]
+
 _COMPILING = ("lower", "trace", "compile")
 _AFTER_THE_FIRST = ("proof", "checked_calls", "warm_up", "measured")
 
@@ -99,6 +104,11 @@ class ProcessResult(msgspec.Struct):
     phases_s: dict[str, float] = {}  # interpreter, numpy, fairlap, import, build, compile, bind, first_call, ...
     timings: dict[str, Timing] = {}  # by quantity; the first is the headline
     errors: list[AnswerError] = []
+    rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
+    in_turn_because: str = ""  # why the block's contestants ran one after the other
+    data_seed: int = 0
+    started: Started = "alone"
+    caches: CompileCaches = "warm"
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
     machine: dict[str, float] = {}  # what the machine did during the measurement: steal, run queue, throttling
     feeding: Feeding | None = None
@@ -130,9 +140,13 @@ class ProcessResult(msgspec.Struct):
             return self.feeding.wall_ns / self.feeding.calls
         return self.headline.p50_ns
 
+    def phase_s(self, name: str) -> float | None:
+        """None also when other processes were starting beside it, which slows every phase."""
+        return self.phases_s.get(name) if self.started == "alone" else None
+
     def time_to_first_s(self) -> float | None:
         """From the start of the process to its first answer, compilation included."""
-        if "first_call" not in self.phases_s:
+        if "first_call" not in self.phases_s or self.started != "alone":
             return None
         others = ("fairlap", *_AFTER_THE_FIRST)
         return sum(seconds for phase, seconds in self.phases_s.items() if phase not in others)
@@ -140,7 +154,7 @@ class ProcessResult(msgspec.Struct):
     def compile_s(self) -> float | None:
         """None for a framework that compiles nothing ahead of its first call."""
         parts = [self.phases_s[phase] for phase in _COMPILING if phase in self.phases_s]
-        return sum(parts) if parts else None
+        return sum(parts) if parts and self.started == "alone" else None
 
     @property
     def in_framework_s(self) -> float:

@@ -149,5 +149,10 @@ class TimeLeft:
 
 
 def _line(process: ProcessResult) -> str:
-    figure = quantity_text.duration(process.headline_ns) if process.finished else process.outcome.replace("_", " ")
-    return f"block {process.block} {process.conditions} {process.contestant} on {process.work}: {figure}"
+    """Without its time: a reader who sees who leads may end the race when it suits."""
+    ended = f"finished in {quantity_text.seconds(process.elapsed_s)}" if process.finished else _trouble(process)
+    return f"block {process.block} {process.conditions} {process.contestant} on {process.work}: {ended}"
+
+
+def _trouble(process: ProcessResult) -> str:
+    return f"{process.outcome.replace('_', ' ')}: {process.message}" if process.message else process.outcome

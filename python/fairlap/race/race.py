@@ -1,4 +1,4 @@
-"""Running a plan: block after block, one process at a time, each process kept as soon as it has ended."""
+"""Running a plan: block after block, each process kept as soon as its block, or its own turn, has ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from fairlap.launch.worker_process import Samples
 from fairlap.meters.energy import idle_power
 from fairlap.race.answers import Agreement
 from fairlap.race.fed_check import Feeding
+from fairlap.race.left_out import contestants_of
 from fairlap.race.materials import Materials, materials_for
-from fairlap.race.one_process import Bench, request_for, run_process
+from fairlap.race.one_process import Bench, ProcessRun, request_for
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import ProcessResult
+from fairlap.race.process_result import CompileCaches, ProcessResult
 from fairlap.race.progress import Progress, Silence
 from fairlap.race.smallest_memory import Trial, smallest_memory
 from fairlap.race.stopping import Ending
+from fairlap.race.turns import NoRoom, run_alone, run_in_rounds
+from fairlap.request.work import Work
 
 Keep = Callable[[ProcessResult, Samples], None]
 """Called with every process as soon as it is complete."""
@@ -49,16 +52,25 @@ class Race:
         self._began_s = time.monotonic()
         self._elapsed_s = 0.0
         self._in_frameworks_s = 0.0
+        self._materials: dict[tuple[Work, int], Materials] = {}
+        self._compiled: set[tuple[str, str]] = set()  # contestants and works whose caches on disk are filled
+        self._in_turn_because = plan.in_turn_because
 
     def run(self, after_block: Callable[[], object] = lambda: None) -> None:
         """Make ready what every contestant is handed, then run block after block."""
         with ExitStack() as stack:
             try:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
-                works = [materials_for(work, self.plan.data_seed, self._progress.say) for work in self.plan.works]
+                first = self.plan.data_seeds[0] if self.plan.blocks else 0
+                works = [self._materials_of(work, first) for work in self.plan.works]
                 feeding = Feeding(self.plan, works)
                 runners = runners_for(
-                    self.plan.contestants, self.plan.threads, self.plan.device, stack, self._progress.say
+                    self.plan.contestants,
+                    self.plan.threads,
+                    self.plan.device,
+                    scratch / "caches",
+                    stack,
+                    self._progress.say,
                 )
                 self._began_s = time.monotonic()
                 sensed = idle_power(self.plan.device, self._progress.say)
@@ -67,7 +79,8 @@ class Race:
                 for number, block in enumerate(self.plan.blocks, start=1):
                     if block.number in ran:
                         continue
-                    self._run_block(block, works[block.work], runners, bench)
+                    materials = self._materials_of(self.plan.works[block.work], block.data_seed)
+                    self._run_block(block, materials, runners, bench)
                     self._progress.block_over(self.processes)
                     after_block()
                     self.ended_early = self.data_lost
@@ -113,34 +126,97 @@ class Race:
                 process.smallest_memory = found
                 self._keep(process, {})
 
+    def _materials_of(self, work: Work, data_seed: int) -> Materials:
+        key = (work, data_seed)
+        if key not in self._materials:
+            self._materials[key] = materials_for(work, data_seed, self._progress.say)
+        return self._materials[key]
+
     def _run_block(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> None:
-        for position, place in enumerate(block.order):
+        began_s = time.monotonic()
+        runs = self._runs_of(block, materials, runners, bench)
+        if not self._in_turn_because:
+            try:
+                self._run_in_rounds(runs, block)
+            except NoRoom as full:
+                self._in_turn_because = str(full)
+                self._progress.say(f"{full}; they run one after the other from here on")
+                runs = self._runs_of(block, materials, runners, bench)
+        if self._in_turn_because:
+            self._run_one_by_one(runs, bench)
+        in_frameworks_s = sum(run.result.in_framework_s for run in runs)
+        self._in_frameworks_s += min(in_frameworks_s, time.monotonic() - began_s)
+
+    def _runs_of(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> list[ProcessRun]:
+        began_s = time.monotonic() - self._began_s
+        still_in = contestants_of(self.plan, block, self.processes)
+        places = [place for place in block.order if self.plan.contestants[place].text in still_in]
+        return [
+            ProcessRun(
+                ProcessResult(
+                    block=block.number,
+                    position=position,
+                    contestant=runners[place].name.text,
+                    work=materials.work.label,
+                    conditions=block.conditions,
+                    data_seed=block.data_seed,
+                    started=block.started,
+                    caches=self._caches_of(runners[place], materials),
+                    hash_seed=block.hash_seed,
+                    padding_bytes=block.padding_bytes,
+                    cores=block.cores,
+                    began_s=began_s,
+                ),
+                block,
+                self.plan,
+                materials,
+                runners[place],
+                bench,
+            )
+            for position, place in enumerate(places)
+        ]
+
+    def _caches_of(self, runner: Runner, materials: Materials) -> CompileCaches:
+        return "warm" if (runner.name.text, materials.work.label) in self._compiled else "cold"
+
+    def _run_in_rounds(self, runs: list[ProcessRun], block: Block) -> None:
+        for run in runs:
+            self._progress.began(len(self.processes), self.plan.process_count(), run.result)
+        run_in_rounds(runs, self.plan, block, self._known_bytes())
+        if self.plan.limits.memory_bytes is None and any(run.result.outcome == "out_of_memory" for run in runs):
+            raise NoRoom("memory ran out while the contestants of a block were alive together")
+        for run in runs:
+            self._keep_run(run)
+
+    def _run_one_by_one(self, runs: list[ProcessRun], bench: Bench) -> None:
+        for run in runs:
             self.data_lost = bench.feeding.lost()
             if self.data_lost:  # every process to come would fail in the same way
                 return
-            runner = runners[place]
-            began_s = time.monotonic()
-            process = ProcessResult(
-                block=block.number,
-                position=position,
-                contestant=runner.name.text,
-                work=materials.work.label,
-                conditions=block.conditions,
-                hash_seed=block.hash_seed,
-                padding_bytes=block.padding_bytes,
-                cores=block.cores,
-                began_s=began_s - self._began_s,
-            )
-            self._progress.began(len(self.processes), self.plan.process_count(), process)
-            samples = run_process(process, block, self.plan, materials, runner, bench)
-            self.data_lost = "" if process.finished else bench.feeding.lost()
+            run.result.began_s = time.monotonic() - self._began_s
+            run.result.started, run.result.in_turn_because = "alone", self._in_turn_because
+            self._progress.began(len(self.processes), self.plan.process_count(), run.result)
+            run_alone(run)
+            self.data_lost = "" if run.result.finished else bench.feeding.lost()
             if self.data_lost:  # it says nothing about this contestant: the block is broken off here
                 return
-            process.elapsed_s = time.monotonic() - began_s
-            self._in_frameworks_s += process.in_framework_s
-            self.processes.append(process)
-            self._keep(process, samples)
-            self._progress.ended(len(self.processes), self.plan.process_count(), process)
+            self._keep_run(run)
+
+    def _keep_run(self, run: ProcessRun) -> None:
+        result = run.result
+        if result.finished:
+            self._compiled.add((result.contestant, result.work))
+        self.processes.append(result)
+        self._keep(result, run.samples)
+        self._progress.ended(len(self.processes), self.plan.process_count(), result)
+
+    def _known_bytes(self) -> dict[str, int]:
+        """The most that each contestant has held in a process of this race."""
+        known: dict[str, int] = {}
+        for process in self.processes:
+            peak = process.memory.bytes.get("peak", 0)
+            known[process.contestant] = max(known.get(process.contestant, 0), peak)
+        return {name: peak for name, peak in known.items() if peak}
 
     def shares(self) -> dict[str, float]:
         """Where the wall time went: into the frameworks (import, build, warm-up, measured calls), and into fairlap."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import FactDifference
 from fairlap.race.fed_check import data_for
+from fairlap.race.left_out import contestants_of
 from fairlap.race.materials import materials_for
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult, values_in_force
@@ -15,8 +16,14 @@ from fairlap.race.process_result import ProcessResult, values_in_force
 
 def whole_blocks(plan: Plan, processes: Sequence[ProcessResult]) -> list[ProcessResult]:
     """A block that was broken off is run again: all of its contestants have to take turns at one time."""
-    ran = Counter(process.block for process in processes)
-    whole = {block.number for block in plan.blocks if ran[block.number] == len(block.order)}
+    ran: dict[int, set[str]] = defaultdict(set)
+    for process in processes:
+        ran[process.block].add(process.contestant)
+    whole = {
+        block.number
+        for block in plan.blocks
+        if block.number in ran and set(contestants_of(plan, block, processes)) <= ran[block.number]
+    }
     return [process for process in processes if process.block in whole]
 
 

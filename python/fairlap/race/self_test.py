@@ -66,7 +66,6 @@ def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
             seed=rng.randrange(_MOST_SEED),
             measuring=Measuring(seconds=trial.seconds),
             device=trial.device,
-            as_found_beside=False,
         )
         race = Race(plan)
         race.run()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import field
@@ -20,8 +20,10 @@ from fairlap.request.units import Seconds, Share
 from fairlap.request.work import Conditions, Mode, Precision
 
 MOST_BLOCKS = 10_000  # of each kind of conditions and each work
-DEFAULT_BLOCKS = 12
-DEFAULT_BLOCKS_AT_MOST = 60  # with a target or a budget, which ends the race earlier
+DEFAULT_BUDGET_S = 60.0
+DEFAULT_BLOCKS_WITH_TARGET = 60
+BLOCKS_UNTIL_DECIDED = 200
+BLOCKS_OF_ONE_CONTESTANT = 12  # there is nothing to decide
 _Each = TypeVar("_Each")
 _Some = Annotated[tuple[_Each, ...], msgspec.Meta(min_length=1)]
 _AtLeast0 = Annotated[int, msgspec.Meta(ge=0)]
@@ -36,7 +38,10 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What is open when the plan is drawn already, too: when to stop, and what to write."""
 
     target: Annotated[Share | None, _about('Stop when every interval is within this share: 0.01 or "1%".')] = None
-    budget: Annotated[Seconds | None, _about('Stop before this duration has passed: seconds, or "10m".')] = None
+    budget: Annotated[
+        Seconds | None,
+        _about('Stop before this duration has passed: seconds, or "10m". 60 by default, without blocks.'),
+    ] = None
     baseline: Annotated[str, _about("The contestant that rows are compared with; the fastest by default.")] = ""
     price: Annotated[str, _about('The price of an hour, "1.212/h", or a name in the table of prices.')] = ""
     output: Annotated[
@@ -61,15 +66,20 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     threads: Annotated[_AtLeast1 | None, _about("Threads of every contestant; all cores by default.")] = None
     blocks: Annotated[
         Annotated[int, msgspec.Meta(ge=1, le=MOST_BLOCKS)] | None,
-        _about("New processes for every contestant; 12 by default, 60 with a target or a budget."),
+        _about("A fixed number of new processes for every contestant, instead of as many as it takes to decide."),
     ] = None
-    conditions: Annotated[Conditions, _about("Controlled, alternating with as-found processes; or as-found alone.")] = (
-        "controlled"
-    )
+    only_winner: Annotated[bool, _about("Compare only the fastest with the others, and stop when it is known.")] = False
+    conditions: Annotated[
+        Conditions | Literal["both"],
+        _about("Controlled: cores bound, the same memory behaviour for all. As-found: untouched. Or both in turn."),
+    ] = "controlled"
     seconds: Annotated[Seconds, _about('Time measured in each process: seconds, or "500ms"; 0.5 by default.')] = field(
         default_factory=lambda: Seconds(0.5)
     )
     seed: Annotated[_AtLeast0 | None, _about("Draws orders and settings of processes; random by default.")] = None
+    data_seed: Annotated[
+        _AtLeast0 | None, _about("Draws weights and inputs; by default three take turns from block to block.")
+    ] = None
     memory_limit_bytes: Annotated[_AtLeast1 | None, _about("Largest address space of a worker.")] = None
     min_memory: Annotated[
         bool, _about("Search for the smallest memory in which each contestant runs, after the blocks.")

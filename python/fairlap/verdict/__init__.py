@@ -26,6 +26,7 @@ from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FI
 from fairlap.verdict.modes import Mode, ModeCause, Modes, find_modes, mode_causes
 from fairlap.verdict.noisy_blocks import GateLimits, GateOutcome, noise_gate
 from fairlap.verdict.regression import Change, Regression, compare_runs
+from fairlap.verdict.rounds import block_figures
 from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence
 from fairlap.verdict.standing import Place, Standing, standing
 from fairlap.verdict.steady_state import Course, SteadyState, course_of_all, steady_state
@@ -72,6 +73,7 @@ __all__ = [
     "Verdict",
     "Welch",
     "advise",
+    "block_figures",
     "block_table",
     "blocks_needed",
     "blocks_to_claim",

@@ -30,20 +30,26 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
 @click.option("--data", metavar="synthetic|PATH", help="Feed the calls from drawn data, a .npy file or a folder.")
 @click.option("--threads", type=int, help="Threads of every contestant.  [default: all cores]")
 @click.option(
-    "--blocks",
-    type=int,
-    help="Blocks: new processes of every contestant.  [default: 12; at most 60 with --target or --budget]",
+    "--budget", type=DURATION, help="Race until every comparison is decided, or for DURATION.  [default: 60s]"
 )
-@click.option("--target", type=SHARE, help="Stop when every interval is within ±SHARE.")
-@click.option("--budget", type=DURATION, help="Stop before DURATION has passed: 90s, 10m, 1h.")
+@click.option(
+    "--only-winner", is_flag=True, default=None, help="Compare only the fastest with the others: decided sooner."
+)
+@click.option("--blocks", type=int, help="Run a fixed number of blocks: new processes of every contestant.")
+@click.option("--target", type=SHARE, help="Race until every interval is within ±SHARE.")
 @click.option(
     "--conditions",
-    type=click.Choice(["controlled", "as-found"]),
-    help="Bind cores and fix memory behaviour, alternating with processes as they are; or only the latter."
+    type=click.Choice(["controlled", "as-found", "both"]),
+    help="Bind cores and fix memory behaviour, leave processes as they are, or race both in turn."
     "  [default: controlled]",
 )
 @click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.5s]")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw orders and settings from this seed.  [default: random]")
+@click.option(
+    "--data-seed",
+    type=click.IntRange(min=0),
+    help="Draw weights and inputs from this seed.  [default: 0, 1 and 2 in turn]",
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
 @click.option("--save-plan", type=FILE, help="Write the plan to a file.")
 @click.option("--plan", "plan_file", type=FILE, help="Run a saved plan.")
@@ -75,8 +81,9 @@ def command(
 ) -> None:
     """Compare frameworks on one or more models.
 
-    Contestants have the same weights and inputs, their outputs are checked, and every block runs each of them once in
-    a new process, in random order. (`fairlap.compare` in Python compares callables in one process instead: quicker,
+    Contestants have the same weights and inputs, and their outputs are checked. Every block runs each of them in a new
+    process; the processes of a block take turns of a twentieth of a second, in random order. The race ends when every
+    comparison is decided, or when the budget is spent. (`fairlap.compare` in Python compares callables in one process instead: quicker,
     but blind to differences between processes.)
 
     Several values of --batch, --mode and --precision are raced in every combination. A request file in TOML holds all

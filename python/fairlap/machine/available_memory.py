@@ -1,0 +1,23 @@
+"""How much more memory processes here can take before something is swapped out or killed."""
+
+from __future__ import annotations
+
+from fairlap.machine.control_group import group_limits, memory_groups
+from fairlap.machine.kernel import memory_bytes
+from fairlap.machine.root import THIS_MACHINE, Root
+
+
+def available_memory_bytes(root: Root = THIS_MACHINE) -> int | None:
+    """Of the machine, or of this process's control group where that has less left; None where nothing says."""
+    memory = memory_bytes(root)
+    left = [memory["MemAvailable"]] if "MemAvailable" in memory else []
+    limit = group_limits(root).memory_bytes
+    if limit is not None:
+        left += [max(limit - used, 0) for folder in memory_groups(root) if (used := _used(root, folder)) is not None]
+    return min(left, default=None)
+
+
+def _used(root: Root, folder: str) -> int | None:
+    """Without pages of files, which the kernel drops when memory is short."""
+    counted = root.named_numbers(f"{folder}/memory.stat")
+    return counted.get("anon", counted.get("total_rss"))

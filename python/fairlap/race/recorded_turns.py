@@ -1,0 +1,108 @@
+"""What one process's turns showed, on its result: percentiles, counters, warnings; and the samples to keep."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlap import verdict
+from fairlap.launch.worker_process import Samples
+from fairlap.meters import disturbances
+from fairlap.race.process_result import ProcessResult, Timing
+from fairlap.scenarios.latency_messages import Measured, MeasuredQuantity
+
+_PER_CALL = {
+    "process_minor_faults": "page_faults",
+    "process_major_faults": "major_faults",
+    "process_voluntary_switches": "voluntary_switches",
+    "process_involuntary_switches": "involuntary_switches",
+    "migrations": "migrations",
+    "thread_cpu_ns": "thread_cpu_ns",
+    "process_cpu_ns": "process_cpu_ns",
+}
+
+_OF_A_SHORT_TURN = ("W_FEW_SAMPLES",)  # of which there are enough in all rounds together
+
+
+@dataclass(frozen=True)
+class Turn:
+    measured: Measured
+    samples_ns: Samples
+
+    @property
+    def headline_ns(self) -> np.ndarray:
+        return self.samples_ns[self.measured.quantities[0].name]
+
+
+def record_one_turn(result: ProcessResult, turn: Turn) -> Samples:
+    """A process that had the machine for itself: what settles late in it is not steady yet."""
+    measured = turn.measured
+    _record_counts(result, [turn])
+    result.feeding, result.energy = measured.feeding, measured.energy
+    for quantity in measured.quantities:
+        samples = turn.samples_ns[quantity.name]
+        samples = samples[~np.isnan(samples)]
+        steady = verdict.steady_state(samples, result.contestant)
+        result.timings[quantity.name] = _timing(samples, steady, measured, quantity, result.contestant)
+    return turn.samples_ns
+
+
+def record_rounds(result: ProcessResult, turns: Sequence[Turn]) -> Samples:
+    """The first turn was the warm-up; every other one is a round, and all of its calls count."""
+    rounds = turns[1:]
+    last = rounds[-1].measured
+    _record_counts(result, rounds)
+    warm_up = turns[0].measured
+    if warm_up.warm_up is not None:
+        result.phases_s["warm_up"] = warm_up.warm_up.elapsed_s + warm_up.elapsed_s
+    result.warnings = [warning for warning in result.warnings if warning.code not in _OF_A_SHORT_TURN]
+    result.rounds_ns = [float(np.nanmedian(turn.headline_ns)) for turn in rounds]
+    together = {
+        quantity.name: np.concatenate([turn.samples_ns[quantity.name] for turn in rounds])
+        for quantity in last.quantities
+    }
+    for quantity in last.quantities:
+        samples = together[quantity.name]
+        samples = samples[~np.isnan(samples)]
+        course = verdict.steady_state(samples, result.contestant).course
+        all_of_it = verdict.SteadyState(course, (), 0)
+        result.timings[quantity.name] = _timing(samples, all_of_it, last, quantity, result.contestant)
+    return together
+
+
+def _record_counts(result: ProcessResult, turns: Sequence[Turn]) -> None:
+    first = turns[0].measured
+    samples = sum(len(turn.headline_ns) for turn in turns)
+    calls = max(1, samples * first.calls_per_sample)
+    counts: Counter[str] = Counter()
+    for turn in turns:
+        counts.update(turn.measured.counts)
+    result.per_call = {name: counts[key] / calls for key, name in _PER_CALL.items() if key in first.counts}
+    warnings = [warning for turn in turns for warning in turn.measured.warnings]
+    result.warnings = list({warning.code: warning for warning in reversed(warnings)}.values())
+    if first.warm_up is not None:
+        result.phases_s["warm_up"] = first.warm_up.elapsed_s
+    measured_s = sum(float(np.nansum(turn.headline_ns)) for turn in turns) * first.calls_per_sample / 1e9
+    result.phases_s["measured"] = measured_s
+    if measured_s > 0 and "process_involuntary_switches" in first.counts:
+        result.machine[disturbances.INVOLUNTARY] = counts["process_involuntary_switches"] / measured_s
+
+
+def _timing(
+    samples: np.ndarray, steady: verdict.SteadyState, measured: Measured, quantity: MeasuredQuantity, whose: str
+) -> Timing:
+    p50, p90, p99 = (verdict.process_figure(samples, steady, quantile=q, whose=whose).value for q in (0.5, 0.9, 0.99))
+    return Timing(
+        p50_ns=p50,
+        p90_ns=p90,
+        p99_ns=p99,
+        samples=len(samples),
+        calls_per_sample=measured.calls_per_sample,
+        steady_from=steady.steady_from,
+        course=steady.course.value,
+        method=quantity.method,
+        resolution_ns=quantity.resolution_ns,
+    )

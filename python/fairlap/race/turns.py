@@ -1,0 +1,100 @@
+"""How the processes of a block share the machine: in rounds of short turns, or one process after the other.
+
+In rounds, all processes of a block are alive together. Each is measured for a twentieth of a second or so while the
+others are frozen, in an order drawn for every round, so that what the machine does meanwhile hits all of them alike.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+from fairlap import quantity_text
+from fairlap.errors import FairlapError
+from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.meters.disturbances import DisturbanceMeter
+from fairlap.meters.memory import memory_of
+from fairlap.race.one_process import ProcessRun
+from fairlap.race.plan import Block, Plan
+
+_ROOM = 1.25  # of what the processes of a block are known to hold
+_FIRST_ROOM_BYTES = 2**30  # for one of which nothing is known yet
+
+
+class NoRoom(FairlapError):
+    """The processes of a block do not fit into memory together. Nothing is left of them."""
+
+    code = "E_NO_ROOM"
+
+
+def run_alone(run: ProcessRun) -> None:
+    with ExitStack() as stack:
+        stack.callback(run.end)
+        run.start()
+        run.begin_to_prepare()
+        run.prepared()
+        run.check_answers()
+        meter = DisturbanceMeter()
+        run.measure_in_one_turn()
+        run.result.machine = meter.readings()
+        run.finish_in_one_turn()
+
+
+def run_in_rounds(runs: Sequence[ProcessRun], plan: Plan, block: Block, known_bytes: Mapping[str, int]) -> None:
+    """Raises ``NoRoom`` when there is not enough memory; ``known_bytes`` is what each contestant held before."""
+    with ExitStack() as stack:
+        for run in runs:
+            stack.callback(run.end)
+        if block.started == "together":
+            _start_together(runs, known_bytes)
+        else:
+            _start_one_by_one(runs, known_bytes)
+        for run in runs:
+            with run.awake():
+                run.check_answers()
+                run.warm_up()
+        meter = DisturbanceMeter()
+        order = random.Random(f"{plan.seed} {block.number}")
+        for _ in range(plan.measuring.rounds):
+            for run in order.sample(runs, len(runs)):
+                with run.awake():
+                    run.take_a_turn()
+        readings = meter.readings()
+        for run in runs:
+            with run.awake():
+                run.read_energy()
+                run.result.machine = dict(readings)
+                run.finish_in_rounds()
+            run.end()
+
+
+def _start_together(runs: Sequence[ProcessRun], known_bytes: Mapping[str, int]) -> None:
+    _require_room(sum(known_bytes.get(run.result.contestant, _FIRST_ROOM_BYTES) for run in runs))
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.begin_to_prepare()
+    for run in runs:
+        run.prepared()
+        run.freeze()
+
+
+def _start_one_by_one(runs: Sequence[ProcessRun], known_bytes: Mapping[str, int]) -> None:
+    for run in runs:
+        held = max((memory_of(other.pid).get("peak", 0) for other in runs if other.pid), default=0)
+        _require_room(known_bytes.get(run.result.contestant, max(held, _FIRST_ROOM_BYTES)))
+        run.start()
+        run.begin_to_prepare()
+        run.prepared()
+        run.freeze()
+
+
+def _require_room(bytes_: int) -> None:
+    available = available_memory_bytes()
+    needed = int(_ROOM * bytes_)
+    if available is not None and available < needed:
+        raise NoRoom(
+            f"the contestants do not fit into memory together ({quantity_text.size(needed)} needed, "
+            f"{quantity_text.size(available)} available)"
+        )
