@@ -206,8 +206,8 @@ class Race:
         result = run.result
         if result.finished:
             self._compiled.add((result.contestant, result.work))
+        self._keep(result, run.samples)  # first, so that Ctrl-C leaves no process that is shown but not stored
         self.processes.append(result)
-        self._keep(result, run.samples)
         self._progress.ended(len(self.processes), self.plan.process_count(), result)
 
     def _known_bytes(self) -> dict[str, int]:

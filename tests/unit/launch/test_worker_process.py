@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
 from fairlap.models import safetensors
 from fairlap.models.workload import hash_of
@@ -139,8 +140,11 @@ def test_ctrl_c_in_the_parent_ends_the_worker_at_once_and_is_raised_again(files:
         assert left_of(worker) == []
 
 
+@pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("variant", ["hang_in_native_code@build", "daemon@build", "child_in_its_own_group@build"])
-def test_a_parent_that_is_killed_takes_the_worker_and_its_children_along(files: Files, variant: str) -> None:
+def test_a_parent_that_is_killed_takes_the_worker_and_its_children_along(
+    files: Files, variant: str, frozen: bool
+) -> None:
     program = textwrap.dedent(
         f"""
         import sys
@@ -150,7 +154,11 @@ def test_a_parent_that_is_killed_takes_the_worker_and_its_children_along(files: 
         from fairlap.launch.worker_process import WorkerProcess, python_worker
         worker = WorkerProcess(python_worker(), environment=environment())
         print(worker.hello.pid, worker.token, flush=True)
-        worker.prepare(Files(Path({str(files.folder)!r})).request({variant!r}), within_s=100)
+        worker.begin_to_prepare(Files(Path({str(files.folder)!r})).request({variant!r}), within_s=100)
+        if {not variant.startswith("hang")!r}:
+            worker.prepared()
+        if {frozen!r}:
+            worker.freeze()
         print("prepared", flush=True)
         sys.stdin.read()
         """
@@ -160,13 +168,43 @@ def test_a_parent_that_is_killed_takes_the_worker_and_its_children_along(files: 
     ) as parent:
         assert parent.stdout is not None
         pid, token = parent.stdout.readline().split()
-        if variant.startswith("hang"):
-            time.sleep(1.0)
-        else:
-            parent.stdout.readline()
+        assert parent.stdout.readline() == "prepared\n"
         assert living_processes(int(pid), token) != []
         parent.kill()
     deadline_s = time.monotonic() + 10
     while left := living_processes(int(pid), token):
         assert time.monotonic() < deadline_s, left
         time.sleep(0.05)
+
+
+def state_of(worker: WorkerProcess) -> str:
+    return Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_frozen_worker_does_nothing_and_answers_when_it_is_thawed(files: Files) -> None:
+    with nothing_left_of(WorkerProcess(python_worker(), environment=environment())) as worker:
+        worker.prepare(files.request(), within_s=20)
+        for _ in range(3):
+            worker.freeze()
+            assert state_of(worker) == "T"
+            worker.thaw()
+            assert worker.answer("inputs", files.folder / "answer.safetensors", within_s=20) > 0
+        worker.freeze()
+        with pytest.raises(WorkerLost) as how:
+            worker.answer("inputs", files.folder / "answer.safetensors", within_s=0.2)
+        assert how.value.code == "E_TIMEOUT"
+
+
+def test_workers_that_prepare_side_by_side_are_all_heard(files: Files) -> None:
+    """Also those whose answer came before anyone waited for it."""
+    workers = [WorkerProcess(python_worker(), environment=environment(), greeted=False) for _ in range(3)]
+    try:
+        for worker in workers:
+            worker.greet()
+            worker.begin_to_prepare(files.request(), within_s=0.5)
+        time.sleep(2.0)
+        assert [worker.prepared().version for worker in workers] == ["1.2"] * 3
+    finally:
+        for worker in workers:
+            worker.end()
+    assert [left_of(worker) for worker in workers] == [[]] * 3

@@ -356,7 +356,7 @@ def search(contestant: str, scratch: Path) -> None:
     plan = planned(contestant)
     [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
     with ExitStack() as stack:
-        [runner] = runners_for(plan.contestants, plan.threads, plan.device, stack, lambda _: None)
+        [runner] = runners_for(plan.contestants, plan.threads, plan.device, scratch, stack, lambda _: None)
         roomy = Memory({"address_space_peak": 2**33})
         finished = ProcessResult(0, 0, contestant, materials.work.label, "as-found", memory=roomy, elapsed_s=9)
         request, feeding = request_for(plan, materials, runner), Feeding(plan, [materials])

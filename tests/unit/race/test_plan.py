@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from fairlap.errors import InvalidRequest
@@ -15,7 +16,14 @@ from fairlap.request.work import Conditions, Work
 CORES = (0, 1, 2, 3)
 
 
-def drawn(blocks: int = 8, conditions: Conditions = "controlled", seed: int = 1, threads: int = 2) -> Plan:
+def drawn(
+    blocks: int = 8,
+    conditions: Conditions | Literal["both"] = "controlled",
+    seed: int = 1,
+    threads: int = 2,
+    data_seeds: tuple[int, ...] = (0,),
+    until_decided: bool = False,
+) -> Plan:
     return draw_plan(
         Contestants("torch,jax,tensorflow:xla"),
         (Work("mlp", 1), Work("gemm", 4, "grad")),
@@ -24,6 +32,8 @@ def drawn(blocks: int = 8, conditions: Conditions = "controlled", seed: int = 1,
         threads=threads,
         available_cores=CORES,
         seed=seed,
+        data_seeds=data_seeds,
+        until_decided=until_decided,
     )
 
 
@@ -32,13 +42,24 @@ def test_every_block_runs_every_contestant_once() -> None:
         assert sorted(block.order) == [0, 1, 2]
 
 
-def test_every_work_gets_as_many_controlled_blocks_as_asked_for_and_at_most_six_as_found() -> None:
+def test_every_work_gets_as_many_blocks_as_asked_for_under_each_of_the_conditions() -> None:
     counted = Counter((block.work, block.conditions) for block in drawn(blocks=8).blocks)
-    assert counted == {(0, "controlled"): 8, (1, "controlled"): 8, (0, "as-found"): 6, (1, "as-found"): 6}
+    assert counted == {(0, "controlled"): 8, (1, "controlled"): 8}
+    both = Counter((block.work, block.conditions) for block in drawn(blocks=8, conditions="both").blocks)
+    assert set(both.values()) == {8}
+    assert len(both) == 4
 
 
-def test_as_found_runs_have_no_controlled_ones_beside() -> None:
-    assert {block.conditions for block in drawn(conditions="as-found").blocks} == {"as-found"}
+def test_data_seeds_take_turns_and_the_first_two_blocks_share_one() -> None:
+    seeds = [block.data_seed for block in drawn(blocks=13, data_seeds=(0, 1, 2)).blocks if block.work == 0]
+    assert seeds[0] == seeds[1]
+    assert set(Counter(seeds[1:]).values()) == {4}
+
+
+def test_processes_start_side_by_side_only_in_a_race_that_ends_when_it_knows() -> None:
+    assert {block.started for block in drawn().blocks} == {"alone"}
+    started = [block.started for block in drawn(until_decided=True).blocks if block.work == 0]
+    assert started == ["alone", "alone"] + ["together"] * 6
 
 
 def test_the_same_seed_draws_the_same_plan_and_another_seed_another() -> None:
@@ -56,7 +77,7 @@ def test_orders_hash_seeds_padding_and_cores_differ_between_blocks() -> None:
 
 
 def test_as_found_processes_may_use_every_core() -> None:
-    assert {block.cores for block in drawn().blocks if block.conditions == "as-found"} == {CORES}
+    assert {block.cores for block in drawn(conditions="as-found").blocks} == {CORES}
 
 
 def test_no_contestant_is_first_more_often_than_chance_allows() -> None:
@@ -73,7 +94,7 @@ def test_a_saved_plan_comes_back_equal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (('"format": 1', '"format": 99'), "plan format 99"),
+        (('"format": 2', '"format": 99'), "plan format 99"),
         (('"threads": 2', '"threads": "two"'), r"Expected `int`, got `str` - at `\$.threads`"),
         (('"work": 1', '"work": 7'), "does not run every contestant once"),
         (("{", "rubbish"), "is not a plan"),
@@ -105,7 +126,7 @@ def test_controlled_processes_have_the_memory_settings_and_as_found_ones_do_not(
 ) -> None:
     for name in CONTROLLED_MEMORY:
         monkeypatch.delenv(name, raising=False)
-    for block in drawn().blocks:
+    for block in drawn(conditions="both").blocks:
         variables = environment_of(block, {"OMP_NUM_THREADS": "2"})
         assert all((name in variables) == (block.conditions == "controlled") for name in CONTROLLED_MEMORY)
         assert variables["PYTHONHASHSEED"] == str(block.hash_seed)
