@@ -70,6 +70,7 @@ class Jax(Framework):
             "NPROC": threads,
             "PJRT_NPROC": threads,
             **_limited(settings),
+            **_cached_in(settings.cache_folder),
         }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
@@ -120,6 +121,17 @@ class Jax(Framework):
 
     def version(self) -> str:
         return self._version
+
+
+def _cached_in(folder: str) -> dict[str, str]:
+    """JAX keeps nothing on disk unless it is given a folder, and then only what took a second to compile."""
+    if not folder:
+        return {}
+    return {
+        "JAX_COMPILATION_CACHE_DIR": folder,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
 
 
 def _limited(settings: Settings) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ from fairlap.frameworks.slot_views import SlotViews
 from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.workload import Arrays, Workload
 
+_CACHE = "FAIRLAP_OPENVINO_CACHE"
 _HINTS = {"fp32": "f32", "bf16": "bf16"}
 
 
@@ -25,7 +27,8 @@ class OpenVino(Framework):
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        return {"OPENVINO_TELEMETRY": "0"}
+        kept = {_CACHE: settings.cache_folder} if settings.cache_folder else {}
+        return {"OPENVINO_TELEMETRY": "0", **kept}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
@@ -50,6 +53,7 @@ class OpenVino(Framework):
                     "NUM_STREAMS": "1",
                     "INFERENCE_NUM_THREADS": wanted.threads,
                     "INFERENCE_PRECISION_HINT": _HINTS[work.precision],
+                    **({"CACHE_DIR": os.environ[_CACHE]} if _CACHE in os.environ else {}),
                 },
             )
         return Contestant(

@@ -34,12 +34,14 @@ class TensorFlow(Framework):
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
         on_cpu = settings.device == "cpu"
+        kept = settings.cache_folder if settings.variant == "xla" else ""
         return {
             "TF_CPP_MIN_LOG_LEVEL": "3",
             **({"CUDA_VISIBLE_DEVICES": ""} if on_cpu else {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}),
             "TF_NUM_INTRAOP_THREADS": str(settings.threads),
             "TF_NUM_INTEROP_THREADS": "1",
             "OMP_NUM_THREADS": str(settings.threads),
+            **({"TF_XLA_FLAGS": f"--tf_xla_persistent_cache_directory={kept}"} if kept else {}),
         }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:

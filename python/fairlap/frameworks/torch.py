@@ -36,7 +36,9 @@ class Torch(Framework):
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        return {"OMP_NUM_THREADS": str(settings.threads), "MKL_NUM_THREADS": str(settings.threads)}
+        kept = settings.cache_folder
+        caches = {"TORCHINDUCTOR_CACHE_DIR": f"{kept}/inductor", "TRITON_CACHE_DIR": f"{kept}/triton"} if kept else {}
+        return {"OMP_NUM_THREADS": str(settings.threads), "MKL_NUM_THREADS": str(settings.threads), **caches}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         compiled = wanted.variant == "compile"

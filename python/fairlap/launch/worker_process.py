@@ -116,7 +116,7 @@ def python_worker(python: str | Path = sys.executable) -> tuple[str, ...]:
 class WorkerProcess:
     """Use it in ``with``, and start it from a thread that outlives it: the kernel ends it with that thread.
 
-    Several can be started side by side: with ``greeted=False`` the constructor returns at once, and :meth:`greet` waits.
+    Several can be started side by side: with ``greeted=False`` the constructor does not wait, and :meth:`greet` does.
     """
 
     def __init__(

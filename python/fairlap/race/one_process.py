@@ -137,8 +137,8 @@ class ProcessRun:
 
     @_stage
     def warm_up(self) -> None:
-        """Its first turn, which finds how many calls make a sample. It is no round, and of a fixed length: waiting until
-        times have settled takes seconds on a busy machine, and what settles late is seen in the rounds."""
+        """Its first turn, which finds how many calls make a sample. It is no round, and its length is fixed: waiting
+        until times have settled takes seconds on a busy machine, and what settles late is seen in the rounds."""
         calls = math.ceil(_WARM_UP_S / max(self._call_s, _SHORTEST_CALL_S))
         self._take(self._turn_s, warmup=calls)
 

@@ -15,6 +15,7 @@ from fairlap.request.race_request import MOST_BLOCKS
 from fairlap.request.work import Conditions, Work
 
 PLAN_FORMAT = 2
+DATA_SEEDS = (0, 1, 2)  # that take turns from block to block, unless one is asked for
 BLOCKS_STARTED_ALONE = 2  # of each work in a race that ends when it knows: one with empty caches, one with full ones
 _MOST_PADDING_BYTES = 4096
 _MOST_HASH_SEED = 4294967295
@@ -160,7 +161,7 @@ def draw_plan(
 
 
 def _balanced(rng: random.Random, data_seeds: Sequence[int], blocks: int) -> list[int]:
-    """Each seed as often as the others, in drawn order; the first two blocks share one, whose caches the second uses."""
+    """Each seed as often as the others, in drawn order; the first two blocks share one, so that caches are filled."""
     drawn: list[int] = []
     while len(drawn) < blocks + 1:
         drawn += rng.sample(tuple(data_seeds), len(data_seeds))

@@ -11,7 +11,7 @@ from fairlap.launch.runners import require_known
 from fairlap.models.registry import find
 from fairlap.race.fed_check import require_choices, require_data
 from fairlap.race.materials import require_offered
-from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks
+from fairlap.race.plan import DATA_SEEDS, Limits, Measuring, Plan, draw_plan, require_blocks
 from fairlap.request.race_request import (
     BLOCKS_OF_ONE_CONTESTANT,
     BLOCKS_UNTIL_DECIDED,
@@ -22,7 +22,6 @@ from fairlap.request.work import Work
 
 _MOST_BATCH = 2**20
 _MOST_SEED = 2**31
-_DATA_SEEDS = (0, 1, 2)
 
 
 def plan_of(request: RaceRequest) -> Plan:
@@ -66,7 +65,7 @@ def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
     """A race that is fed draws its data once, so one seed draws everything."""
     if request.data_seed is not None:
         return (request.data_seed,)
-    return _DATA_SEEDS if request.data is None else _DATA_SEEDS[:1]
+    return DATA_SEEDS if request.data is None else DATA_SEEDS[:1]
 
 
 def _works(request: RaceRequest) -> tuple[Work, ...]:

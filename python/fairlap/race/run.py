@@ -8,7 +8,7 @@ from fairlap import __version__
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 
-RUN_FORMAT = 2
+RUN_FORMAT = 3
 
 
 class Run(msgspec.Struct):

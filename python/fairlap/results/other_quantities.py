@@ -32,14 +32,20 @@ def compare_other_quantities(
         values = {
             name: [read(process, work) for process in processes] for name, processes in processes_by_contestant.items()
         }
-        have = {name: [v for v in own if v is not None] for name, own in values.items() if None not in own}
+        have = _in_common_blocks({name: own for name, own in values.items() if any(v is not None for v in own)})
         if work.mode == "grad" and metric == TIME_TO_FIRST_INFERENCE:
             metric = verdict.TIME_TO_FIRST_GRADIENT
         comparisons: tuple[verdict.Comparison, ...] = ()
-        if len(have) > 1:
+        if len(have) > 1 and min(map(len, have.values())) > 1:
             comparisons = verdict.judge([verdict.block_table(have, metric=metric, workload=work.label)])
         found.append(QuantityComparisons(metric, comparisons, tuple(name for name in values if name not in have)))
     return tuple(found)
+
+
+def _in_common_blocks(values: Mapping[str, Sequence[float | None]]) -> dict[str, list[float]]:
+    """Of the blocks in which each of these has the quantity: how long a start takes is known where it started alone."""
+    whole = [block for block in zip(*values.values(), strict=True) if None not in block]
+    return {name: [block[place] for block in whole] for place, name in enumerate(values)}
 
 
 def _p90(process: ProcessResult, work: Work) -> float | None:

@@ -54,6 +54,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Conditions, _about("Controlled: the same memory behaviour for all, cores bound. As found: untouched.", "work")
     ]
 
+    turns: Annotated[
+        str, _about("How contestants shared the machine: in rounds of short turns, or one after the other.", "work")
+    ]
+    data_seeds: Annotated[list[int], _about("Seeds that drew the weights and inputs of its processes.", "work")]
+
     contestant: Annotated[str, _about("The contestant as it was named.", "contestant")]
     framework: Annotated[str, _about("Its framework, or the program that speaks the worker protocol.", "contestant")]
     version: Annotated[str | None, _about("The version that the framework reports.", "contestant")]
@@ -95,7 +100,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     import_s: Annotated[Estimate | None, _about("Importing the framework.", "phases")]
     build_s: Annotated[Estimate | None, _about("Building the model from its weights.", "phases")]
-    compile_s: Annotated[Estimate | None, _about("Tracing, lowering and compiling ahead of the first call.", "phases")]
+    compile_cold_s: Annotated[
+        Estimate | None,
+        _about("Tracing, lowering and compiling ahead of the first call, with empty caches on disk.", "phases"),
+    ]
+    compile_warm_s: Annotated[
+        Estimate | None, _about("The same with the caches that an earlier process of the race filled.", "phases")
+    ]
     time_to_first_inference_s: Annotated[
         Estimate | None, _about("From the start of the process to its first answer.", "phases")
     ]
@@ -161,6 +172,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
     verdict: Annotated[str | None, _about("Faster, slower, equivalent or inconclusive.", "verdict")]
     detectable_effect: Annotated[float | None, _about("Minimum detectable effect at 80 % power.", "verdict")]
+    order_depends_on_data: Annotated[
+        str | None,
+        _about("Yes, if one data seed puts two contestants in another order than another; or no.", "verdict"),
+    ]
     blocks_kept: Annotated[int, _about("Blocks that the verdict rests on.", "verdict")]
     blocks_dropped: Annotated[int, _about("Blocks left out as noisy, blind to who ran.", "verdict")]
     processes: Annotated[int, _about("Processes started for it.", "verdict")]

@@ -17,12 +17,14 @@ from fairlap.machine.differences import lasting
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.request.work import Work
+from fairlap.results.data_seeds import order_depends_on_data
 from fairlap.results.energy import energy_by_sensor, energy_of
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
 from fairlap.results.feeding import feeding_of, stall_shares_of
 from fairlap.results.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
+from fairlap.results.turns import turns_of
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 _DIGITS = 12
@@ -77,6 +79,7 @@ def _row(
         **_errors(result),
         "accuracy": Cell(None, "the model has no dataset"),
         **_against(work_result, result, baseline),
+        "order_depends_on_data": order_depends_on_data(work_result.basis),
     }
     return Row(
         run=run_id,
@@ -92,6 +95,8 @@ def _row(
         device=run.plan.device,
         data=run.plan.data,
         conditions=work_result.conditions,
+        turns=turns_of(result.processes),
+        data_seeds=sorted({process.data_seed for process in result.processes}),
         contestant=result.contestant,
         framework=name.framework or name.program,
         variant=name.variant,
@@ -140,17 +145,25 @@ def _median_of(quantity: str, process: ProcessResult) -> float | None:
 
 
 def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
-    processes, why = result.finished, absence_reason(result)
-    first = estimate(processes, ProcessResult.time_to_first_s)
+    """Of processes that started alone: others starting beside one slow each of its phases."""
+    alone, why = [each for each in result.finished if each.started == "alone"], absence_reason(result)
+    cold = [each for each in alone if each.caches == "cold"]
+    warm = [each for each in alone if each.caches == "warm"]
+    first = estimate(warm or cold, ProcessResult.time_to_first_s)
     gradients = work.mode == "grad"
+    no_phase = why or "it reported no such phase"
+    compiles_nothing = why or "it compiles nothing ahead of its first call"
     return {
-        "import_s": cell_or(estimate(processes, partial(_phase, "import")), why or "it reported no such phase"),
-        "build_s": cell_or(estimate(processes, partial(_phase, "build")), why or "it reported no such phase"),
-        "compile_s": cell_or(
-            estimate(processes, ProcessResult.compile_s), why or "it compiles nothing ahead of its first call"
+        "import_s": cell_or(estimate(alone, partial(_phase, "import")), no_phase),
+        "build_s": cell_or(estimate(alone, partial(_phase, "build")), no_phase),
+        "compile_cold_s": cell_or(
+            estimate(cold, ProcessResult.compile_s), compiles_nothing if cold else why or "its first process was lost"
         ),
-        "time_to_first_inference_s": Cell(None, "gradients were measured") if gradients else cell_or(first, why),
-        "time_to_first_gradient_s": cell_or(first, why) if gradients else Cell(None, "no gradients were measured"),
+        "compile_warm_s": cell_or(
+            estimate(warm, ProcessResult.compile_s), compiles_nothing if warm else why or "it had one process"
+        ),
+        "time_to_first_inference_s": Cell(None, "gradients were measured") if gradients else cell_or(first, no_phase),
+        "time_to_first_gradient_s": cell_or(first, no_phase) if gradients else Cell(None, "no gradients were measured"),
     }
 
 

@@ -79,7 +79,7 @@ def _first_tables(db: sqlite3.Connection) -> None:
     )
 
 
-FIRST_SCHEMA = 2  # schema 1 was never released
+FIRST_SCHEMA = 3  # schemas 1 and 2 were never released
 STEPS: list[Callable[[sqlite3.Connection], None]] = [_first_tables]
 """Each leads from one schema version to the next. One that has been released is never changed."""
 

@@ -33,7 +33,7 @@ def test_a_row_holds_what_the_run_showed() -> None:
     assert slow.latency_p50_ns.low < slow.latency_p50_ns.value
     assert slow.throughput_per_s is not None
     assert slow.throughput_per_s.value == pytest.approx(4 / 2e-3, rel=0.01)
-    assert slow.compile_s == Estimate(2.0, 2.0, 2.0)
+    assert slow.compile_warm_s == Estimate(2.0, 2.0, 2.0)
     assert slow.time_to_first_inference_s is not None
     assert slow.time_to_first_inference_s.value == pytest.approx(3.61)
     assert slow.peak_memory_bytes is not None

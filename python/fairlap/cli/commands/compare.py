@@ -83,8 +83,8 @@ def command(
 
     Contestants have the same weights and inputs, and their outputs are checked. Every block runs each of them in a new
     process; the processes of a block take turns of a twentieth of a second, in random order. The race ends when every
-    comparison is decided, or when the budget is spent. (`fairlap.compare` in Python compares callables in one process instead: quicker,
-    but blind to differences between processes.)
+    comparison is decided, or when the budget is spent. (`fairlap.compare` in Python compares callables in one process
+    instead: quicker, but blind to differences between processes.)
 
     Several values of --batch, --mode and --precision are raced in every combination. A request file in TOML holds all
     options; those on the command line win.

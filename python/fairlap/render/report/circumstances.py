@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from typing import Literal
 
 from fairlap import quantity_text
-from fairlap.race.plan import Limits, Plan, draw_plan
+from fairlap.race.plan import DATA_SEEDS, Limits, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, table, tag
-from fairlap.request.work import work_title
+from fairlap.request.work import Conditions, work_title
 from fairlap.results.feeding import UNKNOWN_CAUSE
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
@@ -21,36 +22,46 @@ def command_of(plan: Plan) -> str:
     if len(modes) != 1 or not plan.works:
         return ""
     cores = tuple(sorted({core for block in plan.blocks for core in block.cores}))
-    blocks = sum(block.conditions == plan.headline for block in plan.blocks) // len(plan.works)
+    kinds = {block.conditions for block in plan.blocks}
+    conditions: Conditions | Literal["both"] = "both" if len(kinds) > 1 else plan.headline
+    blocks = len(plan.blocks) // len(plan.works) // len(kinds)
     try:
         again = draw_plan(
             plan.contestants,
             plan.works,
             blocks=blocks,
-            conditions=plan.headline,
+            conditions=conditions,
             threads=plan.threads,
             available_cores=cores,
             seed=plan.seed,
-            data_seed=plan.data_seed,
+            data_seeds=plan.data_seeds,
             measuring=plan.measuring,
             limits=plan.limits,
             device=plan.device,
             min_memory=plan.min_memory,
             data=plan.data,
+            until_decided=plan.until_decided,
+            only_winner=plan.only_winner,
         )
     except ValueError:
         return ""
     has_options = plan.limits == Limits(memory_bytes=plan.limits.memory_bytes) and plan.measuring.samples is None
-    if again != plan or plan.data_seed or not has_options:
+    usual_seeds = len(plan.data_seeds) == 1 or plan.data_seeds == DATA_SEEDS
+    if again != plan or not usual_seeds or not has_options:
         return ""
     [(batch, mode, precision)] = modes
     words = ["fairlap", "compare", *(work.model for work in plan.works)]
     words += ["--on", ",".join(name.text for name in plan.contestants)]
     words += ["--batch", str(batch), "--mode", mode, "--precision", precision, "--device", plan.device]
-    words += ["--threads", str(plan.threads), "--blocks", str(blocks), "--conditions", plan.headline]
+    words += ["--threads", str(plan.threads), "--conditions", conditions]
+    words += [] if plan.until_decided else ["--blocks", str(blocks)]
     words += ["--seconds", f"{plan.measuring.seconds:g}", "--seed", str(plan.seed)]
     if plan.data:
         words += ["--data", plan.data]
+    elif len(plan.data_seeds) == 1:
+        words += ["--data-seed", str(plan.data_seed)]
+    if plan.only_winner:
+        words.append("--only-winner")
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
     if plan.min_memory:

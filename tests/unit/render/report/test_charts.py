@@ -81,7 +81,7 @@ def test_the_tolerance_of_a_model_that_is_not_installed_is_not_made_up() -> None
     work = type(run.plan.works[0])("of-another-machine", 4)
     for process in run.processes:
         process.work = work.label
-    plan = type(run.plan)(run.plan.contestants, (work,), 1, 3, 0, run.plan.blocks)
+    plan = type(run.plan)(run.plan.contestants, (work,), 1, 3, run.plan.blocks)
     shown = results_of(type(run)(plan, run.processes, {}, {}), "r")
     assert chart_tables(shown)["tolerances"] == []
     [errors] = [chart for chart in charts_of(shown, chart_tables(shown)) if chart.key == "errors"]
