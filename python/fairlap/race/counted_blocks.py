@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +68,14 @@ def work_blocks(plan: Plan, processes: Sequence[ProcessResult], conditions: Cond
     """One for each work of the plan of which a process has ended under these conditions."""
     found = (_blocks_of(plan, work, processes, conditions) for work in plan.works)
     return [each for each in found if each is not None]
+
+
+def design_of(plan: Plan, tables: Sequence[verdict.BlockTable]) -> verdict.Design:
+    """How these tables are judged. A race until decided that has not decided all has ended, or goes on, blindly."""
+    if not plan.until_decided:
+        return verdict.Design(only_winner=plan.only_winner)
+    decided = verdict.Design(until_decided=True, only_winner=plan.only_winner, ended_blind=False)
+    return decided if verdict.decided(tables, design=decided) else replace(decided, ended_blind=True)
 
 
 def is_ranked(processes: Sequence[ProcessResult]) -> bool:

@@ -14,10 +14,12 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
-from fairlap.race.counted_blocks import trouble, work_blocks
-from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.counted_blocks import design_of, trouble, work_blocks
+from fairlap.race.plan import DATA_SEEDS, Measuring, draw_plan
 from fairlap.race.race import Race
+from fairlap.race.stopping import Ending
 from fairlap.request.names import ContestantName
+from fairlap.request.race_request import BLOCKS_UNTIL_DECIDED, DEFAULT_BUDGET_S
 from fairlap.request.work import Conditions, Work
 from fairlap.verdict import Comparison, Verdict, judge
 from fairlap.verdict.false_positive_rate import false_positives
@@ -36,9 +38,10 @@ class Trial:
 
     contestant: ContestantName
     work: Work
-    blocks: int
     threads: int
     cores: tuple[int, ...]
+    blocks: int | None = None  # of a fixed design; otherwise each run goes on until it is decided
+    budget_s: float = DEFAULT_BUDGET_S  # of a run until decided
     conditions: Conditions = "controlled"
     seconds: float = 0.5
     slowdown: str = ""  # of the second, such as "2%"; empty for identical ones
@@ -59,21 +62,23 @@ def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
         plan = draw_plan(
             trial.pair,
             (trial.work,),
-            blocks=trial.blocks,
+            blocks=BLOCKS_UNTIL_DECIDED if trial.blocks is None else trial.blocks,
             conditions=trial.conditions,
             threads=trial.threads,
             available_cores=trial.cores,
             seed=rng.randrange(_MOST_SEED),
             measuring=Measuring(seconds=trial.seconds),
             device=trial.device,
+            data_seeds=DATA_SEEDS,
+            until_decided=trial.blocks is None,
         )
-        race = Race(plan)
+        race = Race(plan, ending=Ending(plan, budget_s=trial.budget_s if trial.blocks is None else None))
         race.run()
         [blocks] = work_blocks(plan, race.processes, trial.conditions)
         if blocks.table is None:
             troubles = "; ".join(filter(None, map(trouble, blocks.processes.values())))
             raise NoVerdict(troubles or blocks.why_no_verdict)
-        [found] = judge([blocks.table])
+        [found] = judge([blocks.table], design=design_of(plan, [blocks.table]))
         yield found if found.a == trial.contestant.text else found.reversed()
 
 

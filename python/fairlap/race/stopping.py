@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
-from fairlap.race.counted_blocks import is_ranked, work_blocks
+from fairlap.race.counted_blocks import design_of, is_ranked, work_blocks
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
 
 MINIMUM_BLOCKS = 12
 _CHANCES = 2  # blocks in which it may turn out that there is something to compare
+DECIDED = "every comparison is decided"
 
 
 class Ending:
@@ -46,8 +47,11 @@ class Ending:
         rounds = _rounds(self._plan, ran)
         if rounds == 0:
             return ""
-        if self._plan.until_decided and rounds >= _CHANCES and self._nothing_to_decide(processes):
-            return "fewer than two contestants can be ranked"
+        if self._plan.until_decided:
+            if self._decided(processes):
+                return DECIDED
+            if rounds >= _CHANCES and self._nothing_to_decide(processes):
+                return "fewer than two contestants can be ranked"
         elapsed_s = self._elapsed_s()
         next_round_s = elapsed_s / (len(ran) - kept) * len(ran) / rounds
         if self._budget_s is not None and elapsed_s + next_round_s > self._budget_s:
@@ -64,6 +68,17 @@ class Ending:
     def _nothing_to_decide(self, processes: Sequence[ProcessResult]) -> bool:
         bases = work_blocks(self._plan, processes, self._plan.headline)
         return all(sum(is_ranked(own) for own in basis.processes.values()) < 2 for basis in bases)
+
+    def _decided(self, processes: Sequence[ProcessResult]) -> bool:
+        """On every work, under every kind of conditions."""
+        kinds = {block.conditions for block in self._plan.blocks}
+        tables = [
+            [each.table for each in work_blocks(self._plan, processes, conditions)] for conditions in sorted(kinds)
+        ]
+        whole = [[table for table in kind if table is not None] for kind in tables]
+        if any(len(kind) < len(self._plan.works) for kind in whole):
+            return False
+        return not any(design_of(self._plan, kind).ended_blind for kind in whole)
 
 
 def blinded_half_width(plan: Plan, processes: Sequence[ProcessResult]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from fairlap import verdict
-from fairlap.race.counted_blocks import work_blocks
+from fairlap.race.counted_blocks import design_of, work_blocks
 from fairlap.race.run import Run
 from fairlap.request.work import Conditions, Work
 from fairlap.results.prices import Price
@@ -93,7 +93,7 @@ def results_of(
     for conditions in ("controlled", "as-found"):
         bases = work_blocks(run.plan, run.processes, conditions)
         tables = [basis.table for basis in bases if basis.table is not None]
-        comparisons = verdict.judge(tables, margin=margin) if tables else ()
+        comparisons = verdict.judge(tables, margin=margin, design=design_of(run.plan, tables)) if tables else ()
         found += [work_result_of(basis, comparisons) for basis in bases]
     return Results(
         run,

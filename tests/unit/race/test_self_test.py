@@ -32,7 +32,7 @@ class FakeRace:
     outcome = "finished"
     plans: list[Plan]
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, ending: object = None) -> None:
         self.plan, self.processes = plan, list[ProcessResult]()
         type(self).plans.append(plan)
 

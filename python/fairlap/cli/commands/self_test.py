@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fairlap import verdict
+from fairlap import quantity_text, verdict
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, SHARE
@@ -20,6 +20,7 @@ from fairlap.models.registry import find
 from fairlap.race.materials import require_offered
 from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, verdicts_of
 from fairlap.request.names import ContestantName
+from fairlap.request.race_request import DEFAULT_BUDGET_S
 from fairlap.request.work import Conditions, Work
 from fairlap.verdict.false_positive_rate import false_positives
 
@@ -33,7 +34,8 @@ def run_self_test(
     output: tuple[Path, ...],
     as_json: bool,
     runs: int,
-    blocks: int,
+    blocks: int | None,
+    budget: float | None,
     slowdown: float | None,
     batch: int | None,
     threads: int | None,
@@ -53,6 +55,7 @@ def run_self_test(
         contestant=name,
         work=work,
         blocks=blocks,
+        budget_s=DEFAULT_BUDGET_S if budget is None else float(budget),
         threads=len(cores) if threads is None else threads,
         cores=cores,
         conditions=conditions,
@@ -62,7 +65,8 @@ def run_self_test(
     )
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     second = f"itself slowed down by {trial.slowdown}" if slowdown else "itself"
-    click.echo(f"{name.text} on {work.label} against {second}: {runs} runs of {blocks} blocks, seed {seed}", err=True)
+    length = f"of {blocks} blocks" if blocks else f"until decided or for {quantity_text.seconds(trial.budget_s)}"
+    click.echo(f"{name.text} on {work.label} against {second}: {runs} runs {length}, seed {seed}", err=True)
     with interrupted_once():
         return _run_self_test(trial, runs, seed, slowdown or 0.0, output, as_json=as_json)
 
@@ -129,7 +133,8 @@ def _document(trial: Trial, seed: int, verdicts: list[verdict.Comparison], passe
 @click.argument("model")
 @click.option("--on", "contestant", required=True, type=CONTESTANT, help="Contestant to race against itself.")
 @click.option("--runs", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Runs.")
-@click.option("--blocks", type=click.IntRange(6, 1_000), default=12, show_default=True, help="Blocks in each run.")
+@click.option("--budget", type=DURATION, help="Go on until decided, or for DURATION, in each run.  [default: 60s]")
+@click.option("--blocks", type=click.IntRange(6, 1_000), help="Run a fixed number of blocks instead.")
 @click.option("--slowdown", type=SHARE, help="Slow the second one down by SHARE, and count how often it is found.")
 @click.option("--batch", type=int, help="Items in one call.  [default: the model's]")
 @click.option("--device", type=DEVICE, default="cpu", show_default=True, help="cpu, cuda or cuda:N.")
