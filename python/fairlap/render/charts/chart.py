@@ -63,8 +63,13 @@ _LABELS = {
 }
 
 
+_BINARY_TICKS = "sequence(0, domain('x')[1] * 1.001, pow(2, ceil(log(domain('x')[1] / 6) / LN2)))"
+
+
 def measured_axis(kind: str, title: str, *, ticks: int = 5) -> Any:
-    return altair().Axis(title=title, labelExpr=_LABELS[kind], tickCount=ticks)
+    """Sizes have ticks at multiples of a power of two, which are round numbers of MiB; their axis is horizontal."""
+    where = {"values": altair().ExprRef(_BINARY_TICKS)} if kind == "bytes" else {"tickCount": ticks}
+    return altair().Axis(title=title, labelExpr=_LABELS[kind], **where)
 
 
 def ratio_scale() -> Any:
