@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.engine.cuda_request import Rotate
-from fairlap.engine.stream_calls import time_on_stream
+from fairlap.engine.cuda.request import Rotate
+from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.errors import CallableRaised, NotAvailable
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fairlap.engine.stream_calls import time_on_stream
+from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.errors import InvalidRequest
 
 from .separate_process import run_script
@@ -15,7 +15,7 @@ def test_a_dead_stream_never_gives_a_figure(torch: Any) -> None:
     pytest.importorskip("cupy")
     run = run_script(
         "import cupy\n"
-        "from fairlap.engine.stream_calls import time_on_stream\n"
+        "from fairlap.engine.cuda.stream_calls import time_on_stream\n"
         "from fairlap.errors import FairlapError\n"
         "stream = cupy.cuda.Stream(non_blocking=True)\n"
         "stream.synchronize()\n"
@@ -41,8 +41,8 @@ def test_an_address_that_is_no_stream_is_refused(torch: Any, address: int) -> No
 def test_a_kernel_that_breaks_the_context_ends_the_run_with_its_reason_and_the_samples_before() -> None:
     run = run_script(
         "import torch\n"
-        "from fairlap.engine.cuda_libraries import DeviceFailed\n"
-        "from fairlap.engine.stream_calls import time_on_stream\n"
+        "from fairlap.engine.cuda.libraries import DeviceFailed\n"
+        "from fairlap.engine.cuda.stream_calls import time_on_stream\n"
         "from fairlap.errors import CallableRaised\n"
         "stream = torch.cuda.Stream()\n"
         "table = torch.zeros(10, device='cuda')\n"
@@ -65,7 +65,7 @@ def test_a_kernel_that_breaks_the_context_ends_the_run_with_its_reason_and_the_s
 
 def test_a_device_that_nobody_uses_is_not_started() -> None:
     run = run_script(
-        "from fairlap.engine.stream_calls import time_on_stream\n"
+        "from fairlap.engine.cuda.stream_calls import time_on_stream\n"
         "from fairlap.errors import InvalidRequest\n"
         "try:\n"
         "    time_on_stream(lambda: None, stream=0)\n"
@@ -79,7 +79,7 @@ def test_a_device_that_nobody_uses_is_not_started() -> None:
 def test_a_forked_child_is_refused(torch: Any) -> None:
     run = run_script(
         "import os, torch\n"
-        "from fairlap.engine.stream_calls import time_on_stream\n"
+        "from fairlap.engine.cuda.stream_calls import time_on_stream\n"
         "from fairlap.errors import NotAvailable\n"
         "tensor = torch.zeros(1, device='cuda')\n"
         "time_on_stream(lambda: tensor.add_(1), stream=tensor, samples=5)\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.engine.stream_calls import time_on_stream
+from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.errors import NotAvailable
 
 

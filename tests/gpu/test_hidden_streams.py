@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.engine.stream_calls import time_on_stream
+from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.errors import NotAvailable
 
 from .separate_process import run_script
@@ -103,7 +103,7 @@ def test_inside_torchs_own_profiler_records_are_refused_or_true() -> None:
     """In a process of its own: PyTorch's profiler keeps CUPTI for itself once it was used."""
     run = run_script(
         "import numpy as np, torch\n"
-        "from fairlap.engine.stream_calls import time_on_stream\n"
+        "from fairlap.engine.cuda.stream_calls import time_on_stream\n"
         "from fairlap.errors import NotAvailable\n"
         "from tests.gpu.proof.driver import Spinner\n"
         "torch.zeros(1, device='cuda')\n"

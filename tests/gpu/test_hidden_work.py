@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.engine.stream_calls import time_on_stream
+from fairlap.engine.cuda.stream_calls import time_on_stream
 
 TAIL_NS = 2_000_000
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.engine import measure
-from fairlap.engine.stream_calls import time_on_stream
-from fairlap.engine.streams import stream_of
+from fairlap.engine.cuda.stream_calls import time_on_stream
+from fairlap.engine.cuda.streams import stream_of
 from fairlap.errors import InvalidRequest
 
 SPIN_NS = 200_000

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.engine import floor
-from fairlap.engine.stream_calls import time_on_stream
+from fairlap.engine.cuda.stream_calls import time_on_stream
 
 # What starting and ending a kernel may add to an event span, with slack for boards we have not seen.
 LARGEST_SPAN_BIAS_NS = 6_000

@@ -7,8 +7,7 @@ import math
 import numpy as np
 from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.race.run import Run
-from fairlap.store.recording import Recording
-from fairlap.store.store import Store
+from fairlap.store.store import Recording, Store
 from runs_for_rows import a_run, crashed
 
 

@@ -12,17 +12,10 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import status_of
 
 # What --help shows without importing a command.
-COMMANDS = {
+_MEASURING = {
     "compare": "Compare frameworks on a model.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
-    "show": "Show a stored run: the answer, machine, settings, warnings.",
-    "runs": "List, remove, export, import and repair stored runs.",
     "rerun": "Run a saved plan again and show what changed.",
-    "diff": "Compare two runs.",
-    "gate": "Fail when a run shows a slowdown, for pull requests.",
-    "report": "Write a run as an HTML page or charts.",
-    "export": "Write the rows of a run as CSV, JSON, Parquet or Markdown.",
-    "recipe": "Write a container and commands that repeat a run.",
     "list": "List models, frameworks, devices and prices.",
     "envs": "List and remove the environments made for contestants.",
     "doctor": "Check whether this machine is fit for measuring.",
@@ -32,23 +25,34 @@ COMMANDS = {
     "explain": "Explain the code of an error or a warning.",
     "completion": "Print the completion script of a shell.",
 }
+_STORED_RUNS = {
+    "show": "Show a stored run: the answer, machine, settings, warnings.",
+    "runs": "List, remove, export, import and repair stored runs.",
+    "diff": "Compare two runs.",
+    "gate": "Fail when a run shows a slowdown, for pull requests.",
+    "report": "Write a run as an HTML page or charts.",
+    "export": "Write the rows of a run as CSV, JSON, Parquet or Markdown.",
+    "recipe": "Write a container and commands that repeat a run.",
+}
 
 
 class LazyCommands(click.Group):
     """Imports only the command that runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*_MEASURING, *_STORED_RUNS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.list_commands(ctx):
             return None
-        command: click.Command = import_module(f"fairlap.cli.commands.{cmd_name.replace('-', '_')}").command
+        room = "fairlap.cli.commands.stored_runs" if cmd_name in _STORED_RUNS else "fairlap.cli.commands"
+        command: click.Command = import_module(f"{room}.{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, commands in (("Commands", _MEASURING), ("Commands for stored runs", _STORED_RUNS)):
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:

@@ -68,7 +68,7 @@ def frameworks() -> list[ListedFramework]:
 
 def devices() -> list[ListedDevice]:
     """Looking for CUDA devices starts the driver, and no framework."""
-    from fairlap.engine.cuda_floor import cuda_floors
+    from fairlap.engine.cuda.floor import cuda_floors
     from fairlap.machine.facts import machine_facts
 
     cpu = ListedDevice("cpu", machine_facts().get("cpu model", ""), cores=len(os.sched_getaffinity(0)))

@@ -11,16 +11,17 @@ from fairlap.lazily import lookup
 
 if TYPE_CHECKING:
     from fairlap.engine._native import Clock, Interval, MeasurementInProgress, __version__
-    from fairlap.engine.clocks import clock_named, floor
-    from fairlap.engine.cuda_libraries import DeviceFailed
-    from fairlap.engine.cuda_measurement import StreamMeasurement
-    from fairlap.engine.cuda_request import Rotate
+    from fairlap.engine.clocks import clock_named
+    from fairlap.engine.cuda.libraries import DeviceFailed
+    from fairlap.engine.cuda.request import Rotate
+    from fairlap.engine.cuda.stream_calls import time_on_stream
+    from fairlap.engine.cuda.stream_measurement import StreamMeasurement
+    from fairlap.engine.cuda.streams import stream_of
     from fairlap.engine.feeder import Batch, BatchReleased, Feeder, FeedingFailed, LinkFailed, RawFile, StallTimes
+    from fairlap.engine.floor import floor
     from fairlap.engine.measure import measure
     from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
     from fairlap.engine.native_functions import NativeFunction
-    from fairlap.engine.stream_calls import time_on_stream
-    from fairlap.engine.streams import stream_of
     from fairlap.engine.timed_calls import time_calls
 
 __all__ = [
@@ -55,7 +56,7 @@ _HOME = {
     "Batch": "fairlap.engine.feeder",
     "BatchReleased": "fairlap.engine.feeder",
     "Clock": "fairlap.engine._native",
-    "DeviceFailed": "fairlap.engine.cuda_libraries",
+    "DeviceFailed": "fairlap.engine.cuda.libraries",
     "Feeder": "fairlap.engine.feeder",
     "FeedingFailed": "fairlap.engine.feeder",
     "Interval": "fairlap.engine._native",
@@ -66,17 +67,17 @@ _HOME = {
     "Notice": "fairlap.engine.measurement",
     "Quantity": "fairlap.engine.measurement",
     "RawFile": "fairlap.engine.feeder",
-    "Rotate": "fairlap.engine.cuda_request",
+    "Rotate": "fairlap.engine.cuda.request",
     "StallTimes": "fairlap.engine.feeder",
-    "StreamMeasurement": "fairlap.engine.cuda_measurement",
+    "StreamMeasurement": "fairlap.engine.cuda.stream_measurement",
     "WarmUp": "fairlap.engine.measurement",
     "__version__": "fairlap.engine._native",
     "clock_named": "fairlap.engine.clocks",
-    "floor": "fairlap.engine.clocks",
+    "floor": "fairlap.engine.floor",
     "measure": "fairlap.engine.measure",
-    "stream_of": "fairlap.engine.streams",
+    "stream_of": "fairlap.engine.cuda.streams",
     "time_calls": "fairlap.engine.timed_calls",
-    "time_on_stream": "fairlap.engine.stream_calls",
+    "time_on_stream": "fairlap.engine.cuda.stream_calls",
 }
 
 __getattr__ = lookup(__name__, _HOME)

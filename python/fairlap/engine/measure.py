@@ -51,6 +51,6 @@ def measure(
                 f"{', '.join(unknown)}: only clock= goes without a stream; pass stream= to time on a device"
             )
         return time_calls(fn, **shared, **options)
-    from fairlap.engine.stream_calls import time_on_stream
+    from fairlap.engine.cuda.stream_calls import time_on_stream
 
     return time_on_stream(fn, stream=stream, **shared, **options)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.errors import described
-from fairlap.frameworks.answers import Answers, named_outputs
+from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
 from fairlap.models.workload import Arrays, Workload
 

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from fairlap.errors import NotAvailable
-from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.adapter_parts.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.adapter_parts.own_threads import threads_named
+from fairlap.frameworks.adapter_parts.slot_views import SlotViews
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -26,8 +28,6 @@ from fairlap.frameworks.contract import (
     Unsupported,
     refuse_what_is_unknown,
 )
-from fairlap.frameworks.own_threads import threads_named
-from fairlap.frameworks.slot_views import SlotViews
 from fairlap.models.spec import Spec
 from fairlap.models.workload import Workload
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.frameworks.answers import Answers, named_outputs
+from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
+from fairlap.frameworks.adapter_parts.litert_files import converted_file
+from fairlap.frameworks.adapter_parts.own_threads import thread_count
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, refuse_what_is_unknown
-from fairlap.frameworks.litert_files import converted_file
-from fairlap.frameworks.own_threads import thread_count
 from fairlap.models.workload import Arrays, Workload
 
 Array = npt.NDArray[Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.adapter_parts.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, refuse_what_is_unknown
 from fairlap.models.workload import Arrays, Workload
 

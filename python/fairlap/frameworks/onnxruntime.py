@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.answers import Answers, named_outputs
+from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
+from fairlap.frameworks.adapter_parts.onnx_graph import serialized_graph, weights_in
 from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
-from fairlap.frameworks.onnx_graph import serialized_graph, weights_in
 from fairlap.models.workload import Arrays, Workload
 
 _LEVELS = {

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from fairlap.frameworks.answers import Answers, named_outputs
+from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
+from fairlap.frameworks.adapter_parts.onnx_graph import serialized_graph, weights_in
+from fairlap.frameworks.adapter_parts.slot_views import SlotViews
 from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
-from fairlap.frameworks.onnx_graph import serialized_graph, weights_in
-from fairlap.frameworks.slot_views import SlotViews
 from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.workload import Arrays, Workload
 

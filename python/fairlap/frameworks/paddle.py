@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.answers import answers_of_tensors, trained_names, weights_of_tensors
+from fairlap.frameworks.adapter_parts.answers import answers_of_tensors, trained_names, weights_of_tensors
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, refuse_what_is_unknown
 from fairlap.models.workload import Arrays, Workload
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from fairlap.errors import InvalidRequest, described
-from fairlap.frameworks.answers import named_outputs
+from fairlap.frameworks.adapter_parts.answers import named_outputs
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fairlap.frameworks.answers import answers_of_tensors, trained_names, weights_of_tensors
+from fairlap.frameworks.adapter_parts.answers import answers_of_tensors, trained_names, weights_of_tensors
+from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -18,7 +19,6 @@ from fairlap.frameworks.contract import (
     Unsupported,
     refuse_what_is_unknown,
 )
-from fairlap.frameworks.own_threads import threads_named
 from fairlap.models.workload import Arrays, Workload
 
 

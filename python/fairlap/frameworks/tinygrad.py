@@ -14,7 +14,8 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from fairlap.frameworks.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.adapter_parts.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.adapter_parts.own_threads import thread_count
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -24,7 +25,6 @@ from fairlap.frameworks.contract import (
     Unsupported,
     refuse_what_is_unknown,
 )
-from fairlap.frameworks.own_threads import thread_count
 from fairlap.models.workload import Arrays, Workload
 
 Step = Callable[..., tuple[Any, ...]]

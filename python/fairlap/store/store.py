@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,7 @@ from fairlap.store.tables import (
     kept_samples,
     remove_other_blocks,
     store_process,
+    stored_process,
     stored_processes,
     whole,
 )
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fairlap.results.row import Row
-    from fairlap.store.recording import Recording
 
 _ATTEMPTS_AT_AN_ID = 100
 
@@ -72,7 +73,6 @@ class Store:
     def begin(self, plan: Plan, machine: Mapping[str, str], began_at: str) -> Recording:
         """Runs whose process was killed are settled on this occasion."""
         from fairlap import __version__
-        from fairlap.store.recording import Recording
 
         run = Run(plan, [], dict(machine), {}, began_at, fairlap=str(__version__))
         self.settle_killed()
@@ -86,8 +86,6 @@ class Store:
 
     def resume(self, run: str, before: Sequence[ProcessResult]) -> Recording:
         """Record more processes of an interrupted run. ``before`` are those of its whole blocks; others are dropped."""
-        from fairlap.store.recording import Recording
-
         run = self.id_of(run)
         with self._writing_alone(run) as (db, lock):
             stored = self.load(run)
@@ -286,6 +284,51 @@ class Store:
         with self._reading() as db:
             found = db.execute("SELECT number FROM runs WHERE id = ?", (run,)).fetchone()
         return None if found is None else int(found[0])
+
+
+class Recording:
+    """A run on its way into the store: every process is stored by itself, as soon as it has ended.
+
+    What cannot be written is retried with the next process, so that freeing space in time saves everything.
+    """
+
+    def __init__(self, store: Store, run: str, lock: IO[str]) -> None:
+        self.run = run
+        self._store = store
+        self._lock = lock
+        self._waiting: deque[StoredProcess] = deque()
+
+    @property
+    def not_stored(self) -> int:
+        """Processes that wait for space."""
+        return len(self._waiting)
+
+    def keep(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray] | None = None) -> None:
+        """A process that crashed has no samples. Stored again, it replaces what was known, and its samples stay."""
+        self._waiting.append(stored_process(process, samples_ns))
+        self._write_waiting()
+
+    def end(
+        self,
+        wall_s: Mapping[str, float],
+        ended_early: str = "",
+        interrupted: bool = False,
+        *,
+        rows: Sequence[Row] | None = None,
+    ) -> None:
+        """The run's end first, then its rows: rows can be computed again from the processes, its end cannot."""
+        self._write_waiting()
+        self._store.note_end(self.run, "interrupted" if interrupted else "finished", wall_s, ended_early)
+        let_go(self._store.path, self.run, self._lock)
+        if rows is None:
+            self._store.compute_rows(self.run)
+        else:
+            self._store.replace_rows(self.run, rows)
+
+    def _write_waiting(self) -> None:
+        while self._waiting:
+            self._store.keep(self.run, self._waiting[0])
+            self._waiting.popleft()
 
 
 def _still_recorded(run: str) -> InvalidRequest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlap.engine.stream_calls import time_on_stream
+from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.errors import NotAvailable
 
 from ..proof.driver import PrimaryContext, Spinner

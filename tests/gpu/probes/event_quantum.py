@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from fairlap.engine.stream_calls import time_on_stream
+from fairlap.engine.cuda.stream_calls import time_on_stream
 
 from ..proof.driver import PrimaryContext, Spinner
 from ..proof.json_lines import report

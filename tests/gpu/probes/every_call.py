@@ -6,7 +6,7 @@ Times are not looked at. A checker that takes CUPTI for itself is no fault; reco
 from __future__ import annotations
 
 from fairlap.engine import floor
-from fairlap.engine.stream_calls import time_on_stream
+from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.errors import FairlapError, NotAvailable
 
 from ..proof.driver import PrimaryContext, Spinner

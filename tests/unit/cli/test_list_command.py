@@ -83,7 +83,7 @@ def test_a_guest_that_cannot_be_loaded_says_why_and_hides_nobody(
 
 
 def test_without_a_driver_devices_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlap.engine.cuda_floor.cuda_floors", lambda: (None, "libcuda.so.1 is not there"))
+    monkeypatch.setattr("fairlap.engine.cuda.floor.cuda_floors", lambda: (None, "libcuda.so.1 is not there"))
     cpu, cuda = told_as_json("devices")
     assert (cpu["name"], cpu["cores"]) == ("cpu", len(os.sched_getaffinity(0)))
     assert (cuda["name"], cuda["absent"]) == ("cuda", "libcuda.so.1 is not there")

@@ -8,10 +8,10 @@ import sys
 import types
 
 import pytest
-from fairlap.engine.cuda_libraries import cupti_places
-from fairlap.engine.cuda_request import Rotate
-from fairlap.engine.stream_calls import time_on_stream
-from fairlap.engine.streams import stream_of
+from fairlap.engine.cuda.libraries import cupti_places
+from fairlap.engine.cuda.request import Rotate
+from fairlap.engine.cuda.stream_calls import time_on_stream
+from fairlap.engine.cuda.streams import stream_of
 from fairlap.errors import InvalidRequest
 
 
@@ -233,7 +233,7 @@ def test_the_library_of_the_drivers_own_release_is_tried_first(
 def test_without_a_driver_the_reason_is_an_answer() -> None:
     script = (
         "from fairlap.engine import floor\n"
-        "from fairlap.engine.stream_calls import time_on_stream\n"
+        "from fairlap.engine.cuda.stream_calls import time_on_stream\n"
         "from fairlap.errors import NotAvailable\n"
         "floors = floor()\n"
         "assert floors['cuda'] is None and 'could not be loaded' in floors['cuda_absent'], floors\n"

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.engine import floor, measure
-from fairlap.engine.cuda_libraries import DeviceFailed
-from fairlap.engine.cuda_measurement import StreamMeasurement
-from fairlap.engine.cuda_request import Rotate
-from fairlap.engine.stream_calls import time_on_stream
+from fairlap.engine.cuda.libraries import DeviceFailed
+from fairlap.engine.cuda.request import Rotate
+from fairlap.engine.cuda.stream_calls import time_on_stream
+from fairlap.engine.cuda.stream_measurement import StreamMeasurement
 from fairlap.errors import CallableRaised, InvalidRequest, NotAvailable
 
 

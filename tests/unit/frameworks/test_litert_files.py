@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fairlap.frameworks import litert_files
-from fairlap.frameworks.litert_files import converted_file
+from fairlap.frameworks.adapter_parts import litert_files
+from fairlap.frameworks.adapter_parts.litert_files import converted_file
 from fairlap.models.workload import Workload
 from fairlap.race.materials import materials_for
 from fairlap.request.work import Work

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fairlap.cli.commands.diff import command as diff
-from fairlap.cli.commands.gate import command as gate
+from fairlap.cli.commands.stored_runs.diff import command as diff
+from fairlap.cli.commands.stored_runs.gate import command as gate
 from fairlap.history.gate import Finding, Status, overall
 from fairlap.race.run import Run
 from fairlap.store.run_file import save_run

@@ -126,7 +126,7 @@ def report_all(work: Work) -> None:
 
 
 def _report(name: str, work: Work, options: dict[str, Any]) -> None:
-    from fairlap.engine.stream_calls import time_on_stream
+    from fairlap.engine.cuda.stream_calls import time_on_stream
     from fairlap.errors import FairlapError
 
     try:

@@ -143,7 +143,7 @@ class _Bench:
         return result.median_ns, float(median(self._spinner.lengths_ns())), result
 
     def _timed(self, way: Way, work: Callable[[], None], samples: int) -> Any:
-        from fairlap.engine.stream_calls import time_on_stream
+        from fairlap.engine.cuda.stream_calls import time_on_stream
         from fairlap.errors import NotAvailable
 
         stream: object = "hidden" if way.hidden else self._stream

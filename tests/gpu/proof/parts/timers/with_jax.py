@@ -32,7 +32,7 @@ def _waiting(jax: Any, case: Case) -> int:
 
 
 def fairlap(method: str) -> Iterator[tuple[str, Reading]]:
-    from fairlap.engine.stream_calls import time_on_stream
+    from fairlap.engine.cuda.stream_calls import time_on_stream
 
     jax, cases = _started()
     for case in cases:

@@ -27,7 +27,7 @@ def _started() -> tuple[Any, list[Case]]:
 
 
 def fairlap_span(gate: str) -> Iterator[tuple[str, Reading]]:
-    from fairlap.engine.stream_calls import time_on_stream
+    from fairlap.engine.cuda.stream_calls import time_on_stream
 
     torch, cases = _started()
     for case in cases:
@@ -48,7 +48,7 @@ def fairlap_span(gate: str) -> Iterator[tuple[str, Reading]]:
 
 
 def fairlap_kernels() -> Iterator[tuple[str, Reading]]:
-    from fairlap.engine.stream_calls import time_on_stream
+    from fairlap.engine.cuda.stream_calls import time_on_stream
 
     torch, cases = _started()
     for case in cases:

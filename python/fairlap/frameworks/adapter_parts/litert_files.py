@@ -1,7 +1,7 @@
 """Convert models for LiteRT, and cache the files under a hash of everything that determines them.
 
 The conversion runs in a separate process, so that TensorFlow's memory and threads are gone when LiteRT runs:
-``python -m fairlap.frameworks.litert_files PACKAGE BATCH WEIGHTS FILE``
+``python -m fairlap.frameworks.adapter_parts.litert_files PACKAGE BATCH WEIGHTS FILE``
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _length_of(file: Path) -> Path:
 
 
 def _convert(work: Workload, weights: Path, file: Path) -> None:
-    command = [sys.executable, "-P", "-m", "fairlap.frameworks.litert_files"]
+    command = [sys.executable, "-P", "-m", "fairlap.frameworks.adapter_parts.litert_files"]
     command += [work.package, str(work.batch), str(weights), str(file)]
     quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=quiet)

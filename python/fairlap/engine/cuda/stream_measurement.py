@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from fairlap.engine import _native
 from fairlap.engine.arguments import StopRule, WarmUpWish
-from fairlap.engine.cuda_notices import notices_of_stream
-from fairlap.engine.cuda_request import Rotate, StreamRequest
+from fairlap.engine.cuda.notices import notices_of_stream
+from fairlap.engine.cuda.request import Rotate, StreamRequest
 from fairlap.engine.measurement import Measurement, Quantity, WarmUp
 
 _ABSENT = {

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from fairlap.engine import _native
 from fairlap.engine.arguments import one_of, truth
+from fairlap.engine.cuda.streams import StreamHandle
 from fairlap.engine.native_functions import NativeFunction, native_function_of
-from fairlap.engine.streams import StreamHandle
 from fairlap.engine.timed_calls import native_work, python_work
 from fairlap.errors import InvalidRequest
 

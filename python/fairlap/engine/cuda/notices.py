@@ -8,7 +8,7 @@ from fairlap import quantity_text
 from fairlap.engine import _native
 from fairlap.engine import notices as ending_notices
 from fairlap.engine.arguments import StopRule, WarmUpWish
-from fairlap.engine.cuda_request import Rotate, StreamRequest
+from fairlap.engine.cuda.request import Rotate, StreamRequest
 from fairlap.engine.measurement import Notice
 
 FLOORS_TO_BE_CLEAR = 2.0

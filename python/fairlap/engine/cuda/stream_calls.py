@@ -8,12 +8,12 @@ from typing import Any, Literal
 from fairlap.engine import _native
 from fairlap.engine.arguments import calls_per_sample_wish, given_name, positive_number, stop_rule, truth, warm_up_wish
 from fairlap.engine.clocks import clock_named
-from fairlap.engine.cuda_libraries import DeviceFailed, cupti_places, native_errors_explained
-from fairlap.engine.cuda_measurement import StreamMeasurement, stream_measurement
-from fairlap.engine.cuda_notices import ENDED_BY_THE_DEVICE
-from fairlap.engine.cuda_request import Gate, Method, Rotate, checked_request, works_for
+from fairlap.engine.cuda.libraries import DeviceFailed, cupti_places, native_errors_explained
+from fairlap.engine.cuda.notices import ENDED_BY_THE_DEVICE
+from fairlap.engine.cuda.request import Gate, Method, Rotate, checked_request, works_for
+from fairlap.engine.cuda.stream_measurement import StreamMeasurement, stream_measurement
+from fairlap.engine.cuda.streams import stream_of
 from fairlap.engine.native_functions import NativeFunction, native_function_of
-from fairlap.engine.streams import stream_of
 from fairlap.engine.timed_calls import kept_samples, name_of
 from fairlap.errors import CallableRaised, NotAvailable, described
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.answers import Answers
+from fairlap.frameworks.adapter_parts.answers import Answers
 from fairlap.models.workload import Arrays, Workload
 
 

@@ -1,0 +1,1 @@
+"""Commands that read runs from the store or from files."""

@@ -1,0 +1,1 @@
+"""Timing on CUDA streams: requests, the measurement itself, its notices, floors and libraries."""
