@@ -34,7 +34,7 @@ def test_a_dead_stream_never_gives_a_figure(torch: Any) -> None:
 
 @pytest.mark.parametrize("address", [3, 0x1000, 0x1234567890, 2**63])
 def test_an_address_that_is_no_stream_is_refused(torch: Any, address: int) -> None:
-    with pytest.raises(InvalidRequest, match="not a CUDA stream"):
+    with pytest.raises(InvalidRequest, match="stream"):
         time_on_stream(lambda: None, stream=address, samples=5)
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from typing import Literal
 
 import pytest
+from one_block import processes_of_one_block
 
 pytest.importorskip("msgspec", reason="races need msgspec")
 pytest.importorskip("scipy", reason="verdicts need SciPy")
 
-from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.race import Race
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 
 METHODS = {
@@ -31,22 +28,8 @@ def process_of(
 ) -> ProcessResult:
     if importlib.util.find_spec(name.partition(":")[0]) is None:
         pytest.skip(f"{name} is not here")
-    plan = draw_plan(
-        Contestants(name),
-        (Work(model, 8, mode),),
-        blocks=1,
-        conditions="as-found",
-        threads=2,
-        available_cores=tuple(sorted(os.sched_getaffinity(0))),
-        seed=1,
-        measuring=Measuring(seconds=0.2),
-        device="cuda:0",
-        min_memory=min_memory,
-    )
-    race = Race(plan)
-    race.run()
-    (process,) = race.processes
-    return process
+    options = {"device": "cuda:0", "min_memory": min_memory}
+    return processes_of_one_block(name, Work(model, 8, mode), threads=2, seconds=0.2, **options)[name]
 
 
 def finished_process_of(

@@ -41,7 +41,7 @@ def test_a_cuda_tensor_stands_for_the_current_stream(torch: Any, stream: Any) ->
 
 
 def test_a_cpu_tensor_is_refused(torch: Any) -> None:
-    with pytest.raises(InvalidRequest, match="no CUDA stream"):
+    with pytest.raises(InvalidRequest, match="stream"):
         stream_of(torch.zeros(1))
 
 
@@ -113,5 +113,5 @@ def test_two_devices_are_timed_each_on_its_own(torch: Any) -> None:
                 result = time_on_stream(lambda a=a: a @ a, stream=side, device=index, samples=20)
         assert result.device == index
         assert not np.isnan(result.device_span_ns).any(), str(result)
-    with pytest.raises(InvalidRequest, match="on CUDA device 1, not on device 0"):
+    with pytest.raises(InvalidRequest, match=r"device 1, .*device 0"):
         time_on_stream(lambda: None, stream=torch.cuda.Stream(device=1), device=0)

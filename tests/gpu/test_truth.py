@@ -100,7 +100,7 @@ def test_the_floor_is_what_such_a_device_can_have() -> None:
     assert figures["gate"] in ("stream_wait", "spin")
 
 
-def test_an_empty_kernel_is_said_to_be_near_the_floor(spinner: Any, stream: Any) -> None:
+def test_an_empty_kernel_is_reported_to_be_near_the_floor(spinner: Any, stream: Any) -> None:
     result = time_on_stream(
         lambda: spinner.empty(stream.cuda_stream), stream=stream, samples=50, warmup=5, calls_per_sample=1
     )

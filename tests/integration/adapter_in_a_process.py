@@ -92,7 +92,7 @@ def _shared(arrays: Arrays) -> Arrays:
 
 def _compared(work: Workload, held: Arrays) -> str:
     if not held:
-        return "not told"
+        return "unknown"
     given = work.weights
     if work.precision == "bf16":
         given = {name: rounded_to_bfloat16(array) for name, array in given.items()}

@@ -60,7 +60,7 @@ def test_an_adapter_answers_as_the_reference_does_with_the_weights_it_was_given(
     assert found["wrong"] == []
     assert found["types"] == ["float32"]
     assert found["weights"] == "equal"
-    assert ("weights" in found["in_force"]) == (name not in DIFFERENTIATE), "whoever cannot be asked says so"
+    assert ("weights" in found["in_force"]) == (name not in DIFFERENTIATE), "unreadable weights are named"
     assert found["changed"], "other inputs must change the answer"
     assert found["again"], "a second binding must leave the first as it was"
     assert found["in_force"]["precision"] == "fp32"
@@ -157,10 +157,10 @@ def test_jax_lowers_and_compiles_in_phases_of_their_own() -> None:
     assert found_by("jax")["phases"] == ["import", "build", "lower", "compile"]
 
 
-def test_litert_tells_how_many_weights_are_left_where_its_converter_folds_them() -> None:
+def test_litert_reports_how_many_weights_are_left_where_its_converter_folds_them() -> None:
     found = found_by("litert", model="mobilenet_v2")
     assert found["wrong"] == []
-    assert found["weights"] == "not told"
+    assert found["weights"] == "unknown"
     assert found["in_force"]["weights"].startswith("not read back: the file holds ")
 
 

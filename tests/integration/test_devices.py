@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import pytest
-from fairlap.race.plan import Measuring, draw_plan
-from fairlap.race.race import Race
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from one_block import processes_of_one_block
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -26,20 +23,8 @@ REFUSALS = {
 
 
 def test_no_framework_falls_back_to_the_cpu() -> None:
-    plan = draw_plan(
-        Contestants(",".join(REFUSALS)),
-        (Work("mlp", 1),),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
-        available_cores=tuple(sorted(os.sched_getaffinity(0))),
-        seed=1,
-        measuring=Measuring(seconds=0.05),
-        device="cuda:63",
-    )
-    race = Race(plan)
-    race.run()
-    for process in race.processes:
+    found = processes_of_one_block(",".join(REFUSALS), Work("mlp", 1), seconds=0.05, device="cuda:63")
+    for process in found.values():
         assert process.outcome == "unsupported", process.details or process.outcome
         assert REFUSALS[process.contestant] in process.message
         assert process.timings == {}

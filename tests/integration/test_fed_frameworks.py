@@ -6,11 +6,10 @@ import functools
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.race import Race
-from fairlap.request.names import Contestants, contestant_named
+from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
+from one_block import processes_of_one_block
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
 
@@ -28,20 +27,8 @@ def here(name: str) -> bool:
 
 @functools.cache
 def race(model: str, contestants: tuple[str, ...]) -> dict[str, ProcessResult]:
-    plan = draw_plan(
-        Contestants(",".join(name for name in contestants if here(name))),
-        (Work(model, 4),),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        measuring=Measuring(seconds=0.1),
-        data="synthetic",
-    )
-    running = Race(plan)
-    running.run()
-    return {process.contestant: process for process in running.processes}
+    listed = ",".join(name for name in contestants if here(name))
+    return processes_of_one_block(listed, Work(model, 4), data="synthetic")
 
 
 @pytest.mark.parametrize("name", [*NATIVE, *PEERS])

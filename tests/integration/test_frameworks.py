@@ -16,12 +16,11 @@ from pathlib import Path
 import pytest
 from example_installed import install_example
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.race import Race
-from fairlap.request.names import Contestants, contestant_named
+from fairlap.request.names import contestant_named
 from fairlap.request.work import Mode, Work
 from fairlap.worker.guardian import TOKEN
+from one_block import processes_of_one_block
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
 
@@ -44,19 +43,8 @@ def needs(name: str) -> None:
 
 @functools.cache
 def race(model: str, mode: Mode, contestants: tuple[str, ...]) -> dict[str, ProcessResult]:
-    plan = draw_plan(
-        Contestants(",".join(name for name in contestants if here(name))),
-        (Work(model, 2, mode),),
-        blocks=1,
-        conditions="as-found",
-        threads=THREADS,
-        available_cores=(0,),
-        seed=1,
-        measuring=Measuring(seconds=0.1),
-    )
-    running = Race(plan)
-    running.run()
-    return {process.contestant: process for process in running.processes}
+    listed = ",".join(name for name in contestants if here(name))
+    return processes_of_one_block(listed, Work(model, 2, mode), threads=THREADS)
 
 
 @pytest.mark.parametrize("model", ["mlp", "convnet"])

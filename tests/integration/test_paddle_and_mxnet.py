@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import functools
-import os
 
 import pytest
-from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.race import Race
-from fairlap.request.names import Contestants
 from fairlap.request.work import Mode, Work
+from one_block import processes_of_one_block
 
 pytestmark = [pytest.mark.heavy_environments, pytest.mark.sanitized, pytest.mark.timeout(1800)]
 
@@ -20,19 +17,7 @@ MODES: tuple[Mode, ...] = ("infer", "grad")
 
 @functools.cache
 def race(mode: Mode, threads: int) -> dict[str, ProcessResult]:
-    plan = draw_plan(
-        Contestants(",".join(CONTESTANTS)),
-        (Work("mlp", 2, mode),),
-        blocks=1,
-        conditions="as-found",
-        threads=threads,
-        available_cores=tuple(sorted(os.sched_getaffinity(0))),
-        seed=1,
-        measuring=Measuring(seconds=0.1),
-    )
-    running = Race(plan)
-    running.run()
-    return {process.contestant: process for process in running.processes}
+    return processes_of_one_block(",".join(CONTESTANTS), Work("mlp", 2, mode), threads=threads)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -8,15 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.race.plan import Limits, Measuring, draw_plan
-from fairlap.race.race import Race
+from fairlap.race.plan import Limits
 from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from fairlap.store.run_file import load_run
+from one_block import run_of_one_block
 
 METERED = Path(__file__).parent / "metered"
 MIB = 2**20
@@ -76,21 +75,8 @@ def _require_that_it_runs_in(limit_bytes: int, call: str) -> None:
 
 
 def _raced(call: str, limits: Limits | None = None, *, min_memory: bool = False) -> Run:
-    plan = draw_plan(
-        Contestants(f"python:call={call}"),
-        (Work("callable", 1),),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
-        available_cores=tuple(sorted(os.sched_getaffinity(0)))[:1],
-        seed=1,
-        measuring=Measuring(seconds=0.05),
-        limits=limits,
-        min_memory=min_memory,
-    )
-    race = Race(plan)
-    race.run()
-    return Run(plan, race.processes, {}, race.shares())
+    work = Work("callable", 1)
+    return run_of_one_block(f"python:call={call}", work, seconds=0.05, limits=limits, min_memory=min_memory)
 
 
 @pytest.mark.usefixtures("environment")

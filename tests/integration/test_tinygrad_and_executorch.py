@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import functools
-import os
 
 import pytest
-from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.race import Race
-from fairlap.request.names import Contestants
 from fairlap.request.work import Mode, Precision, Work
+from one_block import processes_of_one_block
 
 pytestmark = [pytest.mark.heavy_environments, pytest.mark.sanitized, pytest.mark.timeout(1800)]
 
@@ -21,19 +18,7 @@ CONTESTANTS = TINYGRAD + EXECUTORCH
 
 @functools.cache
 def race(model: str, mode: Mode, precision: Precision, threads: int) -> dict[str, ProcessResult]:
-    plan = draw_plan(
-        Contestants(",".join(CONTESTANTS)),
-        (Work(model, 2, mode, precision),),
-        blocks=1,
-        conditions="as-found",
-        threads=threads,
-        available_cores=tuple(sorted(os.sched_getaffinity(0))),
-        seed=1,
-        measuring=Measuring(seconds=0.1),
-    )
-    running = Race(plan)
-    running.run()
-    return {process.contestant: process for process in running.processes}
+    return processes_of_one_block(",".join(CONTESTANTS), Work(model, 2, mode, precision), threads=threads)
 
 
 def assert_right(process: ProcessResult) -> None:

@@ -37,14 +37,14 @@ def on_fakes(test: Callable[[], None]) -> Callable[[], None]:
     if os.environ.get(_INSIDE):
         return test
 
-    def told_here() -> None:
+    def run_here() -> None:
         failures, output = _run_inside(test.__code__.co_filename)
         assert test.__name__ in failures, output
         assert failures[test.__name__] is None, failures[test.__name__]
 
-    told_here.__name__ = test.__name__
-    told_here.__doc__ = test.__doc__
-    return told_here
+    run_here.__name__ = test.__name__
+    run_here.__doc__ = test.__doc__
+    return run_here
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """Stands in for a processor's energy counters: ``powercap_meter.py ROOT BUSY``.
 
-Below ROOT the counters of a package, of what lies in it, of its memory, and of the same package told once more grow as
-the real ones do. The package draws 40 W, and 100 W once the file BUSY is there; its memory 8 W.
+Below ROOT the counters of a package, of what lies in it, of its memory, and of the same package reported again grow
+as the real ones do. The package draws 40 W, and 100 W once the file BUSY is there; its memory 8 W.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main(root: Path, busy: Path) -> None:
     joules = dict.fromkeys(ZONES, 0.0)
     before_s = time.monotonic()
     parent = os.getppid()
-    told, late_s = False, 0.0
+    reported, late_s = False, 0.0
     while os.getppid() == parent:
         package_w = BUSY_W if busy.exists() else IDLE_W
         now_s = time.monotonic()
@@ -42,9 +42,9 @@ def main(root: Path, busy: Path) -> None:
         if time.monotonic() - now_s > late_s:  # held up between looking at the time and telling what was drawn by then
             late_s = time.monotonic() - now_s
             (root / "late_s").write_text(f"{late_s}")
-        if not told:
+        if not reported:
             print("ready", flush=True)
-            told = True
+            reported = True
         time.sleep(0.002)
 
 

@@ -15,15 +15,15 @@ pytestmark = pytest.mark.sanitized
 def test_data_that_is_a_link_to_itself_is_refused_in_a_line(tmp_path: Path) -> None:
     loop = tmp_path / "loop.npy"
     loop.symlink_to(loop)
-    told = fairlap("compare", "mlp", "--on", "torch", "--data", str(loop))
-    assert told.returncode == 2
-    assert f"no data at {loop}" in told.stderr
+    done = fairlap("compare", "mlp", "--on", "torch", "--data", str(loop))
+    assert done.returncode == 2
+    assert f"no data at {loop}" in done.stderr
 
 
 def test_a_refused_race_leaves_no_plan_behind(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    told = fairlap("compare", "mlp", "--on", "torch", "--baseline", "jax", "--save-plan", str(plan))
-    assert told.returncode == 2
+    done = fairlap("compare", "mlp", "--on", "torch", "--baseline", "jax", "--save-plan", str(plan))
+    assert done.returncode == 2
     assert not plan.exists()
 
 
@@ -84,22 +84,22 @@ def test_a_value_that_an_option_cannot_have_is_a_usage_error(option: str, value:
     assert option in result.output
 
 
-def test_a_plan_of_one_process_is_told_in_the_singular() -> None:
-    told = fairlap("compare", "mlp", "--on", "torch", "--threads=1", "--blocks=1", "--conditions=as-found", "--dry-run")
-    assert ", 1 thread, 1 process in 1 block\n" in told.stdout
+def test_a_plan_of_one_process_is_reported_in_the_singular() -> None:
+    done = fairlap("compare", "mlp", "--on", "torch", "--threads=1", "--blocks=1", "--conditions=as-found", "--dry-run")
+    assert ", 1 thread, 1 process in 1 block\n" in done.stdout
 
 
 def test_a_dry_run_prints_the_plan_and_runs_nothing() -> None:
-    told = fairlap("compare", "mlp", "--on", "torch,jax", "--blocks", "3", "--seed", "1", "--dry-run")
-    assert told.returncode == 0
-    assert "12 processes in 6 blocks" in told.stdout
-    assert told.stdout == fairlap("compare", "mlp", "--on", "torch,jax", "--blocks=3", "--seed=1", "--dry-run").stdout
+    done = fairlap("compare", "mlp", "--on", "torch,jax", "--blocks", "3", "--seed", "1", "--dry-run")
+    assert done.returncode == 0
+    assert "12 processes in 6 blocks" in done.stdout
+    assert done.stdout == fairlap("compare", "mlp", "--on", "torch,jax", "--blocks=3", "--seed=1", "--dry-run").stdout
 
 
 def test_where_no_environment_was_made_envs_says_so(tmp_path: Path) -> None:
-    told = fairlap("envs", FAIRLAP_ENVS=tmp_path)
-    assert told.returncode == 0
-    assert "no environments yet" in told.stdout
+    done = fairlap("envs", FAIRLAP_ENVS=tmp_path)
+    assert done.returncode == 0
+    assert "no environments yet" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_where_no_environment_was_made_envs_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_removing_nothing_is_refused(tmp_path: Path, arguments: list[str], words: str) -> None:
-    told = fairlap("envs", *arguments, FAIRLAP_ENVS=tmp_path)
-    assert told.returncode == 2
-    assert words in told.stderr
+    done = fairlap("envs", *arguments, FAIRLAP_ENVS=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
 
 
 def test_a_report_that_cannot_be_drawn_is_refused_before_the_race(tmp_path: Path) -> None:
@@ -126,13 +126,13 @@ def test_a_report_that_cannot_be_drawn_is_refused_before_the_race(tmp_path: Path
         "from fairlap.cli import main\n"
         "main()\n"
     )
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert told.returncode == 2
-    assert "needs altair" in told.stderr
-    assert "pip install 'fairlap[report]'" in told.stderr
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "needs altair" in done.stderr
+    assert "pip install 'fairlap[report]'" in done.stderr
 
 
 def test_a_slowdown_that_is_none_is_refused_before_the_race() -> None:
-    told = fairlap("compare", "mlp", "--on", "torch:slowdown=x", "--dry-run")
-    assert told.returncode == 2
-    assert "slowdown=x" in told.stderr
+    done = fairlap("compare", "mlp", "--on", "torch:slowdown=x", "--dry-run")
+    assert done.returncode == 2
+    assert "slowdown=x" in done.stderr

@@ -31,10 +31,10 @@ def export(*arguments: object, settings: Path | None = None) -> subprocess.Compl
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=variables)
 
 
-def test_rows_go_to_standard_output_or_to_a_file_whose_name_tells_the_format(saved: Path, tmp_path: Path) -> None:
-    told = export(saved)
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith('"run","recorded_at"')
+def test_rows_go_to_standard_output_or_to_a_file_whose_name_reports_the_format(saved: Path, tmp_path: Path) -> None:
+    done = export(saved)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('"run","recorded_at"')
     assert export(saved, "--format", "md").stdout.startswith("### fairlap: 1 slower, baseline `jax:fast`")
     assert export(saved, "-o", tmp_path / "rows.jsonl").stdout == ""
     assert read_rows(tmp_path / "rows.jsonl") == results_of(a_run(), "monday").rows
@@ -44,8 +44,8 @@ def test_the_baseline_and_a_price_by_name_are_those_that_were_asked_for(saved: P
     (tmp_path / "fairlap").mkdir()
     entry = "[[price]]\nname = 'mine'\nper_hour = 3.6\ncurrency = 'EUR'\ndated = 2026-01-31\n"
     (tmp_path / "fairlap" / "prices.toml").write_text(entry)
-    told = export(saved, "--format", "json", "--baseline", "torch", "--price", "mine", settings=tmp_path)
-    fast, slow = msgspec.json.decode(told.stdout, type=list[Row])
+    done = export(saved, "--format", "json", "--baseline", "torch", "--price", "mine", settings=tmp_path)
+    fast, slow = msgspec.json.decode(done.stdout, type=list[Row])
     assert (fast.baseline, fast.verdict, fast.currency) == ("torch", "faster", "EUR")
     assert slow.absent["ratio"] == "it is the baseline"
 
@@ -70,7 +70,7 @@ def test_what_cannot_be_done_is_refused(
 @pytest.mark.parametrize("name", ["none.json", ".", "rubbish.json"])
 def test_what_is_no_run_is_refused_by_its_name(name: str, tmp_path: Path) -> None:
     (tmp_path / "rubbish.json").write_bytes(b"\x00\xff{")
-    told = export(tmp_path / name)
-    assert told.returncode == 2
-    assert str(tmp_path / name) in told.stderr
-    assert len(told.stderr.splitlines()) == 1
+    done = export(tmp_path / name)
+    assert done.returncode == 2
+    assert str(tmp_path / name) in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""Ctrl-C, a polite kill and a closed terminal end a race once; what was measured is kept, and said."""
+"""Ctrl-C, SIGTERM and a closed terminal end a race once; what was measured is stored and shown."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ from command_line import fairlap
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.store.run_file import load_run
 
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "store" / "runs.sqlite"))
+    return tmp_path / "store" / "runs.sqlite"
+
+
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
 
 
@@ -30,7 +37,7 @@ def test_a_signal_ends_once_and_has_its_own_status(number: signal.Signals) -> No
     assert signal.getsignal(number) is before
 
 
-def test_what_is_put_away_is_not_interrupted() -> None:
+def test_saving_is_not_interrupted() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with interrupted_once():
         ignore_signals()
@@ -51,10 +58,9 @@ def test_a_signal_that_was_switched_off_stays_off() -> None:
 
 @pytest.mark.sanitized
 @pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGINT, signal.SIGINT)])
-def test_a_race_that_is_ended_tells_what_it_found_and_how_to_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signals: tuple[signal.Signals, ...]
+def test_a_race_that_is_ended_reports_what_it_found_and_how_to_go_on(
+    tmp_path: Path, signals: tuple[signal.Signals, ...]
 ) -> None:
-    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     file = tmp_path / "race.json"
     arguments = [*RACE, "--blocks", "30", "--seconds", "0.05", "-o", str(file)]
     running = subprocess.Popen(
@@ -66,17 +72,17 @@ def test_a_race_that_is_ended_tells_what_it_found_and_how_to_go_on(
             for number in signals:
                 running.send_signal(number)
             break
-    table, told = running.communicate(timeout=120)
+    table, errors = running.communicate(timeout=120)
     assert running.returncode == 128 + signals[0]
     assert "python:call=os.getpid" in table
-    assert re.search(r"interrupted after \d+ of 60 processes", told)
-    [run_id] = re.findall(r"stored as (\S+);", told)
-    assert f"resume with: fairlap compare --resume {run_id} --output {file}" in told
+    assert re.search(r"interrupted after \d+ of 60 processes", errors)
+    [run_id] = re.findall(r"stored as (\S+);", errors)
+    assert f"resume with: fairlap compare --resume {run_id} --output {file}" in errors
     assert len(load_run(file).processes) >= 4
 
 
 def ended_inside(step: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    """A race that is told to end just when it takes this step."""
+    """A race that is interrupted just when it takes this step."""
     program = (
         "import os, signal, sys\n"
         "from fairlap.cli import main, run_race as compare_running\n"
@@ -92,23 +98,19 @@ def ended_inside(step: str, arguments: list[str]) -> subprocess.CompletedProcess
 
 
 @pytest.mark.sanitized
-def test_a_race_that_is_over_is_kept_and_told_whatever_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+def test_a_race_that_is_over_is_kept_and_reported_under_any_signal(tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
-    told = ended_inside("results_of", [*RACE, "--blocks", "1", "--seconds", "0.02", "--quiet", "-o", str(rows)])
-    assert told.returncode == 0, told.stderr
-    assert "python:call=os.getpid" in told.stdout
-    assert "stored as " in told.stderr
+    done = ended_inside("results_of", [*RACE, "--blocks", "1", "--seconds", "0.02", "--quiet", "-o", str(rows)])
+    assert done.returncode == 0, done.stderr
+    assert "python:call=os.getpid" in done.stdout
+    assert "stored as " in done.stderr
     assert rows.exists()
 
 
 @pytest.mark.sanitized
-def test_a_race_that_is_ended_before_it_began_says_so_by_its_signal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
-    told = ended_inside("progress_for", [*RACE, "--blocks", "1", "--seconds", "0.02"])
-    assert (told.returncode, told.stderr) == (128 + signal.SIGTERM, "\nfairlap: interrupted\n")
+def test_a_race_that_is_ended_before_it_began_says_so_by_its_signal() -> None:
+    done = ended_inside("progress_for", [*RACE, "--blocks", "1", "--seconds", "0.02"])
+    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "\nfairlap: interrupted\n")
 
 
 def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
@@ -122,13 +124,12 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
         "from fairlap.__main__ import main\n"
         "main()\n"
     )
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (told.returncode, told.stderr) == (130, "fairlap: interrupted\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "fairlap: interrupted\n")
 
 
 @pytest.mark.sanitized
-def test_the_file_of_a_stored_run_has_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+def test_the_file_of_a_stored_run_has_its_id(tmp_path: Path) -> None:
     file = tmp_path / "race.json"
     done = fairlap(*RACE, "--blocks", "2", "--seconds", "0.02", "-o", file, "--quiet")
     assert json.loads(file.read_text())["id"] in done.stderr
@@ -136,16 +137,8 @@ def test_the_file_of_a_stored_run_has_its_id(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.sanitized
-def test_a_full_output_still_says_where_the_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
-    with Path("/dev/full").open("w") as full:
-        told = subprocess.run(
-            [sys.executable, "-m", "fairlap", *RACE, "--blocks", "1", "--seconds", "0.02", "--quiet"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=120,
-        )
-    assert told.returncode == 1
-    assert re.search(r"stored as (\S+);", told.stderr)
-    assert "No space left on device" in told.stderr
+def test_a_full_output_still_says_where_the_run_is() -> None:
+    done = fairlap(*RACE, "--blocks", "1", "--seconds", "0.02", "--quiet", after="> /dev/full")
+    assert done.returncode == 1
+    assert re.search(r"stored as (\S+);", done.stderr)
+    assert "[E_FILE]" in done.stderr

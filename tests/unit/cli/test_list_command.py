@@ -1,4 +1,4 @@
-"""What there is, told without importing a framework; a broken guest does not hide the others."""
+"""What there is, listed without importing a framework; a broken guest does not hide the others."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from fairlap.frameworks.registry import framework_names
 from fairlap.models.registry import workload_names
 
 
-def told(*arguments: str) -> str:
+def listed(*arguments: str) -> str:
     result = CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 
 
-def told_as_json(what: str) -> Any:
-    return json.loads(told(what, "--json"))
+def listed_as_json(what: str) -> Any:
+    return json.loads(listed(what, "--json"))
 
 
 def test_models_are_listed_with_their_size_and_what_they_run_in() -> None:
-    models = {each["name"]: each for each in told_as_json("models")}
+    models = {each["name"]: each for each in listed_as_json("models")}
     assert sorted(models) == workload_names()
     assert models["resnet50"]["parameters"] == 25_557_032
     assert models["resnet50"]["gmacs_per_item"] == 4.09
     assert models["softmax"]["modes"] == ["infer"]
     assert models["convnet"]["batch"] == 8
-    lines = told("models").splitlines()
+    lines = listed("models").splitlines()
     assert lines[0].split() == ["model", "parameters", "GMACs", "modes", "precisions", "batch", "task"]
     assert len(lines) == 1 + len(models)
 
 
 def test_frameworks_are_listed_with_variants_modes_and_precisions() -> None:
-    frameworks = {each["name"]: each for each in told_as_json("frameworks")}
+    frameworks = {each["name"]: each for each in listed_as_json("frameworks")}
     assert sorted(frameworks) == framework_names()
     assert frameworks["tensorflow"]["variants"] == ["", "graph", "xla"]
     assert (frameworks["python"]["here"], frameworks["python"]["version"]) == (True, sys.version.split()[0])
-    assert "torch, torch:compile" in told("frameworks")
+    assert "torch, torch:compile" in listed("frameworks")
 
 
 @pytest.mark.sanitized
@@ -77,17 +77,17 @@ def test_a_guest_that_cannot_be_loaded_says_why_and_hides_nobody(
     groups = "[fairlap.workloads]\nshattered = no_such_package\n[fairlap.frameworks]\nshattered = no_such:Thing\n"
     (info / "entry_points.txt").write_text(groups)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert "shattered     broken:" in told("models")
-    assert "No module named 'no_such'" in told("frameworks")
-    assert "mlp" in told("models")
+    assert "shattered     broken:" in listed("models")
+    assert "No module named 'no_such'" in listed("frameworks")
+    assert "mlp" in listed("models")
 
 
 def test_without_a_driver_devices_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairlap.engine.cuda.floor.cuda_floors", lambda: (None, "libcuda.so.1 is not there"))
-    cpu, cuda = told_as_json("devices")
+    cpu, cuda = listed_as_json("devices")
     assert (cpu["name"], cpu["cores"]) == ("cpu", len(os.sched_getaffinity(0)))
     assert (cuda["name"], cuda["absent"]) == ("cuda", "libcuda.so.1 is not there")
-    assert "absent: libcuda.so.1 is not there" in told("devices")
+    assert "absent: libcuda.so.1 is not there" in listed("devices")
 
 
 @pytest.mark.sanitized

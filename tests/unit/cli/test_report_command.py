@@ -3,9 +3,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from fairlap.cli import cli
-from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
+from command_line import output, refusal
+from fairlap.errors import NotAvailable
 from fairlap.render.charts.libraries import altair, vl_convert
 from fairlap.store.run_file import save_run
 from runs_to_show import run_of
@@ -17,38 +16,21 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "race.json"
 
 
-def run(*words: object) -> tuple[int, str, BaseException | None]:
-    result = CliRunner().invoke(cli, ["report", *map(str, words)])
-    return result.exit_code, result.output, result.exception
-
-
 def test_a_saved_run_becomes_a_page_and_pictures(saved: Path) -> None:
     html, charts = saved.with_name("race.html"), saved.with_name("charts")
-    code, output, _ = run(saved, "-o", html, "--charts", charts, "--baseline", "jax", "--price", "1.2/h")
-    assert code == 0
+    written = output("report", saved, "-o", html, "--charts", charts, "--baseline", "jax", "--price", "1.2/h")
+    assert str(html) in written
     assert "against jax" in html.read_text()
-    assert str(html) in output
     assert (charts / "mlp-infer-fp32-batch-4-cost.svg").exists()
 
 
-def test_nothing_to_write_is_said(saved: Path) -> None:
-    _, _, error = run(saved)
-    assert isinstance(error, InvalidRequest)
-    assert error.code == "E_REQUEST"
-
-
-def test_a_folder_that_is_not_there_is_said_before_anything_is_made(saved: Path) -> None:
-    _, _, error = run(saved, "-o", saved.with_name("nowhere") / "race.html")
-    assert isinstance(error, InvalidRequest)
-    assert error.code == "E_FILE"
-
-
-def test_rubbish_instead_of_a_run_is_said(tmp_path: Path) -> None:
-    (tmp_path / "race.json").write_bytes(b"\xff\x00{")
-    _, _, error = run(tmp_path / "race.json", "-o", tmp_path / "race.html")
-    assert isinstance(error, InvalidRequest)
-    assert "is not a run file" in str(error)
-    assert not (tmp_path / "race.html").exists()
+def test_what_cannot_be_written_or_read_is_refused(saved: Path) -> None:
+    rubbish, page = saved.with_name("rubbish.json"), saved.with_name("race.html")
+    rubbish.write_bytes(b"\xff\x00{")
+    assert refusal("report", saved).code == "E_REQUEST"
+    assert refusal("report", saved, "-o", saved.with_name("nowhere") / "race.html").code == "E_FILE"
+    assert refusal("report", rubbish, "-o", page).code == "E_RUN_FILE"
+    assert not page.exists()
 
 
 def test_a_full_disk_leaves_the_page_of_before(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,15 +41,13 @@ def test_a_full_disk_leaves_the_page_of_before(saved: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    _, _, error = run(saved, "-o", html)
-    assert isinstance(error, FairlapError)
-    assert "No space left on device" in str(error)
+    assert refusal("report", saved, "-o", html).code == "E_FILE"
     assert html.read_bytes() == b"before"
     assert {path.name for path in saved.parent.iterdir()} == {"race.json", "race.html"}
 
 
 @pytest.mark.parametrize("needed", [altair, vl_convert])
-def test_what_is_not_installed_is_said_with_the_command_that_installs_it(
+def test_what_is_not_installed_is_reported_with_the_command_that_installs_it(
     needed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = builtins.__import__

@@ -43,15 +43,15 @@ def test_the_schema_and_the_page_have_every_key() -> None:
 def test_the_documented_example_runs_and_leaves_its_files(tmp_path: Path) -> None:
     for name in ("race.toml", "two_callables.py"):
         shutil.copy(EXAMPLES / name, tmp_path)
-    told = fairlap(
+    done = fairlap(
         "compare", "race.toml", "--blocks", 1, "--seconds", "10ms", cwd=tmp_path, FAIRLAP_CACHE=tmp_path / "cache"
     )
-    assert told.returncode == 0, told.stderr
+    assert done.returncode == 0, done.stderr
     rows = read_rows(tmp_path / "two_callables.csv")
     assert {row.contestant.rpartition(".")[2] for row in rows} == {"sort_shuffled", "sort_reversed"}
     assert {row.currency for row in rows} == {"EUR"}
     [run_id] = {row.run for row in rows}
-    assert f"stored as {run_id};" in told.stderr
+    assert f"stored as {run_id};" in done.stderr
     assert run_id in (tmp_path / "two_callables.html").read_text()
     assert (tmp_path / "two_callables.md").read_text().startswith("### fairlap: ")
     saved = load_run(tmp_path / "two_callables.json").plan
@@ -195,11 +195,11 @@ def test_one_file_that_cannot_be_written_does_not_lose_the_other(tmp_path: Path)
     full = tmp_path / "full.csv"
     full.symlink_to("/dev/full")
     shutil.copy(EXAMPLES / "two_callables.py", tmp_path)
-    told = fairlap(
+    done = fairlap(
         "compare", "callable", "--on", "python:call=two_callables.sort_shuffled", "--blocks", "1", "--seconds", "0.01",
         "-o", full, "-o", "rows.md", "--price", "1/h", cwd=tmp_path,
     )  # fmt: skip
-    assert told.returncode == 1
-    assert "[E_FILE]" in told.stderr
+    assert done.returncode == 1
+    assert "[E_FILE]" in done.stderr
     assert (tmp_path / "rows.md").exists()
-    assert "callable · infer" in told.stdout
+    assert "callable · infer" in done.stdout

@@ -80,7 +80,7 @@ def test_of_a_block_that_was_broken_off_no_samples_stay_beside_the_process_that_
 def test_a_run_that_another_process_has_resumed_is_not_resumed_too(store: Path, raced: Path) -> None:
     with open_store(store) as opened:
         processes = opened.load("last").processes
-        with pytest.raises(InvalidRequest, match="in the meantime"):
+        with pytest.raises(InvalidRequest, match="resume"):
             opened.resume("last", processes[:4])
         assert opened.state("last") == "finished"
         assert opened.load("last").processes == processes
@@ -93,7 +93,7 @@ def test_a_run_that_is_still_being_recorded_is_not_resumed(store: Path, raced: P
         refused = fairlap("compare", "--resume", "last")
         assert (refused.returncode, refused.stdout) == (2, "")
         assert run_id in refused.stderr
-        with pytest.raises(InvalidRequest, match="still being recorded"):
+        with pytest.raises(InvalidRequest, match="recorded"):
             run_race(run.plan, RunOutput(quiet=True), StoredRun(run, run_id))
         assert opened.state(run_id) == "running"
         recording.end({})
@@ -107,9 +107,9 @@ def interrupted(*arguments: str, after: int) -> str:
         if line.startswith(f"[{after}/"):
             running.send_signal(signal.SIGINT)
             break
-    told = running.stderr.read()
-    assert running.wait(timeout=120) == 130, told
-    return "".join(re.findall(r"resume with: fairlap (.*)", told))
+    errors = running.stderr.read()
+    assert running.wait(timeout=120) == 130, errors
+    return "".join(re.findall(r"resume with: fairlap (.*)", errors))
 
 
 def test_the_line_to_go_on_with_ends_the_run_as_it_would_have_ended(

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
-from fairlap.cli import cli
+from command_line import invoke, output, refusal
 from fairlap.cli.commands.rerun import _differences
 from fairlap.engine.measurement import Notice
-from fairlap.errors import FairlapError
 from fairlap.machine.facts import machine_facts
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
@@ -30,49 +28,31 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs.sqlite"
 
 
-def fairlap(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, arguments, catch_exceptions=True)
-
-
-def said(*arguments: str) -> str:
-    result = fairlap(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
-def refusal(*arguments: str) -> str:
-    """What the command line prints as its one or two lines."""
-    result = fairlap(*arguments)
-    assert isinstance(result.exception, FairlapError), result.output
-    assert len(str(result.exception).splitlines()) <= 2
-    return str(result.exception)
-
-
 def kept(run: Run | None = None) -> str:
     with open_store() as store:
         return keep_whole(store, run or a_run())
 
 
 def test_without_a_store_the_list_says_where_it_will_lie_and_makes_none(path: Path) -> None:
-    assert str(path) in said("runs")
-    assert json.loads(said("runs", "--json")) == []
+    assert str(path) in output("runs")
+    assert json.loads(output("runs", "--json")) == []
     refusal("show", "last")
     assert not path.exists()
 
 
 def test_the_list_has_a_line_for_each_run_with_the_places() -> None:
     run_id = kept()
-    assert said("runs") == (
+    assert output("runs") == (
         f"{run_id}  2026-01-02 03:04  finished       16 of 16    mlp · infer · fp32 · batch 4: 1 jax:fast, 2 torch\n"
     )
     with open_store() as store:
         recording = recording_of(store, a_run(), processes=3)
-    listed = {line.split()[0]: line for line in said("runs", "--model", "mlp", "--on", "torch").splitlines()}
+    listed = {line.split()[0]: line for line in output("runs", "--model", "mlp", "--on", "torch").splitlines()}
     assert "running         3 of 16    mlp · infer · fp32 · batch 4: torch, jax:fast" in listed[recording.run]
-    assert len(said("runs", "--limit", "1").splitlines()) == 1
-    assert "no such run in" in said("runs", "--since", "2026-01-03")
-    assert run_id in said("runs", "--since", "2026-01-02T05:04:05+02:00")
-    assert {each["run"] for each in json.loads(said("runs", "--json"))} == {run_id, recording.run}
+    assert len(output("runs", "--limit", "1").splitlines()) == 1
+    assert "no such run in" in output("runs", "--since", "2026-01-03")
+    assert run_id in output("runs", "--since", "2026-01-02T05:04:05+02:00")
+    assert {each["run"] for each in json.loads(output("runs", "--json"))} == {run_id, recording.run}
 
 
 def test_the_list_says_what_a_race_was_fed_also_while_it_runs_and_bears_a_plan_that_cannot_be_read() -> None:
@@ -81,16 +61,16 @@ def test_the_list_says_what_a_race_was_fed_also_while_it_runs_and_bears_a_plan_t
     run_id = kept(run)
     with open_store() as store:
         recording_of(store, run, processes=3)
-        lines = said("runs").splitlines()
+        lines = output("runs").splitlines()
     assert len(lines) == 2
     assert all("mlp · infer · fp32 · batch 4 · fed synthetic: " in line for line in lines)
     with sqlite3.connect(store.path) as db:
         db.execute("UPDATE runs SET plan = '{' WHERE id = ?", (run_id,))
-    assert f"{run_id}  " in said("runs")
+    assert f"{run_id}  " in output("runs")
 
 
 def test_a_date_that_is_none_is_refused() -> None:
-    result = fairlap("runs", "--since", "yesterday")
+    result = invoke("runs", "--since", "yesterday")
     assert result.exit_code == 2
     assert "yesterday" in result.output
 
@@ -100,15 +80,15 @@ def test_a_kept_run_is_shown_as_the_race_ended_with_what_it_rests_on() -> None:
     crashed(run.processes[2])
     run.processes[2].details = "frame one\nframe two"
     run_id = kept(run)
-    told = said("show", run_id[:12])
-    assert f"run {run_id}: finished, 16 of 16 processes, began 2026-01-02T03:04:05+00:00" in told
-    assert text_of(results_of(run)) in told
-    assert "cpu model: Imaginary 9000" in told
-    assert "torch (1.2.3): threads 2, precision fp32" in told
-    assert "! the clock is coarse (similar in 8 processes)" in told
-    assert "frame two" not in told
-    more = said("show", "last", "--errors")
-    assert more.startswith(told.rstrip("\n"))
+    text = output("show", run_id[:12])
+    assert f"run {run_id}: finished, 16 of 16 processes, began 2026-01-02T03:04:05+00:00" in text
+    assert text_of(results_of(run)) in text
+    assert "cpu model: Imaginary 9000" in text
+    assert "torch (1.2.3): threads 2, precision fp32" in text
+    assert "! the clock is coarse (similar in 8 processes)" in text
+    assert "frame two" not in text
+    more = output("show", "last", "--errors")
+    assert more.startswith(text.rstrip("\n"))
     assert "mlp · infer · fp32 · batch 4 · torch · logits: 1.0e-07 relative" in more
     assert "[E_CRASH]\n  frame one\n  frame two" in more
 
@@ -118,72 +98,72 @@ def test_warnings_that_differ_in_their_figures_only_are_one() -> None:
     for number, process in enumerate(run.processes):
         process.warnings = [Notice("W_PREEMPTED", f"the core was taken away {number} times")]
     kept(run)
-    told = said("show", "last")
-    assert told.count("the core was taken away") == 2
-    assert told.count("(similar in 8 processes)") == 2
+    text = output("show", "last")
+    assert text.count("the core was taken away") == 2
+    assert text.count("(similar in 8 processes)") == 2
 
 
 def test_a_run_without_a_process_is_shown_too() -> None:
     with open_store() as store:
         recording_of(store, a_run(), processes=0)
-    assert "0 of 16 processes" in said("show", "last")
-    assert "no answer was checked" in said("show", "last", "--errors")
+    assert "0 of 16 processes" in output("show", "last")
+    assert "no answer was checked" in output("show", "last", "--errors")
 
 
 def test_a_run_as_json_holds_plan_processes_and_rows() -> None:
     run_id = kept()
-    shown = json.loads(said("show", "last", "--json"))
+    shown = json.loads(output("show", "last", "--json"))
     assert (shown["id"], shown["state"], len(shown["processes"]), len(shown["rows"])) == (run_id, "finished", 16, 2)
     assert shown["samples"] == []
 
 
 def test_runs_are_removed_by_name_all_or_none() -> None:
     one, other = kept(), kept()
-    assert "there is no run 'nothing'" in refusal("runs", "remove", one, "nothing")
-    assert said("runs", "remove", one, one) == f"removed {one}\n"
-    assert said("runs").split()[0] == other
+    assert refusal("runs", "remove", one, "nothing").code == "E_NO_RUN"
+    assert output("runs", "remove", one, one) == f"removed {one}\n"
+    assert output("runs").split()[0] == other
 
 
 def test_a_run_is_exported_and_taken_in_again(tmp_path: Path) -> None:
     run_id = kept()
     file = tmp_path / "run.json"
-    assert said("runs", "export", "last", str(file)) == f"wrote {run_id} to {file}\n"
-    assert "already; nothing was changed" in refusal("runs", "import", str(file))
-    said("runs", "remove", "last")
-    assert said("runs", "import", str(file)) == f"stored {run_id}\n"
-    assert "could not be written: No such file" in refusal("runs", "export", "last", str(tmp_path / "no" / "run.json"))
-    assert "No such file" in refusal("runs", "import", str(tmp_path / "missing.json"))
+    assert output("runs", "export", "last", str(file)) == f"wrote {run_id} to {file}\n"
+    assert refusal("runs", "import", file).code == "E_REQUEST"
+    output("runs", "remove", "last")
+    assert output("runs", "import", str(file)) == f"stored {run_id}\n"
+    assert refusal("runs", "export", "last", tmp_path / "no" / "run.json").code == "E_FILE"
+    assert refusal("runs", "import", tmp_path / "missing.json").code == "E_RUN_FILE"
 
 
 def test_a_file_that_compare_wrote_is_taken_in(tmp_path: Path) -> None:
     save_run(tmp_path / "race.json", a_run())
-    run_id = said("runs", "import", str(tmp_path / "race.json")).split()[-1]
-    assert f"run {run_id}: finished" in said("show", run_id)
+    run_id = output("runs", "import", str(tmp_path / "race.json")).split()[-1]
+    assert f"run {run_id}: finished" in output("show", run_id)
 
 
-def test_salvage_says_when_there_is_nothing_to_do_or_what_was_read(path: Path) -> None:
-    assert "there is no store at" in refusal("runs", "repair")
+def test_repair_says_when_there_is_nothing_to_do_or_what_was_read(path: Path) -> None:
+    assert refusal("runs", "repair").code == "E_NO_RUN"
     kept()
-    assert "nothing to repair" in said("runs", "repair")
+    assert "nothing to repair" in output("runs", "repair")
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(size - 4096)
         file.write(b"\xa5" * 4096)
-    told = said("runs", "repair")
-    assert "1 run with " in told
-    assert " planned processes" in told
-    assert f"the damaged file is now {path}.damaged-" in told
+    text = output("runs", "repair")
+    assert "1 run with " in text
+    assert " planned processes" in text
+    assert f"the damaged file is now {path}.damaged-" in text
 
 
-def test_salvage_leaves_alone_what_it_can_read_no_run_in(path: Path) -> None:
+def test_repair_leaves_alone_what_it_can_read_no_run_in(path: Path) -> None:
     path.write_bytes(b"rubbish" * 1000)
-    assert "`fairlap runs repair`" in refusal("runs")
-    assert f"no run can be read in {path}, and it is left as it is" in refusal("runs", "repair")
+    assert refusal("runs").code == "E_STORE_DAMAGED"
+    assert refusal("runs", "repair").code == "E_STORE_DAMAGED"
     path.unlink()
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE runs (id)")
     content = path.read_bytes()
-    assert f"{path} is a database of something else" in refusal("runs", "repair")
+    assert refusal("runs", "repair").code == "E_REQUEST"
     assert path.read_bytes() == content
     assert list(path.parent.iterdir()) == [path]
 
@@ -206,38 +186,38 @@ def test_a_rerun_runs_the_same_plan_and_says_first_what_differs(raced: list[obje
     run = a_run(listed="torch,./worker")
     run.machine = {**machine_facts(), "cpu model": "Imaginary 9000"}
     kept(run)
-    told = said("rerun", "last")
+    text = output("rerun", "last")
     assert raced == [run.plan]
-    assert "fairlap: cpu model Imaginary 9000 -> " in told
-    assert "fairlap: torch 1.2.3 -> " in told
-    assert "kernel" not in told
+    assert "fairlap: cpu model Imaginary 9000 -> " in text
+    assert "fairlap: torch 1.2.3 -> " in text
+    assert "kernel" not in text
 
 
 def test_a_rerun_on_the_same_machine_says_that_nothing_differs(raced: list[object]) -> None:
     run = a_run(listed="./worker,./other")
     run.machine = machine_facts()
     kept(run)
-    assert "no known change of machine and versions" in said("rerun", "last")
+    assert "no known change of machine and versions" in output("rerun", "last")
 
 
-def test_a_version_that_tells_more_of_itself_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_reports_more_of_itself_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     run = a_run(listed="torch,jax")
     run.machine = machine_facts()
     monkeypatch.setattr("fairlap.cli.commands.rerun._version_now", {"torch": "2.1", "jax": "0.10.2"}.__getitem__)
 
-    def told_by(version: dict[str, str]) -> list[str]:
+    def differences(version: dict[str, str]) -> list[str]:
         for process in run.processes:
             process.version = version[process.contestant]
         return _differences(run)
 
-    assert "no known change" in told_by({"torch": "2.1+cpu", "jax": "0.10.2-34-ab"})[0]
-    assert told_by({"torch": "2.13", "jax": "0.10.2"}) == ["torch 2.13 -> 2.1"]
+    assert "no known change" in differences({"torch": "2.1+cpu", "jax": "0.10.2-34-ab"})[0]
+    assert differences({"torch": "2.13", "jax": "0.10.2"}) == ["torch 2.13 -> 2.1"]
 
 
 def test_a_rerun_where_the_cores_are_missing_is_refused(raced: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     kept()
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {7})
-    assert "0, 1" in refusal("rerun", "last")
+    assert "0, 1" in str(refusal("rerun", "last"))
     assert raced == []
 
 
@@ -252,7 +232,7 @@ def test_contestants_of_several_works_have_a_line_for_each_work() -> None:
     for process in processes:
         process.work = works[process.block % 2].label
     kept(run)
-    lines = said("runs").splitlines()
+    lines = output("runs").splitlines()
     assert len(lines) == 2
     assert "batch 4: 1= jax:fast" in lines[0]
     assert lines[1].strip().startswith("mlp · infer · fp32 · batch 8: 1= jax:fast")

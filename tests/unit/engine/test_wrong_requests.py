@@ -18,74 +18,55 @@ def nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "words"),
+    ("name", "values"),
     [
-        ({"samples": 0}, "samples must be between 1"),
-        ({"samples": -3}, "samples must be between 1"),
-        ({"samples": 2.5}, "samples must be a whole number"),
-        ({"samples": True}, "samples must be a whole number"),
-        ({"samples": 10**12}, "samples must be between"),
-        ({"seconds": 0}, "seconds must be a finite number above zero"),
-        ({"seconds": math.nan}, "seconds must be a finite number above zero"),
-        ({"seconds": math.inf}, "seconds must be a finite number above zero"),
-        ({"seconds": "1"}, "seconds must be a number"),
-        ({"target": math.nan}, "target must be a finite number above zero"),
-        ({"target": 1.0}, "relative half-width"),
-        ({"target": -0.1}, "target must be a finite number above zero"),
-        ({"warmup": -1}, 'warmup must be between 0 and \\d+ or "auto"'),
-        ({"warmup": "some"}, 'warmup must be a whole number or "auto"'),
-        ({"calls_per_sample": 0}, "calls_per_sample must be between 1"),
-        ({"calls_per_sample": None}, "calls_per_sample must be a whole number"),
-        ({"clock": "sundial"}, "no clock source named 'sundial'"),
-        ({"clock": 3}, "clock must be the name of a source"),
-        ({"args": [1]}, "args must be a tuple, not list"),
-        ({"kwargs": {1: 2}}, "names in kwargs must be strings"),
-        ({"done": 5}, "done must be callable"),
-        ({"done": NativeFunction(4096)}, "native done goes with a native fn"),
+        ("samples", [0, -3, 2.5, True, 10**12]),
+        ("seconds", [0, math.nan, math.inf, "1"]),
+        ("target", [math.nan, 1.0, -0.1]),
+        ("warmup", [-1, "some"]),
+        ("calls_per_sample", [0, None]),
+        ("clock", ["sundial", 3]),
+        ("args", [[1]]),
+        ("kwargs", [{1: 2}]),
+        ("done", [5, NativeFunction(4096)]),
     ],
 )
-def test_a_wrong_request_is_refused_in_words(request_: dict[str, Any], words: str) -> None:
-    with pytest.raises(fairlap.InvalidRequest, match=words):
-        time_calls(nothing, **request_)
+def test_a_wrong_value_is_refused_with_the_name_of_its_argument(name: str, values: list[Any]) -> None:
+    for value in values:
+        with pytest.raises(fairlap.InvalidRequest, match=name):
+            time_calls(nothing, **{name: value})
 
 
-def test_what_is_not_callable_is_refused() -> None:
-    with pytest.raises(fairlap.InvalidRequest, match="must be callable, not 17"):
-        time_calls(17)
+_POWER = ctypes.CDLL(None).pow
+_POWER.argtypes = (ctypes.c_double, ctypes.c_double)
+_GETPID = ctypes.CDLL(None).getpid
 
 
-def test_a_function_that_needs_the_interpreter_lock_is_refused() -> None:
-    with pytest.raises(fairlap.InvalidRequest, match="needs the interpreter lock"):
-        time_calls(ctypes.pythonapi.PyErr_Clear)
-
-
-def test_a_native_function_of_several_arguments_is_refused() -> None:
-    power = ctypes.CDLL(None).pow
-    power.argtypes = (ctypes.c_double, ctypes.c_double)
-    with pytest.raises(fairlap.InvalidRequest, match="takes 2 arguments"):
-        time_calls(power)
-
-
-def test_a_native_function_takes_no_python_completion_and_no_keywords() -> None:
-    getpid = ctypes.CDLL(None).getpid
-    with pytest.raises(fairlap.InvalidRequest, match="done must be native too"):
-        time_calls(getpid, done=print)
-    with pytest.raises(fairlap.InvalidRequest, match="no keyword arguments"):
-        time_calls(getpid, kwargs={"a": 1})
-    with pytest.raises(fairlap.InvalidRequest, match="one pointer or nothing"):
-        time_calls(getpid, args=(1, 2))
-    with pytest.raises(fairlap.InvalidRequest, match="a native function takes one pointer"):
-        time_calls(getpid, args=("text",))
+@pytest.mark.parametrize(
+    ("function", "arguments", "part"),
+    [
+        (17, {}, "17"),
+        (ctypes.pythonapi.PyErr_Clear, {}, "interpreter lock"),
+        (_POWER, {}, "2 arguments"),
+        (_GETPID, {"done": print}, "done"),
+        (_GETPID, {"kwargs": {"a": 1}}, "keyword"),
+        (_GETPID, {"args": (1, 2)}, "one pointer"),
+        (_GETPID, {"args": ("text",)}, "one pointer"),
+    ],
+)
+def test_what_cannot_be_called_is_refused(function: Any, arguments: dict[str, Any], part: str) -> None:
+    with pytest.raises(fairlap.InvalidRequest, match=part):
+        time_calls(function, **arguments)
 
 
 @pytest.mark.parametrize("address", [0, -1, 2**64, 1.5, True])
 def test_a_native_function_needs_a_real_address(address: Any) -> None:
-    with pytest.raises(fairlap.InvalidRequest, match="native function must"):
+    with pytest.raises(fairlap.InvalidRequest, match="native function"):
         NativeFunction(address)
 
 
 def test_stream_options_without_a_stream_are_refused() -> None:
-    with pytest.raises(fairlap.InvalidRequest, match="cache, gate: only clock= goes without a stream"):
+    with pytest.raises(fairlap.InvalidRequest, match=r"^cache, gate: "):
         fairlap.measure(nothing, gate="none", cache="warm")
 
 

@@ -60,18 +60,18 @@ def test_only_the_adapter_asked_for_is_imported() -> None:
 
 
 def test_an_unknown_name_is_refused_with_near_ones() -> None:
-    with pytest.raises(InvalidRequest, match="did you mean tensorflow"):
+    with pytest.raises(InvalidRequest, match="tensorflow"):
         framework_named("tensorfow")
-    with pytest.raises(InvalidRequest, match=r"did you mean .*jax.*torch\?"):
+    with pytest.raises(InvalidRequest, match=r"jax.*torch"):
         framework_named("qqqq")
 
 
-def test_a_broken_adapter_of_another_package_is_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_adapter_of_another_package_is_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     places = {"gone": "no_such_package.adapter:Gone", "odd": "fairlap.errors:InvalidRequest"}
     monkeypatch.setattr(registry, "_BUILT_IN", places)
-    with pytest.raises(InvalidRequest, match=r"adapter at no_such_package\.adapter:Gone cannot be loaded"):
+    with pytest.raises(InvalidRequest, match=r"no_such_package\.adapter:Gone"):
         framework_named("gone")
-    with pytest.raises(InvalidRequest, match="InvalidRequest is not a Framework"):
+    with pytest.raises(InvalidRequest, match="InvalidRequest"):
         framework_named("odd")
 
 

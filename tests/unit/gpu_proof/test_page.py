@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from gpu.proof.device_file import merge_into
-from gpu.proof.page import list_runs, main, page_of, short_table
-from gpu.proof.record import PartRecord, read, write
+from gpu.proof.page import page_of, short_table
+from gpu.proof.record import PartRecord, write
 from gpu.proof.running import record_file
 
 FACTS: dict[str, Any] = {"machine": {"driver": "1.2", "cuda": "13.0"}, "packages": {"torch": "9.9"}}
@@ -53,15 +53,6 @@ def test_explanations_are_kept_when_the_file_is_written_again(tmp_path: Path) ->
     assert "it makes its events in Python" in page_of(again, "device.json")
 
 
-def test_parts_that_did_not_run_this_time_are_taken_from_the_file_that_is_there(tmp_path: Path) -> None:
-    made_up(tmp_path)
-    file = tmp_path / "device.json"
-    merge_into(file, "A device", FACTS, tmp_path)
-    elsewhere = tmp_path / "another run"
-    document = merge_into(file, "A device", FACTS, elsewhere)
-    assert [part["status"] for part in document["parts"]] == ["not run"] * 2 + ["finished"] + ["not run"] * 4
-
-
 def test_every_goal_is_on_the_page_and_in_the_table_with_its_outcome(tmp_path: Path) -> None:
     made_up(tmp_path)
     document = merge_into(tmp_path / "device.json", "A device", FACTS, tmp_path)
@@ -71,22 +62,3 @@ def test_every_goal_is_on_the_page_and_in_the_table_with_its_outcome(tmp_path: P
     assert "unknown: it was not there" in page
     for words in ("host cost", "NO (<b>because</b>)", "unknown: it was not there", "A race: not run"):
         assert words in table
-
-
-def test_the_page_is_written_next_to_its_file_and_the_index_names_it(tmp_path: Path) -> None:
-    made_up(tmp_path)
-    index = tmp_path / "index.md"
-    index.write_text(
-        "# Runs\n\n<!-- runs: written by tests.gpu.proof.page -->\n\nold\n\n<!-- end of runs -->\n\nafter\n"
-    )
-    file = tmp_path / "device.json"
-    list_runs(tmp_path)
-    assert "No run has been made yet" in index.read_text()
-    merge_into(file, "A device", FACTS, tmp_path)
-    main([str(file)])
-    assert (tmp_path / "device.md").read_text() == page_of(read(file) or {}, "device.json")
-    written = index.read_text()
-    assert "[A device](device.md)" in written
-    assert "1 of 3 goals reached" in written
-    assert "old" not in written
-    assert written.endswith("after\n")

@@ -1,4 +1,4 @@
-"""Two saved runs: who is matched with whom, what differs, and what may be claimed."""
+"""Two saved runs: which contestants are matched, what differs, and what may be claimed."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ UNFED = saved_run({"torch": 1e6})
         ),
     ],
 )
-def test_fed_and_unfed_and_other_data_and_other_pipelines_are_other_work_told_in_one_line(
+def test_fed_and_unfed_and_other_data_and_other_pipelines_are_other_work_reported_in_one_line(
     before: Run, after: Run, words: str
 ) -> None:
     compared = compare_saved_runs(before, after)
@@ -141,9 +141,9 @@ def test_fed_and_unfed_and_other_data_and_other_pipelines_are_other_work_told_in
 
 
 def test_runs_that_were_fed_the_same_by_the_same_are_compared_and_say_that_they_were_fed() -> None:
-    told = runs_text(compare_saved_runs(fed(hashes=["aa", "bb"]), fed(hashes=["aa", "bb"])))
-    assert told.startswith("mlp · infer · fp32 · batch 1 · fed synthetic · as-found · torch (1.0): equivalent: ")
-    assert "differs" not in told
+    text = runs_text(compare_saved_runs(fed(hashes=["aa", "bb"]), fed(hashes=["aa", "bb"])))
+    assert text.startswith("mlp · infer · fp32 · batch 1 · fed synthetic · as-found · torch (1.0): equivalent: ")
+    assert "differs" not in text
 
 
 def test_the_same_samples_are_the_same_data_wherever_they_lie() -> None:
@@ -159,9 +159,9 @@ def test_contestants_whose_names_ask_for_other_pipelines_are_not_matched() -> No
     )
 
 
-def test_a_setting_that_varied_in_one_run_only_is_told_as_what_it_was() -> None:
+def test_a_setting_that_varied_in_one_run_only_is_reported_as_what_it_was() -> None:
     alike = saved_run({"torch": 1e6})
     for process in alike.processes:
         process.in_force["cache hits"] = "0"
-    told = runs_text(compare_saved_runs(saved_run({"torch": 1e6}), alike))
-    assert "cache hits differs: 0 and 1 before, 0 after" in told
+    text = runs_text(compare_saved_runs(saved_run({"torch": 1e6}), alike))
+    assert "cache hits differs: 0 and 1 before, 0 after" in text

@@ -108,21 +108,21 @@ def encoder_layer(torch: Any, held: dict[str, Any], name: str) -> Any:
 def test_a_token_that_the_mask_hides_is_seen_by_itself_alone(bert: Bert) -> None:
     item, place = (int(found[0]) for found in np.nonzero(bert.inputs["attention_mask"][:, 1:] == 0))
     hidden = place + 1  # not the first, which is what the pooler looks at
-    told = bert.answers_with(inputs=other_token(bert, item, hidden))
-    changed = np.abs(told["last_hidden_state"] - bert.answers["last_hidden_state"]).max(axis=-1) > 0
+    answer = bert.answers_with(inputs=other_token(bert, item, hidden))
+    changed = np.abs(answer["last_hidden_state"] - bert.answers["last_hidden_state"]).max(axis=-1) > 0
     assert np.argwhere(changed).tolist() == [[item, hidden]]
-    np.testing.assert_array_equal(told["pooled"], bert.answers["pooled"])
+    np.testing.assert_array_equal(answer["pooled"], bert.answers["pooled"])
 
 
 def test_a_token_that_the_mask_shows_is_seen_by_all_of_its_item(bert: Bert) -> None:
     item, shown = (int(found[0]) for found in np.nonzero(bert.inputs["attention_mask"]))
-    told = bert.answers_with(inputs=other_token(bert, item, shown))
-    changed = np.abs(told["last_hidden_state"] - bert.answers["last_hidden_state"]).max(axis=-1) > 1e-4
+    answer = bert.answers_with(inputs=other_token(bert, item, shown))
+    changed = np.abs(answer["last_hidden_state"] - bert.answers["last_hidden_state"]).max(axis=-1) > 1e-4
     assert changed[item].all()
     assert changed.sum() == NARROW[LENGTH]
 
 
-def test_a_weight_out_of_place_is_told_from_the_answer_unless_it_is_a_key_s_bias(bert: Bert) -> None:
+def test_a_weight_out_of_place_is_visible_in_the_answer_unless_it_is_a_key_s_bias(bert: Bert) -> None:
     tolerance = SPEC.tolerances["fp32"]
     untold = set()
     for name, array in bert.weights.items():

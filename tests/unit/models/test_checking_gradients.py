@@ -66,7 +66,7 @@ def test_gradients_of_other_inputs_are_caught() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gradient", "told"),
+    ("gradient", "reason"),
     [
         (np.zeros((10, 255)), "the gradient of third.weight has the shape [10, 255], not [10, 256]"),
         (np.zeros((256, 10)), "the gradient of third.weight has the shape [256, 10], not [10, 256]"),
@@ -74,12 +74,12 @@ def test_gradients_of_other_inputs_are_caught() -> None:
         (None, "the gradient of third.weight is missing"),
     ],
 )
-def test_gradients_without_a_slope_disagree_without_bound_and_say_why(gradient: np.ndarray | None, told: str) -> None:
+def test_gradients_without_a_slope_disagree_without_bound_and_say_why(gradient: np.ndarray | None, reason: str) -> None:
     work, expected, right = prepared()
     given = {name: each for name, each in right.items() if name != "third.weight"}
     if gradient is not None:
         given["third.weight"] = gradient
-    assert unusable(work, given) == told
+    assert unusable(work, given) == reason
     assert gradient_disagreements(work, given, expected) == [math.inf] * 3
     assert unusable(work, right) == ""
 

@@ -20,7 +20,7 @@ def why(got: np.ndarray, reference: np.ndarray = REFERENCE) -> str:
     return output_errors("y", got, reference, FP32).why
 
 
-def test_a_float32_of_the_reference_is_right_and_its_error_is_told_all_the_same() -> None:
+def test_a_float32_of_the_reference_is_right_and_its_error_is_reported_all_the_same() -> None:
     error = output_errors("y", REFERENCE.astype(np.float32), REFERENCE, FP32)
     assert error.right
     assert 0 < error.relative_error < 1e-7
@@ -49,8 +49,8 @@ def test_near_in_one_of_the_two_ways_is_near_enough() -> None:
 
 
 def test_tiny_outputs_of_another_direction_are_wrong_though_every_element_is_near() -> None:
-    assert why(np.array([1e-6, -1e-6]), np.array([1e-6, 1e-6])).startswith("its cosine with the reference is 0.0000")
-    assert why(np.zeros(2), np.array([1e-6, 1e-6])).startswith("its cosine with the reference is 0.0000")
+    assert why(np.array([1e-6, -1e-6]), np.array([1e-6, 1e-6])).partition(",")[0].endswith(" 0.0000")
+    assert why(np.zeros(2), np.array([1e-6, 1e-6])).partition(",")[0].endswith(" 0.0000")
 
 
 def test_a_reference_of_zeros_is_met_by_zeros_and_by_what_is_near_them() -> None:

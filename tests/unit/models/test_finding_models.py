@@ -36,9 +36,9 @@ def test_listing_imports_no_model_and_finding_one_imports_no_other_and_no_framew
 
 
 def test_an_unknown_model_is_refused_with_the_names_near_it() -> None:
-    with pytest.raises(InvalidRequest, match="did you mean gemm"):
+    with pytest.raises(InvalidRequest, match="gemm"):
         find("gem")
-    with pytest.raises(InvalidRequest, match=r"☂.*fairlap list models"):
+    with pytest.raises(InvalidRequest, match="☂"):
         find("☂")
 
 
@@ -54,7 +54,7 @@ def test_another_package_cannot_take_the_name_of_a_model_of_ours(monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("contents", "told"),
+    ("contents", "reason"),
     [
         ({}, "the model theirs from their_package cannot be loaded: AttributeError"),
         ({"SPEC": "none"}, "their_package.spec.SPEC is a str, not a Spec"),
@@ -62,11 +62,11 @@ def test_another_package_cannot_take_the_name_of_a_model_of_ours(monkeypatch: py
     ],
 )
 def test_a_broken_model_of_another_package_is_refused_with_the_reason(
-    contents: dict[str, str] | None, told: str, monkeypatch: pytest.MonkeyPatch
+    contents: dict[str, str] | None, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _plug_in(monkeypatch, importable=contents is not None, **(contents or {}))
     assert "theirs" in workload_names()
-    with pytest.raises(InvalidRequest, match=told):
+    with pytest.raises(InvalidRequest, match=reason):
         find("theirs")
 
 

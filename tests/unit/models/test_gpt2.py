@@ -68,7 +68,7 @@ def test_items_of_a_batch_do_not_see_each_other(weights: dict[str, Array], input
 
 
 @pytest.mark.parametrize("name", [weight.name for weight in weights_of(TINY)])
-def test_a_weight_out_of_place_is_told_from_the_answer(name: str, weights: dict[str, Array], input_ids: Array) -> None:
+def test_a_weight_out_of_place_is_visible_in_the_answer(name: str, weights: dict[str, Array], input_ids: Array) -> None:
     moved = {**weights, name: np.roll(weights[name], 1, axis=-1)}
     assert not seems_right(read(moved, input_ids), read(weights, input_ids))
 

@@ -94,12 +94,12 @@ def test_a_name_that_the_file_keeps_for_itself_is_refused(name: str, tmp_path: P
 
 @pytest.mark.parametrize("dtype", ["float16", "uint8", ">f4", "complex64", "object"])
 def test_a_type_that_cannot_be_written_is_refused_and_leaves_nothing_behind(dtype: str, tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="only float32, float64, int32 and int64"):
+    with pytest.raises(BadFile, match="float32, float64, int32"):
         write(tmp_path / "w.safetensors", {"w": SOME["w"].astype(dtype)})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="No such file"):
         write(tmp_path / "nowhere" / "w.safetensors", SOME)
     with pytest.raises(BadFile, match="No such file"):
@@ -116,7 +116,7 @@ def entry(dtype: Any = "F32", shape: Any = (2,), offsets: Any = (0, 8)) -> dict[
 
 
 @pytest.mark.parametrize(
-    ("contents", "told"),
+    ("contents", "reason"),
     [
         (b"", "cannot read"),
         (b"\1\2\3", "header is longer than the file"),
@@ -141,10 +141,10 @@ def entry(dtype: Any = "F32", shape: Any = (2,), offsets: Any = (0, 8)) -> dict[
         (file_of({"w": entry(shape=[2**62, 2**62], offsets=[0, 2**126])}), "and it has 0"),
     ],
 )
-def test_a_bad_file_is_told_by_its_name_and_what_is_wrong_with_it(contents: bytes, told: str, tmp_path: Path) -> None:
+def test_a_bad_file_is_refused_with_its_name_and_the_reason(contents: bytes, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.safetensors"
     file.write_bytes(contents)
-    with pytest.raises(BadFile, match=told) as raised:
+    with pytest.raises(BadFile, match=reason) as raised:
         read(file)
     assert str(file) in str(raised.value)
 

@@ -54,27 +54,7 @@ def test_a_model_has_gradients_exactly_when_it_has_trained_weights_and_does_not_
 
 
 @pytest.mark.parametrize("model", quick_models())
-def test_the_reference_gives_the_outputs_that_the_spec_promises(model: str) -> None:
-    work = workload_of(model, batch=3)
-    answers = reference_answers(work)
-    assert {name: answer.shape for name, answer in answers.items()} == {
-        tensor.name: tensor.sized(3) for tensor in work.spec.outputs
-    }
-    assert all(np.isfinite(answer).all() for answer in answers.values())
-
-
-@pytest.mark.parametrize("model", quick_models())
-def test_each_item_s_answer_is_its_own(model: str) -> None:
-    work = workload_of(model, batch=3)
-    together = reference_answers(work)
-    last = {name: array[2:] for name, array in work.inputs.items()}
-    alone = reference_answers(_with(work, inputs=last, batch=1))
-    for name, answer in alone.items():
-        np.testing.assert_allclose(answer, together[name][2:], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("model", quick_models())
-def test_a_weight_out_of_place_is_told_from_the_answer(model: str) -> None:
+def test_a_weight_out_of_place_is_visible_in_the_answer(model: str) -> None:
     work = workload_of(model)
     right = reference_answers(work)
     tolerance = work.spec.tolerances["fp32"]

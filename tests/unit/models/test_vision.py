@@ -53,20 +53,13 @@ def distance(one: Array, other: Array) -> float:
 
 
 @pytest.mark.parametrize("model", [resnet50, mobilenet_v2])
-def test_the_weights_add_up_to_the_published_parameters(model: ModuleType) -> None:
-    assert model.SPEC.trained_parameters() == model.SPEC.parameters
-
-
-@pytest.mark.parametrize("model", [resnet50, mobilenet_v2])
 def test_the_shapes_multiply_to_the_published_gmacs(model: ModuleType) -> None:
     assert model.macs_per_item() / 1e9 == pytest.approx(model.SPEC.gmacs_per_item, rel=0.01)
 
 
 @pytest.mark.parametrize("model", [resnet50, mobilenet_v2])
-def test_every_weight_has_a_name_of_its_own_and_only_running_statistics_are_not_trained(model: ModuleType) -> None:
-    weights = model.SPEC.weights
-    assert len({weight.name for weight in weights}) == len(weights)
-    assert all(weight.trained != weight.name.endswith(STATISTICS) for weight in weights)
+def test_only_running_statistics_are_not_trained(model: ModuleType) -> None:
+    assert all(weight.trained != weight.name.endswith(STATISTICS) for weight in model.SPEC.weights)
 
 
 def test_the_stride_of_a_resnet50_block_sits_in_its_3x3_convolution() -> None:

@@ -71,7 +71,7 @@ def test_what_a_framework_does_not_offer_is_no_failure_and_comes_last() -> None:
     assert lines[3].endswith(", controlled: `unsupported: it has no mode grad`")
 
 
-def test_few_blocks_are_no_verdict_and_no_rows_are_said() -> None:
+def test_few_blocks_are_no_verdict_and_no_rows_are_reported() -> None:
     assert "### fairlap: 1 inconclusive" in text_of(results_of(a_run(blocks=3), "r").rows)
     assert text_of([]) == "### fairlap: nothing was compared\n\n"
 

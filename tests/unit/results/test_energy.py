@@ -56,7 +56,7 @@ def test_one_sensor_unresolved_leaves_the_whole_absent_and_its_bounds_in_words()
     assert row.idle_power_w is not None
 
 
-def test_one_process_unresolved_among_several_is_told() -> None:
+def test_one_process_unresolved_among_several_is_reported() -> None:
     row = row_with([read("board", 300.0)], [UNRESOLVED], blocks=2)
     assert row.energy_per_item_j is None
     assert row.absent["energy_per_item_j"].startswith("in 1 of 2 processes unresolved: ")

@@ -77,10 +77,10 @@ def test_markdown_says_that_a_race_was_fed_how_fast_and_how_long_it_waited() -> 
 def test_a_verdict_in_markdown_says_what_was_fed() -> None:
     run = a_run()
     run.plan = msgspec.structs.replace(run.plan, data="/data/a|b.npy")
-    told = markdown_file.encode(results_of(run, "r").rows).decode()
+    text = markdown_file.encode(results_of(run, "r").rows).decode()
     assert (
         "times as long as `jax:fast` on `mlp` infer fp32 batch 4 fed <code>&#47;data&#47;a&#124;b&#46;npy</code>, "
-        in told
+        in text
     )
 
 
@@ -114,7 +114,7 @@ def test_few_processes_carry_no_interval_of_the_share_that_was_waited() -> None:
     assert (row.waited_share.value, row.waited_share.low, row.waited_share.high) == (0.1, None, None)
 
 
-def test_a_slow_pipeline_is_not_told_as_no_items_at_all() -> None:
+def test_a_slow_pipeline_is_not_reported_as_no_items_at_all() -> None:
     assert "fed by fairlap: 0.25 items/s" in line_of(fed_run([(0.25, 0.9)]))
 
 
@@ -146,7 +146,7 @@ def test_who_feeds_in_bursts_is_judged_by_the_whole_time_and_not_by_calls_that_d
         assert row.latency_p50_ns.value == pytest.approx(whole / 4, rel=0.01)
     assert torch.ratio is not None
     assert torch.ratio.value == pytest.approx(2, rel=0.01)
-    told = text_of(results_of(run))
-    slower = next(line for line in told.splitlines() if line.split()[:2] == ["2", "torch"])
+    text = text_of(results_of(run))
+    slower = next(line for line in text.splitlines() if line.split()[:2] == ["2", "torch"])
     assert "8.0" in slower
     assert "2.00" in slower

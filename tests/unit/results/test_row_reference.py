@@ -27,9 +27,9 @@ def test_schema_header_columns_and_dictionary_agree() -> None:
     assert list(dict.fromkeys(column.field for column in columns())) == list(published["properties"])
     assert published["required"] == list(Row.__struct_fields__)
     for column in columns():
-        told = published["properties"][column.field]
-        assert column.meaning.startswith(told["description"])
-        assert column.nullable >= ({"type": "null"} in told.get("anyOf", []))
+        described = published["properties"][column.field]
+        assert column.meaning.startswith(described["description"])
+        assert column.nullable >= ({"type": "null"} in described.get("anyOf", []))
         assert dictionary_text().count(f"| `{column.name}` |") == 1
 
 

