@@ -38,7 +38,7 @@ def processes_of(model: str, mode: Mode, contestants: str) -> dict[str, ProcessR
         seed=1,
         measuring=Measuring(seconds=0.05),
     )
-    race = Race(plan, Lines())
+    race = Race(plan, Lines(plan))
     race.run()
     return {process.contestant: process for process in race.processes}
 

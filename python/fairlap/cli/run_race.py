@@ -79,10 +79,10 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
 
     began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
     run = Run(plan, [], machine_facts(), {}, began_at)
-    progress = progress_for(plan, quiet=output.quiet)
     budget_s = output.options.budget
     if budget_s is None and plan.until_decided:
         budget_s = Seconds(DEFAULT_BUDGET_S)
+    progress = progress_for(plan, budget_s, quiet=output.quiet)
     ending = Ending(plan, target=output.options.target, budget_s=budget_s)
     recorder = _Recorder(run, resumed, progress) if output.store else None
     record = recorder.record if recorder else _discard
@@ -90,7 +90,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     run.processes = race.processes
     earlier_s: Mapping[str, float] = resumed.run.wall_s if resumed else {}
     if resumed:
-        progress.say(f"resumed with {len(race.processes)} of {plan.process_count()} processes")
+        progress.say(f"resumed with {plan.counted(len(race.processes))}")
 
     def update() -> None:
         run.wall_s = {name: seconds + earlier_s.get(name, 0.0) for name, seconds in race.shares().items()}
@@ -114,7 +114,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         print_note(f"interrupted {_where(race, plan)}")
     update()
     if race.ended_early:
-        progress.say(f"ended after {len(race.processes)} of {plan.process_count()} processes: {race.ended_early}")
+        progress.say(f"ended after {plan.counted(len(race.processes))}: {race.ended_early}")
     name = (recorder.run_id if recorder else "") or next((path.stem for path, _ in output.files), "") or began_at
     results = results_of(run, name, baseline=output.options.baseline, price=output.price)
     run_id = recorder.end(results, interrupted=bool(interrupted)) if recorder else ""
@@ -135,7 +135,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
 def _where(race: Race, plan: Plan) -> str:
     if race.looking_for_memory_of:
         return f"while searching for the smallest memory of {race.looking_for_memory_of}"
-    return f"after {len(race.processes)} of {plan.process_count()} processes"
+    return f"after {plan.counted(len(race.processes))}"
 
 
 def _print_answer(results: Results, *, as_json: bool) -> None:

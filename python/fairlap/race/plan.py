@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import MOST_BLOCKS
@@ -94,6 +95,14 @@ class Plan(msgspec.Struct, frozen=True):
     def data_seed(self) -> int:
         """The first one. A race that is fed has no other."""
         return self.data_seeds[0]
+
+    def counted(self, done: int) -> str:
+        """``5 of 24 processes``; of a race that ends when it knows, nobody knows how many there will be."""
+        return (
+            quantity_text.count(done, "process")
+            if self.until_decided
+            else f"{done} of {self.process_count()} processes"
+        )
 
     def process_count(self) -> int:
         return sum(len(block.order) for block in self.blocks)

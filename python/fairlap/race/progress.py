@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from types import TracebackType
@@ -31,15 +32,15 @@ class Progress(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
     def say(self, line: str) -> None: ...
-    def began(self, done: int, of: int, process: ProcessResult) -> None: ...
-    def ended(self, done: int, of: int, process: ProcessResult) -> None: ...
+    def began(self, process: ProcessResult) -> None: ...
+    def ended(self, done: int, process: ProcessResult) -> None: ...
     def block_over(self, processes: Sequence[ProcessResult]) -> None: ...
 
 
-def progress_for(plan: Plan, *, quiet: bool) -> Progress:
+def progress_for(plan: Plan, budget_s: float | None = None, *, quiet: bool) -> Progress:
     if quiet:
         return Silence()
-    return Live(plan) if sys.stderr is not None and sys.stderr.isatty() else Lines()
+    return Live(plan, budget_s) if sys.stderr is not None and sys.stderr.isatty() else Lines(plan)
 
 
 class Silence:
@@ -58,10 +59,10 @@ class Silence:
         if sys.stderr is not None:
             sys.stderr.flush()
 
-    def began(self, done: int, of: int, process: ProcessResult) -> None:
+    def began(self, process: ProcessResult) -> None:
         return None
 
-    def ended(self, done: int, of: int, process: ProcessResult) -> None:
+    def ended(self, done: int, process: ProcessResult) -> None:
         return None
 
     def block_over(self, processes: Sequence[ProcessResult]) -> None:
@@ -71,19 +72,28 @@ class Silence:
 class Lines(Silence):
     """One line for each process that has ended: for logs."""
 
-    def ended(self, done: int, of: int, process: ProcessResult) -> None:
-        click.echo(f"[{done}/{of}] {_line(process)}", err=True)
+    def __init__(self, plan: Plan) -> None:
+        self._of = "" if plan.until_decided else f"/{plan.process_count()}"
+
+    def ended(self, done: int, process: ProcessResult) -> None:
+        click.echo(f"[{done}{self._of}] {_line(process)}", err=True)
         sys.stderr.flush()
 
 
 class Live(Silence):
-    """One line: how far the race is, what runs now, the time left, the width of the intervals."""
+    """One line: how far the race is, what runs now, the time left, the width of the intervals.
 
-    def __init__(self, plan: Plan) -> None:
+    A race until decided is as far as its budget is spent, since nobody knows how many processes it will take.
+    """
+
+    def __init__(self, plan: Plan, budget_s: float | None) -> None:
         self._plan = plan
         self._time_left = TimeLeft(plan)
-        self._bar = _bar()
-        self._task = self._bar.add_task("", total=plan.process_count(), now="", left="", width="")
+        self._budget_s = budget_s if plan.until_decided else None
+        self._began_s = time.monotonic()
+        self._bar = _bar(counted=self._budget_s is None)
+        total = plan.process_count() if self._budget_s is None else self._budget_s
+        self._task = self._bar.add_task("", total=total, now="", left="", width="")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -97,17 +107,22 @@ class Live(Silence):
     def say(self, line: str) -> None:
         self._bar.console.print(f"fairlap: {line}", markup=False, highlight=False)
 
-    def began(self, done: int, of: int, process: ProcessResult) -> None:
+    def began(self, process: ProcessResult) -> None:
         self._bar.update(
             self._task, now=f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}"
         )
 
-    def ended(self, done: int, of: int, process: ProcessResult) -> None:
+    def ended(self, done: int, process: ProcessResult) -> None:
         if not process.finished:
             self.say(_line(process))
         self._time_left.ended(process)
-        left_s = self._time_left.seconds(done)
-        self._bar.update(self._task, completed=done, left=f"{quantity_text.rough_duration(left_s)} left")
+        if self._budget_s is None:
+            left = f"{quantity_text.rough_duration(self._time_left.seconds(done))} left"
+            self._bar.update(self._task, completed=done, left=left)
+        else:
+            elapsed_s = time.monotonic() - self._began_s
+            left = f"at most {quantity_text.rough_duration(max(self._budget_s - elapsed_s, 0.0))} left"
+            self._bar.update(self._task, completed=elapsed_s, left=left)
 
     def block_over(self, processes: Sequence[ProcessResult]) -> None:
         width = blinded_half_width(self._plan, processes)
@@ -115,13 +130,14 @@ class Live(Silence):
             self._bar.update(self._task, width=f"intervals ± {quantity_text.share(width)}")
 
 
-def _bar() -> Bar:
+def _bar(*, counted: bool) -> Bar:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = ("{task.fields[left]}", "{task.fields[width]}", "{task.fields[now]}")
     texts = [TextColumn(column, markup=False) for column in columns]
-    return Progress(BarColumn(20), MofNCompleteColumn(), *texts, console=Console(stderr=True), transient=True)
+    numbers = [MofNCompleteColumn()] if counted else []
+    return Progress(BarColumn(20), *numbers, *texts, console=Console(stderr=True), transient=True)
 
 
 class TimeLeft:

@@ -181,7 +181,7 @@ class Race:
 
     def _run_in_rounds(self, runs: list[ProcessRun], block: Block) -> None:
         for run in runs:
-            self._progress.began(len(self.processes), self.plan.process_count(), run.result)
+            self._progress.began(run.result)
         run_in_rounds(runs, self.plan, block, self._known_bytes())
         if self.plan.limits.memory_bytes is None and any(run.result.outcome == "out_of_memory" for run in runs):
             raise NoRoom("memory ran out while the contestants of a block were alive together")
@@ -195,7 +195,7 @@ class Race:
                 return
             run.result.began_s = time.monotonic() - self._began_s
             run.result.started, run.result.in_turn_because = "alone", self._in_turn_because
-            self._progress.began(len(self.processes), self.plan.process_count(), run.result)
+            self._progress.began(run.result)
             run_alone(run)
             self.data_lost = "" if run.result.finished else bench.feeding.lost()
             if self.data_lost:  # it says nothing about this contestant: the block is broken off here
@@ -208,7 +208,7 @@ class Race:
             self._compiled.add((result.contestant, result.work))
         self._keep(result, run.samples)  # first, so that Ctrl-C leaves no process that is shown but not stored
         self.processes.append(result)
-        self._progress.ended(len(self.processes), self.plan.process_count(), result)
+        self._progress.ended(len(self.processes), result)
 
     def _known_bytes(self) -> dict[str, int]:
         """The most that each contestant has held in a process of this race."""

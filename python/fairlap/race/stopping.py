@@ -35,6 +35,8 @@ class Ending:
             self._rule = verdict.StoppingRule(target, minimum=MINIMUM_BLOCKS, cap=max(MINIMUM_BLOCKS, rounds))
         self._budget_s = budget_s
         self._began_s = time.monotonic()
+        self._last_round_ended_s = 0.0
+        self._rounds_ended = 0
 
     def budget_left_s(self) -> float | None:
         return None if self._budget_s is None else self._budget_s - self._elapsed_s()
@@ -53,7 +55,7 @@ class Ending:
             if rounds >= _CHANCES and self._nothing_to_decide(processes):
                 return "fewer than two contestants can be ranked"
         elapsed_s = self._elapsed_s()
-        next_round_s = elapsed_s / (len(ran) - kept) * len(ran) / rounds
+        next_round_s = self._next_round_s(elapsed_s, rounds, len(ran), kept)
         if self._budget_s is not None and elapsed_s + next_round_s > self._budget_s:
             return f"another block would not have fitted into {self._budget_s:g} s"
         if self._rule is None or rounds < MINIMUM_BLOCKS:
@@ -64,6 +66,14 @@ class Ending:
             return ""
         widest = max(each.half_width for each in advice)
         return f"every interval is about as narrow as asked (± {quantity_text.share(widest)})"
+
+    def _next_round_s(self, elapsed_s: float, rounds: int, blocks: int, kept: int) -> float:
+        """As long as the last one where that is known: the first ones of a race until decided start alone."""
+        last_s = elapsed_s - self._last_round_ended_s
+        self._last_round_ended_s = elapsed_s
+        ended = rounds - self._rounds_ended
+        self._rounds_ended = rounds
+        return last_s / ended if ended == 1 and kept == 0 else elapsed_s / (blocks - kept) * blocks / rounds
 
     def _nothing_to_decide(self, processes: Sequence[ProcessResult]) -> bool:
         bases = work_blocks(self._plan, processes, self._plan.headline)

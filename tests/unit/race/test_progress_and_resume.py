@@ -72,15 +72,15 @@ def test_outside_a_terminal_each_process_has_a_line_and_quiet_has_none(capsys: p
     shown = progress_for(plan(), quiet=False)
     assert type(shown) is Lines
     with shown:
-        shown.ended(1, 16, process(0, "a"))
+        shown.ended(1, process(0, "a"))
     line = capsys.readouterr().err
     assert line.startswith("[1/16] block 0 as-found a on mlp · infer · fp32 · batch 4: ")
     assert "1.000 ms" not in line  # who leads is not shown before the end
     quiet = progress_for(plan(), quiet=True)
     assert type(quiet) is Silence
     with quiet:
-        quiet.began(0, 16, process(0, "a"))
-        quiet.ended(1, 16, process(0, "a"))
+        quiet.began(process(0, "a"))
+        quiet.ended(1, process(0, "a"))
         quiet.block_over([])
         quiet.say("something went wrong")
     assert capsys.readouterr().err == "fairlap: something went wrong\n"

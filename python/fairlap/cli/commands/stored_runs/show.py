@@ -52,7 +52,7 @@ def command(run: str, errors: bool, output: tuple[Path, ...], as_json: bool) -> 
 def _head(run_id: str, state: State, saved: Run) -> str:
     began = f", began {saved.began_at}" if saved.began_at else ""
     lines = [
-        f"run {run_id}: {state}, {len(saved.processes)} of {saved.plan.process_count()} processes{began},"
+        f"run {run_id}: {state}, {saved.plan.counted(len(saved.processes))}{began},"
         f" fairlap {saved.fairlap}, seed {saved.plan.seed}"
     ]
     if saved.ended_early:
