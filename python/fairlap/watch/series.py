@@ -61,7 +61,8 @@ class Series:
             self._last_raw = number
         total = self.metric.scale * (raw[-1] + self._wrapped)
         if self.metric.unit is WATTS and self._before is not None and total == self._before[1]:
-            return self.be_absent(NO_ENERGY_COUNTED)  # hardware that runs always draws power
+            self.be_absent(NO_ENERGY_COUNTED)  # hardware that runs always draws power
+            return
         self.per_second = None
         if self._before is not None and not restarted and times_ns[-1] > self._before[0]:
             self.per_second = (total - self._before[1]) / (times_ns[-1] - self._before[0]) * 1e9

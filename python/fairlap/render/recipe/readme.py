@@ -17,10 +17,11 @@ from fairlap.request.work import work_title
 
 def readme(run: Run, versions: Versions) -> str:
     works = work_title(", ".join(work.label for work in run.plan.works), run.plan.data)
+    ran = {process.block for process in run.processes}
     parts = [
         f"# Repeat of {_code(works)}",
         f"{_code(', '.join(each.text for each in run.plan.contestants))}; fairlap {_code(run.fairlap)}, "
-        f"Python {versions.python}, {len(run.processes)} processes in {len({each.block for each in run.processes})} blocks"
+        f"Python {versions.python}, {len(run.processes)} processes in {len(ran)} blocks"
         + (f"; started at {_code(run.began_at)}." if run.began_at else "."),
         f"Put a wheel of fairlap {_code(run.fairlap)} into `wheels`, unless your package index has one. Then run:",
         _block(f"docker build --tag fairlap-again . && docker run --rm {_options(run)} fairlap-again"),
