@@ -149,15 +149,6 @@ def test_the_garbage_collector_is_paused_and_put_back(ends_by_raising: bool) -> 
     assert gc.isenabled()
 
 
-def test_a_collector_that_was_off_stays_off() -> None:
-    gc.disable()
-    try:
-        time_calls(counted(), samples=3, warmup=0)
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
-
-
 def test_the_collector_is_left_alone_on_request() -> None:
     seen: list[bool] = []
     result = time_calls(lambda: seen.append(gc.isenabled()), samples=3, warmup=0, pause_gc=False)

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from command_line import error_code
 from fairlap.watch.series import NO_ENERGY_COUNTED
 from watched_machine import WatchedMachine, fake_nvml_path
 
@@ -150,7 +151,7 @@ def test_an_output_that_cannot_be_written_is_an_error_of_one_line(root: str) -> 
         )
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
-    assert "No space left on device" in line
+    assert line.endswith("[E_FILE]")
 
 
 def test_serving_prints_its_address_and_answers_there(root: str) -> None:
@@ -185,8 +186,8 @@ def test_an_invalid_request_names_the_option_and_exits_with_2(
 ) -> None:
     done = fairlap(*arguments, "--root", root)
     assert done.returncode == 2
+    assert error_code(done)
     assert all(word in done.stderr for word in words)
-    assert "Traceback" not in done.stderr
 
 
 def test_a_missing_extra_is_named_with_its_command(root: str, tmp_path: Path) -> None:
@@ -194,8 +195,8 @@ def test_a_missing_extra_is_named_with_its_command(root: str, tmp_path: Path) ->
     path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     done = fairlap("--serve", "0", "--root", root, PYTHONPATH=path)
     assert done.returncode == 2
-    [line] = done.stderr.splitlines()
-    assert "pip install 'fairlap[watch]'" in line
+    assert error_code(done) == "E_NOT_AVAILABLE"
+    assert "fairlap[watch]" in done.stderr
 
 
 def test_the_dashboard_needs_neither_the_extra_nor_a_sensor(tmp_path: Path) -> None:
