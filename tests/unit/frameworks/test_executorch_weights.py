@@ -34,4 +34,4 @@ def test_a_weight_that_differs_in_one_element_is_not_found() -> None:
     wrong[3, 1, 1, 2] = np.nextafter(wrong[3, 1, 1, 2], np.float32(9))
     found = weights_in(program_with(wrong.tobytes()), GIVEN)
     assert "kernel" not in found
-    assert read_back(found, GIVEN).startswith("not read back: kernel")
+    assert read_back(found, GIVEN).partition(":")[2].startswith(" kernel")

@@ -65,7 +65,7 @@ def test_a_weight_that_differs_in_one_element_is_not_found() -> None:
     wrong[3, 1, 1, 2] = np.nextafter(wrong[3, 1, 1, 2], np.float32(9))
     found = weights_in(FakeInterpreter([*CONVERTED[:2], wrong, *CONVERTED[3:]]), GIVEN)
     assert found.keys() == GIVEN.keys() - {"kernel"}
-    assert read_back(found, GIVEN).startswith("not read back: the file holds 4 of 5")
+    assert read_back(found, GIVEN).count("4 of 5") == 1
 
 
 def test_an_input_that_happens_to_equal_a_weight_is_no_weight() -> None:
