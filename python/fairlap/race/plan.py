@@ -85,7 +85,9 @@ class Plan(msgspec.Struct, frozen=True):
             return "contestants hold the device's memory while they are frozen"
         if self.data:
             return "the pipelines that feed them run on while they are frozen"
-        return "" if self.measuring.samples is None else "a number of samples was asked for"
+        if self.measuring.samples is not None:
+            return "a number of samples was asked for"
+        return "" if self.measuring.rounds > 1 else "one turn was asked for"
 
     @property
     def data_seeds(self) -> tuple[int, ...]:

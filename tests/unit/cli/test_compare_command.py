@@ -92,7 +92,7 @@ def test_a_plan_of_one_process_is_reported_in_the_singular() -> None:
 def test_a_dry_run_prints_the_plan_and_runs_nothing() -> None:
     done = fairlap("compare", "mlp", "--on", "torch,jax", "--blocks", "3", "--seed", "1", "--dry-run")
     assert done.returncode == 0
-    assert "12 processes in 6 blocks" in done.stdout
+    assert "6 processes in 3 blocks" in done.stdout
     assert done.stdout == fairlap("compare", "mlp", "--on", "torch,jax", "--blocks=3", "--seed=1", "--dry-run").stdout
 
 

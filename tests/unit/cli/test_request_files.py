@@ -97,9 +97,27 @@ def test_what_a_model_lacks_and_what_is_given_twice_is_refused(changes: dict[str
         plan_of(request(**changes))
 
 
-@pytest.mark.parametrize(("changes", "blocks"), [({}, 12), ({"target": Share("2%")}, 60), ({"budget": Seconds(9)}, 60)])
-def test_blocks_are_twelve_or_sixty_where_something_else_ends_the_race(changes: dict[str, Any], blocks: int) -> None:
-    assert len(plan_of(request(conditions="as-found", **changes)).blocks) == blocks
+@pytest.mark.parametrize(("changes", "blocks"), [({}, 12), ({"target": Share("2%")}, 60), ({"blocks": 9}, 9)])
+def test_one_contestant_runs_a_fixed_number_of_blocks(changes: dict[str, Any], blocks: int) -> None:
+    plan = plan_of(request(**changes))
+    assert len(plan.blocks) == blocks
+    assert not plan.until_decided
+
+
+@pytest.mark.parametrize(
+    ("changes", "until_decided"),
+    [({}, True), ({"budget": Seconds(9)}, True), ({"blocks": 9}, False), ({"target": Share("2%")}, False)],
+)
+def test_several_contestants_race_until_decided_unless_something_else_is_asked_for(
+    changes: dict[str, Any], until_decided: bool
+) -> None:
+    plan = plan_of(request(contestants=Contestants("torch,jax"), **changes))
+    assert plan.until_decided == until_decided
+
+
+def test_data_seeds_take_turns_unless_one_is_asked_for() -> None:
+    assert plan_of(request(blocks=6)).data_seeds == (0, 1, 2)
+    assert plan_of(request(blocks=6, data_seed=7)).data_seeds == (7,)
 
 
 GOOD = 'models = ["mlp"]\ncontestants = ["python"]\n'
@@ -155,7 +173,7 @@ def test_options_on_the_command_line_win(tmp_path: Path) -> None:
     (tmp_path / "RACE.TOML").write_text(GOOD + "blocks = 3\nseed = 5\nmode = 'grad'\n")
     plan = output("compare", tmp_path / "RACE.TOML", "--blocks", "2", "--mode", "infer,grad", "--dry-run")
     assert plan.startswith("seed 5,")
-    assert plan.count("mlp · infer") == plan.count("mlp · grad") == 4
+    assert plan.count("mlp · infer") == plan.count("mlp · grad") == 2
     assert refusal("compare", "mlp", tmp_path / "RACE.TOML").code == "E_REQUEST"
     assert refusal("compare", tmp_path / "none.toml").code == "E_TOML"
 
