@@ -63,7 +63,7 @@ def log_ratios(trial: Trial, blocks: int, *, rounds: int, seed: int) -> list[flo
     [found] = work_blocks(plan, race.processes, "controlled")
     assert found.table is not None, found.why_no_verdict
     logs = found.table.log_figures
-    return (logs[:, 0] - logs[:, 1]).tolist()
+    return [float(ratio) for ratio in logs[:, 0] - logs[:, 1]]
 
 
 def main() -> None:

@@ -51,7 +51,8 @@ _SECONDS = (
 def size_text(field: str) -> str:
     """An expression of Vega that writes a size as ``quantity_text.size`` does."""
     kib, mib, gib = (f"format({field} / {1024**power}, '.3~r')" for power in (1, 2, 3))
-    return f"{field} == 0 ? '0' : {field} >= {1024**3} ? {gib} + ' GiB' : {field} >= {1024**2} ? {mib} + ' MiB' : {kib} + ' KiB'"
+    large = f"{field} >= {1024**3} ? {gib} + ' GiB' : {field} >= {1024**2} ? {mib} + ' MiB'"
+    return f"{field} == 0 ? '0' : {large} : {kib} + ' KiB'"
 
 
 _LABELS = {

@@ -108,6 +108,6 @@ def _errors(saved: Run) -> list[str]:
 def _of_lost(process: ProcessResult) -> list[str]:
     if process.finished:
         return []
-    outcome = process.outcome.replace("_", " ")
-    head = f"{process.contestant} in block {process.block} on {process.work}: {outcome}: {process.message} [{process.code}]"
+    whose = f"{process.contestant} in block {process.block} on {process.work}"
+    head = f"{whose}: {process.outcome.replace('_', ' ')}: {process.message} [{process.code}]"
     return [head, *(f"  {line}" for line in process.details.splitlines())]
