@@ -14,7 +14,7 @@ EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cw
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-adapters bench-report bench-store \
+  stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-adapters bench-turns bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-peers trust-mutants gpu-proof
 
 help:  ## List the targets.
@@ -23,7 +23,7 @@ help:  ## List the targets.
 ## Use and develop
 demo: $(VENV)/.frameworks build/release/.module  ## Install fairlap, race four frameworks on a convolutional network, write a report.
 	$(BIN)/fairlap floor
-	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 8 --output build/demo.html
+	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --budget 50s --output build/demo.html
 	@echo "The report is build/demo.html; open it in a browser. The program is $(BIN)/fairlap."
 
 test: test-cpp test-python  ## Run all tests that need no GPU.
@@ -56,7 +56,7 @@ docs: $(VENV)/.docs build/release/.module  ## Build the documentation site in bu
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 docs-images: $(VENV)/.dev build/release/.module  ## Draw the documentation's picture of a report from a real race (needs Chromium).
-	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --blocks 12 --output build/race.json
+	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --output build/race.json
 	$(BIN)/fairlap report build/race.json --output build/race.html
 	$(BIN)/python tests/support/chromium.py build/race.html docs/images/report.png 1100 1470
 
@@ -75,6 +75,9 @@ bench-feed: $(VENV)/.frameworks build/release/.module  ## Compare the feeder wit
 
 bench-adapters: $(VENV)/.frameworks build/release/.module  ## Measure what each adapter adds to a hand-written loop.
 	$(BIN)/python tests/bench/adapter_overhead.py
+
+bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour).
+	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts)
 
 bench-report: $(VENV)/.dev build/release/.module  ## Measure the time and size of a report of a thousand rows.
 	$(BIN)/python tests/bench/report.py
