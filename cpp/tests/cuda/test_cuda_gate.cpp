@@ -65,16 +65,16 @@ TEST("a gate that goes out of use closed lets its stream go") {
 
 TEST("the watchdog counts each gate's own time") {
   std::atomic<std::uint32_t> released{0};
-  cuda::Watchdog watchdog([&](std::uint32_t ticket) { released = ticket; }, milliseconds(200));
-  for (std::uint32_t ticket = 1; ticket <= 20; ++ticket) {
+  cuda::Watchdog watchdog([&](std::uint32_t ticket) { released = ticket; }, milliseconds(1000));
+  for (std::uint32_t ticket = 1; ticket <= 30; ++ticket) {
     watchdog.arm(ticket);
-    std::this_thread::sleep_for(milliseconds(20));
+    std::this_thread::sleep_for(milliseconds(40));
     watchdog.disarm();
   }
   CHECK_EQUAL(released.load(), 0U);
-  watchdog.arm(21);
-  while (released.load() != 21U) std::this_thread::sleep_for(milliseconds(1));
-  CHECK(watchdog.released(21));
+  watchdog.arm(31);
+  while (released.load() != 31U) std::this_thread::sleep_for(milliseconds(1));
+  CHECK(watchdog.released(31));
 }
 
 TEST("a probe distinguishes a gate that works from one that is refused and one that does not hold") {
