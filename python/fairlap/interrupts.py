@@ -32,7 +32,7 @@ def ignore_signals() -> None:
 
 @contextmanager
 def interrupted_once() -> Iterator[None]:
-    """The first signal raises ``Interrupted``, later ones are ignored. Signals that are off, as under nohup, stay so."""
+    """The first signal raises ``Interrupted``, later ones do nothing. Those that are off, as under nohup, stay so."""
     before = {each: signal.getsignal(each) for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN}
     for each in before:
         signal.signal(each, _end)

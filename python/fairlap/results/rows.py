@@ -78,7 +78,7 @@ def _row(
         **_cost(estimate(result.finished, lambda process: process.headline_ns), work, price),
         **_errors(result),
         "accuracy": Cell(None, "the model has no dataset"),
-        **_against(work_result, result, baseline),
+        **_against(work_result, result, baseline, only_winner=run.plan.only_winner),
         "order_depends_on_data": order_depends_on_data(work_result.basis),
     }
     return Row(
@@ -201,7 +201,7 @@ def _worst(distances: Sequence[float | None], why: str) -> Cell:
     return Cell(max(known)) if len(known) == len(distances) else Cell(None, "an answer was not finite")
 
 
-def _against(work_result: WorkResult, result: ContestantResult, baseline: str) -> dict[str, Cell]:
+def _against(work_result: WorkResult, result: ContestantResult, baseline: str, *, only_winner: bool) -> dict[str, Cell]:
     ranked = [each.contestant for each in work_result.contestants if each.ranked]
     against = baseline or next(iter(ranked), "")
     if baseline and baseline not in ranked:
@@ -213,7 +213,8 @@ def _against(work_result: WorkResult, result: ContestantResult, baseline: str) -
     pair = {against, result.contestant}
     found = next((each for each in work_result.comparisons if {each.a, each.b} == pair), None)
     if found is None:
-        return _uncompared(None, work_result.why_no_verdict or result.trouble or "it is not ranked")
+        not_asked = "only the fastest is compared with the others" if only_winner and result.ranked else ""
+        return _uncompared(None, work_result.why_no_verdict or result.trouble or not_asked or "it is not ranked")
     comparison = found if found.a == result.contestant else found.reversed()
     interval, effect = comparison.interval, comparison.detectable_effect
     return {

@@ -254,3 +254,33 @@ def test_an_answer_that_was_not_finite_leaves_no_error_figure_and_a_gradient_no_
 def test_a_ratio_that_could_be_anything_has_no_interval() -> None:
     ratios = [row.ratio for row in results_of(a_run(blocks=3), "r").rows if row.ratio is not None]
     assert [(ratio.low, ratio.high) for ratio in ratios] == [(None, None)]
+
+
+def test_a_race_for_the_winner_compares_only_the_fastest_with_the_others() -> None:
+    run = a_run(listed="torch,jax,onnxruntime")
+    run.plan = msgspec.structs.replace(run.plan, until_decided=True, only_winner=True)
+    found = results_of(run, "r", baseline="torch")
+    [work_result] = found.work_results
+    assert {frozenset((each.a, each.b)) for each in work_result.comparisons} == {
+        frozenset(("onnxruntime", "torch")),
+        frozenset(("onnxruntime", "jax")),
+    }
+    rows = {row.contestant: row for row in found.rows}
+    assert rows["onnxruntime"].verdict == "faster"
+    assert rows["jax"].verdict is None
+    assert "fastest" in rows["jax"].absent["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "swapped", "expected"),
+    [((0, 0, 0, 0), (), None), ((0, 1, 0, 1), (), "no"), ((0, 1, 0, 1), (1, 3), "yes"), ((0, 1, 0, 1), (3,), "no")],
+)
+def test_a_row_says_whether_the_order_depends_on_the_data(
+    seeds: tuple[int, ...], swapped: tuple[int, ...], expected: str | None
+) -> None:
+    run = a_run(blocks=4)
+    for process in run.processes:
+        process.data_seed = seeds[process.block]
+        if process.block in swapped:
+            process.contestant = {"torch": "jax:fast", "jax:fast": "torch"}[process.contestant]
+    assert {row.order_depends_on_data for row in results_of(run, "r").rows} == {expected}
