@@ -39,7 +39,7 @@ class Bench:
 
 _FEWEST_CALLS = 10
 _FIRST = "before"
-_WARM_UP_S = 0.25
+_WARM_UP_S = 0.15
 _SHORTEST_CALL_S = 1e-5  # of a shorter one, the checked call says nothing
 _MOST_WARM_UP_CALLS_OF_A_TURN = 3
 _WARM_UP_SHARE_OF_A_TURN = 0.5

@@ -35,7 +35,7 @@ class Limits(msgspec.Struct, frozen=True):
 class Measuring(msgspec.Struct, frozen=True):
     """How long a contestant is measured in each process, and in how many turns where contestants take turns."""
 
-    seconds: float = 0.5
+    seconds: float = 0.4
     samples: int | None = None
     rounds: int = 10
 

@@ -43,7 +43,7 @@ class Trial:
     blocks: int | None = None  # of a fixed design; otherwise each run goes on until it is decided
     budget_s: float = DEFAULT_BUDGET_S  # of a run until decided
     conditions: Conditions = "controlled"
-    seconds: float = 0.5
+    seconds: float = 0.4
     slowdown: str = ""  # of the second, such as "2%"; empty for identical ones
     alpha: float = 0.05
     device: str = "cpu"

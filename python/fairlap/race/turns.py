@@ -1,6 +1,6 @@
 """How the processes of a block share the machine: in rounds of short turns, or one process after the other.
 
-In rounds, all processes of a block are alive together. Each is measured for a twentieth of a second or so while the
+In rounds, all processes of a block are alive together. Each is measured for some hundredths of a second while the
 others are frozen, in an order drawn for every round, so that what the machine does meanwhile hits all of them alike.
 """
 

@@ -73,8 +73,8 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         Conditions | Literal["both"],
         _about("Controlled: cores bound, the same memory behaviour for all. As-found: untouched. Or both in turn."),
     ] = "controlled"
-    seconds: Annotated[Seconds, _about('Time measured in each process: seconds, or "500ms"; 0.5 by default.')] = field(
-        default_factory=lambda: Seconds(0.5)
+    seconds: Annotated[Seconds, _about('Time measured in each process: seconds, or "500ms"; 0.4 by default.')] = field(
+        default_factory=lambda: Seconds(0.4)
     )
     seed: Annotated[_AtLeast0 | None, _about("Draws orders and settings of processes; random by default.")] = None
     data_seed: Annotated[

@@ -43,7 +43,7 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
     help="Bind cores and fix memory behaviour, leave processes as they are, or race both in turn."
     "  [default: controlled]",
 )
-@click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.5s]")
+@click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.4s]")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw orders and settings from this seed.  [default: random]")
 @click.option(
     "--data-seed",
@@ -82,7 +82,7 @@ def command(
     """Compare frameworks on one or more models.
 
     Contestants have the same weights and inputs, and their outputs are checked. Every block runs each of them in a new
-    process; the processes of a block take turns of a twentieth of a second, in random order. The race ends when every
+    process; the processes of a block take short turns, in random order. The race ends when every
     comparison is decided, or when the budget is spent. (`fairlap.compare` in Python compares callables in one process
     instead: quicker, but blind to differences between processes.)
 

@@ -140,7 +140,7 @@ def _document(trial: Trial, seed: int, verdicts: list[verdict.Comparison], passe
 @click.option("--device", type=DEVICE, default="cpu", show_default=True, help="cpu, cuda or cuda:N.")
 @click.option("--threads", type=int, help="Threads of the contestant.  [default: all cores]")
 @click.option("--conditions", type=click.Choice(["controlled", "as-found"]), default="controlled", show_default=True)
-@click.option("--seconds", type=DURATION, default="0.5s", show_default=True, help="Time measured in each process.")
+@click.option("--seconds", type=DURATION, default="0.4s", show_default=True, help="Time measured in each process.")
 @click.option("--seed", type=int, help="Draw orders and settings from this seed.  [default: random, printed]")
 @OUTPUT_JSON
 @JSON
