@@ -17,7 +17,6 @@ from fairlap.request.work import Conditions, Work
 
 PLAN_FORMAT = 2
 DATA_SEEDS = (0, 1, 2)  # that take turns from block to block, unless one is asked for
-BLOCKS_STARTED_ALONE = 2  # of each work in a race that ends when it knows: one with empty caches, one with full ones
 _MOST_PADDING_BYTES = 4096
 _MOST_HASH_SEED = 4294967295
 
@@ -51,7 +50,8 @@ class Block(msgspec.Struct, frozen=True):
     padding_bytes: int  # of environment, which shifts the stack (Mytkowicz and others, 2009)
     cores: tuple[int, ...]
     data_seed: int = 0  # draws weights and inputs
-    # Alone, so that nothing else runs while a process imports and compiles; or side by side, which is quicker.
+    # Alone, so that nothing else runs while a process imports and compiles; or side by side, which is quicker. In the
+    # second block, those that took long to compile start alone all the same, to compile with full caches.
     started: Literal["alone", "together"] = "alone"
 
 
@@ -152,7 +152,7 @@ def draw_plan(
                         padding_bytes=rng.randint(0, _MOST_PADDING_BYTES),
                         cores=_cores(rng, kind, threads, available_cores),
                         data_seed=seeds[number],
-                        started="together" if until_decided and number >= BLOCKS_STARTED_ALONE else "alone",
+                        started="together" if until_decided and number > 0 else "alone",
                     )
                 )
     return Plan(

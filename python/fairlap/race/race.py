@@ -17,12 +17,15 @@ from fairlap.race.left_out import contestants_of
 from fairlap.race.materials import Materials, materials_for
 from fairlap.race.one_process import Bench, ProcessRun, request_for
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import CompileCaches, ProcessResult
+from fairlap.race.process_result import CompileCaches, ProcessResult, Started
 from fairlap.race.progress import Progress, Silence
 from fairlap.race.smallest_memory import Trial, smallest_memory
 from fairlap.race.stopping import Ending
 from fairlap.race.turns import NoRoom, run_alone, run_in_rounds
 from fairlap.request.work import Work
+
+_LONG_COMPILATION_S = 1.0
+"""A contestant that compiles for longer starts its second process alone, to see what its caches save."""
 
 Keep = Callable[[ProcessResult, Samples], None]
 """Called with every process as soon as it is complete."""
@@ -160,7 +163,7 @@ class Race:
                     work=materials.work.label,
                     conditions=block.conditions,
                     data_seed=block.data_seed,
-                    started=block.started,
+                    started=self._started(block, runners[place], materials),
                     caches=self._caches_of(runners[place], materials),
                     hash_seed=block.hash_seed,
                     padding_bytes=block.padding_bytes,
@@ -175,6 +178,15 @@ class Race:
             )
             for position, place in enumerate(places)
         ]
+
+    def _started(self, block: Block, runner: Runner, materials: Materials) -> Started:
+        before = [
+            each
+            for each in self.processes
+            if (each.contestant, each.work) == (runner.name.text, materials.work.label) and each.finished
+        ]
+        compiles_again = len(before) == 1 and (before[0].compile_s() or 0.0) >= _LONG_COMPILATION_S
+        return "alone" if compiles_again else block.started
 
     def _caches_of(self, runner: Runner, materials: Materials) -> CompileCaches:
         return "warm" if (runner.name.text, materials.work.label) in self._compiled else "cold"

@@ -46,10 +46,8 @@ def run_in_rounds(runs: Sequence[ProcessRun], plan: Plan, block: Block, known_by
     with ExitStack() as stack:
         for run in runs:
             stack.callback(run.end)
-        if block.started == "together":
-            _start_together(runs, known_bytes)
-        else:
-            _start_one_by_one(runs, known_bytes)
+        _start_one_by_one([run for run in runs if run.result.started == "alone"], known_bytes)
+        _start_together([run for run in runs if run.result.started == "together"], known_bytes)
         for run in runs:
             with run.awake():
                 run.check_answers()

@@ -160,7 +160,8 @@ def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
             estimate(cold, ProcessResult.compile_s), compiles_nothing if cold else why or "its first process was lost"
         ),
         "compile_warm_s": cell_or(
-            estimate(warm, ProcessResult.compile_s), compiles_nothing if warm else why or "it had one process"
+            estimate(warm, ProcessResult.compile_s),
+            compiles_nothing if warm else why or "it compiles in less than a second, or had one process",
         ),
         "time_to_first_inference_s": Cell(None, "gradients were measured") if gradients else cell_or(first, no_phase),
         "time_to_first_gradient_s": cell_or(first, no_phase) if gradients else Cell(None, "no gradients were measured"),

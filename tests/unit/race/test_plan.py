@@ -59,7 +59,7 @@ def test_data_seeds_take_turns_and_the_first_two_blocks_share_one() -> None:
 def test_processes_start_side_by_side_only_in_a_race_that_ends_when_it_knows() -> None:
     assert {block.started for block in drawn().blocks} == {"alone"}
     started = [block.started for block in drawn(until_decided=True).blocks if block.work == 0]
-    assert started == ["alone", "alone"] + ["together"] * 6
+    assert started == ["alone"] + ["together"] * 7
 
 
 def test_the_same_seed_draws_the_same_plan_and_another_seed_another() -> None:
