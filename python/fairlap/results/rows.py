@@ -153,16 +153,13 @@ def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
     gradients = work.mode == "grad"
     no_phase = why or "it reported no such phase"
     compiles_nothing = why or "it compiles nothing ahead of its first call"
+    compiled_cold = estimate(cold, ProcessResult.compile_s)
+    no_warm = "it compiles in less than a second, or had one process" if compiled_cold else compiles_nothing
     return {
         "import_s": cell_or(estimate(alone, partial(_phase, "import")), no_phase),
         "build_s": cell_or(estimate(alone, partial(_phase, "build")), no_phase),
-        "compile_cold_s": cell_or(
-            estimate(cold, ProcessResult.compile_s), compiles_nothing if cold else why or "its first process was lost"
-        ),
-        "compile_warm_s": cell_or(
-            estimate(warm, ProcessResult.compile_s),
-            compiles_nothing if warm else why or "it compiles in less than a second, or had one process",
-        ),
+        "compile_cold_s": cell_or(compiled_cold, compiles_nothing if cold else why or "its first process was lost"),
+        "compile_warm_s": cell_or(estimate(warm, ProcessResult.compile_s), no_warm),
         "time_to_first_inference_s": Cell(None, "gradients were measured") if gradients else cell_or(first, no_phase),
         "time_to_first_gradient_s": cell_or(first, no_phase) if gradients else Cell(None, "no gradients were measured"),
     }

@@ -78,6 +78,13 @@ def test_the_first_block_starts_alone_and_only_it_says_how_long_a_start_takes() 
     assert {process.data_seed for process in processes} == {0, 1}
 
 
+def test_what_compiles_for_long_starts_its_second_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ProcessResult, "compile_s", lambda process: 2.0 if process.contestant == "example" else None)
+    processes = raced(plan_of("example,example:slow"))
+    alone = [(process.block, process.contestant) for process in processes if process.started == "alone"]
+    assert sorted(alone) == [(0, "example"), (0, "example:slow"), (1, "example")]
+
+
 def test_nobody_runs_while_another_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     states: list[str] = []
     alive: list[WorkerProcess] = []
