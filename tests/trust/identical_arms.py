@@ -2,8 +2,8 @@
 
 import numpy as np
 from fairlap.verdict import Verdict, block_table, judge, process_figure, standing, steady_state
-from fairlap.verdict.multiplicity import holm
-from fairlap.verdict.signed_rank import interval, p_two_sided, walsh_averages
+from fairlap.verdict.multiplicity import correct_differences
+from fairlap.verdict.signed_rank import centre, p_two_sided, walsh_averages
 from fairlap.verdict.stopping import blinded_half_width
 
 from .figure import Figure, allowed_share, seeded
@@ -93,15 +93,14 @@ def five_identical_arms_through_the_ranking(trials: int) -> list[Figure]:
 def _winners(log_figures: Floats) -> tuple[int, int]:
     arms = log_figures.shape[-1]
     first, second = np.triu_indices(arms, k=1)
-    pairs = np.moveaxis(log_figures[..., first] - log_figures[..., second], -2, -1)
-    walsh = walsh_averages(pairs)
-    steps = holm(p_two_sided(walsh), 0.05)
-    low, high = interval(walsh, steps.levels)
-    beats = np.zeros((log_figures.shape[0], arms), dtype=np.int64)
-    for pair in range(first.size):
-        beats[:, first[pair]] += high[:, pair] < 0
-        beats[:, second[pair]] += low[:, pair] > 0
-    return int(np.count_nonzero((beats == arms - 1).any(axis=1))), int(np.count_nonzero(steps.shown.any(axis=1)))
+    winners = claims = 0
+    for figures in log_figures:
+        walsh = walsh_averages((figures[:, first] - figures[:, second]).T)
+        shown = correct_differences(figures, p_two_sided(walsh), 0.05).shown
+        faster = np.where(centre(walsh) < 0, first, second)[shown]
+        winners += np.bincount(faster, minlength=arms).max() == arms - 1
+        claims += bool(shown.any())
+    return int(winners), claims
 
 
 def with_adaptive_stopping(trials: int) -> list[Figure]:
@@ -119,7 +118,7 @@ def with_adaptive_stopping(trials: int) -> list[Figure]:
         typical = f"{name}, stopped at {int(np.median(stops))} in the median"
         figures.append(Figure("4", typical, "called different", claimed, trials, high=high))
     for name in ("independent", "autoregressive .95", "bimodal 20 %", "Pareto 1.5"):
-        few = max(200, trials // 10)
+        few = max(40, trials // 20)
         log_figures = run_blocks(name, seeded("4 five", name), few, 60, [0.0] * 5)
         stops = stopping_points(log_figures, 0.02, 0.005)
         winners = any_claims = 0

@@ -3,10 +3,10 @@
 import numpy as np
 from fairlap.verdict.block_planning import detectable_log_effect
 from fairlap.verdict.equivalence import p_equivalent
-from fairlap.verdict.multiplicity import holm
+from fairlap.verdict.multiplicity import correct_differences
 from fairlap.verdict.signed_rank import centre, interval, p_two_sided, walsh_averages
 
-from .figure import Figure, needed_share, seeded
+from .figure import Figure, allowed_share, needed_share, seeded
 from .generators import TIME_LINES, Floats, run_blocks
 
 BLOCKS = 12
@@ -89,14 +89,20 @@ def intervals_of_a_family(trials: int) -> list[Figure]:
         log_figures = run_blocks("independent", seeded("family", step), trials, 20, effects)
         first, second = np.triu_indices(5, k=1)
         walsh = walsh_averages(np.moveaxis(log_figures[..., first] - log_figures[..., second], -2, -1))
-        low, high = interval(walsh, holm(p_two_sided(walsh), 0.05).levels)
+        levels = [
+            correct_differences(figures, p, 0.05).levels
+            for figures, p in zip(log_figures, p_two_sided(walsh), strict=True)
+        ]
+        low, high = interval(walsh, np.array(levels))
         truth = effects[first] - effects[second]
         inside = (low <= truth) & (truth <= high)
         wrong = ((low > 0) & (truth <= 0)) | ((high < 0) & (truth >= 0))
-        case = f"five arms {100 * step:.0f} % apart, 20 blocks"
+        case, allowed = f"five arms {100 * step:.0f} % apart, 20 blocks", allowed_share(trials)
         figures += [
             Figure("family", case, "one interval holds", int(inside.sum()), inside.size, low=0.94),
             Figure("family", case, "all ten hold", int(inside.all(axis=1).sum()), trials),
-            Figure("family", case, "any false difference", int(wrong.any(axis=1).sum()), trials, high=0.0551),
+            Figure(
+                "family", case, "any false difference", int(wrong.any(axis=1).sum()), trials, high=allowed_share(trials)
+            ),
         ]
     return figures

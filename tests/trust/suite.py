@@ -1,6 +1,6 @@
 """The simulated trust suite: which experiments, at which size, and the tables it writes.
 
-python -m tests.trust.suite --out build/trust          the stated 10,000 trials, about ten minutes
+python -m tests.trust.suite --out build/trust          the stated trials, about an hour
 python -m tests.trust.suite --out build/trust --small  the size that the tests run
 """
 
@@ -22,22 +22,26 @@ from .identical_arms import (
 )
 from .known_effects import equivalence, injected_effects, interval_coverage, intervals_of_a_family
 from .rejected_rules import rejected_rules
+from .until_decided import equals_with_looks, rules_compared, through_judge
 
 # Experiment, trials of the full run, trials in the tests.
 EXPERIMENTS: dict[str, tuple[Experiment, int, int]] = {
     "1 two identical arms": (two_identical_arms, 10_000, 10_000),
     "1 at 30 blocks": (two_identical_arms_at_30_blocks, 50_000, 5_000),
     "2 whole path": (whole_path, 400, 60),
-    "3 five identical arms": (five_identical_arms, 10_000, 1_000),
+    "3 five identical arms": (five_identical_arms, 500, 20),
     "3 through the ranking": (five_identical_arms_through_the_ranking, 200, 100),
     "4 adaptive stopping": (with_adaptive_stopping, 10_000, 600),
     "5 injected effects": (injected_effects, 10_000, 2_000),
     "6 coverage": (interval_coverage, 10_000, 4_000),
     "7 equivalence": (equivalence, 10_000, 10_000),
     "8 drift": (drift, 10_000, 10_000),
+    "9 equals with looks": (equals_with_looks, 400, 8),
+    "9 through judge": (through_judge, 300, 12),
+    "10 rules compared": (rules_compared, 2_000, 30),
     "11 known change points": (known_change_points, 1_000, 100),
     "11 flat processes": (flat_processes, 2_000, 150),
-    "family intervals": (intervals_of_a_family, 10_000, 2_000),
+    "family intervals": (intervals_of_a_family, 1_000, 60),
     "rejected rules": (rejected_rules, 10_000, 1_000),
 }
 

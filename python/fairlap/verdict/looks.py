@@ -11,7 +11,8 @@ change those, so at each look the labels are as evenly drawn as without it, and 
 (Bonferroni). Which look is worth its price is a guess about power; no error rate rests on it.
 
 A look is taken when each gap between neighbouring ranks seems so wide that the test would show it, or so narrow that
-equivalence would be shown. The looks of a stored run follow from its figures, so nothing else needs to be stored.
+equivalence would be shown; the first one after twenty blocks in any case. The looks of a stored run follow from its
+figures, so nothing else needs to be stored.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class Look:
 _FIRST_SHARE = 0.64
 _NEXT_SHARE = 0.5
 _FEWEST_BLOCKS = 6
-_WANTED = 0.9
+_AT_THE_LATEST = 20  # a difference smaller than the spread cannot be seen in sorted figures
+_POWER = 0.8
+_EQUIVALENT_IN = 0.9  # of the drawn labellings
 _LABELLINGS = 40
 
 
@@ -71,7 +74,8 @@ def looks(log_figures: Floats, *, alpha: float, margin: float, design: Design) -
     for count in _schedule(blocks):
         if count == blocks and design.ended_blind:
             break
-        if count >= earliest and _worth_a_look(ranked[:count], level, margin, design.only_winner):
+        in_any_case = not found and count >= _AT_THE_LATEST
+        if count >= earliest and (in_any_case or _worth_a_look(ranked[:count], level, margin, design.only_winner)):
             found.append(Look(count, level))
             left -= level
             level, earliest = _NEXT_SHARE * left, count + max(2, count // 4)
@@ -113,12 +117,12 @@ def _far_apart(gaps: Floats, level: float) -> Flags:
     blocks = gaps.shape[0]
     spread = np.maximum(gaps.std(axis=0, ddof=1), signed_rank.ROUNDING)
     effects = _effect_over_spread(gaps.mean(axis=0) / spread) * _caution(blocks)
-    return np.array([power(round(float(effect), 1), blocks, level) >= _WANTED for effect in effects])
+    return np.array([power(round(float(effect), 1), blocks, level) >= _POWER for effect in effects])
 
 
 def _caution(blocks: int) -> float:
-    """Few gaps may look narrow in their spread by chance."""
-    return max(0.0, 1 - 1.0 / sqrt(blocks))
+    """Few gaps may seem to spread little by chance."""
+    return 1 - 0.5 / sqrt(blocks)
 
 
 def _effect_over_spread(ratios: Floats) -> Floats:
@@ -144,7 +148,7 @@ def _equivalence_is_likely(ranked: Floats, level: float, margin: float, family: 
     if only_winner:
         fastest = np.median(labelled, axis=1).argmin(axis=1)[:, None]
         shown |= (first != fastest) & (second != fastest)
-    return float(shown.all(axis=1).mean()) >= _WANTED
+    return float(shown.all(axis=1).mean()) >= _EQUIVALENT_IN
 
 
 @lru_cache(maxsize=64)

@@ -48,9 +48,9 @@ def test_contestants_clearly_apart_are_looked_at_after_six_blocks() -> None:
 
 
 def test_equal_contestants_amid_much_noise_are_not_looked_at_early() -> None:
-    noisy = normal(12, [0, 0, 0], spread=0.5)
+    noisy = normal(15, [0, 0, 0, 0], spread=0.5)
     assert looks_of(noisy, RUNNING) == ()
-    assert looks_of(noisy, ENDED) == (Look(12, 0.05),)
+    assert looks_of(noisy, ENDED) == (Look(15, 0.05),)
     assert not decided([table(noisy)], design=RUNNING)
 
 
@@ -169,3 +169,10 @@ def test_all_works_have_to_be_decided() -> None:
     # Half of alpha each: the first look of a table is at 1.6 %, which takes seven blocks.
     assert not decided([clear.first(6), clear.first(6)], design=RUNNING)
     assert decided([clear.first(6)], design=RUNNING)
+
+
+def test_after_twenty_blocks_the_first_look_comes_in_any_case() -> None:
+    noisy = normal(21, [0, 0, 0, 0], spread=0.5)
+    assert looks_of(noisy[:19], RUNNING) == ()
+    [first] = looks_of(noisy, RUNNING)
+    assert (first.blocks, looks_of(noisy[:20], RUNNING)) == (20, (first,))
