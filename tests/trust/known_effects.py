@@ -101,8 +101,6 @@ def intervals_of_a_family(trials: int) -> list[Figure]:
         figures += [
             Figure("family", case, "one interval holds", int(inside.sum()), inside.size, low=0.94),
             Figure("family", case, "all ten hold", int(inside.all(axis=1).sum()), trials),
-            Figure(
-                "family", case, "any false difference", int(wrong.any(axis=1).sum()), trials, high=allowed_share(trials)
-            ),
+            Figure("family", case, "any false difference", int(wrong.any(axis=1).sum()), trials, high=allowed),
         ]
     return figures

@@ -63,6 +63,8 @@ def decided(tables: Sequence[BlockTable], *, alpha: float = 0.05, margin: float 
     A run that ends for this reason has not ended blindly. What a look once decided stays decided, so the tables of
     several works may be decided after different numbers of blocks.
     """
+    if not tables:
+        raise BadInput("there is no table to judge")
     running = Design(until_decided=True, only_winner=design.only_winner, ended_blind=False)
     courses = (_Course(table, alpha / len(tables), margin, running) for table in tables)
     return all(course.is_decided for course in courses)

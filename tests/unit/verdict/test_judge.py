@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.verdict import LATENCY, THROUGHPUT, BadInput, BadOption, Comparison, Verdict, block_table, judge
+from fairlap.verdict import (
+    LATENCY,
+    THROUGHPUT,
+    BadInput,
+    BadOption,
+    Comparison,
+    Design,
+    Verdict,
+    block_table,
+    decided,
+    judge,
+)
 from fairlap.verdict.warnings import ModesUnderneath, NoSpread, SkewedDifferences, TooFewBlocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -202,6 +213,8 @@ def test_a_level_or_margin_without_meaning_is_refused(options: dict[str, float])
 def test_no_table_is_no_verdict() -> None:
     with pytest.raises(BadInput, match="no table"):
         judge([])
+    with pytest.raises(BadInput, match="no table"):
+        decided([], design=Design(until_decided=True))
 
 
 def test_importing_the_verdict_and_judging_imports_no_heavy_library() -> None:
