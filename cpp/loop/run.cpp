@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kSliceLengthNs = 1e6;       // how often counters are read and Ctrl-C is looked for
 constexpr std::size_t kGroupsAtMost = 4096;  // then neighbours are merged
+constexpr std::size_t kGroupsAtLeast = 16;
 constexpr std::size_t kSamplesUnknown = std::size_t{1} << 20U;
 constexpr std::size_t kSamplesAtMost = std::size_t{1} << 23U;
 
@@ -26,6 +27,14 @@ std::size_t capacity_for(const Settings& settings, const WarmedUp& warmed_up) {
   // The period was seen over a handful of samples only, so the room is generous; pages are cheap.
   const double with_room = std::min(4.0 * expected + 1024.0, static_cast<double>(kSamplesAtMost));
   return std::min(asked, static_cast<std::size_t>(with_room));
+}
+
+// Short runs have room for every slice, and few pages to write to before they begin.
+std::size_t groups_for(const Settings& settings, std::size_t places) {
+  const double slices = settings.stop.seconds * 1e9 / kSliceLengthNs;
+  const std::size_t at_most = std::min(places, kGroupsAtMost);
+  if (slices <= 0.0 || slices >= static_cast<double>(kGroupsAtMost)) return at_most;
+  return std::min(at_most, kGroupsAtLeast + 2 * static_cast<std::size_t>(slices));
 }
 
 // In place: a tick count and a double are both eight bytes, and a double begins to live where a tick
@@ -129,17 +138,18 @@ void to_nanoseconds(Record& record, const clock::Clock& clock) {
 
 }  // namespace
 
-Record::Record(std::size_t places, bool with_completion, bool with_target)
+Record::Record(std::size_t places, std::size_t group_places, bool with_completion, bool with_target)
     : capacity(places),
       has_completion(with_completion),
       wall(places * sizeof(std::uint64_t)),
       host_issue(with_completion ? places * sizeof(std::uint64_t) : 0),
       scratch(with_target ? batch_scratch_size(places) * sizeof(double) : 0),
-      groups(std::min(places, kGroupsAtMost)) {}
+      groups(group_places) {}
 
 std::unique_ptr<Record> run(SliceTaker& taker, const clock::Clock& clock, const Settings& settings) {
   const WarmedUp warmed_up = warm_up(taker, clock, settings);
-  auto record = std::make_unique<Record>(capacity_for(settings, warmed_up), taker.has_completion(),
+  const std::size_t places = capacity_for(settings, warmed_up);
+  auto record = std::make_unique<Record>(places, groups_for(settings, places), taker.has_completion(),
                                          settings.stop.target_half_width > 0.0);
   record->warm_up = warmed_up.done;
   record->calls_per_sample = warmed_up.calls_per_sample;

@@ -33,7 +33,7 @@ struct WarmUpDone {
 
 // The result of one run. Python sees the arrays without a copy.
 struct Record {
-  Record(std::size_t places, bool with_completion, bool with_target);
+  Record(std::size_t places, std::size_t group_places, bool with_completion, bool with_target);
 
   [[nodiscard]] std::span<const double> wall_ns() const noexcept {
     return wall.as<const double>().first(taken);

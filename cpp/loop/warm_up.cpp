@@ -16,16 +16,23 @@ constexpr double kSteadyWithin = 0.02;
 constexpr std::size_t kChoosingSamples = 5;
 constexpr std::uint64_t kMostCallsPerSample = std::uint64_t{1} << 24U;
 
+// Writing to the pages of the largest window takes a millisecond, as long as a short run itself.
+std::size_t places_for(const Settings& settings) {
+  if (settings.warm_up == WarmUpKind::found) return kWindowSamples;
+  return std::clamp<std::uint64_t>(settings.warm_up_calls, kChoosingSamples, kWindowSamples);
+}
+
 class WarmUp {
  public:
   WarmUp(SliceTaker& taker, const clock::Clock& clock, const Settings& settings)
       : taker_(taker),
         clock_(clock),
         settings_(settings),
-        memory_(3 * kWindowSamples * sizeof(std::uint64_t)),
-        wall_(memory_.as<std::uint64_t>().first(kWindowSamples)),
-        host_issue_(memory_.as<std::uint64_t>().subspan(kWindowSamples, kWindowSamples)),
-        scratch_(memory_.as<double>().last(kWindowSamples)) {
+        places_(places_for(settings)),
+        memory_(3 * places_ * sizeof(std::uint64_t)),
+        wall_(memory_.as<std::uint64_t>().first(places_)),
+        host_issue_(memory_.as<std::uint64_t>().subspan(places_, places_)),
+        scratch_(memory_.as<double>().last(places_)) {
     out_.done.kind = settings.warm_up;
     out_.calls_per_sample = std::max<std::uint64_t>(1, settings.calls_per_sample);
   }
@@ -66,7 +73,7 @@ class WarmUp {
       const std::uint64_t left = settings_.warm_up_calls - out_.done.calls;
       const std::uint64_t calls_each = std::min(left, out_.calls_per_sample);
       const auto samples =
-          static_cast<std::size_t>(std::min<std::uint64_t>(kWindowSamples, left / calls_each));
+          static_cast<std::size_t>(std::min<std::uint64_t>(places_, left / calls_each));
       window(samples, calls_each, kWindowNs);
     }
     out_.done.settled = uninterrupted();
@@ -81,7 +88,7 @@ class WarmUp {
       return clock_.finish() - begin + clock_.ticks_of(out_.sample_period_ns) < longest;
     };
     while (uninterrupted() && !steadiness.settled() && fits()) {
-      steadiness.add_window(window(kWindowSamples, out_.calls_per_sample, kWindowNs));
+      steadiness.add_window(window(places_, out_.calls_per_sample, kWindowNs));
     }
     out_.done.settled = steadiness.settled();
   }
@@ -103,6 +110,7 @@ class WarmUp {
   SliceTaker& taker_;
   const clock::Clock& clock_;
   const Settings& settings_;
+  std::size_t places_;  // samples in a window
   PrefaultedMemory memory_;
   std::span<std::uint64_t> wall_;
   std::span<std::uint64_t> host_issue_;

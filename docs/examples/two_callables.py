@@ -19,4 +19,4 @@ def sort_reversed() -> list[float]:
 
 
 if __name__ == "__main__":
-    print(fairlap.compare({"shuffled": sort_shuffled, "reversed": sort_reversed}, blocks=12))
+    print(fairlap.compare({"shuffled": sort_shuffled, "reversed": sort_reversed}))

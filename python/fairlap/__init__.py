@@ -11,7 +11,8 @@ TYPE_CHECKING = False  # Type checkers know the name; importing typing would tak
 if TYPE_CHECKING:
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
     from fairlap.errors import CallableRaised, FairlapError, InvalidRequest, NotAvailable
-    from fairlap.scenarios.in_process import InProcessComparison, compare
+    from fairlap.scenarios.in_process import compare
+    from fairlap.scenarios.in_process_result import InProcessComparison
 
 __all__ = [
     "CallableRaised",
@@ -35,7 +36,7 @@ _HOME = {
     "FairlapError": "fairlap.errors",
     "NotAvailable": "fairlap.errors",
     "InvalidRequest": "fairlap.errors",
-    "InProcessComparison": "fairlap.scenarios.in_process",
+    "InProcessComparison": "fairlap.scenarios.in_process_result",
     "compare": "fairlap.scenarios.in_process",
     "DeviceFailed": "fairlap.engine",
     "Measurement": "fairlap.engine",

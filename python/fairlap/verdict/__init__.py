@@ -21,7 +21,7 @@ from fairlap.verdict.comparison import Comparison, Interval, Verdict
 from fairlap.verdict.conventional_statistics import MeanAndSpread, Welch, means_and_spreads, welch
 from fairlap.verdict.estimates import ContestantFigure, ProcessFigure, contestant_figure, process_figure, throughput
 from fairlap.verdict.judge import decided, judge
-from fairlap.verdict.looks import Design, Look, looks
+from fairlap.verdict.looks import Design, Look, looks, possible_looks
 from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Metric
 from fairlap.verdict.modes import Mode, ModeCause, Modes, find_modes, mode_causes
 from fairlap.verdict.noisy_blocks import GateLimits, GateOutcome, noise_gate
@@ -89,6 +89,7 @@ __all__ = [
     "mode_causes",
     "modes_sentence",
     "noise_gate",
+    "possible_looks",
     "power",
     "process_figure",
     "sentence",

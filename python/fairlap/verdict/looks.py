@@ -71,11 +71,13 @@ def looks(log_figures: Floats, *, alpha: float, margin: float, design: Design) -
     ranked = np.sort(log_figures, axis=1)
     found: list[Look] = []
     left, level, earliest = alpha, _FIRST_SHARE * alpha, _FEWEST_BLOCKS
-    for count in _schedule(blocks):
+    for count in possible_looks(blocks):
         if count == blocks and design.ended_blind:
             break
         in_any_case = not found and count >= _AT_THE_LATEST
-        if count >= earliest and (in_any_case or _worth_a_look(ranked[:count], level, margin, design.only_winner)):
+        if count >= earliest and (
+            in_any_case or _worth_a_look(ranked[:count].tobytes(), count, level, margin, design.only_winner)
+        ):
             found.append(Look(count, level))
             left -= level
             level, earliest = _NEXT_SHARE * left, count + max(2, count // 4)
@@ -89,17 +91,19 @@ def level_of_an_extra_look(found: tuple[Look, ...], alpha: float) -> float:
     return _NEXT_SHARE * (alpha - sum(look.level for look in found)) if found else _FIRST_SHARE * alpha
 
 
-def _schedule(blocks: int) -> list[int]:
-    """Every number of blocks at first, then steps of a tenth."""
+def possible_looks(blocks: int) -> list[int]:
+    """After how many blocks a run until decided may look: every number of blocks at first, then steps of a tenth."""
     counts = [_FEWEST_BLOCKS]
     while counts[-1] < blocks:
         counts.append(max(counts[-1] + 1, int(1.1 * counts[-1])))
     return [count for count in counts if count <= blocks]
 
 
-def _worth_a_look(ranked: Floats, level: float, margin: float, only_winner: bool) -> bool:
+@lru_cache(maxsize=512)  # a run asks after each of its blocks, about all before
+def _worth_a_look(figures: bytes, blocks: int, level: float, margin: float, only_winner: bool) -> bool:
     """For figures sorted within each block."""
-    blocks, contestants = ranked.shape
+    ranked = np.frombuffer(figures).reshape(blocks, -1)
+    contestants = ranked.shape[1]
     if blocks < signed_rank.blocks_to_reach(level):
         return False
     far = _far_apart(np.diff(ranked, axis=1), level)

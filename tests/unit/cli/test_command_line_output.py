@@ -99,6 +99,10 @@ def test_without_json_what_the_callable_prints_stays_on_standard_output(tmp_path
         (["time", "math:pi", "--json"], "E_REQUEST"),
         (["time", "--json", "--sampels", "3", "math:pi"], "E_USAGE"),
         (["time", "--json", "--samples", "x", "math:pi"], "E_REQUEST"),
+        (["time", "--json"], "E_USAGE"),
+        (["time", "--json", "--blocks", "6", "os:getpid"], "E_REQUEST"),
+        (["time", "--json", "--samples", "6", "os:getpid", "os:getppid"], "E_REQUEST"),
+        (["time", "--json", "os:getpid", "os:getpid"], "E_REQUEST"),
         (["compare", "--json", "mlp", "--on", "torch", "--target", "200%"], "E_REQUEST"),
         (["compare", "--json", "mlp", "--on", "torch:a:b"], "E_CONTESTANT"),
         (["gate", "nowhere.json", "--baseline", "a", "--json"], "E_REQUEST"),
@@ -108,3 +112,39 @@ def test_with_json_an_error_is_a_document_too(arguments: list[str], code: str) -
     done = fairlap(*arguments)
     assert json.loads(done.stdout)["error"]["code"] == code
     assert json.loads(done.stdout)["error"]["message"] in done.stderr
+
+
+SEVERAL = "def fast():\n    sum(range(200))\n\n\ndef slow():\n    sum(range(1000))\n"
+
+
+def test_several_callables_are_compared_until_decided(tmp_path: Path) -> None:
+    (tmp_path / "several.py").write_text(SEVERAL)
+    both = ("several:slow", "several:fast")
+    done = fairlap("time", *both, "--json", "--raw", "-o", "found.json", cwd=tmp_path)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert json.loads((tmp_path / "found.json").read_text()) == found
+    (comparison,) = found["comparisons"]
+    assert (comparison["a"], comparison["b"], comparison["verdict"]) == ("several:slow", "several:fast", "slower")
+    assert comparison["decided_after_blocks"] <= found["blocks"]
+    assert comparison["evidence"] == "within one process"
+    assert [len(row["block_medians_ns"]) for row in found["rows"]] == [found["blocks"]] * 2
+    assert [row["name"] for row in found["rows"]] == ["several:fast", "several:slow"]
+
+
+def test_several_callables_run_a_fixed_number_of_blocks(tmp_path: Path) -> None:
+    (tmp_path / "several.py").write_text(SEVERAL)
+    options = ("--blocks", "6", "--seconds", "2ms", "--seed", "5", "--margin", "1%", "--baseline", "several:slow")
+    found = json.loads(fairlap("time", "several:slow", "several:fast", "--json", *options, cwd=tmp_path).stdout)
+    assert (found["blocks"], found["seed"], found["seconds"], found["baseline"]) == (6, 5, 0.002, "several:slow")
+    assert (found["until_decided"], found["comparisons"][0]["margin"]) == (False, 0.01)
+    assert "block_medians_ns" not in found["rows"][0]
+
+
+def test_one_of_several_callables_that_raises_is_named(tmp_path: Path) -> None:
+    (tmp_path / "several.py").write_text(SEVERAL + "\n\ndef broken():\n    raise ValueError\n")
+    done = fairlap("time", "several:fast", "several:broken", "--json", cwd=tmp_path)
+    assert done.returncode == 2
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "E_CALLABLE_RAISED"
+    assert "several:broken" in error["message"]

@@ -11,8 +11,8 @@ from typing import Any
 
 import fairlap
 import pytest
-from fairlap.scenarios import in_process as module
-from fairlap.scenarios.in_process import wait_until_quiet
+from fairlap.scenarios import callable_turns as module
+from fairlap.scenarios.idle_threads import cpu_of_others_s, wait_until_quiet
 from fairlap.verdict import Verdict
 
 
@@ -40,7 +40,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeEngine]:
     def install(stop_after: int | None = None, **medians: Callable[[], float]) -> FakeEngine:
         made = FakeEngine(medians, stop_after)
         monkeypatch.setattr(module, "measure", made)
-        monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s: 0.0)
+        monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s, cpu_of_others_before_s: 0.0)
         return made
 
     return install
@@ -57,12 +57,82 @@ def nothing() -> None:
 
 def test_a_difference_is_found_and_labelled_as_evidence_within_one_process(engine: Callable[..., FakeEngine]) -> None:
     engine(slow=noisy(110.0, 1), fast=noisy(100.0, 2))
-    found = fairlap.compare({"slow": nothing, "fast": nothing}, seed=3)
+    found = fairlap.compare({"slow": nothing, "fast": nothing}, blocks=24, seed=3)
     assert [row.name for row in found.rows] == ["fast", "slow"]
     assert found.between("fast", "slow").verdict is Verdict.FASTER
     assert found.between("slow", "fast").verdict is Verdict.SLOWER
     assert "24 blocks within one process" in str(found)
     assert "another memory layout" in str(found)
+
+
+def test_a_clear_difference_ends_after_few_blocks(engine: Callable[..., FakeEngine]) -> None:
+    engine(slow=noisy(110.0, 1), fast=noisy(100.0, 2))
+    found = fairlap.compare({"slow": nothing, "fast": nothing})
+    decided = found.between("fast", "slow")
+    assert (decided.verdict, decided.decided_after_blocks) == (Verdict.FASTER, found.blocks)
+    assert 6 <= found.blocks <= 12
+    assert (found.until_decided, found.interrupted) == (True, False)
+    assert found.ended_early.endswith("every comparison is decided")
+
+
+def test_equal_callables_end_when_they_are_shown_to_be_equivalent(engine: Callable[..., FakeEngine]) -> None:
+    engine(a=noisy(100.0, 31, spread=0.001), b=noisy(100.0, 32, spread=0.001))
+    found = fairlap.compare({"a": nothing, "b": nothing})
+    assert found.between("a", "b").verdict is Verdict.EQUIVALENT
+    assert 6 <= found.blocks < 30
+
+
+def test_what_cannot_be_decided_ends_at_the_last_block_as_inconclusive(engine: Callable[..., FakeEngine]) -> None:
+    engine(a=noisy(100.0, 33, spread=0.3), b=noisy(100.0, 34, spread=0.3))
+    found = fairlap.compare({"a": nothing, "b": nothing}, budget=1e6)
+    assert found.blocks == 300
+    assert found.between("a", "b").verdict is Verdict.INCONCLUSIVE
+
+
+def test_only_the_winner_is_compared_where_that_is_asked_for(engine: Callable[..., FakeEngine]) -> None:
+    engine(a=noisy(100.0, 35), b=noisy(150.0, 36), c=noisy(150.0, 37))
+    found = fairlap.compare({"a": nothing, "b": nothing, "c": nothing}, only_winner=True)
+    assert [{each.a, each.b} for each in found.comparisons] == [{"a", "b"}, {"a", "c"}]
+    assert found.standing is not None
+    assert found.standing.winner == "a"
+
+
+@pytest.mark.parametrize(
+    ("options", "turn_s"),
+    [
+        ({"blocks": 6}, 0.05),
+        ({"target": 0.5}, 0.05),
+        ({"budget": 0.5}, 0.002),
+        ({"budget": 60}, 0.1),
+        ({"seconds": 0.01}, 0.01),
+    ],
+)
+def test_turns_are_short_until_decided(
+    engine: Callable[..., FakeEngine], options: dict[str, Any], turn_s: float
+) -> None:
+    made = engine(a=noisy(100.0, 38), b=noisy(150.0, 39))
+    found = fairlap.compare({"a": nothing, "b": nothing}, **options)
+    assert {each["seconds"] for each in made.asked} == {found.seconds}
+    assert found.seconds == pytest.approx(turn_s)
+
+
+def test_turns_outlast_the_threads_of_a_pool_that_spin_for_a_while(
+    engine: Callable[..., FakeEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine(a=noisy(100.0, 40), b=noisy(150.0, 41))
+    monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s, cpu_of_others_before_s: 0.001)
+    found = fairlap.compare({"a": nothing, "b": nothing})
+    assert found.seconds == pytest.approx(0.02)
+    assert not found.excluded
+
+
+def test_callables_that_all_work_late_end_soon(
+    engine: Callable[..., FakeEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine(a=noisy(100.0, 42, spread=0.3), b=noisy(100.0, 43, spread=0.3))
+    monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s, cpu_of_others_before_s: 1.0)
+    found = fairlap.compare({"a": nothing, "b": nothing})
+    assert (found.blocks, set(found.excluded), found.comparisons) == (6, {"a", "b"}, ())
 
 
 def test_every_block_times_each_callable_once_in_an_order_from_the_seed(
@@ -147,7 +217,9 @@ def test_a_callable_with_late_work_gets_no_verdict(
     engine: Callable[..., FakeEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = engine(lazy=noisy(1.0, 17), a=noisy(100.0, 18), b=noisy(100.0, 19))
-    monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s: 0.2 if made.order[-1] == "lazy" else 0.01)
+    monkeypatch.setattr(
+        module, "wait_until_quiet", lambda at_most_s, cpu_of_others_before_s: 0.2 if made.order[-1] == "lazy" else 0.01
+    )
     found = fairlap.compare({"lazy": nothing, "a": nothing, "b": nothing})
     assert set(found.excluded) == {"lazy"}
     assert [{each.a, each.b} for each in found.comparisons] == [{"a", "b"}]
@@ -159,7 +231,7 @@ def test_a_callable_with_a_completion_is_judged_despite_late_work(
     engine: Callable[..., FakeEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine(a=noisy(100.0, 20), b=noisy(100.0, 21))
-    monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s: 0.5)
+    monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s, cpu_of_others_before_s: 0.5)
     found = fairlap.compare({"a": nothing, "b": nothing}, done=lambda result: result)
     assert len(found.comparisons) == 1
 
@@ -189,6 +261,7 @@ def test_what_cannot_be_compared_is_refused(callables: Any, done: Any, message: 
         {"seed": -1},
         {"alpha": 2.0},
         {"margin": -0.1},
+        {"margin": -0.1, "blocks": 2},
     ],
 )
 def test_an_option_out_of_range_is_refused(engine: Callable[..., FakeEngine], option: dict[str, Any]) -> None:
@@ -209,6 +282,11 @@ def test_identical_callables_are_compared_for_real() -> None:
     found = fairlap.compare({"a": lambda: sum(range(100)), "b": lambda: sum(range(100))}, blocks=6, seconds=0.002)
     assert len(found.comparisons) == 1
     assert all(len(row.block_medians_ns) == 6 for row in found.rows)
+
+
+def test_nothing_is_awaited_where_no_other_thread_has_worked() -> None:
+    before_s = cpu_of_others_s()
+    assert wait_until_quiet(30.0, before_s) == 0.0
 
 
 @pytest.mark.sanitized

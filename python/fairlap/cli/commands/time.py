@@ -1,4 +1,4 @@
-"""``fairlap time MODULE:CALLABLE``: time anything that can be imported."""
+"""``fairlap time MODULE:CALLABLE...``: time anything that can be imported, or compare several in one process."""
 
 from __future__ import annotations
 
@@ -7,74 +7,108 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
-from fairlap.cli.values import DURATION, NUMBER_OR_AUTO, SHARE
+from fairlap.cli.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.errors import CallableRaised, InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
+
+if TYPE_CHECKING:
+    from fairlap.engine.measurement import Measurement
+    from fairlap.scenarios.in_process_result import InProcessComparison
 
 INTERRUPTED = 130
 
 
+_OF_ONE = ("samples", "warmup", "calls_per_sample")
+_OF_SEVERAL = ("budget", "only_winner", "blocks", "margin", "baseline", "seed")
+
+
 @click.command("time")
-@click.argument("target_name", metavar="MODULE:CALLABLE")
-@click.option("--samples", type=int, help="Stop after this many samples.")
-@click.option("--seconds", type=DURATION, help="Stop after DURATION.  [default: 1s]")
-@click.option("--target", type=SHARE, help="Stop when the interval is within ±SHARE.")
-@click.option("--warmup", type=NUMBER_OR_AUTO, default="auto", show_default=True, help="Calls before the first sample.")
-@click.option("--calls-per-sample", type=NUMBER_OR_AUTO, default="auto", show_default=True, help="Calls in one sample.")
+@click.argument("names", metavar="MODULE:CALLABLE...", nargs=-1, required=True)
+@click.option(
+    "--seconds",
+    type=DURATION,
+    help="One callable: stop after DURATION.  [default: 1s] Several: time each for DURATION in a block.",
+)
+@click.option("--target", type=SHARE, help="Stop when the interval, or every interval, is within ±SHARE.")
 @click.option("--clock", default="auto", help='The clock: "auto", "tsc" or "cntvct", "monotonic_raw".')
 @click.option("--keep-gc", is_flag=True, help="Keep the garbage collector running.")
+@click.option("--samples", type=int, help="One callable: stop after this many samples.")
+@click.option("--warmup", type=NUMBER_OR_AUTO, help="One callable: calls before the first sample.  [default: auto]")
+@click.option("--calls-per-sample", type=NUMBER_OR_AUTO, help="One callable: calls in one sample.  [default: auto]")
+@click.option(
+    "--budget",
+    type=DURATION,
+    help="Several: compare until every comparison is decided, or for DURATION.  [default: 2s]",
+)
+@click.option("--only-winner", is_flag=True, default=None, help="Several: compare only the fastest with the others.")
+@click.option("--blocks", type=int, help="Several: run a fixed number of blocks.")
+@click.option("--margin", type=SHARE, help="Several: equivalent when within ±SHARE.  [default: 0.5%]")
+@click.option("--baseline", metavar="NAME", type=NAME, help="Several: baseline callable.  [default: the fastest]")
+@click.option("--seed", type=click.IntRange(min=0), help="Several: draw orders from this seed.  [default: random]")
 @OUTPUT_JSON
 @JSON
-@click.option("--raw", is_flag=True, help="Include every sample in the JSON.")
+@click.option("--raw", is_flag=True, help="Include every sample, or every block's medians, in the JSON.")
 def command(
-    target_name: str,
-    samples: int | None,
-    seconds: float | None,
-    target: float | None,
-    warmup: int | Literal["auto"],
-    calls_per_sample: int | Literal["auto"],
-    clock: str,
+    names: tuple[str, ...],
     keep_gc: bool,
     output: tuple[Path, ...],
     as_json: bool,
     raw: bool,
+    **given: Any,
 ) -> None:
-    """Time one importable callable, called without arguments.
+    """Time one importable callable, or compare several in this process. They are called without arguments.
 
-    Exit status: 2 when the callable raises; the samples before are printed. 130 after Ctrl-C.
+    Several take turns in blocks of random order until every comparison is decided, or the budget is spent.
+    (`fairlap compare` compares in separate processes instead.)
+
+    Exit status: 2 when a callable raises; the samples before are printed. 130 after Ctrl-C.
     """
     if raw and not as_json and not output:
         raise InvalidRequest("--raw needs --json or -o FILE.json")
-    from fairlap.engine import time_calls
-
+    several = len(names) > 1
+    options = {name: _plain(value) for name, value in given.items() if value is not None}
+    if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
+        when = "time one callable" if several else "compare several callables"
+        raise InvalidRequest(f"--{misplaced[0].replace('_', '-')} applies only when you {when}")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidRequest(f"{twice[0]} is given twice")
     raised: CallableRaised | None = None
+    result: Measurement | InProcessComparison
     try:
         with _stray_prints_on_stderr(as_json):
-            result = time_calls(
-                imported_callable(target_name),
-                samples=samples,
-                seconds=None if seconds is None else float(seconds),
-                target=None if target is None else float(target),
-                warmup=warmup,
-                calls_per_sample=calls_per_sample,
-                clock=clock,
-                pause_gc=not keep_gc,
-                name=target_name,
-            )
+            result = (_comparison if several else _measurement)(names, pause_gc=not keep_gc, **options)
     except CallableRaised as error:
+        if several or not error.result.samples:
+            raise
         raised, result = error, error.result
-    if result.samples or raised is None:
-        print_result(result.to_dict(raw=raw), str(result), as_json=as_json, output=output)
+    print_result(result.to_dict(raw=raw), str(result), as_json=as_json, output=output)
     if raised is not None:
         raise raised
     if result.interrupted:
         sys.exit(INTERRUPTED)
+
+
+def _plain(value: Any) -> Any:
+    """A share or a duration as the float that it is."""
+    return float(value) if isinstance(value, float) else value
+
+
+def _measurement(names: tuple[str, ...], **options: Any) -> Measurement:
+    from fairlap.engine import time_calls
+
+    return time_calls(imported_callable(names[0]), name=names[0], **options)
+
+
+def _comparison(names: tuple[str, ...], **options: Any) -> InProcessComparison:
+    from fairlap.scenarios.in_process import compare
+
+    return compare({name: imported_callable(name) for name in names}, **options)
 
 
 @contextmanager

@@ -1,0 +1,96 @@
+"""When a comparison of callables ends, and how its blocks are judged.
+
+It never ends by which callable leads, but where the looks at that are counted (fairlap/verdict/looks.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fairlap import quantity_text, verdict
+from fairlap.scenarios.callable_turns import Arm
+from fairlap.verdict.blocks import BlockTable, require_between
+from fairlap.verdict.equivalence import log_margin
+
+_FEWEST_BLOCKS_TO_TARGET = 12
+
+
+@dataclass(frozen=True)
+class Judge:
+    alpha: float
+    margin: float
+    until_decided: bool
+    only_winner: bool
+
+    def __post_init__(self) -> None:
+        require_between("alpha", self.alpha, 0.0, 1.0)
+        log_margin(self.margin)
+
+    def is_decided(self, table: BlockTable) -> bool:
+        return verdict.decided([table], alpha=self.alpha, margin=self.margin, design=self._design)
+
+    def comparisons(self, table: BlockTable) -> tuple[verdict.Comparison, ...]:
+        design = self._design
+        if self.until_decided and not self.is_decided(table):
+            design = replace(design, ended_blind=True)
+        return verdict.judge([table], alpha=self.alpha, margin=self.margin, design=design)
+
+    @property
+    def _design(self) -> verdict.Design:
+        """Of a comparison that has been decided, if it was to be."""
+        return verdict.Design(self.until_decided, self.only_winner, ended_blind=not self.until_decided)
+
+
+class Ending:
+    """Asked before each block."""
+
+    def __init__(self, judge: Judge, target: float | None, budget_s: float, blocks: int, began_s: float) -> None:
+        fewest = min(_FEWEST_BLOCKS_TO_TARGET, max(blocks, 2))
+        self._rule = None if target is None else verdict.StoppingRule(target, minimum=fewest, cap=max(blocks, fewest))
+        self._judge = judge
+        self._looks = frozenset(verdict.possible_looks(blocks)) if judge.until_decided else frozenset()
+        self._budget_s = budget_s
+        self._began_s = began_s
+        self._blocks_began_s = 0.0
+
+    def why(self, arms: Sequence[Arm]) -> str:
+        """Empty to continue."""
+        done = len(arms[0].medians_ns)
+        now_s = time.perf_counter()
+        if not done:
+            self._blocks_began_s = now_s
+            return ""
+        after = f"stopped after {quantity_text.count(done, 'block')}: "
+        if done in self._looks:
+            judged = [arm for arm in arms if not arm.why_excluded]
+            if len(judged) < 2:
+                return f"{after}fewer than two callables can be judged"
+            if self._judge.is_decided(table_of(judged, done)):
+                return f"{after}every comparison is decided"
+        block_s = (now_s - self._blocks_began_s) / done
+        if now_s - self._began_s + block_s > self._budget_s:
+            return f"{after}the budget allows no further block"
+        if self._rule is None or done < 2:
+            return ""
+        return f"{after}target met" if verdict.advise(table_of(arms, done), self._rule).reason == "target met" else ""
+
+
+def table_of(arms: Sequence[Arm], blocks: int) -> BlockTable:
+    """Of the first so many blocks."""
+    return verdict.block_table({arm.name: arm.medians_ns[:blocks] for arm in arms}, evidence="within one process")
+
+
+def outcome(
+    judge: Judge, arms: Sequence[Arm], blocks: int
+) -> tuple[tuple[verdict.Comparison, ...], verdict.Standing | None, str]:
+    """Comparisons of all that may be judged, or why there are none."""
+    judged = [arm for arm in arms if not arm.why_excluded] if blocks else []
+    if len(judged) < 2:
+        return (), None, f"{quantity_text.count(len(judged), 'callable')} can be judged; a comparison needs two"
+    if blocks < 2:
+        return (), None, f"{quantity_text.count(blocks, 'complete block')}; a comparison needs two"
+    table = table_of(judged, blocks)
+    comparisons = judge.comparisons(table)
+    return comparisons, verdict.standing(table, comparisons), ""

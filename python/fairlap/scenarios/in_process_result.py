@@ -1,0 +1,118 @@
+"""What ``fairlap.compare`` returns: a row for each callable, and the comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairlap import quantity_text, verdict
+from fairlap.engine.measurement import Notice
+
+ONE_PROCESS = "All blocks ran in one process; another process may have another memory layout and show another order."
+
+
+@dataclass(frozen=True)
+class CallableRow:
+    """One callable: its median in each block, and their centre with its interval."""
+
+    name: str
+    block_medians_ns: tuple[float, ...]
+    figure: verdict.ContestantFigure
+    warnings: tuple[Notice, ...]  # of its first measurement
+
+    @property
+    def median_ns(self) -> float:
+        return float(np.median(self.block_medians_ns))
+
+
+@dataclass(frozen=True)
+class InProcessComparison:
+    """Rows are sorted by time. A callable that cannot be judged has a row, but is in no comparison.
+
+    ``ended_early`` and ``why_no_verdict`` are empty where they do not apply; ``excluded`` gives the reason by name.
+    """
+
+    rows: tuple[CallableRow, ...]
+    comparisons: tuple[verdict.Comparison, ...]
+    standing: verdict.Standing | None
+    blocks: int
+    seconds: float  # of a callable in a block
+    elapsed_s: float
+    seed: int
+    baseline: str
+    until_decided: bool
+    interrupted: bool
+    ended_early: str
+    excluded: Mapping[str, str]
+    why_no_verdict: str
+
+    def between(self, a: str, b: str) -> verdict.Comparison:
+        """The comparison with ``a`` as its subject."""
+        for each in self.comparisons:
+            if {each.a, each.b} == {a, b}:
+                return each if each.a == a else each.reversed()
+        judged = sorted({name for each in self.comparisons for name in (each.a, each.b)})
+        raise KeyError(f"{a} and {b} were not compared; compared: {', '.join(judged) or 'none'}")
+
+    def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
+        """Plain values for JSON; with ``raw`` also the median of each block."""
+        return {
+            "rows": [_row_dict(row, raw) for row in self.rows],
+            "comparisons": [_comparison_dict(each) for each in self.comparisons],
+            "places": {place.contestant: place.label for place in self.standing.places} if self.standing else {},
+            "blocks": self.blocks,
+            "seconds": self.seconds,
+            "elapsed_s": self.elapsed_s,
+            "seed": self.seed,
+            "baseline": self.baseline,
+            "until_decided": self.until_decided,
+            "interrupted": self.interrupted,
+            "ended_early": self.ended_early,
+            "excluded": dict(self.excluded),
+            "why_no_verdict": self.why_no_verdict,
+        }
+
+    def __str__(self) -> str:
+        each = f"{quantity_text.duration(self.seconds * 1e9)} each"
+        blocks = f"{quantity_text.count(self.blocks, 'block')} of {each} in {self.elapsed_s:.3g} s"
+        lines = [f"{len(self.rows)} callables within one process, {blocks}, seed {self.seed}"]
+        places = {place.contestant: place.label for place in self.standing.places} if self.standing else {}
+        width = max((len(row.name) for row in self.rows), default=0)
+        for row in self.rows:
+            times = quantity_text.times(row.median_ns / self.rows[0].median_ns)
+            lines.append(f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}")
+            lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings]
+        first = self.baseline or (self.standing.places[0].contestant if self.standing else "")
+        lines += [f"  {verdict.sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
+        no_verdict = f"no verdict: {self.why_no_verdict}" if self.why_no_verdict else ""
+        lines += [f"  ! {each}" for each in (self.ended_early, *self.excluded.values(), no_verdict) if each]
+        return "\n".join([*lines, f"  {ONE_PROCESS}"])
+
+
+def _figure(row: CallableRow) -> str:
+    figure = row.figure
+    if figure.value is None:
+        return verdict.modes_sentence("", figure.modes, "ns").strip()
+    return quantity_text.duration_interval(figure.value, figure.low or None, figure.high)
+
+
+def _comparison_dict(comparison: verdict.Comparison) -> dict[str, Any]:
+    import msgspec
+
+    own: dict[str, Any] = msgspec.to_builtins(comparison)
+    warnings = [{"code": each.code, "text": str(each)} for each in comparison.warnings]
+    return own | {"metric": comparison.metric.name, "warnings": warnings, "text": str(verdict.sentence(comparison))}
+
+
+def _row_dict(row: CallableRow, raw: bool) -> dict[str, Any]:
+    figure = row.figure
+    return {
+        "name": row.name,
+        "median_ns": row.median_ns,
+        "figure": {"value": figure.value, "low": figure.low, "high": figure.high},
+        "warnings": [{"code": notice.code, "text": notice.text} for notice in row.warnings],
+        **({"block_medians_ns": list(row.block_medians_ns)} if raw else {}),
+    }
