@@ -9,12 +9,19 @@
 
 namespace fairlap::bindings {
 
-// A Python callable called by vectorcall with arguments bound beforehand. Made and destroyed with the
-// interpreter lock held; between enter() and leave() it holds the lock, elsewhere it does not.
+// How drawn calls are made: `callable(number)` returns what is called, and `look(number, result, wall_ns)`
+// gets what it returned. Both are None where no calls are drawn.
+struct Drawing {
+  pybind11::object callable;
+  pybind11::object look;
+};
+
+// Python callables, taking turns, called by vectorcall with arguments bound beforehand. Made and destroyed
+// with the interpreter lock held; between enter() and leave() it holds the lock, elsewhere it does not.
 class PythonWork final : public loop::Work {
  public:
-  PythonWork(pybind11::object call, const pybind11::tuple& args, const pybind11::dict& kwargs,
-             pybind11::object completion);
+  PythonWork(std::vector<pybind11::object> calls, const pybind11::tuple& args, const pybind11::dict& kwargs,
+             pybind11::object completion, Drawing drawing);
   ~PythonWork() override;
 
   void enter() noexcept override { lock_ = PyGILState_Ensure(); }
@@ -24,9 +31,10 @@ class PythonWork final : public loop::Work {
   }
 
   bool call() noexcept override {
-    PyObject* const result =
-        PyObject_Vectorcall(call_.ptr(), arguments_.data() + 1, positional_ | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                            keyword_names_.ptr());
+    PyObject* const turn = calls_[turn_].ptr();
+    if (++turn_ == calls_.size()) turn_ = 0;
+    PyObject* const result = PyObject_Vectorcall(
+        turn, arguments_.data() + 1, positional_ | PY_VECTORCALL_ARGUMENTS_OFFSET, keyword_names_.ptr());
     Py_XSETREF(result_, result);
     if (result != nullptr) [[likely]]
       return true;
@@ -42,9 +50,13 @@ class PythonWork final : public loop::Work {
   }
 
   bool drop() noexcept override {
-    Py_CLEAR(result_);
+    if (!keeps_result_) [[likely]]
+      Py_CLEAR(result_);
     return true;
   }
+
+  bool begin_drawn(std::size_t number) noexcept override;
+  bool end_drawn(std::size_t number, double wall_ns) noexcept override;
 
   bool stop_requested() noexcept override {
     if (PyErr_CheckSignals() == 0) [[likely]]
@@ -61,8 +73,13 @@ class PythonWork final : public loop::Work {
  private:
   bool keep_exception() noexcept;  // Always false, so that a failing call can return it.
 
-  pybind11::object call_;
+  std::vector<pybind11::object> calls_;
+  std::size_t turn_ = 0;
+  std::vector<pybind11::object> waiting_calls_;  // while a drawn call is made
+  std::size_t waiting_turn_ = 0;
+  bool keeps_result_ = false;
   pybind11::object completion_;
+  Drawing drawing_;
   std::vector<pybind11::object> kept_alive_;
   std::vector<PyObject*> arguments_;  // the first place is the callee's to use (PEP 590)
   std::size_t positional_;

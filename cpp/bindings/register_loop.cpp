@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
@@ -121,13 +122,14 @@ LoopRecord time_calls(TimedWork& work, const clock::Clock& on_clock, const loop:
 LoopRecord time_calls_of(const py::object& call, const clock::Clock& on_clock, std::size_t samples,
                          double seconds, double target, std::uint64_t calls_per_sample, double floor_multiple,
                          loop::WarmUpKind warm_up, std::uint64_t warm_up_calls, double warm_up_max_seconds,
-                         bool pause_collector) {
+                         bool pause_collector, std::vector<double> drawn_at) {
   const loop::Settings settings{.stop = {.samples = samples, .seconds = seconds, .target_half_width = target},
                                 .calls_per_sample = calls_per_sample,
                                 .floor_multiple = floor_multiple,
                                 .warm_up = warm_up,
                                 .warm_up_calls = warm_up_calls,
-                                .warm_up_max_seconds = warm_up_max_seconds};
+                                .warm_up_max_seconds = warm_up_max_seconds,
+                                .drawn_at = std::move(drawn_at)};
   if (py::isinstance<NativeWork>(call)) {
     return time_calls(call.cast<NativeWork&>(), on_clock, settings, pause_collector);
   }
@@ -165,12 +167,19 @@ void register_enums(py::module_& module) {
 
 void register_work(py::module_& module) {
   py::class_<PythonWork>(module, "PythonCall",
-                         "A Python callable with its arguments bound, ready to be timed.")
+                         "Python callables that take turns, with their arguments bound, ready to be timed.")
       .def(py::init([](py::object call, const py::typing::Tuple<py::object, py::ellipsis>& args,
-                       const py::typing::Dict<py::str, py::object>& kwargs, py::object completion) {
-             return std::make_unique<PythonWork>(std::move(call), args, kwargs, std::move(completion));
+                       const py::typing::Dict<py::str, py::object>& kwargs, py::object completion,
+                       std::vector<py::object> in_turn, py::object drawn_callable, py::object look) {
+             std::vector<py::object> calls{std::move(call)};
+             std::move(in_turn.begin(), in_turn.end(), std::back_inserter(calls));
+             return std::make_unique<PythonWork>(
+                 std::move(calls), args, kwargs, std::move(completion),
+                 bindings::Drawing{.callable = std::move(drawn_callable), .look = std::move(look)});
            }),
-           py::arg("call"), py::arg("args"), py::arg("kwargs"), py::arg("completion").none(true));
+           py::arg("call"), py::arg("args"), py::arg("kwargs"), py::arg("completion").none(true),
+           py::arg("in_turn") = std::vector<py::object>{}, py::arg("drawn_callable").none(true) = py::none(),
+           py::arg("look").none(true) = py::none());
   py::class_<NativeWork>(module, "NativeCall", "A C function, void f(void* context), ready to be timed.")
       .def(py::init([](std::uintptr_t function, std::uintptr_t context, std::uintptr_t completion,
                        std::uintptr_t completion_context) {
@@ -289,5 +298,6 @@ void register_loop(py::module_& module) {
   module.def("time_calls", &time_calls_of, py::arg("call"), py::arg("clock"), py::kw_only(),
              py::arg("samples"), py::arg("seconds"), py::arg("target"), py::arg("calls_per_sample"),
              py::arg("floor_multiple"), py::arg("warm_up"), py::arg("warm_up_calls"),
-             py::arg("warm_up_max_seconds"), py::arg("pause_collector"));
+             py::arg("warm_up_max_seconds"), py::arg("pause_collector"),
+             py::arg("drawn_at") = std::vector<double>{});
 }

@@ -70,12 +70,18 @@ class Run {
 
   void take_all_samples() {
     while (true) {
-      const Interruption why = take_one_slice();
+      const Interruption drawn = make_drawn_calls(share_done());
+      const Interruption why = drawn == Interruption::none ? take_one_slice() : drawn;
       if (why != Interruption::none) return stop(reason_of(why));
       const auto reached = check_.reached(
           record_.taken, record_.taken, [this] { return elapsed_ns() / 1e9; },
           [this] { return interval_of_median(samples_taken(), record_.scratch.as<double>()); });
-      if (reached) return stop(*reached);
+      if (reached) {
+        stop(*reached);
+        const Interruption last = make_drawn_calls(1.0);
+        if (last != Interruption::none) record_.stopped_by = reason_of(last);
+        return;
+      }
     }
   }
 
@@ -89,6 +95,34 @@ class Run {
   void stop(StopReason reason) {
     record_.stopped_by = reason;
     record_.elapsed_ns = elapsed_ns();
+  }
+
+  [[nodiscard]] double share_done() const {
+    const StopRule& rule = settings_.stop;
+    const double of_time = rule.seconds > 0.0 ? elapsed_ns() / 1e9 / rule.seconds : 0.0;
+    const auto taken = static_cast<double>(record_.taken);
+    return std::max(of_time, rule.samples > 0 ? taken / static_cast<double>(rule.samples) : 0.0);
+  }
+
+  // Those that are due. What they take is not part of the run's time.
+  Interruption make_drawn_calls(double share) {
+    while (drawn_ < settings_.drawn_at.size() && share >= settings_.drawn_at[drawn_]) {
+      const std::uint64_t paused = clock_.finish();
+      const Interruption why = make_drawn_call(drawn_++);
+      begin_ += clock_.finish() - paused;
+      if (why != Interruption::none) return why;
+    }
+    return Interruption::none;
+  }
+
+  Interruption make_drawn_call(std::size_t number) {
+    if (!taker_.begin_drawn(number)) return Interruption::raised;
+    std::uint64_t wall = 0;
+    std::uint64_t host_issue = 0;
+    const SliceEnd end = taker_.take({.wall_ticks = &wall, .host_issue_ticks = &host_issue, .room = 1});
+    const bool looked_at = taker_.end_drawn(number, clock_.ns_of(wall) - clock_.floor().bias_ns);
+    if (end.why != Interruption::none) return end.why;
+    return looked_at ? Interruption::none : Interruption::raised;
   }
 
   Interruption take_one_slice() {
@@ -123,6 +157,7 @@ class Run {
   StopCheck check_;
   std::uint64_t begin_;
   std::int64_t last_cpu_ = -1;
+  std::size_t drawn_ = 0;
 };
 
 void to_nanoseconds(Record& record, const clock::Clock& clock) {

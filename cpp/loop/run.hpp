@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "clock/clock.hpp"
 #include "loop/group_table.hpp"
@@ -21,6 +22,8 @@ struct Settings {
   WarmUpKind warm_up = WarmUpKind::found;
   std::uint64_t warm_up_calls = 0;
   double warm_up_max_seconds = 2.0;
+  // When to make a drawn call: shares of the run's time or samples, ascending. Drawn calls are no samples.
+  std::vector<double> drawn_at;
 };
 
 struct WarmUpDone {
@@ -66,6 +69,8 @@ class SliceTaker {
   virtual ~SliceTaker() = default;
   virtual SliceEnd take(const Slice& slice) noexcept = 0;
   [[nodiscard]] virtual bool has_completion() const noexcept = 0;
+  virtual bool begin_drawn(std::size_t number) noexcept = 0;
+  virtual bool end_drawn(std::size_t number, double wall_ns) noexcept = 0;
 };
 
 template <class TimedWork>
@@ -83,6 +88,10 @@ class TakerFor final : public SliceTaker {
                    : take_slice<clock::MonotonicRaw, false>(work_, slice);
   }
   [[nodiscard]] bool has_completion() const noexcept override { return work_.has_completion(); }
+  bool begin_drawn(std::size_t number) noexcept override { return work_.begin_drawn(number); }
+  bool end_drawn(std::size_t number, double wall_ns) noexcept override {
+    return work_.end_drawn(number, wall_ns);
+  }
 
  private:
   TimedWork& work_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 namespace fairlap::loop {
 
 // Why a loop came back before it had all its samples.
@@ -37,6 +39,11 @@ class Work {
 
   // True when the user asked to stop (Ctrl-C), looked up between samples.
   virtual bool stop_requested() noexcept = 0;
+
+  // Bracket a drawn call, a single timed one whose result is looked at when the clock has stopped. Between
+  // them drop() keeps the result. Both return false when something raised.
+  virtual bool begin_drawn(std::size_t /*number*/) noexcept { return true; }
+  virtual bool end_drawn(std::size_t /*number*/, double /*wall_ns*/) noexcept { return true; }
 
   // True when there is a completion, that is, when host_issue and wall differ.
   [[nodiscard]] virtual bool has_completion() const noexcept = 0;

@@ -15,6 +15,7 @@ from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models import safetensors
 from fairlap.models.workload import hash_of
+from fairlap.scenarios.latency_messages import DrawnCall
 from fairlap.worker.guardian import living_processes
 from fairlap.worker.protocol import Prepare, Which
 
@@ -49,7 +50,11 @@ def request_for(tmp_path: Path, weight: np.ndarray) -> Prepare:
     safetensors.write(inputs, {"rows": x})
     safetensors.write(changed, {"rows": x[::-1]})
     names = {"input": "rows", "weight": "linear.weight", "output": "product"}
-    return Prepare("./worker", "any.model", 16, 1, str(weights), str(inputs), str(changed), options=names)
+    unseen = [tmp_path / f"unseen-{number}.safetensors" for number in range(2)]
+    for number, file in enumerate(unseen):
+        safetensors.write(file, {"rows": x[number + 1 :: -1].repeat(16, axis=0)[:16]})
+    files = (str(weights), str(inputs), str(changed))
+    return Prepare("./worker", "any.model", 16, 1, *files, options=names, unseen=tuple(map(str, unseen)))
 
 
 def test_a_program_in_another_language_does_the_same_work(
@@ -62,10 +67,12 @@ def test_a_program_in_another_language_does_the_same_work(
         seconds = {}
         both: tuple[Which, Which] = ("inputs", "changed")
         for which in both:
-            seconds[which] = worker.answer(which, answer, within_s=20)
+            seconds[which] = worker.answer(which, answer, within_s=20).seconds
             x = safetensors.read(Path(getattr(request_for, which)))["rows"].astype(np.float64)
             np.testing.assert_allclose(safetensors.read(answer)["product"], x @ weight.T, rtol=1e-4, atol=1e-4)
         measured, samples_ns = worker.measure(seconds=0.1, within_s=20)
+        drawn = (DrawnCall(at=0.1, inputs=1), DrawnCall(at=0.6, inputs=0))
+        checked, _ = worker.measure(seconds=0.05, within_s=20, drawn=drawn, drawn_file=answer)
         few, few_ns = worker.measure(samples=7, calls_per_sample=2, warmup=1, within_s=20)
         ended = worker.quit()
     assert prepared.weights_hash == hash_of({"linear.weight": weight})
@@ -74,6 +81,12 @@ def test_a_program_in_another_language_does_the_same_work(
     assert worker.phases_s["first_call"] == seconds["inputs"]
     assert measured.quantities[0].count == len(samples_ns["wall_ns"]) > 10
     assert (samples_ns["wall_ns"] > 0).all()
+    assert [call.number for call in checked.drawn.calls] == [0, 1]
+    assert all(call.call_ns > 0 for call in checked.drawn.calls)
+    for number, call in enumerate(drawn):
+        x = safetensors.read(Path(request_for.unseen[call.inputs]))["rows"].astype(np.float64)
+        got = safetensors.read(answer)[f"{number}/product"]
+        np.testing.assert_allclose(got, x @ weight.T, rtol=1e-4, atol=1e-4)
     assert (few.calls_per_sample, len(few_ns["wall_ns"])) == (2, 7)
     assert ended.memory.bytes["peak"] > 0
     if sys.platform == "linux":

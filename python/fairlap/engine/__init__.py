@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from fairlap.engine.measure import measure
     from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
     from fairlap.engine.native_functions import NativeFunction
-    from fairlap.engine.timed_calls import time_calls
+    from fairlap.engine.timed_calls import DrawnCalls, time_calls
 
 __all__ = [
     "Batch",
     "BatchReleased",
     "Clock",
     "DeviceFailed",
+    "DrawnCalls",
     "Feeder",
     "FeedingFailed",
     "Interval",
@@ -57,6 +58,7 @@ _HOME = {
     "BatchReleased": "fairlap.engine.feeder",
     "Clock": "fairlap.engine._native",
     "DeviceFailed": "fairlap.engine.cuda.libraries",
+    "DrawnCalls": "fairlap.engine.timed_calls",
     "Feeder": "fairlap.engine.feeder",
     "FeedingFailed": "fairlap.engine.feeder",
     "Interval": "fairlap.engine._native",

@@ -76,9 +76,9 @@ class WarmUpKind(enum.Enum):
     none = 0
 class PythonCall:
     """
-    A Python callable with its arguments bound, ready to be timed.
+    Python callables that take turns, with their arguments bound, ready to be timed.
     """
-    def __init__(self, call: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], completion: typing.Any) -> None:
+    def __init__(self, call: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], completion: typing.Any, in_turn: collections.abc.Sequence[typing.Any] = [], drawn_callable: typing.Any = None, look: typing.Any = None) -> None:
         ...
 class NativeCall:
     """
@@ -700,7 +700,7 @@ def quantiles(samples: typing_extensions.Buffer, shares: collections.abc.Sequenc
     ...
 def repeated_energy(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, counter: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex, power: typing.SupportsInt | typing.SupportsIndex | None, trials: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex) -> RepeatedEnergy:
     ...
-def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool) -> LoopRecord:
+def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool, drawn_at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = []) -> LoopRecord:
     ...
 def time_on_stream(calls: list[typing.Any], stream: typing.SupportsInt | typing.SupportsIndex | None, device: typing.SupportsInt | typing.SupportsIndex, clock: Clock, *, method: Method, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, quantum_share: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, flush: bool, gate: Gate | None, graph: bool, guard: bool, timeout_s: typing.SupportsFloat | typing.SupportsIndex, gate_timeout_s: typing.SupportsFloat | typing.SupportsIndex, cupti_places: collections.abc.Sequence[str], pause_collector: bool) -> StreamRecord:
     ...

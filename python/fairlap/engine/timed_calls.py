@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairlap import quantity_text
@@ -21,8 +22,26 @@ from fairlap.engine.notices import notices_of_run
 from fairlap.errors import NOT_ENOUGH_MEMORY, CallableRaised, InvalidRequest, NotAvailable, described, shown
 
 
+@dataclass(frozen=True)
+class DrawnCalls:
+    """Single calls at these shares of a run, ascending, timed like all others but not among its samples.
+
+    ``callable(number)`` returns what is called, and ``look(number, result, wall_ns)`` receives what it returned. Both
+    run between samples on the measuring thread, and their time is not part of the run's.
+    """
+
+    at: Sequence[float]
+    callable: Callable[[int], Callable[[], object]]
+    look: Callable[[int, Any, float], object]
+
+
 def python_work(
-    fn: object, args: tuple[object, ...], kwargs: Mapping[str, object] | None, done: object
+    fn: object,
+    args: tuple[object, ...],
+    kwargs: Mapping[str, object] | None,
+    done: object,
+    in_turn: Sequence[Callable[..., object]] = (),
+    drawn: DrawnCalls | None = None,
 ) -> _native.PythonCall:
     if not callable(fn):
         raise InvalidRequest(f"the thing to time must be callable, not {shown(fn)}")
@@ -42,7 +61,9 @@ def python_work(
     keywords = dict(kwargs or {})
     if not all(isinstance(key, str) for key in keywords):
         raise InvalidRequest("the names in kwargs must be strings")
-    return _native.PythonCall(fn, args, keywords, done)
+    if drawn is None:
+        return _native.PythonCall(fn, args, keywords, done, in_turn=list(in_turn))
+    return _native.PythonCall(fn, args, keywords, done, list(in_turn), drawn.callable, drawn.look)
 
 
 def _only_makes_something_to_run(fn: object) -> bool:
@@ -105,6 +126,8 @@ def time_calls(
     clock: str = "auto",
     pause_gc: bool = True,
     name: str | None = None,
+    in_turn: Sequence[Callable[..., object]] = (),
+    drawn: DrawnCalls | None = None,
 ) -> Measurement:
     """Time calls of ``fn(*args, **kwargs)`` on the CPU's clock, every sample taken natively.
 
@@ -112,6 +135,8 @@ def time_calls(
     asynchronous work is charged to the one who launched it; ``host_issue_ns`` is then a quantity of its
     own. The run ends at ``samples``, after ``seconds``, or when the relative half-width of the median's
     interval reaches ``target``, whichever is first; one second by default.
+
+    ``in_turn`` are further callables, which take turns with ``fn`` from call to call, with the same arguments.
     """
     stop = stop_rule(samples, seconds, target)
     warm_up = warm_up_wish(warmup)
@@ -120,7 +145,9 @@ def time_calls(
     name = given_name(name)
     on_clock = clock_named(clock)
     native = native_function_of(fn)
-    work = native_work(native, args, kwargs, done) if native else python_work(fn, args, kwargs, done)
+    if native and (in_turn or drawn):
+        raise InvalidRequest(f"{native.name} is timed natively, so no other callables can take turns with it")
+    work = native_work(native, args, kwargs, done) if native else python_work(fn, args, kwargs, done, in_turn, drawn)
     try:
         record = _native.time_calls(
             work,
@@ -134,6 +161,7 @@ def time_calls(
             warm_up_calls=warm_up.calls,
             warm_up_max_seconds=LONGEST_WARM_UP_S,
             pause_collector=pause_gc,
+            drawn_at=[] if drawn is None else list(drawn.at),
         )
     except MemoryError:
         raise NotAvailable(NOT_ENOUGH_MEMORY) from None

@@ -49,10 +49,11 @@ class Contestant:
     """A framework with its model loaded.
 
     ``bind`` takes inputs (by the spec's names) and gives the callable for one unit of work on them: an inference,
-    or the loss and its gradients. ``done`` waits for all that such a call returned; None when calls return when
-    done. ``outputs`` turns what a call returned into NumPy arrays by the spec's names; in mode "grad" they are
-    "loss" and "grad/<weight>" in the weight's own layout. ``weights`` reads the weights back out of the framework,
-    by the spec's names and in its layout, for hashing.
+    or the loss and its gradients. Such callables take turns while they are timed, so they should share everything but
+    their inputs; a result need not outlive the next call of any of them. ``done`` waits for all that such a call
+    returned; None when calls return when done. ``outputs`` turns what a call returned into NumPy arrays by the spec's
+    names; in mode "grad" they are "loss" and "grad/<weight>" in the weight's own layout. ``weights`` reads the weights
+    back out of the framework, by the spec's names and in its layout, for hashing.
     """
 
     bind: Callable[[Arrays], Callable[[], Any]]
@@ -66,6 +67,7 @@ class Contestant:
     stream: object | None = None  # on a GPU: where its work goes, or "hidden" when it does not tell
     method: str | None = None  # how the engine times what goes there; None for its own choice
     fed: Fed | None = None  # None if it cannot be fed
+    switching_copies: bool = False  # a call on other inputs than the call before copies them first
 
 
 NO_WEIGHTS = "cannot be read: no weights"

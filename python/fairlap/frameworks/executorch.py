@@ -80,14 +80,8 @@ class ExecuTorch(Framework):
             file = program.buffer
             first = _loaded(file)
         held = weights_in(file, work.weights)
-        ready = [first]
-
-        def bind(inputs: Arrays) -> Callable[[], Any]:
-            method = ready.pop() if ready else _loaded(file)
-            return partial(method.execute, _tensors(inputs, names))
-
         return Contestant(
-            bind=bind,
+            bind=lambda inputs: partial(_run, file, first.execute, _tensors(inputs, names)),
             done=None,  # a call returns when it has copied the outputs
             outputs=lambda results: named_outputs(work.spec, [each.numpy() for each in results]),
             weights=lambda: held if held.keys() == work.weights.keys() else {},
@@ -101,6 +95,11 @@ class ExecuTorch(Framework):
 
     def version(self) -> str:
         return self._version
+
+
+def _run(_program: bytes, execute: Callable[[Any], Any], tensors: tuple[Any, ...]) -> Any:
+    """The method reads its program where the bytes are, so they must live as long as it is called."""
+    return execute(tensors)
 
 
 def _tensors(arrays: Arrays, names: list[str]) -> tuple[Any, ...]:
@@ -126,7 +125,6 @@ def _converted(work: Workload, model: Any, inputs: tuple[Any, ...], variant: str
 
 
 def _loaded(file: bytes) -> Any:
-    """A separate program per binding, since the methods of one program share their memory."""
     from executorch.runtime import Runtime
 
     return Runtime.get().load_program(file).load_method(METHOD)

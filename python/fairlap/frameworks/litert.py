@@ -92,17 +92,9 @@ class LiteRT(Framework):
             first = _interpreter(Interpreter, file, wanted.threads)
         threads = 1 + thread_count() - before if before else 0
         held = read_back(weights_in(first, work.weights), work.weights)
-        ready = [first]
-
-        def bind(inputs: Arrays) -> Callable[[], Any]:
-            interpreter = ready.pop() if ready else _interpreter(Interpreter, file, wanted.threads)
-            details = interpreter.get_signature_runner().get_input_details()
-            for name, array in inputs.items():
-                interpreter.set_tensor(details[name]["index"], array)
-            return partial(_run, interpreter.invoke, interpreter)
-
         return Contestant(
-            bind=bind,
+            bind=_Bindings(first).bind,
+            switching_copies=True,
             done=None,
             outputs=partial(_answers, work),
             weights=partial(_weights, first, work),
@@ -126,10 +118,32 @@ def _interpreter(make: Callable[..., Any], file: Path, threads: int) -> Any:
     return interpreter
 
 
-def _run(invoke: Callable[[], None], interpreter: Any) -> Any:
-    """``invoke`` returns nothing, and the outputs are read from the interpreter."""
-    invoke()
-    return interpreter
+class _Bindings:
+    """One interpreter, whose memory holds the inputs of one binding at a time."""
+
+    def __init__(self, interpreter: Any) -> None:
+        self._interpreter = interpreter
+        self._filled_by: object = None
+
+    def bind(self, inputs: Arrays) -> Callable[[], Any]:
+        interpreter, invoke = self._interpreter, self._interpreter.invoke
+        details = interpreter.get_signature_runner().get_input_details()
+        places = [(details[name]["index"], array) for name, array in inputs.items()]
+
+        def run() -> Any:
+            """``invoke`` returns nothing, and the outputs are read from the interpreter."""
+            if self._filled_by is not places:
+                self._fill(places)
+            invoke()
+            return interpreter
+
+        self._fill(places)
+        return run
+
+    def _fill(self, places: list[tuple[int, Any]]) -> None:
+        for index, array in places:
+            self._interpreter.set_tensor(index, array)
+        self._filled_by = places
 
 
 def _answers(work: Workload, interpreter: Any) -> Answers:

@@ -1,7 +1,6 @@
 """tinygrad: every call scheduled again and realized, or captured once by ``TinyJit`` and replayed.
 
-``TinyJit`` writes into the same buffers at every replay, so each binding captures a replay of its own: a result of
-one binding stays as it is when another is called.
+``TinyJit`` writes into the same buffers at every replay, so a result is that of the last call of any binding.
 """
 
 from __future__ import annotations
@@ -57,7 +56,8 @@ class TinyGrad(Framework):
             model = work.implementation("tinygrad").build(work.weights)
             held = get_state_dict(model)
         step = _forward(model) if work.mode == "infer" else _loss_and_gradients(work, model, held)
-        bind = partial(_bind, step, wanted.variant == "jit")
+        run = _captured(step, work) if wanted.variant == "jit" else step
+        bind = partial(_bind, run)
         with phase("compile"):
             bind(work.inputs)()  # the first run compiles its kernels
         return Contestant(
@@ -116,15 +116,22 @@ def _loss_and_gradients(work: Workload, model: Any, held: dict[str, Any]) -> Ste
     return step
 
 
-def _bind(step: Step, jit: bool, inputs: Arrays) -> Callable[[], Any]:
-    from tinygrad import Tensor, TinyJit
+def _bind(run: Step, inputs: Arrays) -> Callable[[], Any]:
+    return partial(run, **_tensors(inputs))
 
-    tensors = {name: Tensor(array).realize() for name, array in inputs.items()}
-    if not jit:
-        return partial(step, **tensors)
-    replay = partial(TinyJit(step), **tensors)
-    replay()  # the first call runs normally
-    replay()  # the second one is captured
+
+def _tensors(inputs: Arrays) -> dict[str, Any]:
+    from tinygrad import Tensor
+
+    return {name: Tensor(array).realize() for name, array in inputs.items()}
+
+
+def _captured(step: Step, work: Workload) -> Step:
+    from tinygrad import TinyJit
+
+    replay: Step = TinyJit(step)
+    replay(**_tensors(work.inputs))  # the first call runs normally
+    replay(**_tensors(work.inputs))  # the second one is captured
     return replay
 
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import NotAMessage, PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
-from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured
+from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Request, Which
@@ -197,9 +197,9 @@ class WorkerProcess:
         deadline_s = max(self._prepared_by_s, time.monotonic() + _READ_WITHIN_S)
         return self._await(protocol.Prepared, deadline_s, self._prepared_within_s)
 
-    def answer(self, which: Which, path: Path, *, within_s: float) -> float:
-        """Return the seconds that the call took; its outputs are in the file."""
-        return self._request(protocol.Answer(which, str(path)), protocol.Answered, within_s).seconds
+    def answer(self, which: Which, path: Path, *, within_s: float) -> protocol.Answered:
+        """Its outputs are in the file."""
+        return self._request(protocol.Answer(which, str(path)), protocol.Answered, within_s)
 
     def feed(self, files: Mapping[str, str], samples: int, seed: int, path: Path, *, within_s: float) -> str:
         """Return the name of the pipeline; the proof is in the file."""
@@ -214,8 +214,19 @@ class WorkerProcess:
         warmup: int | None = None,
         calls_per_sample: int | None = None,
         energy: bool = False,
+        drawn: Sequence[DrawnCall] = (),
+        drawn_file: Path | None = None,
     ) -> tuple[Measured, Samples]:
-        request = Measure(seconds, samples, warmup, calls_per_sample, "read" if energy else None)
+        """The outputs of the drawn calls are in ``drawn_file``."""
+        request = Measure(
+            seconds,
+            samples,
+            warmup,
+            calls_per_sample,
+            "read" if energy else None,
+            tuple(drawn),
+            str(drawn_file or ""),
+        )
         measured = self._request(request, Measured, within_s)
         values = np.frombuffer(self._raw, dtype="<f8")
         samples_ns: Samples = {}

@@ -32,6 +32,8 @@ from fairlap.request.work import Work
 
 SLOPES = "slopes"  # a row for each of the possible ones
 _CHANGED = 1000  # added to the seed: inputs that a contestant has not seen while it was made
+UNSEEN = ("unseen-0", "unseen-1", "unseen-2")  # inputs of the drawn calls
+_UNSEEN_FROM = 2000
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class Materials:
         return self.folder / "weights.safetensors"
 
     def inputs_file(self, which: str) -> Path:
-        """``inputs`` are measured; ``changed`` ones unmask an answer that was kept from before."""
+        """``inputs`` and ``changed`` ones take turns in the timed calls; each ``unseen`` one has a single call in a
+        process, so an answer that was kept from before is wrong there."""
         return self.folder / f"{which}.safetensors"
 
     @cached_property
@@ -104,7 +107,9 @@ def materials_for(work: Work, data_seed: int, notify: Callable[[str], None] = la
     if not safetensors.is_whole(materials.weights_file):
         notify(f"{work.model}: writing weights and inputs (done once)")
         safetensors.write(materials.weights_file, draw_weights(spec, data_seed))
-    for which, seed in (("inputs", data_seed), ("changed", data_seed + _CHANGED)):
+    seeds = {"inputs": data_seed, "changed": data_seed + _CHANGED}
+    seeds |= {which: data_seed + _UNSEEN_FROM + number for number, which in enumerate(UNSEEN)}
+    for which, seed in seeds.items():
         if not safetensors.is_whole(materials.inputs_file(which)):
             arrays: dict[str, npt.NDArray[Any]] = dict(draw_inputs(spec, work.batch, seed))
             labels = draw_labels(spec, work.batch, data_seed)  # of the loss, which stays the same

@@ -15,15 +15,17 @@ from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.meters.energy import Sensed
+from fairlap.models import safetensors
 from fairlap.models.safetensors import BadFile
 from fairlap.race import answers
 from fairlap.race.answers import Agreement
 from fairlap.race.conditions import environment_of
 from fairlap.race.fed_check import Feeding
-from fairlap.race.materials import Materials
+from fairlap.race.materials import UNSEEN, Materials
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import AnswerError, Outcome, ProcessResult
+from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.race.recorded_turns import Turn, record_one_turn, record_rounds
+from fairlap.race.timed_work import TimedWork, require_done
 from fairlap.worker import protocol
 
 
@@ -85,6 +87,7 @@ class ProcessRun:
         self.turns: list[Turn] = []
         self._block, self._materials, self._runner, self._bench = block, materials, runner, bench
         self._worker: WorkerProcess | None = None
+        self._timed_work = TimedWork(plan, block, result, materials, bench.scratch)
 
     @_stage
     def start(self) -> None:
@@ -122,7 +125,8 @@ class ProcessRun:
     def check_answers(self) -> None:
         first = self._answer("inputs", _FIRST)
         errors = self._bench.agreement.errors(self._materials, self.result.contestant, first)
-        _record_errors(self.result, self._materials, errors)
+        self.result.errors += errors
+        answers.require_right(errors, self.result.in_force)
         changed = self._answer("changed", "changed inputs")
         answers.require_changed(first, changed)
         if self._bench.feeding:
@@ -133,7 +137,7 @@ class ProcessRun:
     def measure_in_one_turn(self) -> None:
         # A slow call is measured for longer: a median of one sample would be no median.
         seconds = max(self.plan.measuring.seconds, _FEWEST_CALLS * self._call_s)
-        self._take(seconds, energy=bool(self._bench.sensed.idle))
+        self._take(seconds, energy=bool(self._bench.sensed.idle), turns_left=1)
 
     @_stage
     def warm_up(self) -> None:
@@ -145,7 +149,10 @@ class ProcessRun:
     @_stage
     def take_a_turn(self) -> None:
         first = self.turns[0].measured
-        self._take(self._turn_s, warmup=self._warm_up_calls, calls_per_sample=first.calls_per_sample)
+        left = self.plan.measuring.rounds + 1 - len(self.turns)
+        self._take(
+            self._turn_s, warmup=self._warm_up_calls, calls_per_sample=first.calls_per_sample, turns_left=max(left, 1)
+        )
 
     @_stage
     def read_energy(self) -> None:
@@ -158,12 +165,14 @@ class ProcessRun:
     def finish_in_one_turn(self) -> None:
         self._last_answer()
         self.samples = record_one_turn(self.result, self.turns[0])
+        self._require_plausible()
         self._record_energy()
 
     @_stage
     def finish_in_rounds(self) -> None:
         self._last_answer()
         self.samples = record_rounds(self.result, self.turns)
+        self._require_plausible()
         self._record_energy()
 
     @contextmanager
@@ -217,10 +226,26 @@ class ProcessRun:
         self.result.outcome, self.result.code, self.result.message = outcome, error.code, str(error)
         self.end()
 
+    def _require_plausible(self) -> None:
+        try:
+            self._timed_work.require_plausible()
+        except answers.OtherWork:
+            self.samples, self.result.timings = {}, {}  # they are not the times of the work
+            raise
+
     def _take(
-        self, seconds: float, *, warmup: int | None = None, calls_per_sample: int | None = None, energy: bool = False
+        self,
+        seconds: float,
+        *,
+        warmup: int | None = None,
+        calls_per_sample: int | None = None,
+        energy: bool = False,
+        turns_left: int = 0,
     ) -> None:
-        measured, samples_ns = self._here.measure(
+        """``turns_left`` is the number of turns to come over which checked calls are spread, this one included."""
+        measured, samples_ns = self._timed_work.measure(
+            self._here,
+            turns_left,
             seconds=seconds,
             samples=self.plan.measuring.samples,
             warmup=warmup,
@@ -250,11 +275,17 @@ class ProcessRun:
         """Ask for an answer, compare it with the reference, and record the error also when it is right."""
         file = self._bench.scratch / f"{when.replace(' ', '-')}.safetensors"
         file.unlink(missing_ok=True)
-        seconds = self._here.answer(which, file, within_s=self.plan.limits.answer_s)
+        answered = self._here.answer(which, file, within_s=self.plan.limits.answer_s)
         if when != _FIRST:
             phases_s = self.result.phases_s
-            phases_s["checked_calls"] = phases_s.get("checked_calls", 0.0) + seconds
-        _record_errors(self.result, self._materials, answers.answer_errors(self._materials, file, which, when))
+            phases_s["checked_calls"] = phases_s.get("checked_calls", 0.0) + answered.seconds
+        where = f"a call ({when})"
+        require_done(answered.reading, answered.seconds, where, self.plan.device)
+        answer = safetensors.read(file)
+        errors = answers.array_errors(self._materials, answer, which, when)
+        if self._materials.spec.computes:
+            self.result.errors += errors
+        answers.require_right_on(self._materials, answer, which, errors, self.result.in_force, where)
         return file
 
 
@@ -269,6 +300,7 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         weights=str(materials.weights_file),
         inputs=inputs,
         changed=str(materials.inputs_file("changed")),
+        unseen=tuple(str(materials.inputs_file(which)) for which in UNSEEN),
         labels=inputs if materials.spec.loss == "cross_entropy" else None,
         mode=work.mode,
         precision=work.precision,
@@ -276,9 +308,3 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         device=plan.device,
         options=dict(runner.name.options),
     )
-
-
-def _record_errors(process: ProcessResult, materials: Materials, errors: list[AnswerError]) -> None:
-    if materials.spec.computes:
-        process.errors += errors
-    answers.require_right(errors, process.in_force)

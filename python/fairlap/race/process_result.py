@@ -44,7 +44,7 @@ class AnswerError(msgspec.Struct, frozen=True):
     """
 
     what: str
-    when: str  # "before", "changed inputs" or "after" the timed calls
+    when: str  # "before", "changed inputs", "timed call" or "after"
     cosine: float | None
     worst_absolute: float | None
     relative: float | None

@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairlap.meters.energy import EnergyOfBlock
-from fairlap.scenarios.latency_messages import BYTES_PER_SAMPLE, Feeding, Measure, Measured, MeasuredQuantity
+from fairlap.scenarios.latency_messages import BYTES_PER_SAMPLE, Drawn, Feeding, Measured, MeasuredQuantity
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
-    from fairlap.frameworks.contract import Contestant
-
-
-def take_samples(contestant: Contestant, call: Callable[[], Any], request: Measure) -> Measurement:
-    """Time ``call``, which the contestant bound to its inputs."""
-    from fairlap import engine
-
-    method: dict[str, Any] = {} if contestant.method is None else {"method": contestant.method}
-    return engine.measure(
-        call,
-        done=contestant.done,
-        stream=contestant.stream,
-        **method,
-        seconds=request.seconds,
-        samples=request.samples,
-        warmup="auto" if request.warmup is None else request.warmup,
-        calls_per_sample="auto" if request.calls_per_sample is None else request.calls_per_sample,
-    )
 
 
 def with_energy(take: Callable[[], Measurement], device: str) -> tuple[Measurement, EnergyOfBlock | None]:
@@ -51,7 +33,10 @@ def with_energy(take: Callable[[], Measurement], device: str) -> tuple[Measureme
 
 
 def measured_message(
-    measurement: Measurement, energy: EnergyOfBlock | None = None, feeding: Feeding | None = None
+    measurement: Measurement,
+    drawn: Drawn = Drawn(),  # noqa: B008  (frozen)
+    energy: EnergyOfBlock | None = None,
+    feeding: Feeding | None = None,
 ) -> tuple[Measured, list[memoryview]]:
     """The message, and the raw samples that follow it."""
     import numpy as np
@@ -78,6 +63,7 @@ def measured_message(
         warnings=list(measurement.warnings),
         energy=energy,
         feeding=feeding,
+        drawn=drawn,
     )
     raw = [np.asarray(quantity.values, dtype="<f8").data.cast("B") for quantity in measurement.quantities.values()]
     return message, raw

@@ -15,6 +15,43 @@ from fairlap.meters.energy import EnergyOfBlock
 BYTES_PER_SAMPLE = 8
 
 
+class DrawnCall(msgspec.Struct, frozen=True):
+    """A timed call whose outputs are kept, on inputs that the process has not had before."""
+
+    at: float  # the share of the measurement after which it is made
+    inputs: int  # which of the unseen inputs
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What it took to turn the result of one call into arrays."""
+
+    deferred: str = ""  # the type of a result that is still to be computed, such as a future; its outputs are not read
+    read_s: float = 0.0
+    copy_s: float = 0.0  # what copying the same arrays takes
+
+
+_COPIES = 10
+_SHORTEST_S = 1e-3
+
+
+def takes_suspiciously_long(reading: Reading, call_s: float) -> bool:
+    """Longer than the call itself, and far longer than copying the arrays: the work may be done in there."""
+    return reading.read_s > max(call_s, _COPIES * reading.copy_s + _SHORTEST_S)
+
+
+class DrawnResult(msgspec.Struct, frozen=True):
+    number: int  # of the drawn call in the request
+    call_ns: float
+    reading: Reading = Reading()
+
+
+class Drawn(msgspec.Struct, frozen=True):
+    """What was found out at the drawn calls."""
+
+    calls: tuple[DrawnResult, ...] = ()
+    cores_wanted: float | None = None  # by all threads of the process during the measurement: used or waited for
+
+
 class Measure(msgspec.Struct, frozen=True, tag_field="type", tag="measure"):
     """Time calls on the inputs, or on the fed batches. The worker chooses what is null."""
 
@@ -23,6 +60,8 @@ class Measure(msgspec.Struct, frozen=True, tag_field="type", tag="measure"):
     warmup: int | None = None
     calls_per_sample: int | None = None
     energy: Literal["read"] | None = None  # there are sensors: report their readings over the timed calls
+    drawn: tuple[DrawnCall, ...] = ()  # ascending
+    drawn_path: str = ""  # where their outputs go: "<number>/<output>"
 
 
 class Feed(msgspec.Struct, frozen=True, tag_field="type", tag="feed"):
@@ -75,6 +114,7 @@ class Measured(msgspec.Struct, frozen=True, tag_field="type", tag="measured"):
     warnings: list[Notice] = []
     energy: EnergyOfBlock | None = None  # present when it was asked for and a sensor could be read
     feeding: Feeding | None = None  # present when the calls were fed
+    drawn: Drawn = Drawn()  # empty when none were asked for
 
 
 def require_consistent(measured: Measured, most_bytes: int) -> None:

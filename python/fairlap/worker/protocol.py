@@ -13,9 +13,9 @@ import msgspec
 
 from fairlap.meters.memory import Memory
 from fairlap.request.work import Mode, Precision
-from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, require_consistent
+from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
 
-VERSION = 2
+VERSION = 3
 LONGEST_LINE_BYTES = 64 * 2**20
 MOST_RAW_BYTES = 8 * 10**9
 
@@ -44,6 +44,7 @@ class Prepare(Message, frozen=True):
     device: str = "cpu"
     options: dict[str, str] = {}
     device_memory_limit_bytes: int | None = None  # enforced by the framework
+    unseen: tuple[str, ...] = ()  # inputs of drawn calls; none is read before its call is due
 
 
 class Answer(Message, frozen=True):
@@ -89,6 +90,7 @@ class Prepared(Message, frozen=True):
 
 class Answered(Message, frozen=True):
     seconds: float
+    reading: Reading = Reading()
 
 
 class Ended(Message, frozen=True):

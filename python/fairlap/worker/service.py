@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,16 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported
 from fairlap.meters.memory import MemoryMeter
 from fairlap.scenarios import latency
-from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured
+from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measured
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.protocol import Answer, Answered, Ended, Prepare, Prepared
 from fairlap.worker.slowdown import slowdown_in, slowed
 
 if TYPE_CHECKING:
+    from fairlap.engine import Measurement
     from fairlap.models.workload import Arrays, Workload
     from fairlap.scenarios.fed_latency import FedCalls
+    from fairlap.scenarios.timed_inputs import TimedInputs
 
 LABELS = "labels"
 FIRST_CALL = "first_call"
@@ -33,8 +35,8 @@ class Service:
     def __init__(self, phase: Phases) -> None:
         self._phase = phase
         self._contestant: Contestant | None = None
-        self._inputs: dict[str, Arrays] = {}
-        self._bound: Callable[[], Any] | None = None
+        self._sets: list[Arrays] = []
+        self._timed: TimedInputs | None = None
         self._was_called = False
         self._device = "cpu"
         self._memory = MemoryMeter(self._device)
@@ -48,6 +50,7 @@ class Service:
             self._memory = MemoryMeter(self._device)
             from fairlap.engine import measure  # noqa: F401  (loaded here, so that it does not count as the first call)
             from fairlap.models.workload import hash_of
+            from fairlap.scenarios.timed_inputs import TimedInputs
 
             framework = framework_class(request.framework)()
             _require_support(framework, request)
@@ -62,6 +65,7 @@ class Service:
         self._memory.prepared()
         self._phase.now = "reading back"
         self._contestant = contestant
+        self._timed = TimedInputs(contestant, self._sets, request.unseen)
         weights = contestant.weights()
         return Prepared(framework.version(), dict(contestant.in_force), hash_of(weights) if weights else "")
 
@@ -73,28 +77,36 @@ class Service:
         is_first = not self._was_called
         if is_first:
             self._memory.before_first_call()
-        bound = self._measured_call() if request.which == "inputs" else contestant.bind(self._inputs[request.which])
+        bound = self._bound(request.which == "changed")
         result, seconds = self._call_once(bound, contestant)
         if is_first:
             self._memory.ready(contestant)
-        from fairlap.models import safetensors
+        from fairlap.scenarios.reading import read_result
 
-        safetensors.write(Path(request.path), contestant.outputs(result))
-        return Answered(seconds)
+        arrays, reading = read_result(contestant, bound, result, seconds)
+        _write(request.path, arrays)
+        return Answered(seconds, reading)
 
     def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
         self._phase.now = "measure"
         contestant = self._prepared()
-        if self._fed is None:
-            take = partial(latency.take_samples, contestant, self._measured_call(), request)
-        else:
-            take = partial(self._fed.measure, request)
+        timed, fed = self._timed, self._fed
+        assert timed is not None
+        drawn: Drawn = Drawn()
+
+        def take() -> Measurement:
+            nonlocal drawn
+            if fed is not None:
+                return fed.measure(request)
+            measurement, drawn = timed.measure(request)
+            return measurement
+
         self._memory.before_running(contestant)
         measurement, energy = latency.with_energy(take, self._device) if request.energy else (take(), None)
         self._memory.ran(contestant)
         if measurement.interrupted:
             raise KeyboardInterrupt
-        return latency.measured_message(measurement, energy, None if self._fed is None else self._fed.feeding)
+        return latency.measured_message(measurement, drawn, energy, None if fed is None else fed.feeding)
 
     def feed(self, request: Feed) -> Fed:
         from fairlap.scenarios.fed_latency import FedCalls, fed_of
@@ -131,9 +143,9 @@ class Service:
         spec = import_module(f"{request.workload}.spec").SPEC
         weights = safetensors.read(Path(request.weights))
         names = [tensor.name for tensor in spec.inputs]
-        for which, file in (("inputs", request.inputs), ("changed", request.changed)):
+        for file in (request.inputs, request.changed):
             arrays = safetensors.read(Path(file))
-            self._inputs[which] = {name: arrays[name] for name in names}
+            self._sets.append({name: arrays[name] for name in names})
         labels = None if request.labels is None else safetensors.read(Path(request.labels))[LABELS]
         return Workload(
             spec,
@@ -142,7 +154,7 @@ class Service:
             request.mode,
             request.precision,
             weights,
-            self._inputs["inputs"],
+            self._sets[0],
             labels,
         )
 
@@ -151,12 +163,12 @@ class Service:
             raise InvalidRequest("no contestant is prepared yet")
         return self._contestant
 
-    def _measured_call(self) -> Callable[[], Any]:
-        """Bound once, so that the checked answers come from the very callable that is measured."""
-        if self._bound is None:
-            with self._phase("bind"):
-                self._bound = self._prepared().bind(self._inputs["inputs"])
-        return self._bound
+    def _bound(self, changed: bool) -> Callable[[], Any]:
+        assert self._timed is not None
+        if changed:
+            return self._timed.bound(1)
+        with self._phase("bind") if not self._was_called else nullcontext():
+            return self._timed.bound(0)
 
     def _call_once(self, bound: Callable[[], Any], contestant: Contestant) -> tuple[Any, float]:
         """Time one completed call on the engine's clock. The first one of the process is a separate phase."""

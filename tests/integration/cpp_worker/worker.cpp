@@ -1,5 +1,6 @@
 // A worker without Python: one linear layer, y = x wᵀ, in plain C++20 and nothing else. It speaks
-// docs/reference/worker-protocol.md and so races against frameworks. Build: c++ -std=c++20 -O3 -o worker worker.cpp
+// docs/reference/worker-protocol.md and so races against frameworks. Build: c++ -std=c++20 -O3 -o worker
+// worker.cpp
 //
 // It serves any model that is one such layer: the options "input", "weight" and "output" say what its tensors
 // are called, "x", "w" and "y" when nothing is said.
@@ -15,15 +16,18 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -173,18 +177,23 @@ Matrix matrix_in(const std::string& path, const std::string& name) {
   return matrix;
 }
 
-void write_matrix(const std::string& path, const std::string& name, const Matrix& matrix) {
+void write_matrices(const std::string& path, const std::map<std::string, Matrix>& matrices) {
   std::ostringstream text;
-  text << "{" << quoted(name) << ":{\"dtype\":\"F32\",\"shape\":[" << matrix.rows << "," << matrix.columns
-       << "],\"data_offsets\":[0," << matrix.values.size() * sizeof(float) << "]}}";
-  std::string header = text.str();
+  std::size_t end = 0;
+  for (const auto& [name, matrix] : matrices) {
+    const std::size_t begin = std::exchange(end, end + matrix.values.size() * sizeof(float));
+    text << (begin == 0 ? "{" : ",") << quoted(name) << ":{\"dtype\":\"F32\",\"shape\":[" << matrix.rows
+         << "," << matrix.columns << "],\"data_offsets\":[" << begin << "," << end << "]}";
+  }
+  std::string header = end == 0 ? "{}" : text.str() + "}";
   header.append((64 - (8 + header.size()) % 64) % 64, ' ');
   const std::uint64_t length = header.size();
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(&length), sizeof length);
   file << header;
-  file.write(reinterpret_cast<const char*>(matrix.values.data()),
-             static_cast<std::streamsize>(matrix.values.size() * sizeof(float)));
+  for (const auto& [name, matrix] : matrices)
+    file.write(reinterpret_cast<const char*>(matrix.values.data()),
+               static_cast<std::streamsize>(matrix.values.size() * sizeof(float)));
   if (!file.flush()) throw std::runtime_error(path + " cannot be written");
 }
 
@@ -301,6 +310,39 @@ std::int64_t now_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+// Timed calls that are no samples, each on a copy of one set of inputs in which one element is a little
+// larger.
+class DrawnCalls {
+ public:
+  explicit DrawnCalls(const Json& request)
+      : calls_(request.at("drawn").items), path_(request.text_or("drawn_path", "")) {}
+
+  // Makes the calls whose time has come, and returns the nanoseconds that this took.
+  std::int64_t make_those_due(double share, const Layer& layer, const std::vector<std::string>& unseen,
+                              const std::string& input, Matrix& y, const std::string& output) {
+    const std::int64_t began_ns = now_ns();
+    for (; made_ < calls_.size() && share >= calls_[made_].at("at").as_number; ++made_) {
+      const Json& call = calls_[made_];
+      const Matrix x = matrix_in(unseen.at(static_cast<std::size_t>(call.at("inputs").as_number)), input);
+      const std::int64_t start_ns = now_ns();
+      layer.run(x, y);
+      const std::int64_t took_ns = now_ns() - start_ns;
+      outputs_[std::to_string(made_).append("/").append(output)] = y;
+      reported_ << (made_ == 0 ? "" : ",") << "{\"number\":" << made_ << ",\"call_ns\":" << took_ns << "}";
+      write_matrices(path_, outputs_);
+    }
+    return now_ns() - began_ns;
+  }
+  std::string reported() const { return reported_.str(); }
+
+ private:
+  std::vector<Json> calls_;
+  std::string path_;
+  std::ostringstream reported_;
+  std::map<std::string, Matrix> outputs_;
+  std::size_t made_ = 0;
+};
+
 // --- the conversation -------------------------------------------------------------------------------------
 
 class Worker {
@@ -308,7 +350,7 @@ class Worker {
   Worker(int read_fd, int write_fd) : read_fd_(read_fd), write_fd_(write_fd) {}
 
   void serve() {
-    say("{\"type\":\"hello\",\"protocol\":2,\"language\":\"c++\",\"pid\":" + std::to_string(getpid()) + "}");
+    say("{\"type\":\"hello\",\"protocol\":3,\"language\":\"c++\",\"pid\":" + std::to_string(getpid()) + "}");
     std::string line;
     while (next_line(line)) {
       const Json request = JsonReader(line).value();
@@ -322,7 +364,8 @@ class Worker {
       } else if (phase_ == "quit") {
         rusage used{};
         getrusage(RUSAGE_SELF, &used);
-        say("{\"type\":\"ended\",\"memory\":{\"bytes\":{\"peak\":" + std::to_string(used.ru_maxrss * 1024) + "}}}");
+        say("{\"type\":\"ended\",\"memory\":{\"bytes\":{\"peak\":" + std::to_string(used.ru_maxrss * 1024) +
+            "}}}");
         return;
       } else {
         throw std::runtime_error("it knows no request " + phase_);
@@ -347,10 +390,11 @@ class Worker {
     output_ = options.text_or("output", "y");
     const std::string name = options.text_or("weight", "w"), input = options.text_or("input", "x");
     const Matrix weight = matrix_in(request.at("weights").as_text, name);
-    inputs_["inputs"] = matrix_in(request.at("inputs").as_text, input);
-    inputs_["changed"] = matrix_in(request.at("changed").as_text, input);
-    for (const auto& [which, matrix] : inputs_)
-      if (matrix.columns != weight.columns) throw Unsupported(which + " do not fit the weight");
+    sets_ = {matrix_in(request.at("inputs").as_text, input), matrix_in(request.at("changed").as_text, input)};
+    input_ = input;
+    for (const Json& file : request.at("unseen").items) unseen_.push_back(file.as_text);
+    for (const Matrix& matrix : sets_)
+      if (matrix.columns != weight.columns) throw Unsupported("the inputs do not fit the weight");
     layer_.emplace_back(weight);
     say_phase("build", now_ns() - began_ns);
     say("{\"type\":\"prepared\",\"version\":\"1.0\",\"in_force\":{\"threads\":\"1\",\"precision\":\"fp32\"},"
@@ -359,24 +403,25 @@ class Worker {
   }
 
   void answer(const Json& request) {
-    const Matrix& x = inputs_.at(request.at("which").as_text);
+    const Matrix& x = sets_.at(request.at("which").as_text == "changed" ? 1 : 0);
     Matrix y = room_for(x);
     const std::int64_t began_ns = now_ns();
     layer_.at(0).run(x, y);
     const std::int64_t took_ns = now_ns() - began_ns;
     if (!was_called_) say_phase("first_call", took_ns);
     was_called_ = true;
-    write_matrix(request.at("path").as_text, output_, y);
+    write_matrices(request.at("path").as_text, {{output_, y}});
     say("{\"type\":\"answered\",\"seconds\":" + std::to_string(static_cast<double>(took_ns) / 1e9) + "}");
   }
 
   void measure(const Json& request) {
-    const Matrix& x = inputs_.at("inputs");
-    Matrix y = room_for(x);
+    Matrix y = room_for(sets_.at(0));
     const auto& layer = layer_.at(0);
+    std::size_t turn = 0;
+    const auto next = [&]() -> const Matrix& { return sets_[turn++ % sets_.size()]; };
     const auto warm_up = static_cast<std::int64_t>(request.number_or("warmup", 10));
-    for (std::int64_t i = 0; i < warm_up; ++i) layer.run(x, y);
-    const std::int64_t calls = calls_per_sample(request, layer, x, y);
+    for (std::int64_t i = 0; i < warm_up; ++i) layer.run(next(), y);
+    const std::int64_t calls = calls_per_sample(request, layer, next(), y);
     const bool by_samples = request.number_or("samples", 0) > 0;
     const auto most = static_cast<std::size_t>(request.number_or("samples", 1e6));
     const double limit_ns = 1e9 * request.number_or("seconds", by_samples ? 1e9 : 1.0);
@@ -384,25 +429,32 @@ class Worker {
     rusage before{}, after{};
     getrusage(RUSAGE_SELF, &before);
     std::size_t taken = 0;
-    const std::int64_t began_ns = now_ns();
+    std::int64_t began_ns = now_ns();
     std::int64_t end_ns = began_ns;
+    DrawnCalls drawn(request);
     do {
+      const double share =
+          std::max(static_cast<double>(end_ns - began_ns) / limit_ns,
+                   by_samples ? static_cast<double>(taken) / static_cast<double>(most) : 0.0);
+      began_ns += drawn.make_those_due(share, layer, unseen_, input_, y, output_);
       const std::int64_t start_ns = now_ns();
-      for (std::int64_t i = 0; i < calls; ++i) layer.run(x, y);
+      for (std::int64_t i = 0; i < calls; ++i) layer.run(next(), y);
       end_ns = now_ns();
       samples[taken++] = static_cast<double>(end_ns - start_ns) / static_cast<double>(calls);
     } while (taken < most && static_cast<double>(end_ns - began_ns) < limit_ns);
+    drawn.make_those_due(1.0, layer, unseen_, input_, y, output_);
     getrusage(RUSAGE_SELF, &after);
     std::ostringstream message;
-    message << "{\"type\":\"measured\",\"quantities\":[{\"name\":\"wall_ns\",\"unit\":\"ns\",\"count\":" << taken
-         << ",\"method\":\"clock_gettime(CLOCK_MONOTONIC) around each sample\",\"resolution_ns\":"
-         << resolution_ns() / static_cast<double>(calls) << ",\"floor\":{\"overhead_ns\":" << overhead_ns()
-         << "}}],\"calls_per_sample\":" << calls << ",\"stopped_by\":\""
-         << (taken == most ? "samples" : "seconds")
-         << "\",\"elapsed_s\":" << static_cast<double>(end_ns - began_ns) / 1e9
-         << ",\"counts\":{\"process_minor_faults\":" << after.ru_minflt - before.ru_minflt
-         << ",\"process_involuntary_switches\":" << after.ru_nivcsw - before.ru_nivcsw
-         << "},\"bytes\":" << taken * sizeof(double) << "}";
+    message << "{\"type\":\"measured\",\"quantities\":[{\"name\":\"wall_ns\",\"unit\":\"ns\",\"count\":"
+            << taken << ",\"method\":\"clock_gettime(CLOCK_MONOTONIC) around each sample\",\"resolution_ns\":"
+            << resolution_ns() / static_cast<double>(calls) << ",\"floor\":{\"overhead_ns\":" << overhead_ns()
+            << "}}],\"calls_per_sample\":" << calls << ",\"stopped_by\":\""
+            << (taken == most ? "samples" : "seconds")
+            << "\",\"elapsed_s\":" << static_cast<double>(end_ns - began_ns) / 1e9
+            << ",\"counts\":{\"process_minor_faults\":" << after.ru_minflt - before.ru_minflt
+            << ",\"process_involuntary_switches\":" << after.ru_nivcsw - before.ru_nivcsw
+            << "},\"drawn\":{\"calls\":[" << drawn.reported() << "]},\"bytes\":" << taken * sizeof(double)
+            << "}";
     say(message.str());
     write_all(samples.data(), taken * sizeof(double));
   }
@@ -465,8 +517,9 @@ class Worker {
   }
 
   int read_fd_, write_fd_;
-  std::string received_, phase_ = "start", output_;
-  std::map<std::string, Matrix> inputs_;
+  std::string received_, phase_ = "start", input_, output_;
+  std::vector<std::string> unseen_;
+  std::vector<Matrix> sets_;
   std::vector<Layer> layer_;
   bool was_called_ = false;
 };

@@ -36,7 +36,7 @@ def test_a_worker_prepares_answers_measures_and_ends(files: Files, tmp_path: Pat
     answer, changed = tmp_path / "answer.safetensors", tmp_path / "changed-answer.safetensors"
     with nothing_left_of(WorkerProcess(python_worker(), environment=environment())) as worker:
         prepared = worker.prepare(files.request(), within_s=20)
-        seconds = worker.answer("inputs", answer, within_s=20)
+        seconds = worker.answer("inputs", answer, within_s=20).seconds
         worker.answer("changed", changed, within_s=20)
         measured, samples_ns = worker.measure(samples=50, calls_per_sample=4, within_s=20)
         worker.answer("inputs", answer, within_s=20)

@@ -170,7 +170,10 @@ def errors(with_tolerance: bool) -> Chart:
             title="relative error against float64", format="~e", values=[10.0**power for power in range(-20, 10)]
         ),
     )
-    when = alt.Scale(domain=["before", "changed inputs", "after"], range=["circle", "square", "triangle-right"])
+    when = alt.Scale(
+        domain=["before", "changed inputs", "timed call", "after"],
+        range=["circle", "square", "diamond", "triangle-right"],
+    )
     dots = (
         alt.Chart(named("errors"))
         .mark_point(filled=True, size=75, opacity=0.8)

@@ -1,0 +1,233 @@
+"""Was the work done inside the timed calls? Every process is asked, at calls that the parent draws.
+
+The outputs of drawn calls are compared with the float64 reference of the inputs that they had. What cannot be seen in
+an output is seen in its cost: work left for later, an answer kept for the next call on the same inputs, a speed that
+no machine of this kind reaches, time on more threads than were asked for or in other processes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
+from fairlap.launch.worker_process import Samples, WorkerProcess
+from fairlap.machine.arithmetic_peak import operations_per_second
+from fairlap.meters.descendants import cpu_of_descendants_s
+from fairlap.models import safetensors
+from fairlap.models.spec import Spec
+from fairlap.race import answers
+from fairlap.race.answers import OtherWork
+from fairlap.race.materials import UNSEEN, Materials
+from fairlap.race.plan import Block, Plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.request.work import Work
+from fairlap.scenarios.latency_messages import DrawnCall, DrawnResult, Measured, Reading, takes_suspiciously_long
+
+TIMED_CALL = "timed call"
+"""``AnswerError.when`` of a drawn call."""
+
+MOST_DRAWN = len(UNSEEN)
+_SHARE_OF_TIME = 0.02
+_LARGE_OUTPUTS_BYTES = 8 * 2**20
+
+# Above the measured product: Winograd's convolutions do with a quarter of the multiplications, and no library's
+# product is the roof. In bfloat16, matrix units do sixteen times as many.
+MOST_TIMES_THE_PEAK = {"fp32": 6.0, "bf16": 100.0}
+
+# How much longer a call may take on inputs that occur for the first time, by the number of drawn calls.
+_MOST_TIMES_LONGER = {1: 10.0, 2: 6.0, 3: 4.0}
+_LONGER_NS = 200e3
+
+_HELPERS = 0.8  # of a core: pools spin before they sleep; with one thread, ExecuTorch wants 0.7 of a core more
+_SHARE_IN_OTHERS = 0.2
+
+
+class TimedWork:
+    """The checks of one process. ``measure`` is called instead of the worker's, ``require_plausible`` at its end."""
+
+    def __init__(self, plan: Plan, block: Block, process: ProcessResult, materials: Materials, scratch: Path) -> None:
+        self._plan, self._process, self._materials = plan, process, materials
+        self._file = scratch / "timed-calls.safetensors"
+        self._random = random.Random(f"{plan.seed} {block.number} {process.position}")
+        self._checks = materials.spec.computes and not plan.data
+        self._wanted: int | None = None
+        self._drawn = 0
+        self._new_ns: list[float] = []
+        self._repeated_ns: list[float] = []
+        self._measured_s = self._cpu_s = self._in_others_s = self._watched_s = 0.0
+        self._cores_wanted = 0.0
+
+    def measure(self, worker: WorkerProcess, turns_left: int, **limits: Any) -> tuple[Measured, Samples]:
+        """Measure, and check the drawn calls; raise OtherWork if one of them did not do its work.
+
+        The drawn calls are spread over the ``turns_left``, this one included; none is made when that is 0.
+        """
+        drawn = self._draw(turns_left) if turns_left else []
+        if not drawn:
+            measured, samples_ns = worker.measure(**limits)
+        else:
+            self._file.unlink(missing_ok=True)
+            before_s = cpu_of_descendants_s(worker.hello.pid)
+            measured, samples_ns = worker.measure(drawn=drawn, drawn_file=self._file, **limits)
+            after_s = cpu_of_descendants_s(worker.hello.pid)
+            self._in_others_s += sum(max(0.0, cpu_s - before_s.get(pid, 0.0)) for pid, cpu_s in after_s.items())
+            self._watched_s += measured.elapsed_s
+            self._check_drawn(drawn, measured, samples_ns)
+        if turns_left:
+            self._measured_s += measured.elapsed_s
+            self._cpu_s += measured.counts.get("process_cpu_ns", 0) / 1e9
+        return measured, samples_ns
+
+    def require_plausible(self) -> None:
+        """Raise OtherWork for times that cannot be those of the work; warn of time that others should know about."""
+        if not self._checks or self._plan.device != "cpu":
+            return
+        self._require_possible_speed()
+        self._require_no_kept_answers()
+        self._process.warnings = [*self._process.warnings, *self._notices()]
+
+    def _draw(self, turns_left: int) -> list[DrawnCall]:
+        if self._wanted is None:
+            self._wanted = self._calls_to_draw() if self._checks else 0
+        now = int(self._random.random() < self._wanted / turns_left)
+        count = self._wanted if turns_left <= 1 else now
+        self._wanted -= count
+        shares = sorted(self._random.random() for _ in range(count))
+        first = self._drawn
+        self._drawn += count
+        return [DrawnCall(share, first + number) for number, share in enumerate(shares)]
+
+    def _calls_to_draw(self) -> int:
+        """Fewer where calls are slow or outputs large, so that checking costs little of the racing time."""
+        spec, work, phases_s = self._materials.spec, self._materials.work, self._process.phases_s
+        if _answer_bytes(spec, work) > _LARGE_OUTPUTS_BYTES:
+            return 1
+        racing_s = sum(phases_s.values()) + self._plan.measuring.seconds
+        affordable = _SHARE_OF_TIME * racing_s / max(phases_s.get("checked_calls", 0.0), 1e-9)
+        return int(min(max(affordable, 1), MOST_DRAWN))
+
+    def _check_drawn(self, drawn: Sequence[DrawnCall], measured: Measured, samples_ns: Samples) -> None:
+        outputs = safetensors.read(self._file)
+        for result in measured.drawn.calls:
+            if not 0 <= result.number < len(drawn):
+                raise OtherWork(f"it answered a timed call that was not drawn ({result.number})", "E_OUTPUT")
+            call = drawn[result.number]
+            where = f"a timed call drawn {quantity_text.share(call.at)} into the measurement"
+            require_done(result.reading, result.call_ns / 1e9, where, self._plan.device)
+            prefix = f"{result.number}/"
+            got = {name.removeprefix(prefix): each for name, each in outputs.items() if name.startswith(prefix)}
+            which = UNSEEN[call.inputs]
+            errors = answers.array_errors(self._materials, got, which, TIMED_CALL)
+            self._process.errors += errors
+            answers.require_right_on(self._materials, got, which, errors, self._process.in_force, where)
+        if len({result.number for result in measured.drawn.calls}) < len(drawn):
+            raise OtherWork("not all of the timed calls that were drawn were answered", "E_OUTPUT")
+        self._cores_wanted = max(self._cores_wanted, measured.drawn.cores_wanted or 0.0)
+        self._remember_times(measured.drawn.calls, measured, samples_ns)
+
+    def _remember_times(self, calls: Sequence[DrawnResult], measured: Measured, samples_ns: Samples) -> None:
+        headline = measured.quantities[0].name
+        if headline == "wall_ns" and np.isfinite(samples_ns[headline]).any():
+            self._new_ns += [result.call_ns for result in calls]
+            self._repeated_ns.append(float(np.nanmedian(samples_ns[headline])))
+
+    def _require_possible_speed(self) -> None:
+        operations = implied_operations(self._materials.spec, self._materials.work)
+        call_ns = self._process.headline_ns
+        if not operations or not call_ns > 0:
+            return
+        implied = operations / (call_ns / 1e9)
+        allowed = MOST_TIMES_THE_PEAK[self._materials.work.precision]
+        if implied <= allowed * operations_per_second() or implied <= allowed * operations_per_second(again=True):
+            return
+        raise OtherWork(
+            f"{quantity_text.duration(call_ns)} per call implies {implied:.1e} operations per second; this machine "
+            f"measured {operations_per_second():.1e} with a matrix product",
+            "E_IMPOSSIBLE_SPEED",
+        )
+
+    def _require_no_kept_answers(self) -> None:
+        if not self._new_ns:
+            return
+        shortest_ns, repeated_ns = min(self._new_ns), float(np.median(self._repeated_ns))
+        allowed = _MOST_TIMES_LONGER[min(len(self._new_ns), MOST_DRAWN)]
+        if shortest_ns > allowed * repeated_ns + _LONGER_NS:
+            raise OtherWork(
+                f"calls on inputs that had not occurred before took {quantity_text.duration(shortest_ns)} or more, "
+                f"others {quantity_text.duration(repeated_ns)}: its answers are kept from before",
+                "E_KEPT_ANSWERS",
+            )
+
+    def _notices(self) -> list[Notice]:
+        threads, found = self._plan.threads, []
+        cores = max(self._cores_wanted, self._cpu_s / max(self._measured_s, 1e-9))
+        if cores > threads + _HELPERS:
+            found.append(
+                Notice(
+                    "W_MORE_THREADS",
+                    f"its threads wanted {cores:.1f} cores during the timed calls; "
+                    f"{quantity_text.count(threads, 'thread')} had been asked for",
+                )
+            )
+        if self._in_others_s > _SHARE_IN_OTHERS * self._watched_s:
+            found.append(
+                Notice(
+                    "W_OTHER_PROCESSES",
+                    f"processes that it started used {self._in_others_s / self._watched_s:.1f} seconds of CPU time "
+                    "per second of its calls",
+                )
+            )
+        elif self._uses_too_little_cpu():
+            found.append(
+                Notice(
+                    "W_LITTLE_CPU_TIME",
+                    f"its calls used {self._cpu_s / self._measured_s:.2f} seconds of CPU time per second, too little "
+                    "for the operations of the model",
+                )
+            )
+        return found
+
+    def _uses_too_little_cpu(self) -> bool:
+        """Whether the CPU time of a call implies a speed that no single core has."""
+        operations = implied_operations(self._materials.spec, self._materials.work)
+        call_cpu_s = self._cpu_s / max(self._measured_s, 1e-9) * self._process.headline_ns / 1e9
+        if not operations or not self._cpu_s:
+            return False
+        per_core = operations_per_second() / (os.cpu_count() or 1)
+        return operations > MOST_TIMES_THE_PEAK[self._materials.work.precision] * per_core * call_cpu_s
+
+
+def require_done(reading: Reading, call_s: float, where: str, device: str) -> None:
+    """Raise OtherWork if the result of a call was still to be computed when the clock stopped."""
+    if reading.deferred:
+        raise OtherWork(
+            f"{where} returned a {reading.deferred}: the work is not complete when the clock stops", "E_DEFERRED_WORK"
+        )
+    if device == "cpu" and takes_suspiciously_long(reading, call_s):
+        raise OtherWork(
+            f"{where} took {quantity_text.duration(1e9 * call_s)}, and reading its outputs "
+            f"{quantity_text.duration(1e9 * reading.read_s)}: the work is left for later",
+            "E_DEFERRED_WORK",
+        )
+
+
+def implied_operations(spec: Spec, work: Work) -> float:
+    """A lower bound of the multiplications and additions of one call; 0 if the spec does not count them.
+
+    A gradient needs at least another inference's worth: that of the loss by the weights.
+    """
+    return 2e9 * (spec.gmacs_per_item or 0.0) * work.batch * (2 if work.mode == "grad" else 1)
+
+
+def _answer_bytes(spec: Spec, work: Work) -> int:
+    if work.mode == "grad":
+        return 4 * spec.trained_parameters()
+    return sum(4 * math.prod(tensor.sized(work.batch)) for tensor in spec.outputs)

@@ -1,0 +1,148 @@
+"""The inputs of the timed calls: two sets take turns, and each drawn call gets one that no call has had before.
+
+A contestant that keeps an answer, for an input or for its content, is wrong on one of them, or slower on the new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairlap.frameworks.contract import Contestant
+from fairlap.meters.core_demand import CoreDemandMeter
+from fairlap.models import safetensors
+from fairlap.models.workload import Arrays
+from fairlap.scenarios.latency_messages import Drawn, DrawnResult, Measure
+from fairlap.scenarios.reading import read_result
+
+if TYPE_CHECKING:
+    from fairlap.engine import DrawnCalls, Measurement
+
+
+class TimedInputs:
+    """One contestant's callables, a callable for each set of inputs."""
+
+    def __init__(self, contestant: Contestant, sets: Sequence[Arrays], unseen: Sequence[str]) -> None:
+        self._contestant, self._sets, self._unseen = contestant, sets, unseen
+        self._bound: dict[int, Callable[[], Any]] = {}
+        self._measurements = 0
+
+    def bound(self, number: int) -> Callable[[], Any]:
+        """Bound once, so that the checked answers come from the very callables that are measured."""
+        if number not in self._bound:
+            self._bound[number] = self._contestant.bind(self._sets[number])
+        return self._bound[number]
+
+    @property
+    def _take_turns_call_by_call(self) -> bool:
+        return self._contestant.stream is None and not self._contestant.switching_copies
+
+    def measure(self, request: Measure) -> tuple[Measurement, Drawn]:
+        from fairlap.engine import time_calls
+
+        drawing = _Drawing(self._contestant, request, self._read_unseen)
+        demand = CoreDemandMeter() if request.drawn else None
+        if self._contestant.stream is None:
+            measurement = time_calls(
+                self._first_turn(),
+                in_turn=self._other_turns(),
+                done=self._contestant.done,
+                drawn=drawing.drawn_calls() if request.drawn else None,
+                **_limits(request),
+            )
+        else:
+            measurement = self._measured_on_stream(request)
+            for number in range(len(request.drawn)):
+                drawing.call_now(number)
+        self._measurements += 1
+        if demand is None:
+            return measurement, Drawn()
+        cores = demand.cores()
+        safetensors.write(Path(request.drawn_path), drawing.outputs)
+        return measurement, Drawn(tuple(drawing.results), cores)
+
+    def _first_turn(self) -> Callable[[], Any]:
+        if self._take_turns_call_by_call:
+            return self.bound(0)
+        call = self.bound(self._measurements % len(self._sets))
+        if self._contestant.switching_copies:
+            call()
+        return call
+
+    def _other_turns(self) -> list[Callable[[], Any]]:
+        others = range(1, len(self._sets)) if self._take_turns_call_by_call else ()
+        return [self.bound(number) for number in others]
+
+    def _measured_on_stream(self, request: Measure) -> Measurement:
+        from fairlap.engine import measure
+
+        method: dict[str, Any] = {} if self._contestant.method is None else {"method": self._contestant.method}
+        done, stream = self._contestant.done, self._contestant.stream
+        return measure(self._first_turn(), done=done, stream=stream, **method, **_limits(request))
+
+    def _read_unseen(self, number: int) -> Arrays:
+        arrays = safetensors.read(Path(self._unseen[number]))
+        return {name: _in_memory(arrays[name]) for name in self._sets[0]}
+
+
+class _Drawing:
+    """The drawn calls of one measurement and what came out of them."""
+
+    def __init__(self, contestant: Contestant, request: Measure, unseen: Callable[[int], Arrays]) -> None:
+        self._contestant, self._request, self._unseen = contestant, request, unseen
+        self._inputs: list[Arrays] = []
+        self._call: Callable[[], Any] = lambda: None
+        self.results: list[DrawnResult] = []
+        self.outputs: dict[str, np.ndarray] = {}
+
+    def drawn_calls(self) -> DrawnCalls:
+        from fairlap.engine import DrawnCalls
+
+        return DrawnCalls([drawn.at for drawn in self._request.drawn], self._bind, self._look)
+
+    def call_now(self, number: int) -> None:
+        """Where the engine cannot time a single call within a measurement."""
+        from fairlap.engine import time_calls
+
+        results: list[Any] = []
+        call = self._bind(number)
+        timed = time_calls(
+            lambda: results.append(call()), done=self._done_with(results), samples=1, warmup=0, calls_per_sample=1
+        )
+        self._look(number, results[0], float(timed.wall_ns[0]))
+
+    def _done_with(self, results: list[Any]) -> Callable[[Any], Any] | None:
+        done = self._contestant.done
+        return None if done is None else lambda _: done(results[-1])
+
+    def _bind(self, number: int) -> Callable[[], Any]:
+        self._inputs.append(self._unseen(self._request.drawn[number].inputs))
+        self._call = self._contestant.bind(self._inputs[-1])
+        return self._call
+
+    def _look(self, number: int, result: Any, call_ns: float) -> None:
+        arrays, reading = read_result(self._contestant, self._call, result, call_ns / 1e9)
+        self.outputs |= {f"{number}/{name}": array for name, array in arrays.items()}
+        self.results.append(DrawnResult(number, call_ns, reading))
+
+
+def _limits(request: Measure) -> Mapping[str, Any]:
+    return {
+        "seconds": request.seconds,
+        "samples": request.samples,
+        "warmup": "auto" if request.warmup is None else request.warmup,
+        "calls_per_sample": "auto" if request.calls_per_sample is None else request.calls_per_sample,
+    }
+
+
+def _in_memory(mapped: np.ndarray) -> np.ndarray:
+    """A copy on a 64-byte boundary like the file's, so that the timed call reads no file."""
+    memory = np.empty(mapped.nbytes + safetensors.ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % safetensors.ALIGNMENT
+    copy = memory[start : start + mapped.nbytes].view(mapped.dtype).reshape(mapped.shape)
+    copy[...] = mapped
+    copy.flags.writeable = False
+    return copy

@@ -1,0 +1,107 @@
+"""Every contestant that pretends to work is disqualified or named, and no honest one is disqualified."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from fairlap.race.plan import Limits, Measuring, draw_plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.race import Race
+from fairlap.request.names import Contestants
+from fairlap.request.work import Mode, Work
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
+    pytest.mark.timeout(300),
+]
+
+HERE = Path(__file__).parent
+QUICK = Limits(start_s=60, prepare_s=60, answer_s=30, measure_s=30)
+
+DISQUALIFIED = {
+    "closure": "E_DEFERRED_WORK",
+    "lazy-object": "E_DEFERRED_WORK",
+    "future": "E_DEFERRED_WORK",
+    "hidden-future": "E_DEFERRED_WORK",
+    "late-buffer": "E_STALE_ANSWER",
+    "kept-per-binding": "E_IMPOSSIBLE_SPEED",
+    "every-fiftieth": "E_IMPOSSIBLE_SPEED",
+    "kept-per-contestant": "E_STALE_ANSWER",
+    "previous": "E_STALE_ANSWER",
+    "half-batch": "E_OUTPUT",
+    "early-exit": "E_OUTPUT",
+    "zero-weights": "E_OUTPUT",
+    "skipped-layer": "E_OUTPUT",
+    "bfloat16": "E_OUTPUT",
+    "replicate-padding": "E_OUTPUT",
+}
+NAMED = {
+    "other-process": "W_OTHER_PROCESSES",
+    "more-threads": "W_MORE_THREADS",
+    "busy": "W_MORE_THREADS",
+    "sleeper": "W_LITTLE_CPU_TIME",
+}
+
+
+@pytest.fixture(autouse=True)
+def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Make the framework known as a package would: by an entry point."""
+    folder = tmp_path_factory.mktemp("hostile")
+    info = folder / "fairlap_hostile-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fairlap-hostile\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[fairlap.frameworks]\nhostile = hostile_framework:Hostile\n")
+    path = os.pathsep.join([str(folder), str(HERE), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path.rstrip(os.pathsep))
+    for each in (folder, HERE):
+        monkeypatch.syspath_prepend(str(each))
+
+
+def process_of(contestant: str, model: str = "convnet", mode: Mode = "infer", batch: int = 2) -> ProcessResult:
+    plan = draw_plan(
+        Contestants(contestant),
+        (Work(model, batch, mode),),
+        blocks=1,
+        conditions="as-found",
+        threads=1,
+        available_cores=tuple(sorted(os.sched_getaffinity(0))),
+        seed=1,
+        measuring=Measuring(seconds=0.15),
+        limits=QUICK,
+    )
+    race = Race(plan)
+    race.run()
+    [process] = race.processes
+    return process
+
+
+@pytest.mark.parametrize(("variant", "code"), DISQUALIFIED.items())
+def test_a_contestant_that_does_other_work_is_disqualified_for_what_it_does(variant: str, code: str) -> None:
+    process = process_of(f"hostile:{variant}")
+    assert (process.outcome, process.code) == ("disqualified", code), process.message
+
+
+@pytest.mark.parametrize("variant", ["kept-by-content", "kept-by-first-elements", "kept-per-binding", "every-fiftieth"])
+def test_an_answer_that_is_kept_is_found_without_a_count_of_operations(variant: str) -> None:
+    process = process_of(f"hostile:{variant}", "softmax")
+    assert (process.outcome, process.code) == ("disqualified", "E_KEPT_ANSWERS"), process.message
+
+
+@pytest.mark.parametrize(("variant", "code"), NAMED.items())
+def test_a_contestant_that_computes_elsewhere_is_named(variant: str, code: str) -> None:
+    process = process_of(f"hostile:{variant}")
+    assert process.outcome == "finished", process.message
+    assert code in {notice.code for notice in process.warnings}
+
+
+@pytest.mark.parametrize("model", ["convnet", "gemm", "softmax", "mlp"])
+def test_an_honest_contestant_is_not_disqualified(model: str) -> None:
+    process = process_of("hostile", model)
+    assert process.outcome == "finished", process.message
+    found = {notice.code for notice in process.warnings}
+    assert found.isdisjoint({"W_OTHER_PROCESSES", "W_LITTLE_CPU_TIME", "W_MORE_THREADS"})
+    assert sum(error.when == "timed call" for error in process.errors) in range(1, 4)
+    assert all(error.right for error in process.errors)
