@@ -104,6 +104,14 @@ class Run {
     return std::max(of_time, rule.samples > 0 ? taken / static_cast<double>(rule.samples) : 0.0);
   }
 
+  [[nodiscard]] std::size_t room_before_drawn_call() const {
+    const std::size_t room = record_.capacity - record_.taken;
+    if (settings_.stop.samples == 0 || drawn_ >= settings_.drawn_at.size()) return room;
+    const double next = std::ceil(settings_.drawn_at[drawn_] * static_cast<double>(settings_.stop.samples));
+    const auto sample = static_cast<std::size_t>(std::max(next, 0.0));
+    return sample > record_.taken ? std::min(room, sample - record_.taken) : room;
+  }
+
   // Those that are due. What they take is not part of the run's time.
   Interruption make_drawn_calls(double share) {
     while (drawn_ < settings_.drawn_at.size() && share >= settings_.drawn_at[drawn_]) {
@@ -132,7 +140,7 @@ class Run {
         record_.has_completion ? record_.host_issue.as<std::uint64_t>().data() + record_.taken : nullptr;
     const Slice slice{.wall_ticks = record_.wall.as<std::uint64_t>().data() + record_.taken,
                       .host_issue_ticks = host_issue,
-                      .room = record_.capacity - record_.taken,
+                      .room = room_before_drawn_call(),
                       .calls_per_sample = record_.calls_per_sample,
                       .length_ticks = clock_.ticks_of(length_ns)};
     const Counters before = Counters::read();

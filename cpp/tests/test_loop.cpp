@@ -33,7 +33,17 @@ class CountedWork final : public Work {
   bool drop() noexcept override { return true; }
   bool stop_requested() noexcept override { return calls >= stop_at_call; }
   [[nodiscard]] bool has_completion() const noexcept override { return with_completion; }
+  bool begin_drawn(std::size_t /*number*/) noexcept override {
+    calls_before_drawn.push_back(calls);
+    return true;
+  }
+  bool end_drawn(std::size_t /*number*/, double wall_ns) noexcept override {
+    ++drawn_ended;
+    return wall_ns < 1e9;
+  }
 
+  std::vector<std::uint64_t> calls_before_drawn;
+  std::uint64_t drawn_ended = 0;
   std::uint64_t calls = 0;
   std::uint64_t waits = 0;
   std::uint64_t entered = 0;
@@ -98,6 +108,18 @@ TEST("a run stopped by count calls the work exactly samples times calls per samp
   CHECK_EQUAL(record->taken, 1000U);
   CHECK(record->stopped_by == StopReason::samples);
   CHECK_EQUAL(work.entered, work.left);
+}
+
+TEST("drawn calls are made at their shares of the samples, the last one after the last sample") {
+  CountedWork work;
+  Settings settings = exactly(10);
+  settings.drawn_at = {0.0, 0.5, 0.5, 0.999};
+  const auto record = run_on_best_clock(work, settings);
+  const std::vector<std::uint64_t> expected = {0, 6, 7, 13};
+  CHECK(work.calls_before_drawn == expected);
+  CHECK_EQUAL(work.drawn_ended, 4U);
+  CHECK_EQUAL(record->taken, 10U);
+  CHECK(record->stopped_by == StopReason::samples);
 }
 
 TEST("work that raises on its 501st call leaves 500 samples") {

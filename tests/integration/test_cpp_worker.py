@@ -71,7 +71,7 @@ def test_a_program_in_another_language_does_the_same_work(
             x = safetensors.read(Path(getattr(request_for, which)))["rows"].astype(np.float64)
             np.testing.assert_allclose(safetensors.read(answer)["product"], x @ weight.T, rtol=1e-4, atol=1e-4)
         measured, samples_ns = worker.measure(seconds=0.1, within_s=20)
-        drawn = (DrawnCall(at=0.1, inputs=1), DrawnCall(at=0.6, inputs=0))
+        drawn = (DrawnCall(at=0.1, inputs=3), DrawnCall(at=0.1, inputs=1), DrawnCall(at=0.6, inputs=2))
         checked, _ = worker.measure(seconds=0.05, within_s=20, drawn=drawn, drawn_file=answer)
         few, few_ns = worker.measure(samples=7, calls_per_sample=2, warmup=1, within_s=20)
         ended = worker.quit()
@@ -81,10 +81,12 @@ def test_a_program_in_another_language_does_the_same_work(
     assert worker.phases_s["first_call"] == seconds["inputs"]
     assert measured.quantities[0].count == len(samples_ns["wall_ns"]) > 10
     assert (samples_ns["wall_ns"] > 0).all()
-    assert [call.number for call in checked.drawn.calls] == [0, 1]
+    assert [call.number for call in checked.drawn.calls] == [0, 1, 2]
     assert all(call.call_ns > 0 for call in checked.drawn.calls)
     for number, call in enumerate(drawn):
-        x = safetensors.read(Path(request_for.unseen[call.inputs]))["rows"].astype(np.float64)
+        x = safetensors.read(Path((request_for.inputs, request_for.changed, *request_for.unseen)[call.inputs]))[
+            "rows"
+        ].astype(np.float64)
         got = safetensors.read(answer)[f"{number}/product"]
         np.testing.assert_allclose(got, x @ weight.T, rtol=1e-4, atol=1e-4)
     assert (few.calls_per_sample, len(few_ns["wall_ns"])) == (2, 7)

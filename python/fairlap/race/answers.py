@@ -23,7 +23,7 @@ from fairlap.models.answer_check import output_errors
 from fairlap.models.gradient_check import gradient_disagreements, unusable
 from fairlap.models.spec import Tolerance
 from fairlap.models.workload import Arrays
-from fairlap.race.materials import SLOPES, Materials
+from fairlap.race.materials import IN_TURN, SLOPES, UNSEEN, Materials
 from fairlap.race.process_result import AnswerError
 
 GRADIENT = "grad/"
@@ -85,7 +85,7 @@ def require_right_on(
     """Raise for the worst of the wrong errors, or because the answer is the right one to other inputs."""
     if all(error.right for error in errors):
         return
-    others = (other for other in ("inputs", "changed") if other != which)
+    others = (other for other in (*IN_TURN, *UNSEEN) if other != which)
     if any(all(error.right for error in array_errors(materials, got, other, which)) for other in others):
         raise OtherWork(f"{where} returned the answer to other inputs, kept from before", "E_STALE_ANSWER")
     require_right(errors, in_force)

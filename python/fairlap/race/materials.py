@@ -32,6 +32,7 @@ from fairlap.request.work import Work
 
 SLOPES = "slopes"  # a row for each of the possible ones
 _CHANGED = 1000  # added to the seed: inputs that a contestant has not seen while it was made
+IN_TURN = ("inputs", "changed")  # inputs that take turns in the timed calls
 UNSEEN = ("unseen-0", "unseen-1", "unseen-2")  # inputs of the drawn calls
 _UNSEEN_FROM = 2000
 

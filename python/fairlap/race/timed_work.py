@@ -25,11 +25,11 @@ from fairlap.models import safetensors
 from fairlap.models.spec import Spec
 from fairlap.race import answers
 from fairlap.race.answers import OtherWork
-from fairlap.race.materials import UNSEEN, Materials
+from fairlap.race.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
-from fairlap.scenarios.latency_messages import DrawnCall, DrawnResult, Measured, Reading, takes_suspiciously_long
+from fairlap.scenarios.latency_messages import DrawnCall, Measured, Reading, takes_suspiciously_long
 
 TIMED_CALL = "timed call"
 """``AnswerError.when`` of a drawn call."""
@@ -101,9 +101,13 @@ class TimedWork:
         count = self._wanted if turns_left <= 1 else now
         self._wanted -= count
         shares = sorted(self._random.random() for _ in range(count))
-        first = self._drawn
+        first = len(IN_TURN) + self._drawn
+        drawn = [DrawnCall(share, first + number) for number, share in enumerate(shares)]
+        if drawn and not self._drawn:
+            # After one on other inputs, so that the answer to the call before is certainly a wrong one.
+            drawn.insert(1, DrawnCall(shares[0], self._random.randrange(len(IN_TURN))))
         self._drawn += count
-        return [DrawnCall(share, first + number) for number, share in enumerate(shares)]
+        return drawn
 
     def _calls_to_draw(self) -> int:
         """Fewer where calls are slow or outputs large, so that checking costs little of the racing time."""
@@ -124,19 +128,20 @@ class TimedWork:
             require_done(result.reading, result.call_ns / 1e9, where, self._plan.device)
             prefix = f"{result.number}/"
             got = {name.removeprefix(prefix): each for name, each in outputs.items() if name.startswith(prefix)}
-            which = UNSEEN[call.inputs]
+            which = (*IN_TURN, *UNSEEN)[call.inputs]
             errors = answers.array_errors(self._materials, got, which, TIMED_CALL)
             self._process.errors += errors
             answers.require_right_on(self._materials, got, which, errors, self._process.in_force, where)
         if len({result.number for result in measured.drawn.calls}) < len(drawn):
             raise OtherWork("not all of the timed calls that were drawn were answered", "E_OUTPUT")
         self._cores_wanted = max(self._cores_wanted, measured.drawn.cores_wanted or 0.0)
-        self._remember_times(measured.drawn.calls, measured, samples_ns)
+        self._remember_times(drawn, measured, samples_ns)
 
-    def _remember_times(self, calls: Sequence[DrawnResult], measured: Measured, samples_ns: Samples) -> None:
+    def _remember_times(self, drawn: Sequence[DrawnCall], measured: Measured, samples_ns: Samples) -> None:
+        calls = measured.drawn.calls
         headline = measured.quantities[0].name
         if headline == "wall_ns" and np.isfinite(samples_ns[headline]).any():
-            self._new_ns += [result.call_ns for result in calls]
+            self._new_ns += [result.call_ns for result in calls if drawn[result.number].inputs >= len(IN_TURN)]
             self._repeated_ns.append(float(np.nanmedian(samples_ns[headline])))
 
     def _require_possible_speed(self) -> None:

@@ -16,10 +16,10 @@ BYTES_PER_SAMPLE = 8
 
 
 class DrawnCall(msgspec.Struct, frozen=True):
-    """A timed call whose outputs are kept, on inputs that the process has not had before."""
+    """A timed call whose outputs are kept."""
 
     at: float  # the share of the measurement after which it is made
-    inputs: int  # which of the unseen inputs
+    inputs: int  # 0 and 1 are the sets that take turns, the others are unseen ones, which no call has had before
 
 
 class Reading(msgspec.Struct, frozen=True):

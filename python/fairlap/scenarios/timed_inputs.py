@@ -1,4 +1,4 @@
-"""The inputs of the timed calls: two sets take turns, and each drawn call gets one that no call has had before.
+"""The inputs of the timed calls: two sets take turns, and drawn calls get others, which no call has had before.
 
 A contestant that keeps an answer, for an input or for its content, is wrong on one of them, or slower on the new ones.
 """
@@ -29,6 +29,7 @@ class TimedInputs:
         self._contestant, self._sets, self._unseen = contestant, sets, unseen
         self._bound: dict[int, Callable[[], Any]] = {}
         self._measurements = 0
+        self._unseen_inputs: list[Arrays] = []
 
     def bound(self, number: int) -> Callable[[], Any]:
         """Bound once, so that the checked answers come from the very callables that are measured."""
@@ -43,7 +44,7 @@ class TimedInputs:
     def measure(self, request: Measure) -> tuple[Measurement, Drawn]:
         from fairlap.engine import time_calls
 
-        drawing = _Drawing(self._contestant, request, self._read_unseen)
+        drawing = _Drawing(self._contestant, request, self._drawn_call)
         demand = CoreDemandMeter() if request.drawn else None
         if self._contestant.stream is None:
             measurement = time_calls(
@@ -83,17 +84,20 @@ class TimedInputs:
         done, stream = self._contestant.done, self._contestant.stream
         return measure(self._first_turn(), done=done, stream=stream, **method, **_limits(request))
 
-    def _read_unseen(self, number: int) -> Arrays:
-        arrays = safetensors.read(Path(self._unseen[number]))
-        return {name: _in_memory(arrays[name]) for name in self._sets[0]}
+    def _drawn_call(self, number: int) -> Callable[[], Any]:
+        if number < len(self._sets):
+            return self.bound(number)
+        arrays = safetensors.read(Path(self._unseen[number - len(self._sets)]))
+        inputs = {name: _in_memory(arrays[name]) for name in self._sets[0]}
+        self._unseen_inputs.append(inputs)  # some frameworks only point to them
+        return self._contestant.bind(inputs)
 
 
 class _Drawing:
     """The drawn calls of one measurement and what came out of them."""
 
-    def __init__(self, contestant: Contestant, request: Measure, unseen: Callable[[int], Arrays]) -> None:
-        self._contestant, self._request, self._unseen = contestant, request, unseen
-        self._inputs: list[Arrays] = []
+    def __init__(self, contestant: Contestant, request: Measure, bound: Callable[[int], Callable[[], Any]]) -> None:
+        self._contestant, self._request, self._bound = contestant, request, bound
         self._call: Callable[[], Any] = lambda: None
         self.results: list[DrawnResult] = []
         self.outputs: dict[str, np.ndarray] = {}
@@ -119,8 +123,7 @@ class _Drawing:
         return None if done is None else lambda _: done(results[-1])
 
     def _bind(self, number: int) -> Callable[[], Any]:
-        self._inputs.append(self._unseen(self._request.drawn[number].inputs))
-        self._call = self._contestant.bind(self._inputs[-1])
+        self._call = self._bound(self._request.drawn[number].inputs)
         return self._call
 
     def _look(self, number: int, result: Any, call_ns: float) -> None:

@@ -318,12 +318,15 @@ class DrawnCalls {
       : calls_(request.at("drawn").items), path_(request.text_or("drawn_path", "")) {}
 
   // Makes the calls whose time has come, and returns the nanoseconds that this took.
-  std::int64_t make_those_due(double share, const Layer& layer, const std::vector<std::string>& unseen,
-                              const std::string& input, Matrix& y, const std::string& output) {
+  std::int64_t make_those_due(double share, const Layer& layer, const std::vector<Matrix>& sets,
+                              const std::vector<std::string>& unseen, const std::string& input, Matrix& y,
+                              const std::string& output) {
     const std::int64_t began_ns = now_ns();
     for (; made_ < calls_.size() && share >= calls_[made_].at("at").as_number; ++made_) {
       const Json& call = calls_[made_];
-      const Matrix x = matrix_in(unseen.at(static_cast<std::size_t>(call.at("inputs").as_number)), input);
+      const auto number = static_cast<std::size_t>(call.at("inputs").as_number);
+      const Matrix x =
+          number < sets.size() ? sets[number] : matrix_in(unseen.at(number - sets.size()), input);
       const std::int64_t start_ns = now_ns();
       layer.run(x, y);
       const std::int64_t took_ns = now_ns() - start_ns;
@@ -436,13 +439,13 @@ class Worker {
       const double share =
           std::max(static_cast<double>(end_ns - began_ns) / limit_ns,
                    by_samples ? static_cast<double>(taken) / static_cast<double>(most) : 0.0);
-      began_ns += drawn.make_those_due(share, layer, unseen_, input_, y, output_);
+      began_ns += drawn.make_those_due(share, layer, sets_, unseen_, input_, y, output_);
       const std::int64_t start_ns = now_ns();
       for (std::int64_t i = 0; i < calls; ++i) layer.run(next(), y);
       end_ns = now_ns();
       samples[taken++] = static_cast<double>(end_ns - start_ns) / static_cast<double>(calls);
     } while (taken < most && static_cast<double>(end_ns - began_ns) < limit_ns);
-    drawn.make_those_due(1.0, layer, unseen_, input_, y, output_);
+    drawn.make_those_due(1.0, layer, sets_, unseen_, input_, y, output_);
     getrusage(RUSAGE_SELF, &after);
     std::ostringstream message;
     message << "{\"type\":\"measured\",\"quantities\":[{\"name\":\"wall_ns\",\"unit\":\"ns\",\"count\":"

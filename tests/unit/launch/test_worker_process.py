@@ -188,7 +188,7 @@ def test_a_frozen_worker_does_nothing_and_answers_when_it_is_thawed(files: Files
             worker.freeze()
             assert state_of(worker) == "T"
             worker.thaw()
-            assert worker.answer("inputs", files.folder / "answer.safetensors", within_s=20) > 0
+            assert worker.answer("inputs", files.folder / "answer.safetensors", within_s=20).seconds > 0
         worker.freeze()
         with pytest.raises(WorkerLost) as how:
             worker.answer("inputs", files.folder / "answer.safetensors", within_s=0.2)
