@@ -83,10 +83,9 @@ def test_a_program_in_another_language_does_the_same_work(
     assert (samples_ns["wall_ns"] > 0).all()
     assert [call.number for call in checked.drawn.calls] == [0, 1, 2]
     assert all(call.call_ns > 0 for call in checked.drawn.calls)
+    files = (request_for.inputs, request_for.changed, *request_for.unseen)
     for number, call in enumerate(drawn):
-        x = safetensors.read(Path((request_for.inputs, request_for.changed, *request_for.unseen)[call.inputs]))[
-            "rows"
-        ].astype(np.float64)
+        x = safetensors.read(Path(files[call.inputs]))["rows"].astype(np.float64)
         got = safetensors.read(answer)[f"{number}/product"]
         np.testing.assert_allclose(got, x @ weight.T, rtol=1e-4, atol=1e-4)
     assert (few.calls_per_sample, len(few_ns["wall_ns"])) == (2, 7)
