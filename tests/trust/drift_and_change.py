@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from fairlap.verdict import Course, steady_state
-from fairlap.verdict.signed_rank import p_two_sided, walsh_averages
+from fairlap.verdict.exact_tests.signed_rank import p_two_sided, walsh_averages
 
 from .figure import Figure, seeded
 from .generators import Floats

@@ -5,7 +5,7 @@ that differ by 1.4 % and samples inside a process that differ by 2 %.
 """
 
 import numpy as np
-from fairlap.verdict.signed_rank import p_two_sided, walsh_averages
+from fairlap.verdict.exact_tests.signed_rank import p_two_sided, walsh_averages
 
 from .figure import Figure, seeded
 from .generators import PROCESS_SPREAD, Floats, run_blocks

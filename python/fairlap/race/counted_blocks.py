@@ -6,7 +6,6 @@ sees what the parent read from the kernel while each process was measured, and d
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -122,7 +121,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked; a comparison needs two"
         return WorkBlocks(work, conditions, by_contestant, gated, why)
     if not plan.until_decided:  # its blocks are drawn into looks as they come, and all of them count
-        gated = gate_blocks(complete, here, len(plan.works) * math.comb(len(ranked), 2))
+        gated = gate_blocks(complete, here, works=len(plan.works), contestants=len(ranked))
     if len(gated.kept) < 2:
         complete_blocks = quantity_text.count(len(gated.kept), "complete block")
         why = f"{complete_blocks}; a verdict needs two, and six to claim a difference"
@@ -146,18 +145,21 @@ def _block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str
     return figures
 
 
-def gate_blocks(blocks: Sequence[int], processes: Sequence[ProcessResult], comparisons: int = 1) -> GatedBlocks:
+def gate_blocks(
+    blocks: Sequence[int], processes: Sequence[ProcessResult], *, works: int = 1, contestants: int = 2
+) -> GatedBlocks:
     """Leave out the noisiest blocks by their readings, blind to which contestant ran.
 
-    At most a quarter goes, the noisiest first, and never so many that too few are left to claim a difference in a
-    family of so many comparisons: every block is a fair one, and noise only widens the interval.
+    At most a quarter goes, the noisiest first, and never so many that too few are left to claim a difference: every
+    block is a fair one, and noise only widens the interval.
     """
     readings = _readings(blocks, processes)
     if not readings:
         return GatedBlocks(tuple(blocks))
     outcome = verdict.noise_gate(readings)
     noisy = [place for place in np.argsort(-outcome.excess, kind="stable") if not outcome.kept[place]]
-    allowed = min(int(_MOST_DROPPED * len(blocks)), max(len(blocks) - verdict.blocks_to_claim(comparisons), 0))
+    fewest = verdict.blocks_to_claim(works, contestants=contestants)
+    allowed = min(int(_MOST_DROPPED * len(blocks)), max(len(blocks) - fewest, 0))
     dropped = tuple(sorted(blocks[place] for place in noisy[:allowed]))
     kept = tuple(block for block in blocks if block not in dropped)
     return GatedBlocks(kept, dropped, len(noisy), dict(outcome.dropped_by) if noisy else {})

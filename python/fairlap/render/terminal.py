@@ -12,7 +12,7 @@ from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import PAGE_FAULTS, ContestantResult, WorkResult
 from fairlap.verdict import Comparison, Verdict
-from fairlap.verdict.modes import REMEDIES
+from fairlap.verdict.figures.modes import REMEDIES
 from fairlap.verdict.warnings import TooFewBlocks
 
 _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top

@@ -16,7 +16,7 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
-from fairlap.verdict.signed_rank import sign_interval
+from fairlap.verdict.exact_tests.signed_rank import sign_interval
 
 _ALPHA = 0.05
 _NS_PER_S = 1e9

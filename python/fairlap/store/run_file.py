@@ -170,6 +170,8 @@ def _comparison(each: verdict.Comparison) -> dict[str, Any]:
         "interval": [each.interval.low, each.interval.high],
         "blocks": each.blocks,
         "p_adjusted": each.p_adjusted,
+        "level": each.level,
+        "decided_after_blocks": each.decided_after_blocks,
         "detectable_effect": each.detectable_effect,
         "sentence": str(verdict.sentence(each)),
         "warnings": [{"code": warning.code, "text": str(warning)} for warning in each.warnings],

@@ -18,18 +18,24 @@ from fairlap.verdict.blocks import (
     block_table,
 )
 from fairlap.verdict.comparison import Comparison, Interval, Verdict
-from fairlap.verdict.conventional_statistics import MeanAndSpread, Welch, means_and_spreads, welch
-from fairlap.verdict.estimates import ContestantFigure, ProcessFigure, contestant_figure, process_figure, throughput
+from fairlap.verdict.figures.conventional_statistics import MeanAndSpread, Welch, means_and_spreads, welch
+from fairlap.verdict.figures.estimates import (
+    ContestantFigure,
+    ProcessFigure,
+    contestant_figure,
+    process_figure,
+    throughput,
+)
+from fairlap.verdict.figures.modes import Mode, ModeCause, Modes, find_modes, mode_causes
+from fairlap.verdict.figures.rounds import block_figures
+from fairlap.verdict.figures.steady_state import Course, SteadyState, course_of_all, steady_state
 from fairlap.verdict.judge import decided, judge
 from fairlap.verdict.looks import Design, Look, looks, possible_looks
 from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Metric
-from fairlap.verdict.modes import Mode, ModeCause, Modes, find_modes, mode_causes
 from fairlap.verdict.noisy_blocks import GateLimits, GateOutcome, noise_gate
 from fairlap.verdict.regression import Change, Regression, compare_runs
-from fairlap.verdict.rounds import block_figures
 from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence
 from fairlap.verdict.standing import Place, Standing, standing
-from fairlap.verdict.steady_state import Course, SteadyState, course_of_all, steady_state
 from fairlap.verdict.stopping import StoppingAdvice, StoppingRule, advise
 from fairlap.verdict.warnings import StatisticalWarning
 

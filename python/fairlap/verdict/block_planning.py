@@ -22,9 +22,9 @@ from math import erf, exp, pi, sqrt
 
 import numpy as np
 
-from fairlap.verdict import signed_rank
 from fairlap.verdict.blocks import BadOption, Floats, require_between
-from fairlap.verdict.multiplicity import MOST_CLOSED
+from fairlap.verdict.exact_tests import signed_rank
+from fairlap.verdict.exact_tests.multiplicity import MOST_CLOSED
 
 _SIGN_DRAWS = 40
 _DECLARED_POINT = 0.9

@@ -7,7 +7,7 @@ from math import ceil, isfinite, log1p
 
 from fairlap import quantity_text
 from fairlap.verdict.comparison import Comparison, Verdict
-from fairlap.verdict.modes import Modes
+from fairlap.verdict.figures.modes import Modes
 from fairlap.verdict.warnings import ModesUnderneath, TooFewBlocks
 
 _MOST_BLOCKS = 500  # beyond it, quieter conditions are the cheaper way

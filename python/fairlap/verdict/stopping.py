@@ -18,8 +18,8 @@ from typing import Literal
 
 import numpy as np
 
-from fairlap.verdict import signed_rank
 from fairlap.verdict.blocks import BadOption, BlockTable, Floats, require_between
+from fairlap.verdict.exact_tests import signed_rank
 
 
 @dataclass(frozen=True)

@@ -72,10 +72,10 @@ def test_six_blocks_stay_six_since_five_could_claim_nothing() -> None:
     assert (found.noisy, found.dropped) == (1, ())
 
 
-def test_eight_blocks_of_four_contestants_stay_eight_since_seven_could_claim_nothing_of_six_pairs() -> None:
+def test_eight_blocks_of_six_works_stay_eight_since_seven_could_claim_nothing() -> None:
     processes = [process(block, name, 1e6, 0.1 if block == 2 else 0.0) for block in range(8) for name in "abcd"]
-    assert gate_blocks(range(8), processes, comparisons=6).dropped == ()
-    assert gate_blocks(range(8), processes, comparisons=3).dropped == (2,)
+    assert gate_blocks(range(8), processes, works=6).dropped == ()
+    assert gate_blocks(range(8), processes, works=2).dropped == (2,)
 
 
 def test_a_machine_that_is_busy_all_the_time_is_told_since_no_block_stands_out() -> None:

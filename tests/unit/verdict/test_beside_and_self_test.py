@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from fairlap.verdict import BadOption, OneSample, block_table, means_and_spreads, welch
-from fairlap.verdict.estimates import dependent_samples
 from fairlap.verdict.false_positive_rate import false_positives
+from fairlap.verdict.figures.estimates import dependent_samples
 from scipy.stats import binom, ttest_ind  # type: ignore[import-untyped,unused-ignore]
 
 RNG = np.random.default_rng(2)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from fairlap.verdict import BadOption, blocks_needed, power, signed_rank
+from fairlap.verdict import BadOption, blocks_needed, power
 from fairlap.verdict.block_planning import detectable_log_effect
-from fairlap.verdict.signed_rank import interval, walsh_averages
+from fairlap.verdict.exact_tests import signed_rank
+from fairlap.verdict.exact_tests.signed_rank import interval, walsh_averages
 
 NOISE = np.random.default_rng(4).normal(0, 0.02, (300, 12))
 

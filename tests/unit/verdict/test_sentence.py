@@ -17,8 +17,8 @@ from fairlap.verdict import (
     power,
     sentence,
 )
+from fairlap.verdict.figures.modes import Mode, Modes
 from fairlap.verdict.metric import Metric
-from fairlap.verdict.modes import Mode, Modes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

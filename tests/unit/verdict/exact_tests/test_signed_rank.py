@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from fairlap.verdict import signed_rank as sr
+from fairlap.verdict.exact_tests import signed_rank as sr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon  # type: ignore[import-untyped,unused-ignore]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairlap.verdict import signed_rank
 from fairlap.verdict.blocks import Floats, require_between
+from fairlap.verdict.exact_tests import signed_rank
 
 
 def log_margin(margin: float) -> float:

@@ -28,7 +28,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from fairlap.verdict.blocks import Counts, Flags, Floats
-from fairlap.verdict.signed_rank import ROUNDING
+from fairlap.verdict.exact_tests.signed_rank import ROUNDING
 
 MOST_CLOSED = 5
 """Contestants; six would have 202 hypotheses, seven 876."""

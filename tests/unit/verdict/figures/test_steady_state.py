@@ -15,7 +15,7 @@ from fairlap.verdict import (
     steady_state,
     throughput,
 )
-from fairlap.verdict.steady_state import change_points
+from fairlap.verdict.figures.steady_state import change_points
 from fairlap.verdict.warnings import FewSamplesBeyond, NoSteadyState, TooShortToClassify
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlap.verdict.blocks import Floats, OneSample, log_of_positive, require_between
-from fairlap.verdict.modes import Modes, find_modes
-from fairlap.verdict.signed_rank import sign_interval
-from fairlap.verdict.steady_state import Course, SteadyState
+from fairlap.verdict.exact_tests.signed_rank import sign_interval
+from fairlap.verdict.figures.modes import Modes, find_modes
+from fairlap.verdict.figures.steady_state import Course, SteadyState
 from fairlap.verdict.warnings import DependentSamples, FewSamplesBeyond, NoSteadyState, StatisticalWarning
 
 _FEWEST_SAMPLES = 20

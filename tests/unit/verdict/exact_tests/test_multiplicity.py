@@ -5,8 +5,8 @@ from itertools import combinations, permutations, product
 import numpy as np
 import pytest
 from fairlap.verdict.blocks import Floats
-from fairlap.verdict.multiplicity import closed, correct_differences, holm, hypotheses
-from fairlap.verdict.signed_rank import p_two_sided, walsh_averages
+from fairlap.verdict.exact_tests.multiplicity import closed, correct_differences, holm, hypotheses
+from fairlap.verdict.exact_tests.signed_rank import p_two_sided, walsh_averages
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped,unused-ignore]
