@@ -68,12 +68,15 @@ class Ending:
         return f"every interval is about as narrow as asked (± {quantity_text.share(widest)})"
 
     def _next_round_s(self, elapsed_s: float, rounds: int, blocks: int, kept: int) -> float:
-        """As long as the last one where that is known: the first ones of a race until decided start alone."""
+        """As long as the last one. The first round of a race until decided starts alone and reads frameworks from the
+        disk, so the second one is expected to take half as long."""
         last_s = elapsed_s - self._last_round_ended_s
         self._last_round_ended_s = elapsed_s
         ended = rounds - self._rounds_ended
         self._rounds_ended = rounds
-        return last_s / ended if ended == 1 and kept == 0 else elapsed_s / (blocks - kept) * blocks / rounds
+        if rounds == 1 and kept == 0 and self._plan.until_decided:
+            return last_s / 2
+        return last_s if ended == 1 and kept == 0 else elapsed_s / (blocks - kept) * blocks / rounds
 
     def _nothing_to_decide(self, processes: Sequence[ProcessResult]) -> bool:
         bases = work_blocks(self._plan, processes, self._plan.headline)
