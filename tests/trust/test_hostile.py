@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,13 @@ def test_an_honest_contestant_is_not_disqualified(model: str) -> None:
     assert found.isdisjoint({"W_OTHER_PROCESSES", "W_LITTLE_CPU_TIME", "W_MORE_THREADS"})
     assert sum(error.when == "timed call" for error in process.errors) in range(2, 5)
     assert all(error.right for error in process.errors)
+
+
+@pytest.mark.parametrize("framework", ["torch", "onnxruntime", "jax", "openvino"])
+@pytest.mark.parametrize(("model", "mode"), [("convnet", "infer"), ("mlp", "infer"), ("mlp", "grad")])
+def test_a_framework_is_not_disqualified(framework: str, model: str, mode: Mode) -> None:
+    if find_spec(framework) is None:
+        pytest.skip(f"{framework} is not installed")
+    process = process_of(framework, model, mode)
+    assert process.outcome in ("finished", "unsupported"), process.message
+    assert {notice.code for notice in process.warnings}.isdisjoint({"W_OTHER_PROCESSES", "W_LITTLE_CPU_TIME"})
