@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 _SIZE = 1024
-_TRIES = 5
+_TRIES = 3
 _measured = 0.0
 
 
