@@ -21,6 +21,7 @@
 #include "bindings/samples.hpp"
 #include "loop/robust_interval.hpp"
 #include "loop/run.hpp"
+#include "loop/turns.hpp"
 
 namespace py = pybind11;
 using namespace fairlap;
@@ -134,6 +135,51 @@ LoopRecord time_calls_of(const py::object& call, const clock::Clock& on_clock, s
     return time_calls(call.cast<NativeWork&>(), on_clock, settings, pause_collector);
   }
   return time_calls(call.cast<PythonWork&>(), on_clock, settings, pause_collector);
+}
+
+// The samples of callables that took turns, in the order of their turns.
+struct TurnsRecord {
+  std::shared_ptr<std::vector<double>> wall_ns;
+  loop::TurnsTaken end;
+  loop::StopReason stopped_by = loop::StopReason::samples;
+  py::object exception = py::none();
+};
+
+template <class TimedWork>
+std::unique_ptr<loop::SliceTaker> taker_of(const py::object& call, clock::Source source) {
+  return std::make_unique<loop::TakerFor<TimedWork>>(call.cast<TimedWork&>(), source);
+}
+
+TurnsRecord time_in_turns(const std::vector<py::object>& calls, const clock::Clock& on_clock,
+                          const std::vector<std::uint64_t>& calls_per_sample,
+                          const std::vector<std::uint32_t>& order, bool pause_collector) {
+  if (calls.size() != calls_per_sample.size())
+    throw std::invalid_argument("one number of calls for each callable");
+  for (const std::uint32_t place : order) {
+    if (place >= calls.size()) throw std::invalid_argument("the order names a callable that is not there");
+  }
+  std::vector<std::unique_ptr<loop::SliceTaker>> takers;
+  std::vector<loop::Turntaker> works;
+  for (std::size_t place = 0; place < calls.size(); ++place) {
+    const bool native = py::isinstance<NativeWork>(calls[place]);
+    takers.push_back(native ? taker_of<NativeWork>(calls[place], on_clock.source())
+                            : taker_of<PythonWork>(calls[place], on_clock.source()));
+    works.push_back({.taker = takers.back().get(), .calls_per_sample = calls_per_sample[place]});
+  }
+  TurnsRecord out{.wall_ns = std::make_shared<std::vector<double>>(order.size())};
+  const bindings::OneAtATime one_at_a_time;
+  const bindings::CollectorPause pause(pause_collector);
+  {
+    const py::gil_scoped_release no_lock;
+    out.end = loop::take_turns(works, order, on_clock, *out.wall_ns);
+  }
+  if (out.end.why == loop::Interruption::none) return out;
+  const py::object& last = calls[out.end.last];
+  out.exception = py::isinstance<NativeWork>(last) ? last.cast<NativeWork&>().exception()
+                                                   : last.cast<PythonWork&>().exception();
+  const bool raised = !out.exception.is_none() && !py::isinstance(out.exception, PyExc_KeyboardInterrupt);
+  out.stopped_by = raised ? loop::StopReason::raised : loop::StopReason::interrupt;
+  return out;
 }
 
 std::span<const double> doubles_in(const py::buffer_info& info) {
@@ -251,6 +297,21 @@ void register_record(py::module_& module) {
       .def_property_readonly("first_call_ns", of_warm_up(&loop::WarmUpDone::first_call_ns));
 }
 
+void register_turns(py::module_& module) {
+  py::class_<TurnsRecord>(module, "TurnsRecord", "The samples of callables that took turns.")
+      .def_property_readonly(
+          "wall_ns",
+          [](const TurnsRecord& self) {
+            return Samples{self.wall_ns, std::span<const double>(*self.wall_ns).first(self.end.taken)};
+          })
+      .def_property_readonly("last", [](const TurnsRecord& self) { return self.end.last; })
+      .def_property_readonly("elapsed_ns", [](const TurnsRecord& self) { return self.end.elapsed_ns; })
+      .def_property_readonly("exception", [](const TurnsRecord& self) { return self.exception; })
+      .def_readonly("stopped_by", &TurnsRecord::stopped_by);
+  module.def("time_in_turns", &time_in_turns, py::arg("calls"), py::arg("clock"), py::kw_only(),
+             py::arg("calls_per_sample"), py::arg("order"), py::arg("pause_collector"));
+}
+
 void register_statistics(py::module_& module) {
   py::class_<loop::RobustInterval>(module, "Interval", "A median and where it may lie.")
       .def_readonly("median", &loop::RobustInterval::median)
@@ -294,6 +355,7 @@ void register_loop(py::module_& module) {
   register_work(module);
   module.def("capsule_function", &capsule_function, py::arg("capsule"));
   register_record(module);
+  register_turns(module);
   register_statistics(module);
   module.def("time_calls", &time_calls_of, py::arg("call"), py::arg("clock"), py::kw_only(),
              py::arg("samples"), py::arg("seconds"), py::arg("target"), py::arg("calls_per_sample"),

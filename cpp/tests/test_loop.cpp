@@ -10,6 +10,7 @@
 #include "loop/robust_interval.hpp"
 #include "loop/run.hpp"
 #include "loop/steadiness.hpp"
+#include "loop/turns.hpp"
 #include "tests/check.hpp"
 
 using namespace fairlap;
@@ -255,6 +256,27 @@ TEST("a million samples are stored without a page fault in the calling thread") 
 }
 
 #endif
+
+TEST("works take turns in the order given, each after an untimed call, until one raises") {
+  const clock::Clock& best = clock::Clock::best();
+  CountedWork first;
+  CountedWork second;
+  TakerFor<CountedWork> of_first(first, best.source());
+  TakerFor<CountedWork> of_second(second, best.source());
+  const std::vector<Turntaker> works{{&of_first, 1}, {&of_second, 5}};
+  const std::vector<std::uint32_t> order{0, 1, 1, 0, 0, 1};
+  std::vector<double> wall_ns(order.size(), -1.0);
+  const TurnsTaken whole = take_turns(works, order, best, wall_ns);
+  CHECK(whole.taken == 6);
+  CHECK(whole.why == Interruption::none);
+  CHECK(first.calls == 3 * (1 + 1));
+  CHECK(second.calls == 3 * (1 + 5));
+  second.raise_at_call = second.calls + 6 + 3;  // in its second timed sample
+  const TurnsTaken broken = take_turns(works, order, best, wall_ns);
+  CHECK(broken.taken == 2);
+  CHECK(broken.last == 1);
+  CHECK(broken.why == Interruption::raised);
+}
 
 TEST("groups cover every sample once and in order") {
   SpinningWork work(50'000);

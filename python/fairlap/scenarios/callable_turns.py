@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlap import quantity_text
+import numpy as np
+
+from fairlap import quantity_text, verdict
 from fairlap.engine import measure
+from fairlap.engine.calls_in_turns import CallsInTurns
 from fairlap.engine.measurement import Measurement, Notice
+from fairlap.errors import CallableRaised, described
 from fairlap.scenarios.idle_threads import cpu_of_others_s, wait_until_quiet
 
 INTERRUPTED = "interrupted"
-# The noise of a block of short calls hardly depends on its length, so many short blocks are decided soonest.
-SHORTEST_TURN_S = 0.002
+SHORTEST_TURN_S = 0.005  # a dozen rounds of calls of 100 us; a verdict takes at least six blocks
 LONGEST_TURN_S = 0.05
 _WARM_UP_CALLS = 1  # in a block: the callable before has just used the caches
 _LONGEST_WAIT_S = 5.0
+_MOST_ROUNDS = 1000
 _LATE_WORK_SHARE = 0.1  # of the measured time; a pool of threads spins for less before it sleeps
 _TURN_OVER_LATE_WORK = 2 / _LATE_WORK_SHARE
 
@@ -50,11 +55,18 @@ class Arm:
 
 
 class Turns:
-    """``seconds`` is the length of a turn; where it is not fixed, it grows with what other threads do after a call."""
+    """``seconds`` is the time of each callable in a block; unless fixed, it grows with what threads do after a call.
 
-    def __init__(self, arms: Sequence[Arm], options: Mapping[str, Any], seconds: float, *, fixed: bool) -> None:
+    The callables of a block take turns of one sample each, in rounds, so that what the machine does hits all alike.
+    Those on a stream, and those after whose calls other threads go on, run one after the other.
+    """
+
+    def __init__(
+        self, arms: Sequence[Arm], options: Mapping[str, Any], seconds: float, *, fixed: bool, warm_up_s: float
+    ) -> None:
         self.arms = arms
         self.seconds = seconds
+        self._warm_up_s = warm_up_s  # of each callable; infinite to go on until it is steady
         self._fixed = fixed
         self._options = options
 
@@ -63,28 +75,72 @@ class Turns:
 
         Returns why it ended before the last block, or an empty text.
         """
+        firsts: list[Measurement] = []
         for arm in self.arms:
-            first = self._timed(arm, "auto", "auto")
+            firsts.append(first := self._warmed_up(arm))
             if first.interrupted:
                 return INTERRUPTED
             arm.calls_per_sample = first.calls_per_sample
             arm.warnings = first.warnings
+        late_s = max(arm.late_s for arm in self.arms)
         if not self._fixed:
-            late_s = max(arm.late_s for arm in self.arms)
             self.seconds = max(self.seconds, min(LONGEST_TURN_S, _TURN_OVER_LATE_WORK * late_s))
         for arm in self.arms:
             arm.measured_s = arm.late_s = 0.0
+        in_rounds = None if late_s else self._in_rounds(firsts)
         for _ in range(most_blocks):
             if why := why_end():
                 return why
-            for arm in rng.sample(self.arms, len(self.arms)):
-                measurement = self._timed(arm, _WARM_UP_CALLS, arm.calls_per_sample)
-                if measurement.interrupted:
-                    return INTERRUPTED
-                arm.medians_ns.append(measurement.median_ns)
+            order = rng.sample(range(len(self.arms)), len(self.arms))
+            if not (in_rounds(order) if in_rounds else self._one_after_the_other(order)):
+                return INTERRUPTED
         return ""
 
-    def _timed(self, arm: Arm, warmup: Any, calls_per_sample: Any) -> Measurement:
+    def _warmed_up(self, arm: Arm) -> Measurement:
+        """On a machine where calls are never steady, a warm-up until they are would use up the budget."""
+        if math.isinf(self._warm_up_s):
+            return self._timed(arm, "auto", "auto", self.seconds)
+        return self._timed(arm, 1, "auto", self._warm_up_s)
+
+    def _one_after_the_other(self, order: Sequence[int]) -> bool:
+        """Whether the block was not interrupted."""
+        for place in order:
+            arm = self.arms[place]
+            measurement = self._timed(arm, _WARM_UP_CALLS, arm.calls_per_sample, self.seconds)
+            if measurement.interrupted:
+                return False
+            arm.medians_ns.append(measurement.median_ns)
+        return True
+
+    def _in_rounds(self, firsts: Sequence[Measurement]) -> Callable[[Sequence[int]], bool] | None:
+        """What measures a block in rounds; None where that cannot be."""
+        options = {name: value for name, value in self._options.items() if name != "stream"}
+        if self._options["stream"] is not None or not set(options) <= {"clock", "pause_gc"}:
+            return None
+        calls = CallsInTurns([(arm.fn, arm.done) for arm in self.arms], **options)
+        calls_per_sample = [arm.calls_per_sample for arm in self.arms]
+        round_ns = sum(first.median_ns * (1 + first.calls_per_sample) for first in firsts)
+
+        def block(order: Sequence[int]) -> bool:
+            count = int(self.seconds * len(self.arms) * 1e9 / max(round_ns, 1.0))
+            cpu_of_others_before_s = cpu_of_others_s()
+            found = calls.rounds(max(1, min(count, _MOST_ROUNDS)), order, calls_per_sample)
+            late_s = wait_until_quiet(_LONGEST_WAIT_S, cpu_of_others_before_s)
+            if found.raised is not None:
+                name, first = self.arms[found.raised_by].name, firsts[found.raised_by]
+                raise CallableRaised(f"{name} raised {described(found.raised)}", first) from found.raised
+            if found.interrupted:
+                return False
+            figures_ns = np.exp(verdict.block_figures(np.log(found.wall_ns)))
+            for arm, figure_ns in zip(self.arms, figures_ns, strict=True):
+                arm.medians_ns.append(float(figure_ns))
+                arm.measured_s += found.elapsed_s
+                arm.late_s += late_s  # it cannot be known whose
+            return True
+
+        return block
+
+    def _timed(self, arm: Arm, warmup: Any, calls_per_sample: Any, seconds: float) -> Measurement:
         cpu_of_others_before_s = cpu_of_others_s()
         found = measure(
             arm.fn,
@@ -92,7 +148,7 @@ class Turns:
             name=arm.name,
             warmup=warmup,
             calls_per_sample=calls_per_sample,
-            seconds=self.seconds,
+            seconds=seconds,
             **self._options,
         )
         arm.measured_s += found.elapsed_s

@@ -24,6 +24,7 @@ from fairlap.scenarios.in_process_result import CallableRow, InProcessComparison
 MOST_BLOCKS = 10_000
 BUDGET_S = 2.0
 MARGIN = 0.005
+_WARM_UP_SHARE = 0.1  # of the budget
 _MOST_SEED = 2**31 - 1
 _MOST_BLOCKS_TO_TARGET = 60
 _MOST_BLOCKS_UNTIL_DECIDED = 300  # the time of a verdict grows with their square
@@ -47,20 +48,21 @@ def compare(
 ) -> InProcessComparison:
     """Compare callables that take no arguments, by name, in this process.
 
-    Every block times each callable once, in an order drawn for that block. Blocks run until every comparison is
-    decided, or until another block would not fit into ``budget`` seconds, warm-up included: 2 by default. With
-    ``only_winner``, only the fastest is compared with each of the others, which is decided sooner. Two callables are
-    equivalent when they are shown to differ by less than ``margin``, a share.
+    In every block they take turns of one sample each, in an order drawn for that block. Blocks run until every
+    comparison is decided, or until another block would not fit into ``budget`` seconds, warm-up included: 2 by
+    default. With ``only_winner``, only the fastest is compared with each of the others, which is decided sooner. Two
+    callables are equivalent when they are shown to differ by less than ``margin``, a share.
 
     ``blocks`` runs a fixed number of them instead. ``target`` runs 12 to 60, until every interval is within
     +-``target`` (a share). ``budget`` ends these early too.
 
-    ``seconds`` is the time of each callable in a block: 0.05 with ``blocks`` or ``target``; otherwise 0.002, or more
+    ``seconds`` is the time of each callable in a block: 0.05 with ``blocks`` or ``target``; otherwise 0.005, or more
     for a budget that 300 such blocks would not use up, or where other threads go on for a while after a call.
     ``baseline`` is the callable that the printed sentences compare with; the fastest by default.
 
     ``done`` waits for what a call returned: one for all, or one for each name. ``stream`` and further options go to
-    :func:`fairlap.measure`. The next callable starts when all other threads are idle. A callable whose work continues
+    :func:`fairlap.measure`. With a stream, or where other threads go on after a call, each callable is timed for the
+    whole time at once, and the next starts when all other threads are idle. A callable whose work continues
     after its calls return, and which has no ``done``, gets no verdict.
     """
     began_s = time.perf_counter()
@@ -79,7 +81,9 @@ def compare(
         turn_s = max(SHORTEST_TURN_S, budget_s / (blocks * len(arms)))
     judge = Judge(alpha, margin, until_decided, bool(only_winner))
     ending = Ending(judge, target, budget_s, blocks, began_s)
-    turns = Turns(arms, {"stream": stream, **options}, turn_s, fixed=seconds is not None or not until_decided)
+    warm_up_s = min(LONGEST_TURN_S, _WARM_UP_SHARE * budget_s / len(arms)) if until_decided else math.inf
+    fixed = seconds is not None or not until_decided
+    turns = Turns(arms, {"stream": stream, **options}, turn_s, fixed=fixed, warm_up_s=warm_up_s)
     ended_early = turns.run(random.Random(seed), blocks, lambda: ending.why(arms))
     interrupted = ended_early == INTERRUPTED
     complete = min(len(arm.medians_ns) for arm in arms)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from typing import Any
 
 import fairlap
 import pytest
+from fairlap.engine.calls_in_turns import CallsInTurns
 from fairlap.scenarios import callable_turns as module
 from fairlap.scenarios.idle_threads import cpu_of_others_s, wait_until_quiet
 from fairlap.verdict import Verdict
@@ -40,6 +43,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeEngine]:
     def install(stop_after: int | None = None, **medians: Callable[[], float]) -> FakeEngine:
         made = FakeEngine(medians, stop_after)
         monkeypatch.setattr(module, "measure", made)
+        monkeypatch.setattr(module.Turns, "_in_rounds", lambda self, firsts: None)
         monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s, cpu_of_others_before_s: 0.0)
         return made
 
@@ -102,7 +106,7 @@ def test_only_the_winner_is_compared_where_that_is_asked_for(engine: Callable[..
     [
         ({"blocks": 6}, 0.05),
         ({"target": 0.5}, 0.05),
-        ({"budget": 0.5}, 0.002),
+        ({"budget": 0.5}, 0.005),
         ({"budget": 60}, 0.1),
         ({"seconds": 0.01}, 0.01),
     ],
@@ -112,7 +116,7 @@ def test_turns_are_short_until_decided(
 ) -> None:
     made = engine(a=noisy(100.0, 38), b=noisy(150.0, 39))
     found = fairlap.compare({"a": nothing, "b": nothing}, **options)
-    assert {each["seconds"] for each in made.asked} == {found.seconds}
+    assert {each["seconds"] for each in made.asked[2:]} == {found.seconds}
     assert found.seconds == pytest.approx(turn_s)
 
 
@@ -287,6 +291,56 @@ def test_identical_callables_are_compared_for_real() -> None:
 def test_nothing_is_awaited_where_no_other_thread_has_worked() -> None:
     before_s = cpu_of_others_s()
     assert wait_until_quiet(30.0, before_s) == 0.0
+
+
+def test_callables_take_turns_of_one_sample_in_an_order_and_its_reverse() -> None:
+    called = list[str]()
+    calls = CallsInTurns([(lambda: called.append("a"), None), (lambda: called.append("b"), None)])
+    found = calls.rounds(3, [1, 0], [2, 1])
+    assert "".join(called) == "bb" + "aaa" + "aaa" + "bb" + "bb" + "aaa"  # one more call before each sample
+    assert found.wall_ns.shape == (2, 3)
+    assert (found.interrupted, found.raised) == (False, None)
+
+
+def test_the_samples_of_rounds_belong_to_their_callables() -> None:
+    calls = CallsInTurns([(lambda: time.sleep(0.002), None), (lambda: None, None)])
+    quick_ns, slow_ns = calls.rounds(4, [1, 0], [1, 10]).wall_ns[::-1]
+    assert slow_ns.min() >= 2e6
+    assert quick_ns.max() < 2e6
+
+
+def test_a_native_callable_takes_turns_with_its_completion() -> None:
+    spin = ctypes.CDLL(None).getpid
+    found = CallsInTurns([(spin, None), (lambda: 5, lambda result: time.sleep(0.001))]).rounds(2, [0, 1], [100, 1])
+    assert found.wall_ns[1].min() >= 1e6
+    assert found.wall_ns[0].max() < 1e6
+
+
+def test_what_a_callable_raises_in_its_turn_ends_the_comparison() -> None:
+    left = 100_000
+
+    def broken() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise ValueError("worn out")
+
+    with pytest.raises(fairlap.CallableRaised, match="b raised ValueError: worn out"):
+        fairlap.compare({"a": nothing, "b": broken}, blocks=1000, seconds=0.01)
+
+
+def test_ctrl_c_in_a_turn_keeps_the_blocks_before() -> None:
+    left = 3000
+
+    def interrupting() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            signal.raise_signal(signal.SIGINT)
+
+    calls = CallsInTurns([(nothing, None), (interrupting, None)])
+    assert not calls.rounds(100, [0, 1], [1, 1]).interrupted
+    assert calls.rounds(2000, [0, 1], [1, 1]).interrupted
 
 
 @pytest.mark.sanitized
