@@ -22,7 +22,7 @@ from fairlap.models.draw import draw_inputs, draw_weights
 from fairlap.models.registry import find
 from fairlap.models.spec import Spec
 from fairlap.models.workload import Workload
-from fairlap.race.conditions import CONTROLLED_MEMORY
+from fairlap.race.processes.conditions import CONTROLLED_MEMORY
 
 FRAMEWORKS = ("torch", "jax", "tensorflow:graph", "onnxruntime", "openvino")
 MODELS = ("softmax", "mlp", "gemm")

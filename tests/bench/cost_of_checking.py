@@ -12,9 +12,9 @@ import time
 from typing import Any
 
 from fairlap.models.registry import find
+from fairlap.race.equal_work.timed_work import TimedWork
 from fairlap.race.plan import draw_plan
 from fairlap.race.race import Race
-from fairlap.race.timed_work import TimedWork
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable
 
 from fairlap.models.registry import find, workload_names
-from fairlap.race.answers import PEER_GRADIENT
+from fairlap.race.equal_work.answers import PEER_GRADIENT
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Lines

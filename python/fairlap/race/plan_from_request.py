@@ -9,8 +9,8 @@ from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.runners import require_known
 from fairlap.models.registry import find
-from fairlap.race.fed_check import require_choices, require_data
-from fairlap.race.materials import require_offered
+from fairlap.race.equal_work.fed_check import require_choices, require_data
+from fairlap.race.equal_work.materials import require_offered
 from fairlap.race.plan import DATA_SEEDS, Limits, Measuring, Plan, draw_plan, require_blocks
 from fairlap.request.race_request import (
     BLOCKS_OF_ONE_CONTESTANT,

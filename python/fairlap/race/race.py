@@ -11,17 +11,17 @@ from pathlib import Path
 from fairlap.launch.runners import Runner, runners_for
 from fairlap.launch.worker_process import Samples
 from fairlap.meters.energy import idle_power
-from fairlap.race.answers import Agreement
-from fairlap.race.fed_check import Feeding
+from fairlap.race.equal_work.answers import Agreement
+from fairlap.race.equal_work.fed_check import Feeding
+from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.race.left_out import contestants_of
-from fairlap.race.materials import Materials, materials_for
-from fairlap.race.one_process import Bench, ProcessRun, request_for
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import CompileCaches, ProcessResult, Started
+from fairlap.race.processes.one_process import Bench, ProcessRun, request_for
+from fairlap.race.processes.smallest_memory import Trial, smallest_memory
+from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
 from fairlap.race.progress import Progress, Silence
-from fairlap.race.smallest_memory import Trial, smallest_memory
 from fairlap.race.stopping import Ending
-from fairlap.race.turns import NoRoom, run_alone, run_in_rounds
 from fairlap.request.work import Work
 
 _LONG_COMPILATION_S = 1.0

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import FactDifference
-from fairlap.race.fed_check import data_for
+from fairlap.race.equal_work.fed_check import data_for
+from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.left_out import contestants_of
-from fairlap.race.materials import materials_for
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult, values_in_force
 

@@ -10,7 +10,7 @@ import pytest
 from fairlap.frameworks.adapter_parts import litert_files
 from fairlap.frameworks.adapter_parts.litert_files import converted_file
 from fairlap.models.workload import Workload
-from fairlap.race.materials import materials_for
+from fairlap.race.equal_work.materials import materials_for
 from fairlap.request.work import Work
 
 

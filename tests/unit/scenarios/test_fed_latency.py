@@ -13,8 +13,8 @@ from fairlap.data.pipeline import NUMBERS, Job, Pipeline
 from fairlap.data.pipeline_choice import Choice
 from fairlap.frameworks.contract import Contestant, Fed
 from fairlap.models.workload import Arrays
-from fairlap.race.answers import OtherWork
-from fairlap.race.fed_check import require_each_once
+from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.fed_check import require_each_once
 from fairlap.scenarios.fed_latency import FedCalls
 from fairlap.scenarios.latency_messages import Feed, Measure
 

@@ -17,7 +17,7 @@ from fairlap.engine.arguments import whole_number
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.launch.runners import require_known
 from fairlap.models.registry import find
-from fairlap.race.materials import require_offered
+from fairlap.race.equal_work.materials import require_offered
 from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, verdicts_of
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import DEFAULT_BUDGET_S

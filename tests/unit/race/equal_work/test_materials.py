@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fairlap.race.materials import materials_for
+from fairlap.race.equal_work.materials import materials_for
 from fairlap.request.work import Work
 
 _NAMES = ("weights", "inputs", "changed", "reference-inputs")

@@ -22,12 +22,12 @@ from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.safetensors import BadFile
-from fairlap.race import answers
-from fairlap.race.conditions import environment_of
-from fairlap.race.fed_check import Feeding
-from fairlap.race.materials import Materials
+from fairlap.race.equal_work import answers
+from fairlap.race.equal_work.fed_check import Feeding
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult, SmallestMemory
+from fairlap.race.processes.conditions import environment_of
 from fairlap.worker.protocol import Prepare
 
 MOST_TRIES = 40

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.models import safetensors
-from fairlap.race.answers import Agreement, OtherWork, answer_errors, require_right
-from fairlap.race.materials import Materials, materials_for
+from fairlap.race.equal_work.answers import Agreement, OtherWork, answer_errors, require_right
+from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.request.work import Work
 
 GRADIENT = np.linspace(-1, 1, 30, dtype=np.float32)

@@ -23,7 +23,7 @@ from fairlap.models.answer_check import output_errors
 from fairlap.models.gradient_check import gradient_disagreements, unusable
 from fairlap.models.spec import Tolerance
 from fairlap.models.workload import Arrays
-from fairlap.race.materials import IN_TURN, SLOPES, UNSEEN, Materials
+from fairlap.race.equal_work.materials import IN_TURN, SLOPES, UNSEEN, Materials
 from fairlap.race.process_result import AnswerError
 
 GRADIENT = "grad/"

@@ -23,9 +23,9 @@ from fairlap.machine.arithmetic_peak import operations_per_second
 from fairlap.meters.descendants import cpu_of_descendants_s
 from fairlap.models import safetensors
 from fairlap.models.spec import Spec
-from fairlap.race import answers
-from fairlap.race.answers import OtherWork
-from fairlap.race.materials import IN_TURN, UNSEEN, Materials
+from fairlap.race.equal_work import answers
+from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work

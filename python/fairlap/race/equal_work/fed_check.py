@@ -24,8 +24,8 @@ from fairlap.models.answer_check import output_errors
 from fairlap.models.reference import answers_in_float32, reference_answers
 from fairlap.models.registry import find
 from fairlap.models.workload import Arrays, Workload
-from fairlap.race.answers import OtherWork, answer_error, require_right
-from fairlap.race.materials import Materials
+from fairlap.race.equal_work.answers import OtherWork, answer_error, require_right
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.names import ContestantName

@@ -17,15 +17,15 @@ from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.meters.energy import Sensed
 from fairlap.models import safetensors
 from fairlap.models.safetensors import BadFile
-from fairlap.race import answers
-from fairlap.race.answers import Agreement
-from fairlap.race.conditions import environment_of
-from fairlap.race.fed_check import Feeding
-from fairlap.race.materials import UNSEEN, Materials
+from fairlap.race.equal_work import answers
+from fairlap.race.equal_work.answers import Agreement
+from fairlap.race.equal_work.fed_check import Feeding
+from fairlap.race.equal_work.materials import UNSEEN, Materials
+from fairlap.race.equal_work.timed_work import TimedWork, require_done
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
-from fairlap.race.recorded_turns import Turn, record_one_turn, record_rounds
-from fairlap.race.timed_work import TimedWork, require_done
+from fairlap.race.processes.conditions import environment_of
+from fairlap.race.processes.recorded_turns import Turn, record_one_turn, record_rounds
 from fairlap.worker import protocol
 
 

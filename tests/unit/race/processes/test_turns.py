@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from example_installed import install_example
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.race import turns
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
+from fairlap.race.processes import turns
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work

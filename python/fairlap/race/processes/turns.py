@@ -15,8 +15,8 @@ from fairlap.errors import FairlapError
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.meters.disturbances import DisturbanceMeter
 from fairlap.meters.memory import memory_of
-from fairlap.race.one_process import ProcessRun
 from fairlap.race.plan import Block, Plan
+from fairlap.race.processes.one_process import ProcessRun
 
 _ROOM = 1.25  # of what the processes of a block are known to hold
 _FIRST_ROOM_BYTES = 2**30  # for one of which nothing is known yet
