@@ -43,6 +43,16 @@ def interrupted_once() -> Iterator[None]:
             signal.signal(each, handler)
 
 
+@contextmanager
+def signals_wait() -> Iterator[None]:
+    """What must not be left half done, such as storing what was measured. Signals come after it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _end(number: int, frame: FrameType | None) -> NoReturn:
     ignore_signals()
     raise Interrupted(number)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from fairlap.interrupts import signals_wait
 from fairlap.launch.runners import Runner, runners_for
 from fairlap.launch.worker_process import Samples
 from fairlap.meters.energy import idle_power
@@ -197,8 +198,9 @@ class Race:
         run_in_rounds(runs, self.plan, block, self._known_bytes())
         if self.plan.limits.memory_bytes is None and any(run.result.outcome == "out_of_memory" for run in runs):
             raise NoRoom("memory ran out while the contestants of a block were alive together")
-        for run in runs:
-            self._keep_run(run)
+        with signals_wait():  # a block is kept whole
+            for run in runs:
+                self._keep_run(run)
 
     def _run_one_by_one(self, runs: list[ProcessRun], bench: Bench) -> None:
         for run in runs:
@@ -212,14 +214,15 @@ class Race:
             self.data_lost = "" if run.result.finished else bench.feeding.lost()
             if self.data_lost:  # it says nothing about this contestant: the block is broken off here
                 return
-            self._keep_run(run)
+            with signals_wait():
+                self._keep_run(run)
 
     def _keep_run(self, run: ProcessRun) -> None:
         result = run.result
         if result.finished:
             self._compiled.add((result.contestant, result.work))
-        self._keep(result, run.samples)  # first, so that Ctrl-C leaves no process that is shown but not stored
         self.processes.append(result)
+        self._keep(result, run.samples)
         self._progress.ended(len(self.processes), result)
 
     def _known_bytes(self) -> dict[str, int]:
