@@ -299,11 +299,11 @@ void register_record(py::module_& module) {
 
 void register_turns(py::module_& module) {
   py::class_<TurnsRecord>(module, "TurnsRecord", "The samples of callables that took turns.")
-      .def_property_readonly(
-          "wall_ns",
-          [](const TurnsRecord& self) {
-            return Samples{self.wall_ns, std::span<const double>(*self.wall_ns).first(self.end.taken)};
-          })
+      .def_property_readonly("wall_ns",
+                             [](const TurnsRecord& self) {
+                               return Samples{self.wall_ns,
+                                              std::span<const double>(*self.wall_ns).first(self.end.taken)};
+                             })
       .def_property_readonly("last", [](const TurnsRecord& self) { return self.end.last; })
       .def_property_readonly("elapsed_ns", [](const TurnsRecord& self) { return self.end.elapsed_ns; })
       .def_property_readonly("exception", [](const TurnsRecord& self) { return self.exception; })

@@ -22,9 +22,9 @@ struct TurnsTaken {
   Interruption why = Interruption::none;
 };
 
-// One sample for each place in `order`, which names a work. An untimed call of the same work goes before each,
-// since the work before has just used the caches. `wall_ns` has as many places as `order`; what a clock that went
-// backwards showed is NaN.
+// One sample for each place in `order`, which names a work. An untimed call of the same work goes before
+// each, since the work before has just used the caches. `wall_ns` has as many places as `order`; what a clock
+// that went backwards showed is NaN.
 TurnsTaken take_turns(std::span<const Turntaker> works, std::span<const std::uint32_t> order,
                       const clock::Clock& clock, std::span<double> wall_ns) noexcept;
 

@@ -72,8 +72,7 @@ class WarmUp {
     while (uninterrupted() && out_.done.calls < settings_.warm_up_calls) {
       const std::uint64_t left = settings_.warm_up_calls - out_.done.calls;
       const std::uint64_t calls_each = std::min(left, out_.calls_per_sample);
-      const auto samples =
-          static_cast<std::size_t>(std::min<std::uint64_t>(places_, left / calls_each));
+      const auto samples = static_cast<std::size_t>(std::min<std::uint64_t>(places_, left / calls_each));
       window(samples, calls_each, kWindowNs);
     }
     out_.done.settled = uninterrupted();

@@ -67,25 +67,6 @@ class StopReason(enum.Enum):
     seconds = 1
     target = 2
     timeout = 6
-class TurnsRecord:
-    """
-    The samples of callables that took turns.
-    """
-    @property
-    def elapsed_ns(self) -> float:
-        ...
-    @property
-    def exception(self) -> typing.Any:
-        ...
-    @property
-    def last(self) -> int:
-        ...
-    @property
-    def stopped_by(self) -> StopReason:
-        ...
-    @property
-    def wall_ns(self) -> Samples:
-        ...
 class WarmUpKind(enum.Enum):
     """
     How a run is warmed up.
@@ -183,6 +164,25 @@ class LoopRecord:
         ...
     @property
     def warm_up_settled(self) -> bool:
+        ...
+class TurnsRecord:
+    """
+    The samples of callables that took turns.
+    """
+    @property
+    def elapsed_ns(self) -> float:
+        ...
+    @property
+    def exception(self) -> typing.Any:
+        ...
+    @property
+    def last(self) -> int:
+        ...
+    @property
+    def stopped_by(self) -> StopReason:
+        ...
+    @property
+    def wall_ns(self) -> Samples:
         ...
 class Interval:
     """
