@@ -1,7 +1,7 @@
 """Experiments 5, 6 and 7: a known effect, its interval, and equivalence."""
 
 import numpy as np
-from fairlap.verdict.block_planning import detectable_log_effect
+from fairlap.verdict.detectable_effects import detectable_log_effect
 from fairlap.verdict.exact_tests.equivalence import p_equivalent
 from fairlap.verdict.exact_tests.multiplicity import correct_differences
 from fairlap.verdict.exact_tests.signed_rank import centre, interval, p_two_sided, walsh_averages

@@ -4,7 +4,6 @@ Pure functions on arrays. Nothing here reads a file, knows a framework, or impor
 ruptures or arch before the one function that needs it runs.
 """
 
-from fairlap.verdict.block_planning import blocks_needed, blocks_to_claim, power
 from fairlap.verdict.blocks import (
     BadInput,
     BadOption,
@@ -18,6 +17,7 @@ from fairlap.verdict.blocks import (
     block_table,
 )
 from fairlap.verdict.comparison import Comparison, Interval, Verdict
+from fairlap.verdict.detectable_effects import blocks_needed, blocks_to_claim, power
 from fairlap.verdict.figures.conventional_statistics import MeanAndSpread, Welch, means_and_spreads, welch
 from fairlap.verdict.figures.estimates import (
     ContestantFigure,

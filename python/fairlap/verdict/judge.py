@@ -23,9 +23,9 @@ from itertools import combinations
 
 import numpy as np
 
-from fairlap.verdict.block_planning import blocks_to_claim, detectable_log_effect
 from fairlap.verdict.blocks import BadInput, BlockTable, Floats, require_between
 from fairlap.verdict.comparison import Comparison, Interval, Verdict
+from fairlap.verdict.detectable_effects import blocks_to_claim, detectable_log_effect
 from fairlap.verdict.exact_tests import signed_rank
 from fairlap.verdict.exact_tests.equivalence import equivalence_interval, log_margin, p_equivalent
 from fairlap.verdict.exact_tests.multiplicity import Corrected, correct_differences, holm, levels_that_agree

@@ -24,8 +24,8 @@ from math import sqrt
 
 import numpy as np
 
-from fairlap.verdict.block_planning import power
 from fairlap.verdict.blocks import Counts, Flags, Floats
+from fairlap.verdict.detectable_effects import power
 from fairlap.verdict.exact_tests import signed_rank
 from fairlap.verdict.exact_tests.equivalence import log_margin, p_equivalent
 from fairlap.verdict.exact_tests.multiplicity import holm

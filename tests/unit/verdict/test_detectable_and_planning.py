@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fairlap.verdict import BadOption, blocks_needed, power
-from fairlap.verdict.block_planning import detectable_log_effect
+from fairlap.verdict.detectable_effects import detectable_log_effect
 from fairlap.verdict.exact_tests import signed_rank
 from fairlap.verdict.exact_tests.signed_rank import interval, walsh_averages
 
