@@ -140,7 +140,7 @@ LoopRecord time_calls_of(const py::object& call, const clock::Clock& on_clock, s
 // The samples of callables that took turns, in the order of their turns.
 struct TurnsRecord {
   std::shared_ptr<std::vector<double>> wall_ns;
-  loop::TurnsTaken end;
+  loop::TurnsTaken end{};
   loop::StopReason stopped_by = loop::StopReason::samples;
   py::object exception = py::none();
 };
