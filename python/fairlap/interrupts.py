@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AGAIN_S = 0.01
 
 
 class Interrupted(KeyboardInterrupt):
@@ -45,14 +47,31 @@ def interrupted_once() -> Iterator[None]:
 
 @contextmanager
 def signals_wait() -> Iterator[None]:
-    """What must not be left half done, such as storing what was measured. Signals come after it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    """For what must not be left half done, such as storing what was measured: a signal is handled after it.
+
+    Handlers are replaced rather than signals blocked, since any thread of the process may receive them.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    before = {each: signal.getsignal(each) for each in _ENDING}
+    handled = {each: handler for each, handler in before.items() if callable(handler)}
+    for each in handled:
+        signal.signal(each, lambda number, frame: came.append((number, frame)))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for each, handler in handled.items():
+            signal.signal(each, handler)
+    if came:
+        number, frame = came[0]
+        handled[signal.Signals(number)](number, frame)
 
 
-def _end(number: int, frame: FrameType | None) -> NoReturn:
+def _end(number: int, frame: FrameType | None) -> None:
+    if frame is not None and frame.f_code.co_name == "__del__":  # Python drops what a destructor raises
+        threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number)).start()
+        return
     ignore_signals()
     raise Interrupted(number)

@@ -196,6 +196,7 @@ class ProcessRun:
         self.over = True
         if self._worker is not None:
             self._worker.end()
+            self._worker = None  # its pipes close now, not when a signal may come
 
     @property
     def pid(self) -> int | None:
