@@ -104,11 +104,11 @@ trust-peers: $(VENV)/.dev $(VENV)/.bench build/release/.module  ## Compare the v
 	$(BIN)/python -m tests.trust.peers --out build/trust --processes $(PROCESSES)
 
 trust-mutants: build/mutmut/.installed  ## Plant faults in the verdict and count those that its tests catch (hours; MUTANTS='fairlap.verdict.judge*').
-	rm -rf build/mutmut/work && mkdir -p build/mutmut/work/fairlap build/mutmut/work/tests
-	cp -r python/fairlap/*.py python/fairlap/verdict build/mutmut/work/fairlap/
-	cp -r tests/unit/verdict build/mutmut/work/tests/
-	cp tests/trust/mutmut.cfg build/mutmut/work/setup.cfg
-	cd build/mutmut/work && ../bin/mutmut run $(if $(MUTANTS),'$(MUTANTS)') && ../bin/mutmut results
+	rm -rf build/mutmut/copy && mkdir -p build/mutmut/copy/fairlap build/mutmut/copy/tests
+	cp -r python/fairlap/*.py python/fairlap/verdict build/mutmut/copy/fairlap/
+	cp -r tests/unit/verdict build/mutmut/copy/tests/
+	cp tests/trust/mutmut.cfg build/mutmut/copy/setup.cfg
+	cd build/mutmut/copy && ../bin/mutmut run $(if $(MUTANTS),'$(MUTANTS)') && ../bin/mutmut results
 
 ## On a machine with an NVIDIA GPU
 # Uses the Python at hand, because that one has the machine's frameworks. Installs nothing.

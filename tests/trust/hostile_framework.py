@@ -78,7 +78,7 @@ class _Lazy:
 
 
 class LazyObject(Honest):
-    """The same, behind an object of its own type."""
+    """The same, behind an object of a custom type."""
 
     def bind(self, forward: Forward, inputs: Arrays) -> Call:
         return lambda: _Lazy(forward, inputs)
@@ -232,7 +232,7 @@ class Previous(Honest):
 
 
 class OtherProcess(Honest):
-    """Lets a process of its own compute, and waits for it."""
+    """Computes in a child process, and waits for it."""
 
     def __init__(self) -> None:
         self._ends: tuple[Connection, Connection] | None = None
@@ -275,7 +275,7 @@ class MoreThreads(Honest):
 
 
 class Busy(Honest):
-    """Computes, and lets a thread of its own work ahead for the next call."""
+    """Computes, and starts the next call's work in a background thread."""
 
     def __init__(self) -> None:
         self._started = False

@@ -113,7 +113,7 @@ def test_an_honest_contestant_is_not_disqualified(model: str) -> None:
 @pytest.mark.parametrize(("model", "mode"), [("convnet", "infer"), ("mlp", "infer"), ("mlp", "grad")])
 def test_a_framework_is_not_disqualified(framework: str, model: str, mode: Mode) -> None:
     if find_spec(framework) is None:
-        pytest.skip(f"{framework} is not installed")
+        pytest.skip(f"{framework} is not installed; `make test` installs it")
     process = process_of(framework, model, mode)
     assert process.outcome in ("finished", "unsupported"), process.message
     assert {notice.code for notice in process.warnings}.isdisjoint({"W_OTHER_PROCESSES", "W_LITTLE_CPU_TIME"})

@@ -10,7 +10,7 @@ from fairlap.engine.cuda.floor import cuda_floors
 
 
 def cpu_floor(source: str = "auto") -> dict[str, Any]:
-    """What the CPU clock can and cannot tell, measured on this machine."""
+    """Quantum, overhead, bias and drift of the CPU clock, measured on this machine."""
     clock = clock_named(source)
     check = clock.check_drift()
     floor: dict[str, Any] = {

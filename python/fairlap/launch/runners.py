@@ -44,7 +44,7 @@ def runners_for(
 ) -> list[Runner]:
     """One per contestant. A failed installation is the outcome of that contestant; the race continues.
 
-    Each has a folder of its own in ``caches``, so that none finds what another compiled, or what an earlier race left.
+    Each gets a separate folder in ``caches``: it must not find what another contestant or an earlier race compiled.
     """
     frameworks = require_known(contestants)
     return [

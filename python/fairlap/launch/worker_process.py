@@ -186,7 +186,8 @@ class WorkerProcess:
                 os.killpg(self._process.pid, which)
 
     def prepare(self, request: protocol.Prepare, *, within_s: float) -> protocol.Prepared:
-        return self._request(request, protocol.Prepared, within_s)
+        self.begin_to_prepare(request, within_s=within_s)
+        return self.prepared()
 
     def begin_to_prepare(self, request: protocol.Prepare, *, within_s: float) -> None:
         """Ask only; :meth:`prepared` waits for the answer, so that several workers can prepare side by side."""

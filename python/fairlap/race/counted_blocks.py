@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -70,11 +70,8 @@ def work_blocks(plan: Plan, processes: Sequence[ProcessResult], conditions: Cond
 
 
 def design_of(plan: Plan, tables: Sequence[verdict.BlockTable]) -> verdict.Design:
-    """How these tables are judged. A race until decided that has not decided all has ended, or goes on, blindly."""
-    if not plan.until_decided:
-        return verdict.Design(only_winner=plan.only_winner)
-    decided = verdict.Design(until_decided=True, only_winner=plan.only_winner, ended_blind=False)
-    return decided if verdict.decided(tables, design=decided) else replace(decided, ended_blind=True)
+    """How these tables are judged."""
+    return verdict.design_so_far(tables, until_decided=plan.until_decided, only_winner=plan.only_winner)
 
 
 def is_ranked(processes: Sequence[ProcessResult]) -> bool:

@@ -99,7 +99,7 @@ class Plan(msgspec.Struct, frozen=True):
         return self.data_seeds[0]
 
     def counted(self, done: int) -> str:
-        """``5 of 24 processes``; of a race that ends when it knows, nobody knows how many there will be."""
+        """``5 of 24 processes``, or ``5 processes`` where the total is unknown until the race is decided."""
         return (
             quantity_text.count(done, "process")
             if self.until_decided

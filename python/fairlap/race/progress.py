@@ -83,7 +83,7 @@ class Lines(Silence):
 class Live(Silence):
     """One line: how far the race is, what runs now, the time left, the width of the intervals.
 
-    A race until decided is as far as its budget is spent, since nobody knows how many processes it will take.
+    A race until decided shows the share of its budget that is spent, since its number of processes is unknown.
     """
 
     def __init__(self, plan: Plan, budget_s: float | None) -> None:

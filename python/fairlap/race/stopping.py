@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fairlap import quantity_text, verdict
-from fairlap.race.counted_blocks import design_of, is_ranked, work_blocks
+from fairlap.race.counted_blocks import WorkBlocks, design_of, is_ranked, work_blocks
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
 
@@ -50,9 +50,11 @@ class Ending:
         if rounds == 0:
             return ""
         if self._plan.until_decided:
-            if self._decided(processes):
+            kinds = {block.conditions for block in self._plan.blocks}
+            bases = {conditions: work_blocks(self._plan, processes, conditions) for conditions in kinds}
+            if self._decided(bases.values()):
                 return DECIDED
-            if rounds >= _CHANCES and self._nothing_to_decide(processes):
+            if rounds >= _CHANCES and not any(map(_has_a_pair, bases[self._plan.headline])):
                 return "fewer than two contestants can be ranked"
         elapsed_s = self._elapsed_s()
         next_round_s = self._next_round_s(elapsed_s, rounds, len(ran), kept)
@@ -78,20 +80,16 @@ class Ending:
             return last_s / 2
         return last_s if ended == 1 and kept == 0 else elapsed_s / (blocks - kept) * blocks / rounds
 
-    def _nothing_to_decide(self, processes: Sequence[ProcessResult]) -> bool:
-        bases = work_blocks(self._plan, processes, self._plan.headline)
-        return all(sum(is_ranked(own) for own in basis.processes.values()) < 2 for basis in bases)
-
-    def _decided(self, processes: Sequence[ProcessResult]) -> bool:
+    def _decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
         """On every work, under every kind of conditions."""
-        kinds = {block.conditions for block in self._plan.blocks}
-        tables = [
-            [each.table for each in work_blocks(self._plan, processes, conditions)] for conditions in sorted(kinds)
-        ]
-        whole = [[table for table in kind if table is not None] for kind in tables]
-        if any(len(kind) < len(self._plan.works) for kind in whole):
+        tables = [[basis.table for basis in kind if basis.table is not None] for kind in bases]
+        if any(len(kind) < len(self._plan.works) for kind in tables):
             return False
-        return not any(design_of(self._plan, kind).ended_blind for kind in whole)
+        return not any(design_of(self._plan, kind).ended_blind for kind in tables)
+
+
+def _has_a_pair(basis: WorkBlocks) -> bool:
+    return sum(is_ranked(own) for own in basis.processes.values()) >= 2
 
 
 def blinded_half_width(plan: Plan, processes: Sequence[ProcessResult]) -> float:

@@ -12,6 +12,7 @@ from functools import partial
 import msgspec
 import numpy as np
 
+from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
 from fairlap.race.process_result import ProcessResult
@@ -24,7 +25,6 @@ from fairlap.results.feeding import feeding_of, stall_shares_of
 from fairlap.results.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
-from fairlap.results.turns import turns_of
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 _DIGITS = 12
@@ -95,7 +95,7 @@ def _row(
         device=run.plan.device,
         data=run.plan.data,
         conditions=work_result.conditions,
-        turns=turns_of(result.processes),
+        turns=_turns(result.processes),
         data_seeds=sorted({process.data_seed for process in result.processes}),
         contestant=result.contestant,
         framework=name.framework or name.program,
@@ -117,6 +117,15 @@ def _row(
         absent={column: each.absent for column, each in cells.items() if each.value is None},
         **{column: each.value for column, each in cells.items()},
     )
+
+
+def _turns(processes: Sequence[ProcessResult]) -> str:
+    """How they shared the machine, such as "in 10 rounds", or "one after the other: ..." where some were."""
+    apart = next((each.in_turn_because for each in processes if each.in_turn_because), "")
+    if apart:
+        return f"one after the other: {apart}"
+    rounds = max((len(each.rounds_ns) for each in processes), default=0)
+    return f"in {quantity_text.count(rounds, 'round')}" if rounds else "none: no process was measured"
 
 
 def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -> dict[str, Cell]:

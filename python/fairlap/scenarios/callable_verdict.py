@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fairlap import quantity_text, verdict
 from fairlap.scenarios.callable_turns import Arm
@@ -29,18 +29,19 @@ class Judge:
         log_margin(self.margin)
 
     def is_decided(self, table: BlockTable) -> bool:
-        return verdict.decided([table], alpha=self.alpha, margin=self.margin, design=self._design)
+        return not self._design(table).ended_blind
 
     def comparisons(self, table: BlockTable) -> tuple[verdict.Comparison, ...]:
-        design = self._design
-        if self.until_decided and not self.is_decided(table):
-            design = replace(design, ended_blind=True)
-        return verdict.judge([table], alpha=self.alpha, margin=self.margin, design=design)
+        return verdict.judge([table], alpha=self.alpha, margin=self.margin, design=self._design(table))
 
-    @property
-    def _design(self) -> verdict.Design:
-        """Of a comparison that has been decided, if it was to be."""
-        return verdict.Design(self.until_decided, self.only_winner, ended_blind=not self.until_decided)
+    def _design(self, table: BlockTable) -> verdict.Design:
+        return verdict.design_so_far(
+            [table],
+            alpha=self.alpha,
+            margin=self.margin,
+            until_decided=self.until_decided,
+            only_winner=self.only_winner,
+        )
 
 
 class Ending:

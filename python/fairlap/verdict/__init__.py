@@ -29,7 +29,7 @@ from fairlap.verdict.figures.estimates import (
 from fairlap.verdict.figures.modes import Mode, ModeCause, Modes, find_modes, mode_causes
 from fairlap.verdict.figures.rounds import block_figures
 from fairlap.verdict.figures.steady_state import Course, SteadyState, course_of_all, steady_state
-from fairlap.verdict.judge import decided, judge
+from fairlap.verdict.judge import decided, design_so_far, judge
 from fairlap.verdict.looks import Design, Look, looks, possible_looks
 from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Metric
 from fairlap.verdict.noisy_blocks import GateLimits, GateOutcome, noise_gate
@@ -88,6 +88,7 @@ __all__ = [
     "contestant_figure",
     "course_of_all",
     "decided",
+    "design_so_far",
     "find_modes",
     "judge",
     "looks",

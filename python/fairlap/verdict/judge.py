@@ -70,6 +70,20 @@ def decided(tables: Sequence[BlockTable], *, alpha: float = 0.05, margin: float 
     return all(course.is_decided for course in courses)
 
 
+def design_so_far(
+    tables: Sequence[BlockTable],
+    *,
+    alpha: float = 0.05,
+    margin: float = 0.02,
+    until_decided: bool,
+    only_winner: bool = False,
+) -> Design:
+    """Of a run that ends, or goes on, after these blocks: one until decided that is not has not seen its signs."""
+    running = Design(until_decided, only_winner, ended_blind=False)
+    is_over = until_decided and decided(tables, alpha=alpha, margin=margin, design=running)
+    return replace(running, ended_blind=not is_over)
+
+
 @dataclass(frozen=True, eq=False)
 class _Evidence:
     """All pairs of one table after some of its blocks, tested at one level; each array has one item per pair."""

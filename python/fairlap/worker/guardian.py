@@ -19,6 +19,8 @@ import sys
 import time
 from collections.abc import Sequence
 
+from fairlap.machine.processes import process_ids, process_stat
+
 TOKEN = "FAIRLAP_WORKER"
 _PROC = "/proc"
 _DEAD = ("Z", "X")
@@ -27,7 +29,7 @@ _DEAD = ("Z", "X")
 def living_processes(session: int, token: str) -> list[int]:
     """All but zombies and this process, as far as this user may inspect them."""
     mark = f"{TOKEN}={token}".encode()
-    return [pid for pid in _pids() if pid != os.getpid() and _belongs(pid, session, mark)]
+    return [pid for pid in process_ids() if pid != os.getpid() and _belongs(pid, session, mark)]
 
 
 def kill_session(session: int, token: str, within_s: float = 10.0) -> tuple[int, ...]:
@@ -51,25 +53,16 @@ def kill_session(session: int, token: str, within_s: float = 10.0) -> tuple[int,
     return ()
 
 
-def _pids() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]  # noqa: PTH208  (twice as fast)
-    except OSError:
-        return []
-
-
 def _belongs(pid: int, session: int, mark: bytes) -> bool:
+    stat = process_stat(pid)
+    if stat is None or stat.state in _DEAD:
+        return False
+    if stat.session == session:
+        return True
     try:
-        with open(f"{_PROC}/{pid}/stat", "rb") as file:  # noqa: PTH123
-            # The name in parentheses may itself contain spaces and parentheses.
-            state, _parent, _group, of_session, *_ = file.read().rpartition(b")")[2].split()
-        if state.decode() in _DEAD:
-            return False
-        if int(of_session) == session:
-            return True
         with open(f"{_PROC}/{pid}/environ", "rb") as file:  # noqa: PTH123
             return mark in file.read().split(b"\0")
-    except (OSError, ValueError):
+    except OSError:
         return False
 
 

@@ -31,8 +31,8 @@ def test_it_calls_what_was_named_and_gives_the_ticket_back(tmp_path: Path, monke
     monkeypatch.syspath_prepend(tmp_path)
     made = PythonCallable().prepare(work(), Settings(1, options={"call": "counted_kernel.run"}), phase)
     call = made.bind(work().inputs)
-    [stub] = made.outputs(call()).values()
-    np.testing.assert_array_equal(stub, np.ones((1, 4)))
+    [answer] = made.outputs(call()).values()
+    np.testing.assert_array_equal(answer, np.ones((1, 4)))
     call()
     assert len(sys.modules["counted_kernel"].calls) == 2
 

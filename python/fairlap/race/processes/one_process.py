@@ -59,16 +59,14 @@ def _stage(method: Callable[[ProcessRun], None]) -> Callable[[ProcessRun], None]
             method(self)
         except WorkerLost as found:
             lost = under_a_limit(found, self.plan.limits.memory_bytes)
-            self.result.outcome, self.result.code, self.result.message = lost.outcome, lost.code, lost.message
             self.result.details = lost.details
-            self.end()
+            self._end_as(lost.outcome, lost.code, lost.message)
         except answers.OtherWork as wrong:
-            self._end_as("disqualified", wrong)
+            self._end_as("disqualified", wrong.code, str(wrong))
         except BadFile as wrong:
-            self.result.outcome, self.result.code, self.result.message = "disqualified", "E_OUTPUT", str(wrong)
-            self.end()
+            self._end_as("disqualified", "E_OUTPUT", str(wrong))
         except FairlapError as error:
-            self._end_as("failed", error)
+            self._end_as("failed", error.code, str(error))
         finally:
             self.result.elapsed_s += time.monotonic() - began_s
 
@@ -93,9 +91,7 @@ class ProcessRun:
     def start(self) -> None:
         """Without waiting for the worker's first message."""
         if self._runner.missing:
-            self.result.outcome = "not_installed"
-            self.result.code, self.result.message = self._runner.missing.code, str(self._runner.missing)
-            self.over = True
+            self._end_as("not_installed", self._runner.missing.code, str(self._runner.missing))
             return
         limits = self.plan.limits
         self._worker = WorkerProcess(
@@ -223,8 +219,8 @@ class ProcessRun:
         longest_s = _WARM_UP_SHARE_OF_A_TURN * self._turn_s
         return min(_MOST_WARM_UP_CALLS_OF_A_TURN, int(longest_s / max(self._call_s, 1e-9)))
 
-    def _end_as(self, outcome: Outcome, error: FairlapError) -> None:
-        self.result.outcome, self.result.code, self.result.message = outcome, error.code, str(error)
+    def _end_as(self, outcome: Outcome, code: str, message: str) -> None:
+        self.result.outcome, self.result.code, self.result.message = outcome, code, message
         self.end()
 
     def _require_plausible(self) -> None:

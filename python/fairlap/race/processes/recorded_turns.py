@@ -41,7 +41,9 @@ def record_one_turn(result: ProcessResult, turn: Turn) -> Samples:
     """A process that had the machine for itself: what settles late in it is not steady yet."""
     measured = turn.measured
     _record_counts(result, [turn])
-    result.feeding, result.energy = measured.feeding, measured.energy
+    result.warnings, result.feeding, result.energy = measured.warnings, measured.feeding, measured.energy
+    if measured.warm_up is not None:
+        result.phases_s["warm_up"] = measured.warm_up.elapsed_s
     for quantity in measured.quantities:
         samples = turn.samples_ns[quantity.name]
         samples = samples[~np.isnan(samples)]
@@ -58,7 +60,9 @@ def record_rounds(result: ProcessResult, turns: Sequence[Turn]) -> Samples:
     warm_up = turns[0].measured
     if warm_up.warm_up is not None:
         result.phases_s["warm_up"] = warm_up.warm_up.elapsed_s + warm_up.elapsed_s
-    result.warnings = [warning for warning in result.warnings if warning.code not in _OF_A_SHORT_TURN]
+    warnings = [warning for turn in rounds for warning in turn.measured.warnings]
+    first_of_each = {warning.code: warning for warning in reversed(warnings)}
+    result.warnings = [warning for code, warning in first_of_each.items() if code not in _OF_A_SHORT_TURN]
     result.rounds_ns = [float(np.nanmedian(turn.headline_ns)) for turn in rounds]
     together = {
         quantity.name: np.concatenate([turn.samples_ns[quantity.name] for turn in rounds])
@@ -81,10 +85,6 @@ def _record_counts(result: ProcessResult, turns: Sequence[Turn]) -> None:
     for turn in turns:
         counts.update(turn.measured.counts)
     result.per_call = {name: counts[key] / calls for key, name in _PER_CALL.items() if key in first.counts}
-    warnings = [warning for turn in turns for warning in turn.measured.warnings]
-    result.warnings = list({warning.code: warning for warning in reversed(warnings)}.values())
-    if first.warm_up is not None:
-        result.phases_s["warm_up"] = first.warm_up.elapsed_s
     measured_s = sum(float(np.nansum(turn.headline_ns)) for turn in turns) * first.calls_per_sample / 1e9
     result.phases_s["measured"] = measured_s
     if measured_s > 0 and "process_involuntary_switches" in first.counts:

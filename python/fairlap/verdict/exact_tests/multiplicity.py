@@ -1,10 +1,10 @@
 """Several comparisons at once: how p values are corrected so that any false claim stays as rare as stated.
 
 Differences among up to five contestants: closed testing (Marcus, Peritz and Gabriel 1976). Every way to split the
-contestants into groups of equal ones is a hypothesis of its own and is tested by itself. A pair is claimed to differ
-when each hypothesis that holds the pair to be equal is rejected, so its adjusted p is the largest of theirs. If some of
-the contestants are equal, a false claim needs the rejection of the one hypothesis that is true, which happens in at
-most alpha of runs, whatever the dependence between pairs.
+contestants into groups of equal ones is one hypothesis, with one test. A pair is claimed to differ when each hypothesis
+that holds the pair to be equal is rejected, so its adjusted p is the largest of theirs. If some of the contestants are
+equal, a false claim needs the rejection of the one hypothesis that is true, which happens in at most alpha of runs,
+whatever the dependence between pairs.
 
 A pair alone is tested by the exact signed-rank test. A larger hypothesis is tested by relabelling (Fisher 1935): if
 the members of a group are equal, the drawn order makes every assignment of their labels inside a block equally
