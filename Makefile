@@ -76,8 +76,8 @@ bench-feed: $(VENV)/.frameworks build/release/.module  ## Compare the feeder wit
 bench-adapters: $(VENV)/.frameworks build/release/.module  ## Measure what each adapter adds to a hand-written loop.
 	$(BIN)/python tests/bench/adapter_overhead.py
 
-bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour).
-	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts)
+bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour; AGREEMENT=1: whether figures agree).
+	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts) $(if $(AGREEMENT),--agreement)
 
 bench-report: $(VENV)/.dev build/release/.module  ## Measure the time and size of a report of a thousand rows.
 	$(BIN)/python tests/bench/report.py

@@ -5,7 +5,7 @@
 Identical processes are recorded in their order. Each rule takes as many of them as its tool would, the first half as
 arm a and the second as arm b, without using one twice. Where a tool interleaves, it is drawn for each pair which of the
 two is called a, ten times over. Every arm called faster is false. For power, the times of one arm are made longer by
-1, 2 and 5 %.
+1, 2 and 5 %. A second table says how long a race and two of the rules take to find an effect equally often.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import numpy as np
 from fairlap.verdict.false_positive_rate import false_positives
 
 from ..generators import Floats
+from . import equal_power
 from .recording import Recording, record
 from .rules import RULES, Rule
 
@@ -92,6 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Try the verdicts of others and ours on the same processes.")
     parser.add_argument("--out", type=Path, required=True, help="folder for peers.json and peers.md")
     parser.add_argument("--processes", type=int, default=2400, help="recorded under each kind of conditions")
+    parser.add_argument("--blocks", type=int, default=60, help="recorded of a race that takes turns; 0 for none")
     parser.add_argument("--seed", type=int, default=1, help="draws the hash seeds of processes")
     options = parser.parse_args(arguments)
     if options.processes < 2 * max(rule.processes for rule in RULES):
@@ -102,6 +104,14 @@ def main(arguments: list[str] | None = None) -> int:
         recording = record(conditions, options.processes, options.seed)
         np.save(options.out / f"peers-{conditions}.npy", recording.samples_ns)
         rows += [tried(recording, rule, effect) for rule in RULES for effect in EFFECTS]
+        if conditions == "controlled" and options.blocks:
+            rows_at_equal_power = equal_power.rows(equal_power.record_blocks(options.blocks, options.seed), recording)
+            table = equal_power.as_markdown(rows_at_equal_power)
+            (options.out / "equal-power.json").write_text(
+                json.dumps([asdict(row) for row in rows_at_equal_power], indent=1) + "\n"
+            )
+            (options.out / "equal-power.md").write_text(table)
+            print(table)
     (options.out / "peers.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     table = as_markdown(rows)
     (options.out / "peers.md").write_text(table)

@@ -6,16 +6,16 @@ import numpy as np
 from fairlap.engine import time_calls
 
 SAMPLES = 60
+_RNG = np.random.default_rng(0)
+_X, _BIAS = _RNG.normal(size=(512, 1024)).astype(np.float32), np.float32(0.1)
+
+
+def expression() -> float:
+    hidden = np.maximum(_X * np.float32(1.5) + _BIAS, 0)
+    return float((hidden * hidden).sum())
 
 
 def main() -> None:
-    rng = np.random.default_rng(0)
-    x, bias = rng.normal(size=(512, 1024)).astype(np.float32), np.float32(0.1)
-
-    def expression() -> float:
-        hidden = np.maximum(x * np.float32(1.5) + bias, 0)
-        return float((hidden * hidden).sum())
-
     samples_ns = time_calls(expression, samples=SAMPLES, warmup=20, calls_per_sample=1).wall_ns
     sys.stdout.buffer.write(np.asarray(samples_ns, dtype="<f8").tobytes())
 
