@@ -1,0 +1,148 @@
+"""Turn a graph into a function of weights and inputs in NumPy, PyTorch, JAX or TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from fairlap.errors import FairlapError, described
+from fairlap.models.onnx_import.errors import ModelFileInvalid
+from fairlap.models.onnx_import.evaluation import attributes_of, evaluate
+from fairlap.models.onnx_import.fusion import fused
+from fairlap.models.onnx_import.graph import Array, Graph, Node, Tensor
+from fairlap.models.onnx_import.layout import LayoutPlan, Step, kernel_order, turned_weights
+from fairlap.models.onnx_import.libraries.base import Library
+from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
+from fairlap.models.onnx_import.operators.table import OPERATORS
+
+LibraryName = Literal["numpy", "torch", "jax", "tensorflow"]
+MOST_COMPUTED = 2**24  # elements of a constant that is computed when building
+
+
+class ImportedModel:
+    """A pure function of weights and inputs, both by name. It traces as plain calls of the library.
+
+    Weights are passed as `prepare` gives them: by the names that the file gives them, in the layout that the library
+    computes in.
+    """
+
+    def __init__(self, graph: Graph, library: Library) -> None:
+        self.graph, self.library = graph, library
+        known = dict(graph.constants)
+        nodes = _without_known(graph, graph.nodes, known)
+        values: Mapping[str, Tensor] = graph.values
+        if library.name != "numpy":  # the reference computes the graph as the file has it
+            nodes, values = fused(nodes, graph, known)
+        self._turned = turned_weights(nodes, graph.weights) if library.channels_last else set()
+        plan = LayoutPlan(library, values, self._turned)
+        for node in nodes:
+            attributes, inputs = attributes_of(node, known, values, graph.opset)
+            held = {
+                name: library.constant(value) if isinstance(value, np.ndarray) else value
+                for name, value in attributes.items()
+            }
+            plan.add(node, OPERATORS[node.operator], held, inputs)
+        self._outputs = tuple((tensor.name, plan.in_file(tensor.name)) for tensor in graph.outputs)
+        self._steps, self._last_uses = _with_last_uses(plan.steps, {name for _, name in self._outputs})
+        used = {name for step in self._steps for name in step.inputs} | {name for _, name in self._outputs}
+        self._constants = {
+            name: library.constant(array.astype(graph.values[name].dtype) if library.name != "numpy" else array)
+            for name, array in known.items()
+            if name in used
+        }
+
+    def __call__(self, weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        enter = self.library.enter
+        values = dict(self._constants)
+        for name in self.graph.weights:
+            values[name] = enter(weights[name])
+        for tensor in self.graph.inputs:
+            values[tensor.name] = enter(inputs[tensor.name])
+        for step, finished in zip(self._steps, self._last_uses, strict=True):
+            results = step.function(*[values[name] if name else None for name in step.inputs])
+            if not isinstance(results, (tuple, list)):
+                results = (results,)
+            values.update(zip(step.outputs, results, strict=False))
+            for name in finished:
+                del values[name]
+        return {name: values[found] for name, found in self._outputs}
+
+    def prepare(self, weights: Mapping[str, Array]) -> dict[str, Any]:
+        """NumPy arrays as the file has them, made into arrays of the library in its own layout."""
+        return {name: self.library.constant(self._in_layout(name, weights[name])) for name in self.graph.weights}
+
+    def original(self, name: str, array: Any) -> Array:
+        """A weight in the file's layout again, to compare with the file."""
+        held = np.asarray(array)
+        if name not in self._turned:
+            return held
+        order = kernel_order(held.ndim)
+        return np.ascontiguousarray(held.transpose([order.index(axis) for axis in range(held.ndim)]))
+
+    def _in_layout(self, name: str, array: Array) -> Array:
+        if name not in self._turned:
+            return array
+        return np.ascontiguousarray(array.transpose(kernel_order(array.ndim)))
+
+
+def build(graph: Graph, library: LibraryName, *, device: str | None = None) -> ImportedModel:
+    """Make a model a function of one library. ``device`` is where PyTorch keeps the model's constants."""
+    return ImportedModel(graph, library_named(library, device))
+
+
+def library_named(name: LibraryName, device: str | None = None) -> Library:
+    if name == "numpy":
+        return NumPyLibrary()
+    if name == "torch":
+        from fairlap.models.onnx_import.libraries.torch_library import TorchLibrary
+
+        return TorchLibrary(device)
+    if name == "jax":
+        from fairlap.models.onnx_import.libraries.jax_library import JaxLibrary
+
+        return JaxLibrary()
+    if name == "tensorflow":
+        from fairlap.models.onnx_import.libraries.tensorflow_library import TensorFlowLibrary
+
+        return TensorFlowLibrary()
+    raise ValueError(f"no library is named {name!r}")
+
+
+def _without_known(graph: Graph, nodes: tuple[Node, ...], known: dict[str, Array]) -> list[Node]:
+    """Compute in float64 what depends on constants only; add it to ``known``."""
+    library = NumPyLibrary()
+    left = []
+    for node in nodes:
+        operator = OPERATORS[node.operator]
+        names = [name for name in node.inputs if name]
+        sizes = sum(graph.values[name].size for name in (*names, *filter(None, node.outputs)))
+        if not operator.folds or any(name not in known for name in names) or sizes > MOST_COMPUTED:
+            left.append(node)
+            continue
+        try:
+            results = evaluate(library, node, known, graph.values, graph.opset)
+        except FairlapError:
+            raise
+        except Exception as error:
+            raise ModelFileInvalid(f"cannot compute {node.operator} {node.name!r}: {described(error)}") from error
+        known.update({name: result for name, result in zip(node.outputs, results, strict=False) if name})
+    return left
+
+
+def _with_last_uses(steps: list[Step], outputs: set[str]) -> tuple[list[Step], list[tuple[str, ...]]]:
+    """The steps that outputs depend on, and for each the values that no later step uses."""
+    needed, kept = set(outputs), []
+    for step in reversed(steps):
+        if needed.intersection(step.outputs):
+            kept.append(step)
+            needed.update(step.inputs)
+    kept.reverse()
+    seen, finished = set(outputs), []
+    for step in reversed(kept):
+        names = [name for name in dict.fromkeys((*step.inputs, *step.outputs)) if name and name not in seen]
+        seen.update(names)
+        finished.append(tuple(names))
+    finished.reverse()
+    return kept, finished

@@ -1,0 +1,97 @@
+"""Give every dimension of every input a size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fairlap.models.onnx_import.errors import DimensionsUnbound, ModelFileInvalid, OperatorsUnsupported
+from fairlap.models.onnx_import.graph import Tensor
+
+MOST_ELEMENTS = 2**33  # of one input; more is a mistake in a dimension, not a benchmark
+
+
+def bound_inputs(
+    inputs: Sequence[Any], dimensions: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[Tensor, ...]:
+    """The model's inputs, each with a size for every dimension.
+
+    A size in ``shapes`` goes before one in ``dimensions``; both must agree with the sizes that the file fixes.
+    """
+    for each in inputs:
+        if not each.type.HasField("tensor_type"):
+            raise OperatorsUnsupported(f"input {each.name!r} is not a tensor")
+    _refuse_unknown_names(inputs, dimensions, shapes)
+    bound = [_bound(each, dimensions, shapes.get(each.name)) for each in inputs]
+    if any(None in sizes for sizes in bound):
+        raise DimensionsUnbound("; ".join(_what_to_bind(inputs, bound)))
+    tensors = []
+    for each, sizes in zip(inputs, bound, strict=True):
+        shape = tuple(size for size in sizes if size is not None)
+        if math.prod(shape) > MOST_ELEMENTS:
+            raise DimensionsUnbound(f"input {each.name!r} of shape {shape} is too large")
+        tensors.append(Tensor(each.name, _dtype(each), shape))
+    return tuple(tensors)
+
+
+def _refuse_unknown_names(
+    inputs: Sequence[Any], dimensions: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+) -> None:
+    names = [each.name for each in inputs]
+    if unknown := [name for name in shapes if name not in names]:
+        raise DimensionsUnbound(f"no input is named {', '.join(unknown)}; the inputs are {', '.join(names)}")
+    known = {dim.dim_param for each in inputs for dim in each.type.tensor_type.shape.dim if dim.dim_param}
+    if unknown := [name for name in dimensions if name not in known]:
+        has = f"it has {', '.join(sorted(known))}" if known else "all its dimensions are fixed"
+        raise DimensionsUnbound(f"the model has no dimension named {', '.join(unknown)}; {has}")
+    for name, size in [*dimensions.items(), *((name, size) for name, sizes in shapes.items() for size in sizes)]:
+        if size < 1:
+            raise DimensionsUnbound(f"the size of {name} must be at least 1 (got {size})")
+
+
+def _bound(each: Any, dimensions: Mapping[str, int], given: tuple[int, ...] | None) -> list[int | None]:
+    kind = each.type.tensor_type
+    if not kind.HasField("shape"):
+        return list(given) if given is not None else [None]
+    fixed = [_size(dim, dimensions) for dim in kind.shape.dim]
+    if given is None:
+        return fixed
+    declared = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
+    if len(given) != len(fixed) or any(size not in (None, new) for size, new in zip(declared, given, strict=True)):
+        wanted = ", ".join(_dimension_name(dim) for dim in kind.shape.dim)
+        raise DimensionsUnbound(f"input {each.name!r} has the shape ({wanted}), which {given} does not fit")
+    return list(given)
+
+
+def _size(dim: Any, dimensions: Mapping[str, int]) -> int | None:
+    if dim.HasField("dim_value"):
+        if dim.dim_value < 0:
+            return None
+        return int(dim.dim_value)
+    return dimensions.get(dim.dim_param) if dim.dim_param else None
+
+
+def _what_to_bind(inputs: Sequence[Any], bound: Sequence[list[int | None]]) -> list[str]:
+    lines = ["dimensions without a size"]
+    for each, sizes in zip(inputs, bound, strict=True):
+        if None in sizes:
+            kind = each.type.tensor_type
+            shape = ", ".join(_dimension_name(dim) for dim in kind.shape.dim) if kind.HasField("shape") else "any shape"
+            lines.append(f"{each.name}: bind ({shape})")
+    return lines
+
+
+def _dimension_name(dim: Any) -> str:
+    return str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
+
+
+def _dtype(each: Any) -> str:
+    from onnx import helper
+
+    try:
+        return str(np.dtype(helper.tensor_dtype_to_np_dtype(each.type.tensor_type.elem_type)))
+    except (KeyError, ValueError, TypeError) as error:
+        raise ModelFileInvalid(f"input {each.name!r} has no known element type") from error

@@ -1,0 +1,50 @@
+"""An ONNX graph as fairlap holds it: every size known, weights by name, no protobuf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """The type of a value. ``dtype`` is NumPy's name for it: float32, int64, bool, bfloat16, ..."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=object)) if self.shape else 1
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation. A missing optional input or output has an empty name."""
+
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A model. ``weights`` are the arrays that count as parameters, by the names that the file gives them;
+    ``constants`` are all others: shapes, indices, scalars and masks, which cannot be replaced after building."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    nodes: tuple[Node, ...]
+    weights: dict[str, Array]
+    constants: dict[str, Array]
+    values: Mapping[str, Tensor]  # the type of every value by name: inputs, weights, constants, results
+    opset: int

@@ -1,0 +1,196 @@
+"""What operators may ask of a library. Where a library has a function of its own it is used; the rest is here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fairlap.models.onnx_import.graph import Array
+from fairlap.models.onnx_import.libraries.functions import FUNCTIONS
+
+
+class Library:
+    """Array functions under common names. Arguments and results are the library's own arrays.
+
+    Axes are never negative. Shapes are tuples of integers, known when tracing.
+    """
+
+    name = ""
+    channels_last = False
+
+    def __init__(self, modules: Sequence[Any]) -> None:
+        self.functions: dict[str, Callable[..., Any]] = {
+            name: self._found(getattr(function, self.name), modules) for name, function in FUNCTIONS.items()
+        }
+
+    def _found(self, path: str, modules: Sequence[Any]) -> Callable[..., Any]:
+        for module in (self, *modules):
+            value: Any = module
+            for part in path.split("."):
+                value = getattr(value, part, None)
+            if value is not None:
+                found: Callable[..., Any] = value
+                return found
+        raise AttributeError(f"{self.name} has no function {path}")
+
+    def apply(self, name: str, *values: Any) -> Any:
+        """An elementary function by the name that the table of functions gives it."""
+        return self.functions[name](*values)
+
+    def constant(self, array: Array) -> Any:
+        raise NotImplementedError
+
+    def enter(self, value: Any) -> Any:
+        """A weight or an input as operators take it."""
+        return value
+
+    def cast(self, value: Any, dtype: str) -> Any:
+        raise NotImplementedError
+
+    def cast_like(self, value: Any, like: Any) -> Any:
+        return value if value.dtype == like.dtype else self.cast(value, self.dtype_of(like))
+
+    def dtype_of(self, value: Any) -> str:
+        return str(value.dtype)
+
+    def is_floating(self, value: Any) -> bool:
+        return "float" in self.dtype_of(value)
+
+    def floating(self, name: str, value: Any) -> Any:
+        """An elementary function of real numbers, of a value that may hold integers; in the value's type."""
+        if self.is_floating(value):
+            return self.apply(name, value)
+        return self.cast(self.apply(name, self.cast(value, "float64")), self.dtype_of(value))
+
+    def scaled(self, value: Any, factor: float) -> Any:
+        if self.is_floating(value):
+            return value * factor
+        return self.cast(self.cast(value, "float64") * factor, self.dtype_of(value))
+
+    def log_sum_exp(self, value: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+        """Shifted by the largest value, so that nothing overflows."""
+        largest = self.reduce("max", value, axes, True)
+        finite = self.where(self.apply("IsInfinite", largest), self.full_like(largest, 0), largest)
+        total = self.reduce("sum", self.apply("Exp", value - finite), axes, True)
+        result = self.apply("Log", total) + finite
+        if keepdims:
+            return result
+        return self.reshape(result, tuple(size for axis, size in enumerate(value.shape) if axis not in axes))
+
+    def gelu(self, value: Any, tanh: bool) -> Any:
+        if tanh:
+            inner = (value + value * value * value * 0.044715) * math.sqrt(2 / math.pi)
+            return value * (self.apply("Tanh", inner) + 1) * 0.5
+        return value * (self.apply("Erf", value * math.sqrt(0.5)) + 1) * 0.5
+
+    def silu(self, value: Any) -> Any:
+        return value * self.apply("Sigmoid", value)
+
+    def softmax(self, value: Any, axis: int) -> Any:
+        powers = self.apply("Exp", value - self.reduce("max", value, (axis,), True))
+        return powers / self.reduce("sum", powers, (axis,), True)
+
+    def log_softmax(self, value: Any, axis: int) -> Any:
+        shifted = value - self.reduce("max", value, (axis,), True)
+        return shifted - self.apply("Log", self.reduce("sum", self.apply("Exp", shifted), (axis,), True))
+
+    def layer_norm(self, value: Any, scale: Any, shift: Any, axis: int, epsilon: float) -> Any:
+        axes = tuple(range(axis, len(value.shape)))
+        centred = value - self.reduce("mean", value, axes, True)
+        variance = self.reduce("mean", centred * centred, axes, True)
+        result = centred / self.apply("Sqrt", variance + epsilon) * scale
+        return result if shift is None else result + shift
+
+    def rms_norm(self, value: Any, scale: Any, axis: int, epsilon: float) -> Any:
+        squares = self.reduce("mean", value * value, tuple(range(axis, len(value.shape))), True)
+        return value / self.apply("Sqrt", squares + epsilon) * scale
+
+    def batch_norm(self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:
+        rank = len(image.shape) - 2
+        factor = scale / self.apply("Sqrt", variance + epsilon)
+        return image * self.per_channel(factor, rank) + self.per_channel(shift - mean * factor, rank)
+
+    def attention(self, query: Any, key: Any, value: Any, mask: Any, scale: float, causal: bool) -> Any:
+        """Of stacks of matrices (..., tokens, size). The mask is added to the scores."""
+        rank = len(key.shape)
+        turned = self.transpose(key, (*range(rank - 2), rank - 1, rank - 2))
+        scores = self.matmul(query * scale, turned)
+        if causal:
+            rows = self.reshape(self.arange(scores.shape[-2]), (-1, 1))
+            columns = self.reshape(self.arange(scores.shape[-1]), (1, -1))
+            scores = self.where(rows >= columns, scores, self.full_like(scores, -math.inf))
+        if mask is not None:
+            scores = scores + mask
+        return self.matmul(self.softmax(scores, rank - 1), value)
+
+    def linear(self, value: Any, weight: Any, bias: Any, turned: bool) -> Any:
+        product = self.matmul(value, self.transpose(weight, (1, 0)) if turned else weight)
+        return product if bias is None else product + bias
+
+    def take_flat(self, value: Any, places: Any) -> Any:
+        """Elements by their places in the flat array; in the shape of the places."""
+        return self.reshape(
+            self.take_rows(self.reshape(value, (-1,)), self.reshape(places, (-1,))), tuple(places.shape)
+        )
+
+    def per_channel(self, value: Any, rank: int) -> Any:
+        """One number per channel, shaped to go with images of so many spatial axes."""
+        return value if self.channels_last else self.reshape(value, (-1, *(1,) * rank))
+
+    def per_place(self, value: Any) -> Any:
+        """One number per place of an image, shaped to go with images."""
+        return self.reshape(value, (*value.shape, 1)) if self.channels_last else value
+
+    def average_pool(
+        self, image: Any, kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], counted: bool
+    ) -> Any:
+        """None where the library's own pool cannot do it; then the pool is a sum and a division."""
+        return None
+
+    def clip_to_numbers(self, value: Any, low: float | None, high: float | None) -> Any:
+        value = value if low is None else self.apply("Maximum", value, self.number_like(low, value))
+        return value if high is None else self.apply("Minimum", value, self.number_like(high, value))
+
+    def number_like(self, number: float, value: Any) -> Any:
+        """A Python number as the library's binary functions take it together with a value."""
+        return number
+
+    def power_of_number(self, value: Any, exponent: float) -> Any:
+        return self.apply("Power", value, exponent)
+
+    def split(self, value: Any, sizes: Sequence[int], axis: int) -> Sequence[Any]:
+        parts, start = [], 0
+        for size in sizes:
+            kept = [slice(None)] * len(value.shape)
+            kept[axis] = slice(start, start + size)
+            parts.append(value[tuple(kept)])
+            start += size
+        return parts
+
+    # The functions that every library must have.
+    def reshape(self, value: Any, shape: Sequence[int]) -> Any:
+        raise NotImplementedError
+
+    def transpose(self, value: Any, perm: Sequence[int]) -> Any:
+        raise NotImplementedError
+
+    def matmul(self, left: Any, right: Any) -> Any:
+        raise NotImplementedError
+
+    def where(self, condition: Any, value: Any, other: Any) -> Any:
+        raise NotImplementedError
+
+    def reduce(self, kind: str, value: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+        raise NotImplementedError
+
+    def full_like(self, value: Any, number: float) -> Any:
+        raise NotImplementedError
+
+    def arange(self, size: int) -> Any:
+        """From 0, int64 or the library's usual integer."""
+        raise NotImplementedError
+
+    def take_rows(self, value: Any, places: Any) -> Any:
+        """Rows by non-negative places of any shape."""
+        raise NotImplementedError

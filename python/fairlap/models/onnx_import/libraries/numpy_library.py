@@ -1,0 +1,247 @@
+"""NumPy: the float64 reference, and the arithmetic of constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import special  # type: ignore[import-untyped,unused-ignore]
+
+from fairlap.models.onnx_import.graph import Array
+from fairlap.models.onnx_import.libraries.base import Library
+from fairlap.models.onnx_import.libraries.windows import kernel_positions
+
+_REDUCTIONS: dict[str, Any] = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
+_SCATTERS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+class NumPyLibrary(Library):
+    """``wide`` computes every floating-point number in float64, whatever type the model gives it."""
+
+    name = "numpy"
+
+    def __init__(self, *, wide: bool = True) -> None:
+        super().__init__((np, special))
+        self.wide = wide
+
+    def constant(self, array: Array) -> Array:
+        return array.astype(np.float64) if self.wide and is_floating(array.dtype) else array
+
+    def enter(self, value: Any) -> Array:
+        return self.constant(np.asarray(value))
+
+    def cast(self, value: Array, dtype: str) -> Array:
+        wanted = np.dtype(dtype)
+        if self.wide and is_floating(wanted):
+            wanted = np.dtype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.asarray(value).astype(wanted)
+
+    def is_floating(self, value: Array) -> bool:
+        return is_floating(value.dtype)
+
+    # The table of functions finds these before those of NumPy.
+    @staticmethod
+    def relu(value: Array) -> Any:
+        return np.maximum(value, 0)
+
+    @staticmethod
+    def softplus(value: Array) -> Any:
+        return np.logaddexp(value, 0)
+
+    @staticmethod
+    def softsign(value: Array) -> Any:
+        return value / (1 + np.abs(value))
+
+    @staticmethod
+    def truncated_division(left: Array, right: Array) -> Any:
+        with np.errstate(divide="ignore"):
+            quotient, remainder = np.divmod(left, right)
+        return quotient + ((remainder != 0) & ((left < 0) != (right < 0))).astype(quotient.dtype)
+
+    def reshape(self, value: Array, shape: Sequence[int]) -> Array:
+        return np.reshape(value, shape)
+
+    def transpose(self, value: Array, perm: Sequence[int]) -> Array:
+        return np.transpose(value, perm)
+
+    def broadcast(self, value: Array, shape: Sequence[int]) -> Array:
+        return np.broadcast_to(value, shape)
+
+    def tile(self, value: Array, repeats: Sequence[int]) -> Array:
+        return np.tile(value, repeats)
+
+    def concat(self, values: Sequence[Array], axis: int) -> Array:
+        return np.concatenate(values, axis)
+
+    def flip(self, value: Array, axes: Sequence[int]) -> Any:
+        return np.flip(value, tuple(axes))
+
+    def pad(self, value: Array, pads: Sequence[tuple[int, int]], number: float) -> Array:
+        return np.pad(value, pads, constant_values=number)
+
+    def where(self, condition: Array, value: Any, other: Any) -> Any:
+        return np.where(condition, value, other)
+
+    def full_like(self, value: Array, number: float) -> Array:
+        return np.full_like(value, number)
+
+    def arange(self, size: int) -> Array:
+        return np.arange(size)
+
+    def reduce(self, kind: str, value: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+        if kind in ("max", "min") and not all(value.shape[axis] for axis in axes):
+            shape = [
+                1 if axis in axes else size for axis, size in enumerate(value.shape) if axis not in axes or keepdims
+            ]
+            return np.full(shape, _extreme(value.dtype, lowest=kind == "max"), value.dtype)
+        if kind == "mean":
+            return np.asarray(np.mean(value, axis=axes, keepdims=keepdims)).astype(value.dtype)
+        return np.asarray(_REDUCTIONS[kind](value, axis=axes, keepdims=keepdims)).astype(value.dtype)
+
+    def argument(self, value: Array, axis: int, largest: bool) -> Any:
+        return (np.argmax if largest else np.argmin)(value, axis=axis)
+
+    def accumulate(self, kind: str, value: Array, axis: int) -> Any:
+        return (np.cumsum if kind == "sum" else np.cumprod)(value, axis=axis, dtype=value.dtype)
+
+    def top_k(self, value: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
+        key = value
+        if largest:
+            key = -value if self.is_floating(value) else np.invert(value)
+        places = np.take(np.argsort(key, axis=axis, kind="stable"), range(k), axis)
+        return np.take_along_axis(value, places, axis), places
+
+    def gather(self, value: Array, places: Array, axis: int) -> Array:
+        return np.take(value, places, axis)
+
+    def take(self, value: Array, places: Sequence[int], axis: int) -> Array:
+        return np.take(value, np.asarray(places, np.int64), axis)
+
+    def take_rows(self, value: Array, places: Array) -> Array:
+        return value[places]
+
+    def scatter(self, value: Array, places: Array, updates: Array, reduction: str) -> Array:
+        result = value.copy()
+        if reduction == "none":
+            result[places] = updates
+        else:
+            _SCATTERS[reduction].at(result, places, updates)
+        return result
+
+    def matmul(self, left: Array, right: Array) -> Any:
+        return np.matmul(left, right)
+
+    def einsum(self, equation: str, *values: Array) -> Any:
+        return np.einsum(equation, *values, optimize=True)
+
+    def determinant(self, value: Array) -> Any:
+        return np.asarray(np.linalg.det(value))
+
+    def convolve(
+        self,
+        image: Array,
+        kernel: Array,
+        bias: Array | None,
+        strides: Sequence[int],
+        pads: Sequence[tuple[int, int]],
+        dilations: Sequence[int],
+        group: int,
+    ) -> Array:
+        """One product of matrices per image and group: kernels as rows, what stands under each position as columns."""
+        padded = np.pad(image, [(0, 0), (0, 0), *pads])
+        batch, channels = padded.shape[:2]
+        width = kernel.shape[2:]
+        sizes = _window_counts(padded.shape[2:], width, strides, dilations)
+        places = kernel_positions(width)
+        shifts = [_shifted(padded, place, sizes, strides, dilations) for place in places]
+        columns = np.stack(shifts, axis=2) if len(shifts) > 1 else shifts[0]
+        columns = columns.reshape(batch, group, channels // group * len(places), math.prod(sizes))
+        rows = kernel.reshape(group, kernel.shape[0] // group, -1)
+        result: Array = np.matmul(rows, columns).reshape(batch, kernel.shape[0], *sizes)
+        if bias is not None:
+            result = result + self.per_channel(bias, len(width))
+        return result
+
+    def convolve_transposed(
+        self, image: Array, kernel: Array, strides: Sequence[int], dilations: Sequence[int], group: int
+    ) -> Array:
+        batch, channels, *sizes = image.shape
+        width = kernel.shape[2:]
+        full = [
+            (size - 1) * stride + (one - 1) * dilation + 1
+            for size, stride, one, dilation in zip(sizes, strides, width, dilations, strict=True)
+        ]
+        outward = kernel.shape[1]
+        result = np.zeros((batch, group * outward, *full), np.result_type(image, kernel))
+        pixels = image.reshape(batch, group, channels // group, -1)
+        weights = kernel.reshape(group, channels // group, outward, *width)
+        for place in kernel_positions(width):
+            at_place: Any = (slice(None), slice(None), slice(None), *place)
+            spread = np.einsum(
+                "bgcp,gco->bgop", pixels, weights[at_place], optimize=True
+            )
+            kept = tuple(
+                slice(at * dilation, at * dilation + (size - 1) * stride + 1, stride)
+                for at, dilation, size, stride in zip(place, dilations, sizes, strides, strict=True)
+            )
+            result[(slice(None), slice(None), *kept)] += spread.reshape(batch, group * outward, *sizes)
+        return result
+
+    def max_pool(
+        self, image: Array, kernel: Sequence[int], strides: Sequence[int], pads: Any, dilations: Sequence[int]
+    ) -> Array:
+        lowest = _extreme(image.dtype, lowest=True)
+        padded = np.pad(image, [(0, 0), (0, 0), *pads], constant_values=lowest)
+        return self._pooled(np.maximum, padded, kernel, strides, dilations)
+
+    def sum_pool(
+        self, image: Array, kernel: Sequence[int], strides: Sequence[int], pads: Any, dilations: Sequence[int]
+    ) -> Array:
+        return self._pooled(np.add, np.pad(image, [(0, 0), (0, 0), *pads]), kernel, strides, dilations)
+
+    def _pooled(
+        self, join: Any, padded: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+    ) -> Array:
+        sizes = _window_counts(padded.shape[2:], kernel, strides, dilations)
+        result: Any = None
+        for place in kernel_positions(kernel):
+            part = _shifted(padded, place, sizes, strides, dilations)
+            result = part if result is None else join(result, part)
+        return np.asarray(result)
+
+
+def is_floating(dtype: np.dtype[Any]) -> bool:
+    """Also for bfloat16, which NumPy does not know as a floating-point type."""
+    return dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+def _extreme(dtype: np.dtype[Any], *, lowest: bool) -> Any:
+    if dtype.kind == "b":
+        return not lowest
+    if is_floating(dtype):
+        return -math.inf if lowest else math.inf
+    limits = np.iinfo(dtype)
+    return limits.min if lowest else limits.max
+
+
+def _window_counts(
+    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> list[int]:
+    return [
+        (size - (one - 1) * dilation - 1) // stride + 1
+        for size, one, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True)
+    ]
+
+
+def _shifted(
+    padded: Array, place: Sequence[int], sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> Array:
+    """What one element of the kernel meets."""
+    kept = tuple(
+        slice(at * dilation, at * dilation + (size - 1) * stride + 1, stride)
+        for at, dilation, size, stride in zip(place, dilations, sizes, strides, strict=True)
+    )
+    return padded[(slice(None), slice(None), *kept)]

@@ -1,0 +1,146 @@
+"""Read an ONNX file that may be damaged or hostile: every size is checked before memory is taken."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlap.errors import NotAvailable, described
+from fairlap.models.onnx_import.errors import ModelFileInvalid
+from fairlap.models.onnx_import.graph import Array
+
+MOST_BYTES = 2**31  # protobuf's own limit; larger models have external data
+MOST_EXTERNAL_BYTES = 2**38
+_CONTAINERS = {  # TensorProto's typed fields hold one number per element, except these
+    "COMPLEX64": 2,
+    "COMPLEX128": 2,
+}
+_NARROW = ("UINT4", "INT4", "FLOAT4E2M1", "UINT2", "INT2")
+
+
+def read_model(path: Path) -> Any:
+    """The file as a ModelProto, without external data."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise NotAvailable("reading ONNX files needs the package onnx: install fairlap[onnx]") from error
+    try:
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise ModelFileInvalid(
+                f"{path} has {size / 1e9:.1f} GB; an ONNX file may have 2.1 GB at most: save it with external data"
+            )
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelFileInvalid(f"cannot read {path}: {error.strerror}") from error
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except Exception as error:
+        raise ModelFileInvalid(f"{path} is not an ONNX model: {described(error)}") from error
+    if not model.graph.node and not model.graph.output:
+        raise ModelFileInvalid(f"{path} is not an ONNX model: its graph is empty")
+    _check_names(model, path)
+    return model
+
+
+def _check_names(model: Any, path: Path) -> None:
+    """Text that is not UTF-8 arrives as bytes."""
+    graph = model.graph
+    texts = [each.domain for each in model.opset_import]
+    for node in (*graph.node, *(node for function in model.functions for node in function.node)):
+        texts += [node.op_type, node.domain, node.name, *node.input, *node.output]
+        texts += [each.name for each in node.attribute]
+    for each in (*graph.input, *graph.output, *graph.initializer):
+        texts.append(each.name)
+    for each in graph.input:
+        texts += [dim.dim_param for dim in each.type.tensor_type.shape.dim]
+    for tensor in graph.initializer:
+        texts += [text for entry in tensor.external_data for text in (entry.key, entry.value)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ModelFileInvalid(f"{path} is damaged: it has a name that is not valid UTF-8")
+
+
+def array_of(tensor: Any, folder: Path) -> Array:
+    """A TensorProto as an array, also where its data is in another file of the model's folder."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    kinds = TensorProto.DataType
+    if tensor.data_type not in kinds.values() or tensor.data_type in (kinds.Value("UNDEFINED"), kinds.Value("STRING")):
+        raise ModelFileInvalid(f"tensor {tensor.name!r} has no numeric type (data type {tensor.data_type})")
+    kind = kinds.Name(tensor.data_type)
+    shape = tuple(tensor.dims)
+    if any(size < 0 for size in shape):
+        raise ModelFileInvalid(f"tensor {tensor.name!r} has a negative size: {shape}")
+    count = math.prod(shape)
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    if tensor.data_location == TensorProto.EXTERNAL:
+        return _external(tensor, folder, dtype, shape, count)
+    _check_length(tensor, kind, dtype, count)
+    try:
+        array: Array = numpy_helper.to_array(tensor)
+    except Exception as error:
+        raise ModelFileInvalid(f"cannot read tensor {tensor.name!r}: {described(error)}") from error
+    return array
+
+
+def _check_length(tensor: Any, kind: str, dtype: np.dtype[Any], count: int) -> None:
+    if tensor.HasField("raw_data"):
+        found = len(tensor.raw_data)
+        wanted = (
+            math.ceil(count * (0.25 if "2" in kind[-2:] and kind in _NARROW[3:] else 0.5))
+            if kind in _NARROW
+            else count * dtype.itemsize
+        )
+        unit = "bytes"
+    else:
+        found = max(
+            len(field)
+            for field in (
+                tensor.float_data,
+                tensor.int32_data,
+                tensor.int64_data,
+                tensor.double_data,
+                tensor.uint64_data,
+            )
+        )
+        wanted, unit = count * _CONTAINERS.get(kind, 1), "numbers"
+        if kind in _NARROW:
+            return
+    if found != wanted:
+        raise ModelFileInvalid(
+            f"tensor {tensor.name!r} of shape {tuple(tensor.dims)} needs {wanted} {unit}, has {found}"
+        )
+
+
+def _external(tensor: Any, folder: Path, dtype: np.dtype[Any], shape: tuple[int, ...], count: int) -> Array:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    home = folder.resolve()
+    try:
+        path = (home / location).resolve()
+        inside = path.is_relative_to(home) and path != home
+    except (OSError, ValueError):  # a name with a null character, or a loop of links
+        inside = False
+    if not location or not inside:
+        raise ModelFileInvalid(f"tensor {tensor.name!r} wants data outside the model's folder: {location!r}")
+    try:
+        offset = int(entries.get("offset", 0))
+        length = int(entries.get("length", count * dtype.itemsize))
+        size = path.stat().st_size
+    except (ValueError, OSError) as error:
+        raise ModelFileInvalid(f"cannot read external data of tensor {tensor.name!r}: {described(error)}") from error
+    if length != count * dtype.itemsize or offset < 0 or offset + length > size or length > MOST_EXTERNAL_BYTES:
+        raise ModelFileInvalid(
+            f"tensor {tensor.name!r} of shape {shape} needs {count * dtype.itemsize} bytes; its external data are"
+            f" {length} bytes at {offset} in a file of {size} bytes"
+        )
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            content = file.read(length)
+    except OSError as error:
+        raise ModelFileInvalid(f"cannot read external data of tensor {tensor.name!r}: {error.strerror}") from error
+    return np.frombuffer(content, dtype).reshape(shape)

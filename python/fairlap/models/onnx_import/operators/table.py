@@ -1,0 +1,45 @@
+"""The whole table; importing this module fills it. A new family of operators is one file and one line here."""
+
+from __future__ import annotations
+
+from fairlap.models.onnx_import.operators import (
+    activations,
+    attention,
+    convolution,
+    elementwise,
+    indexing,
+    linear_algebra,
+    normalisation,
+    pooling,
+    quantization,
+    reductions,
+    resize,
+    shapes,
+)
+from fairlap.models.onnx_import.operators.registry import OPERATORS, Operator
+
+FAMILIES = (
+    elementwise,
+    activations,
+    reductions,
+    shapes,
+    indexing,
+    linear_algebra,
+    convolution,
+    pooling,
+    normalisation,
+    attention,
+    resize,
+    quantization,
+)
+INTERNAL = frozenset(("Linear", "FusedAttention"))
+REWRITTEN = frozenset(("CastLike",))  # made another operator while loading
+CONTROL_FLOW = frozenset(("If", "Loop", "Scan", "SequenceMap"))
+RECURRENT = frozenset(("RNN", "LSTM", "GRU"))
+
+__all__ = ["CONTROL_FLOW", "FAMILIES", "INTERNAL", "OPERATORS", "RECURRENT", "Operator", "claimed"]
+
+
+def claimed() -> list[str]:
+    """The operators of ONNX that the importer accepts."""
+    return sorted((OPERATORS.keys() | REWRITTEN) - INTERNAL)

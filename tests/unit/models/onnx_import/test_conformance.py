@@ -1,0 +1,55 @@
+"""The node tests of onnx pass: here in NumPy and PyTorch, in all four libraries with `make test-importer`."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from fairlap.errors import FairlapError
+from fairlap.models.onnx_import.build import LibraryName
+from fairlap.models.onnx_import.operators.table import claimed
+from onnx_cases import LIBRARIES, Case, check, claimed_cases, loaded, reason_to_exclude
+
+_CHOSEN: tuple[LibraryName, ...] = LIBRARIES if os.environ.get("FAIRLAP_TEST_IMPORTER") else ("numpy", "torch")
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    return list(claimed_cases())
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("library", _CHOSEN)
+def test_every_case_of_the_claimed_operators_passes(cases: list[Case], library: LibraryName) -> None:
+    if library != "numpy":
+        pytest.importorskip(library)
+    failed = {}
+    for case in cases:
+        if reason_to_exclude(case.name, library) is None:
+            try:
+                check(case, loaded(case), library)
+            except Exception as error:
+                failed[case.name] = str(error)[:200]
+    assert failed == {}
+
+
+def test_excluded_cases_are_refused_with_a_code(cases: list[Case]) -> None:
+    from fairlap.models.onnx_import import build
+
+    codes = set()
+    for case in cases:
+        if reason_to_exclude(case.name) is not None:
+            with pytest.raises(FairlapError) as raised:
+                build(loaded(case), "numpy")(*_no_arrays(case))
+            codes.add(raised.value.code)
+    assert codes == {"E_MODEL_OPERATOR"}
+
+
+def _no_arrays(case: Case) -> tuple[dict[str, object], dict[str, object]]:
+    return {}, dict(case.inputs)
+
+
+def test_at_least_a_hundred_operators_are_claimed_and_tested(cases: list[Case]) -> None:
+    tested = {operator for case in cases if reason_to_exclude(case.name) is None for operator in case.operators}
+    assert len(claimed()) >= 100
+    assert set(claimed()) - tested <= {"GlobalLpPool"}  # onnx has no case for it
