@@ -207,7 +207,7 @@ def _shape_model() -> ModelProto:
         helper.make_node("Gather", ["shape", "first"], ["batch"]),
         helper.make_node("Concat", ["batch", "rest"], ["wanted"], axis=0),
         helper.make_node("Reshape", ["x", "wanted"], ["r"]),
-        helper.make_node("ConstantOfShape", ["wide"], ["ones"], value=one),
+        helper.make_node("ConstantOfShape", ["first2"], ["ones"], value=one),
         helper.make_node("Expand", ["r", "wide"], ["e"]),
         helper.make_node("Range", ["start", "limit", "delta"], ["line"]),
         helper.make_node("Cast", ["line"], ["floats"], to=TensorProto.FLOAT),

@@ -180,9 +180,7 @@ class NumPyLibrary(Library):
         weights = kernel.reshape(group, channels // group, outward, *width)
         for place in kernel_positions(width):
             at_place: Any = (slice(None), slice(None), slice(None), *place)
-            spread = np.einsum(
-                "bgcp,gco->bgop", pixels, weights[at_place], optimize=True
-            )
+            spread = np.einsum("bgcp,gco->bgop", pixels, weights[at_place], optimize=True)
             kept = tuple(
                 slice(at * dilation, at * dilation + (size - 1) * stride + 1, stride)
                 for at, dilation, size, stride in zip(place, dilations, sizes, strides, strict=True)
