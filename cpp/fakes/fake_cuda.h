@@ -10,8 +10,9 @@
  * really blocks.
  *
  * Kinds for fake_cuda_outstanding: "streams", "events", "device_allocations", "device_bytes",
- * "host_allocations", "host_registrations", "graphs", "graph_execs", "modules", "primary_retains",
- * "pushed_contexts". Streams and contexts made through this header are a framework's and are not counted.
+ * "host_allocations", "host_registrations", "graphs", "graph_execs", "modules", "further_modules" (beyond the
+ * first of each context), "primary_retains", "pushed_contexts". Streams and contexts made through this header
+ * are a framework's and are not counted.
  */
 #ifndef FAIRLAP_FAKES_FAKE_CUDA_H
 #define FAIRLAP_FAKES_FAKE_CUDA_H
@@ -36,6 +37,17 @@ FAKE_CUDA_API void fake_cuda_set_device_count(int count);
 FAKE_CUDA_API void fake_cuda_set_driver_version(int version); /* 1000 * major + 10 * minor */
 FAKE_CUDA_API void fake_cuda_set_device_attribute(int device, int attribute, int value);
 FAKE_CUDA_API void fake_cuda_set_device_memory(int device, uint64_t bytes);
+/* Where a device sits (its own number by default): slot n has PCI bus n + 1, as board n of the fake NVML. */
+FAKE_CUDA_API void fake_cuda_set_device_slot(int device, int slot);
+/* The UUID as 32 hexadecimal digits, with or without dashes; an instance of a MIG device has its own. */
+FAKE_CUDA_API void fake_cuda_set_device_uuid(int device, const char* digits);
+/* Launches wait for their kernel, as the driver's do under CUDA_LAUNCH_BLOCKING=1. */
+FAKE_CUDA_API void fake_cuda_set_launches_block(int block);
+/* Whether the driver can assemble PTX; a container may lack libnvidia-ptxjitcompiler. */
+FAKE_CUDA_API void fake_cuda_set_jit(int present);
+/* Whether an event of a context happens when the last of its streams gets there (1, the default) or the
+ * first (0), which its documentation would not forbid. */
+FAKE_CUDA_API void fake_cuda_set_context_events_see_last(int last);
 /* Streams that wait for a value: 0 held, as they should be; 1 refused with CUDA_ERROR_NOT_SUPPORTED; 2
  * accepted and not held. */
 FAKE_CUDA_API void fake_cuda_set_stream_waits(int behaviour);

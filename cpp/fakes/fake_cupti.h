@@ -26,6 +26,15 @@ FAKE_CUPTI_API void fake_cupti_set_version(uint32_t version);
 FAKE_CUPTI_API void fake_cupti_set_held_by_another(int held);
 /* The next n records are dropped and counted as dropped. */
 FAKE_CUPTI_API void fake_cupti_drop_records(int64_t n);
+/* The nth record of a kernel delivered from now on (1 is the next) is incomplete, as a forced flush may
+ * deliver it: without times, with a start but no end, or never written, which also makes the rest of its
+ * buffer unreadable. */
+typedef enum fake_cupti_spoiling {
+  FAKE_CUPTI_NO_TIMES = 0,
+  FAKE_CUPTI_NO_END = 1,
+  FAKE_CUPTI_NEVER_WRITTEN = 2
+} fake_cupti_spoiling;
+FAKE_CUPTI_API void fake_cupti_spoil_record(int64_t nth, fake_cupti_spoiling spoiling);
 FAKE_CUPTI_API void fake_cupti_deliver(void);
 
 FAKE_CUPTI_API void fake_cupti_fail(const char* function, int64_t nth_call, int error);

@@ -27,6 +27,9 @@ extern "C" {
 /* One device at 100 W with a 100 ms sensor, test clock at 0, no cost per call, no faults. */
 FAKE_NVML_API void fake_nvml_reset(void);
 FAKE_NVML_API void fake_nvml_set_device_count(int count);
+/* Puts the device into MIG mode and gives it an instance, found by its UUID ("MIG-..."). Gives the number of
+ * the instance for fake_nvml_set_reading; -1 when there is no such device. Make devices first. */
+FAKE_NVML_API int fake_nvml_add_mig_instance(int device, const char* uuid);
 FAKE_NVML_API void fake_nvml_set_driver_version(const char* version, int cuda_version);
 
 /* Time. With the real clock, costs are spun away, as in a driver, and hold what the fake itself needs; else

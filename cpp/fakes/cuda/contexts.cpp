@@ -1,5 +1,7 @@
 #include "fakes/cuda/contexts.hpp"
 
+#include <algorithm>
+
 #include "fakes/cuda/blocking.hpp"
 #include "fakes/cuda/capture.hpp"
 #include "fakes/cuda/enqueue.hpp"
@@ -25,6 +27,7 @@ void destroy_context(World& w, Handle handle) {
   Device& device = w.devices[static_cast<std::size_t>(context->device)];
   if (device.primary == handle) device.primary = 0;
   std::erase_if(w.captures, [&](const CapturePtr& capture) { return capture->context == handle; });
+  std::erase_if(w.modules, [&](const auto& module) { return module.second.context == handle; });
   w.contexts.erase(handle);
 }
 
@@ -43,6 +46,21 @@ namespace {
 
 bool exists(const World& w, CUdevice device) {
   return device >= 0 && static_cast<std::size_t>(device) < w.devices.size();
+}
+
+// One limit is modelled. Real drivers know numbers up to 9, of which the last is refused in this way.
+CUresult check_limit(CUlimit limit) {
+  constexpr CUlimit kLastNumber = 9;
+  if (limit < 0 || limit > kLastNumber) return CUDA_ERROR_INVALID_VALUE;
+  return limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_LIMIT;
+}
+
+// The streams that an event of the context waits for.
+std::vector<OpPtr> recorded_by_context(World& w, Context& context) {
+  std::vector<OpPtr> pending = pending_of(w, context);
+  if (w.context_events_see_last || pending.size() < 2) return pending;
+  const auto ends_first = [](const OpPtr& a, const OpPtr& b) { return a->end_ns < b->end_ns; };
+  return {*std::min_element(pending.begin(), pending.end(), ends_first)};
 }
 
 }  // namespace
@@ -99,6 +117,7 @@ FAKE_EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
 
 FAKE_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context) {
   return entry("cuCtxPushCurrent_v2", [&](World& w, Lock&) -> CUresult {
+    if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (!find_context(w, number(context))) return CUDA_ERROR_INVALID_CONTEXT;
     context_stack(w).push_back(number(context));
     ++w.pushed_contexts;
@@ -127,12 +146,22 @@ FAKE_EXPORT CUresult cuCtxGetDevice(CUdevice* device) {
   });
 }
 
+FAKE_EXPORT CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
+  return entry("cuCtxGetId", [&](World& w, Lock&) -> CUresult {
+    const ContextPtr found = context == nullptr ? current_context(w) : find_context(w, number(context));
+    if (!found) return CUDA_ERROR_INVALID_CONTEXT;
+    if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *id = found->id;
+    return CUDA_SUCCESS;
+  });
+}
+
 FAKE_EXPORT CUresult cuCtxGetLimit(std::size_t* value, CUlimit limit) {
   return entry("cuCtxGetLimit", [&](World& w, Lock&) -> CUresult {
     const ContextPtr context = current_context(w);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (limit != CU_LIMIT_PERSISTING_L2_CACHE_SIZE) return CUDA_ERROR_NOT_SUPPORTED;
+    if (const CUresult error = check_limit(limit); error != CUDA_SUCCESS) return error;
     *value = w.devices[static_cast<std::size_t>(context->device)].persisting_l2_bytes;
     return CUDA_SUCCESS;
   });
@@ -142,7 +171,7 @@ FAKE_EXPORT CUresult cuCtxSetLimit(CUlimit limit, std::size_t value) {
   return entry("cuCtxSetLimit", [&](World& w, Lock&) -> CUresult {
     const ContextPtr context = current_context(w);
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-    if (limit != CU_LIMIT_PERSISTING_L2_CACHE_SIZE) return CUDA_ERROR_NOT_SUPPORTED;
+    if (const CUresult error = check_limit(limit); error != CUDA_SUCCESS) return error;
     Device& device = w.devices[static_cast<std::size_t>(context->device)];
     const auto most =
         static_cast<std::size_t>(device.attributes[CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE]);
@@ -177,7 +206,7 @@ FAKE_EXPORT CUresult cuCtxRecordEvent(CUcontext hContext, CUevent hEvent) {
     if (const CUresult error = check_context_call(w, context->handle); error != CUDA_SUCCESS) return error;
     event->record = make_op(w, *context->legacy, Task{}, 0, 0);
     event->capture = nullptr;
-    w.timeline.submit(event->record, pending_of(w, *context));
+    w.timeline.submit(event->record, recorded_by_context(w, *context));
     return CUDA_SUCCESS;
   });
 }

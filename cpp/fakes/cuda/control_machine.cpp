@@ -33,6 +33,13 @@ std::int64_t count_retains(const World& w) {
   return count;
 }
 
+// Those beyond the first of each context.
+std::int64_t count_further_modules(const World& w) {
+  std::set<Handle> contexts;
+  for (const auto& [unused, module] : w.modules) contexts.insert(module.context);
+  return static_cast<std::int64_t>(w.modules.size() - contexts.size());
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -50,7 +57,7 @@ void fake_cuda_set_device_count(int count) {
     destroy_context(world(), devices.back().primary);
     devices.pop_back();
   }
-  while (static_cast<int>(devices.size()) < count) devices.push_back(new_device());
+  while (static_cast<int>(devices.size()) < count) devices.push_back(new_device(devices.size()));
 }
 
 void fake_cuda_set_driver_version(int version) {
@@ -66,6 +73,31 @@ void fake_cuda_set_device_attribute(int device, int attribute, int value) {
 void fake_cuda_set_device_memory(int device, uint64_t bytes) {
   const Lock lock = locked();
   if (Device* found = device_at(world(), device)) found->memory_bytes = bytes;
+}
+
+void fake_cuda_set_device_slot(int device, int slot) {
+  const Lock lock = locked();
+  if (Device* found = device_at(world(), device)) found->slot = slot;
+}
+
+void fake_cuda_set_device_uuid(int device, const char* digits) {
+  const Lock lock = locked();
+  if (Device* found = device_at(world(), device)) found->uuid = digits;
+}
+
+void fake_cuda_set_launches_block(int block) {
+  const Lock lock = locked();
+  world().launches_block = block != 0;
+}
+
+void fake_cuda_set_jit(int present) {
+  const Lock lock = locked();
+  world().has_jit = present != 0;
+}
+
+void fake_cuda_set_context_events_see_last(int last) {
+  const Lock lock = locked();
+  world().context_events_see_last = last != 0;
 }
 
 void fake_cuda_set_stream_waits(int behaviour) {
@@ -157,6 +189,7 @@ int64_t fake_cuda_outstanding(const char* kind) {
   if (name == "graphs") return static_cast<std::int64_t>(w.graphs.size());
   if (name == "graph_execs") return static_cast<std::int64_t>(w.graph_execs.size());
   if (name == "modules") return static_cast<std::int64_t>(w.modules.size());
+  if (name == "further_modules") return count_further_modules(w);
   if (name == "captures") return static_cast<std::int64_t>(w.captures.size());
   if (name == "primary_retains") return count_retains(w);
   if (name == "pushed_contexts") return w.pushed_contexts;

@@ -1,3 +1,4 @@
+#include "fakes/cuda/blocking.hpp"
 #include "fakes/cuda/enqueue.hpp"
 #include "fakes/cuda/entry.hpp"
 #include "fakes/cuda/launch.hpp"
@@ -8,15 +9,17 @@
 namespace fairlap::fakes {
 namespace {
 
-int enqueue_for_framework(std::uint64_t stream, Task task) {
+int enqueue_for_framework(std::uint64_t stream, Task task, bool is_launch) {
   World& w = world();
-  const Lock lock = locked();
+  Lock lock = locked();
   w.timeline.observe();
   w.timeline.advance_by(cost_ns(w.costs_ns, "cuLaunchKernel"));
   StreamPtr found;
   if (const CUresult error = find_stream(w, pointer<CUstream>(stream), found); error != CUDA_SUCCESS)
     return error;
-  return enqueue(w, *found, std::move(task));
+  if (const CUresult error = enqueue(w, *found, std::move(task)); error != CUDA_SUCCESS) return error;
+  const bool waits = is_launch && w.launches_block && !found->capture;
+  return waits ? wait_for(w, lock, {found->last()}) : CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -30,14 +33,14 @@ int fake_cuda_kernel(uint64_t stream, const char* name, int64_t duration_ns) {
     const Lock lock = locked();
     kept = intern(name == nullptr ? "" : name);
   }
-  return enqueue_for_framework(stream, kernel_task(kept, duration_ns));
+  return enqueue_for_framework(stream, kernel_task(kept, duration_ns), true);
 }
 
 int fake_cuda_copy(uint64_t stream, int copy_kind, uint64_t bytes, int64_t duration_ns) {
   Task task;
   task.duration_ns = duration_ns;
   task.activity = copy_activity(copy_kind, bytes);
-  return enqueue_for_framework(stream, std::move(task));
+  return enqueue_for_framework(stream, std::move(task), false);
 }
 
 void fake_cuda_set_kernel_duration(const char* name, int64_t duration_ns) {

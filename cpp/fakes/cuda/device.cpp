@@ -26,6 +26,8 @@ constexpr ErrorText kErrors[] = {
     FAKE_ERROR(CUDA_ERROR_INVALID_CONTEXT),
     FAKE_ERROR(CUDA_ERROR_NO_BINARY_FOR_GPU),
     FAKE_ERROR(CUDA_ERROR_ECC_UNCORRECTABLE),
+    FAKE_ERROR(CUDA_ERROR_UNSUPPORTED_LIMIT),
+    FAKE_ERROR(CUDA_ERROR_JIT_COMPILER_NOT_FOUND),
     FAKE_ERROR(CUDA_ERROR_INVALID_PTX),
     FAKE_ERROR(CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
     FAKE_ERROR(CUDA_ERROR_INVALID_HANDLE),
@@ -133,8 +135,26 @@ FAKE_EXPORT CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device
   return entry("cuDeviceGetPCIBusId", [&](World& w, Lock&) -> CUresult {
     if (!exists(w, device)) return CUDA_ERROR_INVALID_DEVICE;
     char id[32];
-    std::snprintf(id, sizeof id, "0000:%02X:00.0", static_cast<unsigned>(device) + 1U);
+    const Device& found = w.devices[static_cast<std::size_t>(device)];
+    std::snprintf(id, sizeof id, "0000:%02X:00.0", static_cast<unsigned>(found.slot) + 1U);
     return give_string(text, length, id);
+  });
+}
+
+FAKE_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* out, CUdevice device) {
+  return entry("cuDeviceGetUuid_v2", [&](World& w, Lock&) -> CUresult {
+    if (!exists(w, device)) return CUDA_ERROR_INVALID_DEVICE;
+    if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const Device& found = w.devices[static_cast<std::size_t>(device)];
+    char own[33];
+    std::snprintf(own, sizeof own, "%032d", found.slot);
+    std::string digits = found.uuid.empty() ? own : found.uuid;
+    std::erase(digits, '-');
+    if (digits.size() != 2 * sizeof out->bytes) return CUDA_ERROR_INVALID_VALUE;
+    for (std::size_t byte = 0; byte < sizeof out->bytes; ++byte) {
+      out->bytes[byte] = static_cast<char>(std::stoi(digits.substr(2 * byte, 2), nullptr, 16));
+    }
+    return CUDA_SUCCESS;
   });
 }
 

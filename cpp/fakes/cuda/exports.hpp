@@ -19,6 +19,7 @@ CUresult cuDeviceGet(CUdevice*, int);
 CUresult cuDeviceGetCount(int*);
 CUresult cuDeviceGetName(char*, int, CUdevice);
 CUresult cuDeviceGetPCIBusId(char*, int, CUdevice);
+CUresult cuDeviceGetUuid_v2(CUuuid*, CUdevice);
 CUresult cuDeviceGetAttribute(int*, CUdevice_attribute, CUdevice);
 CUresult cuDeviceTotalMem_v2(std::size_t*, CUdevice);
 
@@ -30,6 +31,7 @@ CUresult cuCtxSetCurrent(CUcontext);
 CUresult cuCtxPushCurrent_v2(CUcontext);
 CUresult cuCtxPopCurrent_v2(CUcontext*);
 CUresult cuCtxGetDevice(CUdevice*);
+CUresult cuCtxGetId(CUcontext, unsigned long long*);
 CUresult cuCtxGetLimit(std::size_t*, CUlimit);
 CUresult cuCtxSetLimit(CUlimit, std::size_t);
 CUresult cuCtxResetPersistingL2Cache();

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cuda/driver/device_code.hpp"
+#include "fakes/cuda/blocking.hpp"
 #include "fakes/cuda/enqueue.hpp"
 #include "fakes/cuda/lookup.hpp"
 #include "fakes/cuda/memory.hpp"
@@ -106,7 +107,7 @@ FAKE_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, un
                                     unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                     unsigned int block_z, unsigned int /*shared_bytes*/, CUstream hStream,
                                     void** parameters, void** extra) {
-  return entry("cuLaunchKernel", [&](World& w, Lock&) -> CUresult {
+  return entry("cuLaunchKernel", [&](World& w, Lock& lock) -> CUresult {
     if (!current_context(w)) return CUDA_ERROR_INVALID_CONTEXT;
     const auto found = w.functions.find(number(function));
     if (found == w.functions.end()) return CUDA_ERROR_INVALID_HANDLE;
@@ -121,7 +122,8 @@ FAKE_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, un
         error != CUDA_SUCCESS) {
       return error;
     }
-    return enqueue(w, *stream, std::move(task));
+    if (const CUresult error = enqueue(w, *stream, std::move(task)); error != CUDA_SUCCESS) return error;
+    return w.launches_block && !stream->capture ? wait_for(w, lock, {stream->last()}) : CUDA_SUCCESS;
   });
 }
 

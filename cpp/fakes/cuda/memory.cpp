@@ -32,6 +32,14 @@ void forget(World& w, std::map<std::uint64_t, Allocation>::iterator entry_of) {
   w.allocations.erase(entry_of);
 }
 
+// Whether any byte of [address, address + bytes) belongs to a known allocation, which is given.
+const Allocation* overlapping(const World& w, std::uint64_t address, std::uint64_t bytes) {
+  auto next = w.allocations.lower_bound(address + bytes);
+  if (next == w.allocations.begin()) return nullptr;
+  const auto& [start, allocation] = *--next;
+  return start + allocation.bytes > address ? &allocation : nullptr;
+}
+
 // Freeing waits for the device, as the real calls do; so a free inside a closed gate blocks.
 CUresult release(World& w, Lock& lock, std::uint64_t address, Allocation::Kind kind, CUresult unknown) {
   const ContextPtr context = current_context(w);
@@ -112,6 +120,7 @@ FAKE_EXPORT CUresult cuMemHostAlloc(void** out, std::size_t bytes, unsigned int 
 
 FAKE_EXPORT CUresult cuMemFreeHost(void* memory) {
   return entry("cuMemFreeHost", [&](World& w, Lock& lock) -> CUresult {
+    if (memory == nullptr) return CUDA_SUCCESS;
     return release(w, lock, address_of(memory), Allocation::Kind::host, CUDA_ERROR_INVALID_VALUE);
   });
 }
@@ -123,7 +132,10 @@ FAKE_EXPORT CUresult cuMemHostRegister_v2(void* memory, std::size_t bytes, unsig
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     if (const CUresult error = check_unsafe_call(w); error != CUDA_SUCCESS) return error;
     if (memory == nullptr || bytes == 0 || (flags & ~kKnownFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-    if (allocation_at(w, address_of(memory), 1) != nullptr) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    if (const Allocation* there = overlapping(w, address_of(memory), bytes)) {
+      return there->kind == Allocation::Kind::registered ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+                                                         : CUDA_ERROR_INVALID_VALUE;
+    }
     w.allocations[address_of(memory)] = {Allocation::Kind::registered, bytes, context->device};
     return CUDA_SUCCESS;
   });
@@ -131,8 +143,11 @@ FAKE_EXPORT CUresult cuMemHostRegister_v2(void* memory, std::size_t bytes, unsig
 
 FAKE_EXPORT CUresult cuMemHostUnregister(void* memory) {
   return entry("cuMemHostUnregister", [&](World& w, Lock& lock) -> CUresult {
+    if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    // Inside a registration, or memory of another kind: an argument that makes no sense.
+    const bool known = overlapping(w, address_of(memory), 1) != nullptr;
     return release(w, lock, address_of(memory), Allocation::Kind::registered,
-                   CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+                   known ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
   });
 }
 

@@ -49,8 +49,10 @@ FAKE_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
     if (const CUresult error = check_unsafe_call(w); error != CUDA_SUCCESS) return error;
     if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const std::string_view ptx(static_cast<const char*>(image));
+    if (!w.has_jit) return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
     if (const CUresult error = check_header(w, *context, ptx); error != CUDA_SUCCESS) return error;
     Module module;
+    module.context = context->handle;
     constexpr std::string_view kEntry = ".entry";
     for (std::size_t at = ptx.find(kEntry); at != std::string_view::npos; at = ptx.find(kEntry, at + 1)) {
       const std::string name(word_after(ptx, kEntry, at));

@@ -31,8 +31,9 @@ Handle World::new_handle() {
   return last_handle;
 }
 
-Device new_device() {
+Device new_device(std::size_t slot) {
   Device device;
+  device.slot = static_cast<int>(slot);
   // The figures of a data-centre board of compute capability 9.0; a test that needs others sets them.
   device.attributes = {{13, 1'980'000},   // clock rate, kHz
                        {16, 132},         // multiprocessors
@@ -61,11 +62,14 @@ void reset_world(World& w) {
   w.event_record_ns = 0;
   w.globaltimer_step_ns = 32;
   w.stream_waits = StreamWaits::held;
+  w.launches_block = false;
+  w.has_jit = true;
+  w.context_events_see_last = true;
   w.block_limit_ms = 30000;
   w.pushed_contexts = 0;
   w.look_ns = 0;
   w.kernel_durations_ns.clear();
-  w.devices.assign(1, new_device());
+  w.devices.assign(1, new_device(0));
   w.contexts.clear();
   w.events.clear();
   w.graphs.clear();

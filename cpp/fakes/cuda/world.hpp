@@ -100,10 +100,13 @@ struct Allocation {
 };
 
 struct Module {
+  Handle context = 0;
   std::map<std::string, Handle> functions;
 };
 
 struct Device {
+  int slot = 0;      // where it sits, which gives its PCI address and the end of its UUID
+  std::string uuid;  // hexadecimal digits, when it is not the one of its slot: an instance of a MIG device
   std::map<int, int> attributes;
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_used = 0;
@@ -132,6 +135,9 @@ struct World {
   std::int64_t event_record_ns = 0;
   std::int64_t globaltimer_step_ns = 32;
   StreamWaits stream_waits = StreamWaits::held;
+  bool launches_block = false;          // as CUDA_LAUNCH_BLOCKING=1 makes them
+  bool has_jit = true;                  // libnvidia-ptxjitcompiler is installed
+  bool context_events_see_last = true;  // their stamp is that of the last stream, and not of the first
   std::int64_t block_limit_ms = 30000;
   std::int64_t blocked_calls = 0;
   std::int64_t look_ns = 0;  // what the last of the looks in a row cost
@@ -164,7 +170,7 @@ struct World {
 
 World& world();
 void reset_world(World& w);
-Device new_device();
+Device new_device(std::size_t slot);
 
 // Names outlive every reset, because activity records hold their addresses.
 const char* intern(const std::string& name);

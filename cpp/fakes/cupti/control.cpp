@@ -22,6 +22,7 @@ void fake_cupti_reset(void) {
   p.complete = nullptr;
   p.records.clear();
   p.to_drop = 0;
+  p.spoil_in = 0;
   p.dropped = 0;
 }
 
@@ -38,6 +39,12 @@ void fake_cupti_set_held_by_another(int held) {
 void fake_cupti_drop_records(int64_t n) {
   const std::lock_guard lock(profiler().mutex);
   profiler().to_drop = n;
+}
+
+void fake_cupti_spoil_record(int64_t nth, fake_cupti_spoiling spoiling) {
+  const std::lock_guard lock(profiler().mutex);
+  profiler().spoil_in = nth;
+  profiler().spoiling = spoiling;
 }
 
 void fake_cupti_deliver(void) {

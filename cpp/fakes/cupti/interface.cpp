@@ -38,6 +38,8 @@ CUptiResult entry(const char* function, Body body) {
 
 CUpti_SubscriberHandle the_subscriber() { return reinterpret_cast<CUpti_SubscriberHandle>(&profiler()); }
 
+constexpr int kLastKind = 52;  // Kinds without records here are accepted too, and yield nothing.
+
 struct Named {
   CUptiResult code;
   const char* name;
@@ -127,8 +129,8 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFun
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   return entry("cuptiUnsubscribe", [&](Profiler& p) -> CUptiResult {
-    if (!p.subscribed || subscriber != the_subscriber()) return CUPTI_ERROR_INVALID_PARAMETER;
-    p.subscribed = false;
+    if (subscriber != the_subscriber()) return CUPTI_ERROR_INVALID_PARAMETER;
+    p.subscribed = false;  // A second time is no error.
     return CUPTI_SUCCESS;
   });
 }
@@ -145,7 +147,12 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   const CUptiResult result = entry("cuptiActivityEnable", [&](Profiler& p) -> CUptiResult {
-    if (record_bytes(p.version, kind) == 0) return CUPTI_ERROR_INVALID_KIND;
+    if (kind < 1 || kind > kLastKind) return CUPTI_ERROR_INVALID_KIND;
+    // One of the two, never both.
+    const int other = kind == CUPTI_ACTIVITY_KIND_KERNEL              ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
+                      : kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? CUPTI_ACTIVITY_KIND_KERNEL
+                                                                      : 0;
+    if (p.enabled.contains(other)) return CUPTI_ERROR_NOT_COMPATIBLE;
     p.enabled.insert(kind);
     return CUPTI_SUCCESS;
   });
@@ -155,7 +162,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   return entry("cuptiActivityDisable", [&](Profiler& p) -> CUptiResult {
-    if (record_bytes(p.version, kind) == 0) return CUPTI_ERROR_INVALID_KIND;
+    if (kind < 1 || kind > kLastKind) return CUPTI_ERROR_INVALID_KIND;
     p.enabled.erase(kind);
     return CUPTI_SUCCESS;
   });
@@ -179,7 +186,9 @@ CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t bytes, 
       offset = static_cast<std::size_t>(reinterpret_cast<std::uint8_t*>(*record) - buffer) + own;
     }
     if (offset >= bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-    *record = reinterpret_cast<CUpti_Activity*>(buffer + offset);
+    auto* const next = reinterpret_cast<CUpti_Activity*>(buffer + offset);
+    if (next->kind == 0) return CUPTI_ERROR_INVALID_KIND;  // room that was taken and never written to
+    *record = next;
     return CUPTI_SUCCESS;
   });
 }

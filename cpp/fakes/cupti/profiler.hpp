@@ -25,6 +25,8 @@ struct Profiler {
   cuda::CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   std::deque<fake_cuda_activity> records;
   std::int64_t to_drop = 0;
+  std::int64_t spoil_in = 0;  // records of kernels from now; 0: none
+  fake_cupti_spoiling spoiling = FAKE_CUPTI_NO_TIMES;
   std::size_t dropped = 0;
   std::int64_t buffers_out = 0;
 };
@@ -41,5 +43,7 @@ void deliver(Profiler& p);
 std::size_t record_bytes(std::uint32_t version, int kind);
 // Writes the record into zeroed memory of record_bytes.
 void write_record(const fake_cuda_activity& activity, std::uint8_t* out);
+// As a record is that a forced flush delivers before it is complete.
+void spoil_record(fake_cupti_spoiling spoiling, std::uint8_t* record);
 
 }  // namespace fairlap::fakes

@@ -88,4 +88,13 @@ void write_record(const fake_cuda_activity& activity, std::uint8_t* out) {
   }
 }
 
+void spoil_record(fake_cupti_spoiling spoiling, std::uint8_t* record) {
+  ActivityKernelPrefix kernel;
+  std::memcpy(&kernel, record, sizeof kernel);
+  if (spoiling == FAKE_CUPTI_NO_TIMES) kernel.start = 0;
+  if (spoiling == FAKE_CUPTI_NEVER_WRITTEN) kernel.kind = 0;
+  kernel.end = 0;
+  std::memcpy(record, &kernel, sizeof kernel);
+}
+
 }  // namespace fairlap::fakes

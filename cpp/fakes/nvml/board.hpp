@@ -51,6 +51,10 @@ class Board {
   std::map<std::uint32_t, Counter> counters;
   bool lost = false;
   bool unplugged = false;
+  bool mig = false;
+  int instance_of = -1;  // of a MIG device with this number: found by its UUID, not listed
+
+  [[nodiscard]] bool listed() const { return !unplugged && instance_of < 0; }
 
  private:
   [[nodiscard]] std::int64_t last_publication_ns(std::int64_t now_ns) const;

@@ -32,6 +32,18 @@ void fake_nvml_set_device_count(int count) {
   for (int number = 0; number < count; ++number) machine().boards.emplace_back(number);
 }
 
+int fake_nvml_add_mig_instance(int device, const char* uuid) {
+  Machine& m = machine();
+  const std::lock_guard lock(m.mutex);
+  if (device < 0 || static_cast<std::size_t>(device) >= m.boards.size()) return -1;
+  m.has_mig = m.boards[static_cast<std::size_t>(device)].mig = true;
+  Board& instance = m.boards.emplace_back(static_cast<int>(m.boards.size()));
+  instance.uuid = uuid;
+  instance.pci_bus_id = m.boards[static_cast<std::size_t>(device)].pci_bus_id;
+  instance.instance_of = device;
+  return instance.number;
+}
+
 void fake_nvml_set_driver_version(const char* version, int cuda_version) {
   const std::lock_guard lock(machine().mutex);
   machine().driver_version = version;

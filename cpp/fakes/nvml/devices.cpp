@@ -1,3 +1,4 @@
+#include <limits>
 #include <type_traits>
 
 #include "fakes/nvml/entry.hpp"
@@ -12,7 +13,8 @@ nvmlReturn_t find_board(const Machine& m, nvmlDevice_t* out, nvmlReturn_t otherw
   unsigned int index = 0;
   for (const Board& board : m.boards) {
     if (board.unplugged) continue;
-    if (matches(board, index++)) {
+    const unsigned int own = board.listed() ? index++ : std::numeric_limits<unsigned int>::max();
+    if (matches(board, own)) {
       *out = handle_of(board);
       return NVML_SUCCESS;
     }
@@ -57,6 +59,7 @@ FAKE_SAME_TYPE(nvmlDeviceGetHandleByPciBusId_v2);
 FAKE_SAME_TYPE(nvmlDeviceGetName);
 FAKE_SAME_TYPE(nvmlDeviceGetUUID);
 FAKE_SAME_TYPE(nvmlDeviceGetPciInfo_v3);
+FAKE_SAME_TYPE(nvmlDeviceGetMigMode);
 #undef FAKE_SAME_TYPE
 
 #pragma GCC visibility push(default)
@@ -104,7 +107,7 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int* out) {
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int* out) {
   return entry("nvmlDeviceGetCount_v2", Needs::init, [&](Machine& m) {
     std::uint64_t listed = 0;
-    for (const Board& board : m.boards) listed += board.unplugged ? 0U : 1U;
+    for (const Board& board : m.boards) listed += board.listed() ? 1U : 0U;
     return give(out, listed);
   });
 }
@@ -125,10 +128,11 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char* wanted, nvmlDevice_t* out) {
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char* wanted, nvmlDevice_t* out) {
-  return entry("nvmlDeviceGetHandleByPciBusId_v2", Needs::init, [&](Machine& m) {
+  return entry("nvmlDeviceGetHandleByPciBusId_v2", Needs::init, [&](Machine& m) -> nvmlReturn_t {
+    if (wanted == nullptr || std::strlen(wanted) < 12) return NVML_ERROR_INVALID_ARGUMENT;
     // Domains are written with four digits or eight; the longer one ends in the shorter.
     return find_board(m, out, NVML_ERROR_NOT_FOUND, [wanted](const Board& board, unsigned int) {
-      return wanted != nullptr && std::strlen(wanted) >= 12 && board.pci_bus_id.ends_with(wanted);
+      return board.listed() && board.pci_bus_id.ends_with(wanted);
     });
   });
 }
@@ -141,6 +145,15 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char* out, unsigned int leng
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char* out, unsigned int length) {
   return on_board("nvmlDeviceGetUUID", device,
                   [&](Machine&, const Board& board) { return give_text(board.uuid, out, length); });
+}
+
+nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int* now, unsigned int* pending) {
+  return on_board("nvmlDeviceGetMigMode", device, [&](Machine& m, const Board& board) -> nvmlReturn_t {
+    if (!m.has_mig) return NVML_ERROR_NOT_SUPPORTED;  // as on boards that are no data-centre ones
+    if (now == nullptr || pending == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    *now = *pending = board.mig ? 1U : 0U;
+    return NVML_SUCCESS;
+  });
 }
 
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t* out) {

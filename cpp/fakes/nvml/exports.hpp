@@ -19,6 +19,7 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char*, nvmlDevice_t*);
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t, char*, unsigned int);
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t, char*, unsigned int);
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t, nvmlPciInfo_t*);
+nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t, unsigned int*, unsigned int*);
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t, unsigned int*);
 nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t, unsigned int*);
 nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t, unsigned long long*);

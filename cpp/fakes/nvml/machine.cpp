@@ -20,6 +20,7 @@ void reset(Machine& m) {
   m.faults = FaultBook{};
   m.field_faults = FaultBook{};
   m.boards.assign(1, Board(0));
+  m.has_mig = false;
   m.driver_version = "580.00.00";
   m.cuda_version = 13000;
   m.inits = 0;

@@ -17,6 +17,7 @@ struct Machine {
   FaultBook faults;
   FaultBook field_faults;
   std::vector<Board> boards;
+  bool has_mig = false;
   std::string driver_version;
   int cuda_version = 0;
   std::int64_t inits = 0;

@@ -47,7 +47,11 @@ nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned int* 
 
 nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long* out) {
   return on_board("nvmlDeviceGetTotalEnergyConsumption", device,
-                  [&](Machine& m, const Board& board) { return give(out, board.energy_mj(m.now_ns())); });
+                  [&](Machine& m, const Board& board) -> nvmlReturn_t {
+                    // Only the whole device has a counter.
+                    if (board.instance_of >= 0) return NVML_ERROR_NOT_SUPPORTED;
+                    return give(out, board.energy_mj(m.now_ns()));
+                  });
 }
 
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t* values) {

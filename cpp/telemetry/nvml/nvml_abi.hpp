@@ -135,6 +135,7 @@ using PFN_nvmlDeviceGetHandleByPciBusId_v2 = nvmlReturn_t (*)(const char*, nvmlD
 using PFN_nvmlDeviceGetName = nvmlReturn_t (*)(nvmlDevice_t, char*, unsigned int);
 using PFN_nvmlDeviceGetUUID = nvmlReturn_t (*)(nvmlDevice_t, char*, unsigned int);
 using PFN_nvmlDeviceGetPciInfo_v3 = nvmlReturn_t (*)(nvmlDevice_t, nvmlPciInfo_t*);
+using PFN_nvmlDeviceGetMigMode = nvmlReturn_t (*)(nvmlDevice_t, unsigned int*, unsigned int*);
 using PFN_nvmlDeviceGetPowerUsage = nvmlReturn_t (*)(nvmlDevice_t, unsigned int*);
 using PFN_nvmlDeviceGetEnforcedPowerLimit = nvmlReturn_t (*)(nvmlDevice_t, unsigned int*);
 using PFN_nvmlDeviceGetTotalEnergyConsumption = nvmlReturn_t (*)(nvmlDevice_t, unsigned long long*);

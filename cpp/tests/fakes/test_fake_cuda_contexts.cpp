@@ -88,4 +88,80 @@ TEST("device code is refused when the driver or the device is too old for it") {
   CHECK_EQUAL(cuModuleLoadData(&module, kDeviceCode), 209);
 }
 
+// What follows was recorded on physical cards: docs/explanation/fakes.md.
+
+TEST("without a current context only freeing nothing and asking about devices succeed, as on cards") {
+  const FrameworkAtWork at_work;
+  fake_cuda_make_current(0);
+  CUdeviceptr memory = 0;
+  void* host = nullptr;
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUmodule module = nullptr;
+  std::size_t limit = 0;
+  unsigned long long id = 0;
+  CHECK_EQUAL(cuMemAlloc_v2(&memory, 64), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuMemHostAlloc(&host, 64, 0), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuStreamCreate(&stream, 0), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuEventCreate(&event, 0), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuModuleLoadData(&module, ""), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuCtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuCtxGetLimit(&limit, 0), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuCtxGetId(nullptr, &id), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuStreamSynchronize(nullptr), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuCtxPopCurrent_v2(nullptr), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuCtxGetCurrent(nullptr), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuCtxPushCurrent_v2(nullptr), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuMemFree_v2(0), CUDA_SUCCESS);
+  CHECK_EQUAL(cuMemFreeHost(nullptr), CUDA_SUCCESS);
+  int count = 0;
+  CHECK_EQUAL(cuDeviceGetCount(&count), CUDA_SUCCESS);
+  CHECK_EQUAL(cuCtxRecordEvent(nullptr, nullptr), CUDA_ERROR_INVALID_CONTEXT);
+  CHECK_EQUAL(cuCtxRecordEvent(at_work.c(), nullptr), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST("the ids of contexts count up, and none means the current one") {
+  const FrameworkAtWork at_work;
+  unsigned long long first = 0;
+  unsigned long long current = 0;
+  unsigned long long second = 0;
+  const std::uint64_t other = fake_cuda_create_context(0);
+  CHECK_EQUAL(cuCtxGetId(at_work.c(), &first), CUDA_SUCCESS);
+  CHECK_EQUAL(cuCtxGetId(nullptr, &current), CUDA_SUCCESS);
+  CHECK_EQUAL(cuCtxGetId(reinterpret_cast<CUcontext>(other), &second), CUDA_SUCCESS);
+  CHECK(first > 0 && first == current && second > first);
+  CHECK_EQUAL(cuCtxGetId(at_work.c(), nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST("limits that do not exist have another error than those that are not supported") {
+  const FrameworkAtWork at_work;
+  std::size_t value = 0;
+  CHECK_EQUAL(cuCtxGetLimit(&value, CU_LIMIT_PERSISTING_L2_CACHE_SIZE), CUDA_SUCCESS);
+  CHECK_EQUAL(cuCtxGetLimit(&value, 9), CUDA_ERROR_UNSUPPORTED_LIMIT);
+  for (const CUlimit limit : {10, 256, -1})
+    CHECK_EQUAL(cuCtxGetLimit(&value, limit), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST("host memory is registered once, and only memory that is not pinned already") {
+  const FrameworkAtWork at_work;
+  constexpr int kAlready = 712;
+  constexpr int kNotRegistered = 713;
+  alignas(4096) static char memory[4 * 4096];
+  CHECK_EQUAL(cuMemHostRegister_v2(nullptr, 64, 0), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuMemHostRegister_v2(memory, 0, 0), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuMemHostRegister_v2(memory, 4096, 0x10), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuMemHostRegister_v2(memory + 4096, 4096, 0), CUDA_SUCCESS);
+  CHECK_EQUAL(cuMemHostRegister_v2(memory, 8192, 0), kAlready);
+  CHECK_EQUAL(cuMemHostRegister_v2(memory + 8191, 4096, 0), kAlready);
+  CHECK_EQUAL(cuMemHostUnregister(memory + 4196), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuMemHostUnregister(nullptr), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuMemHostUnregister(memory + 4096), CUDA_SUCCESS);
+  CHECK_EQUAL(cuMemHostUnregister(memory + 4096), kNotRegistered);
+  void* pinned = nullptr;
+  CHECK_EQUAL(cuMemHostAlloc(&pinned, 4096, 0), CUDA_SUCCESS);
+  CHECK_EQUAL(cuMemHostRegister_v2(pinned, 4096, 0), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuMemHostUnregister(pinned), CUDA_ERROR_INVALID_VALUE);
+  CHECK_EQUAL(cuMemFreeHost(pinned), CUDA_SUCCESS);
+}
+
 TEST_MAIN()

@@ -209,4 +209,24 @@ TEST("only one profiler may hold the library") {
   CHECK_EQUAL(fake_cupti_outstanding("subscribers"), 0);
 }
 
+TEST("CUPTI refuses and accepts what it does on cards") {
+  fake_cupti_reset();
+  CHECK_EQUAL(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+  CHECK_EQUAL(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL), CUPTI_ERROR_NOT_COMPATIBLE);
+  CHECK_EQUAL(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+  CHECK_EQUAL(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+  CHECK_EQUAL(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL), CUPTI_SUCCESS);
+  CHECK_EQUAL(cuptiActivityEnable(38), CUPTI_SUCCESS);  // recorded elsewhere; yields nothing here
+  CHECK_EQUAL(cuptiActivityEnable(53), CUPTI_ERROR_INVALID_KIND);
+  CUpti_SubscriberHandle first = nullptr;
+  CUpti_SubscriberHandle second = nullptr;
+  CHECK_EQUAL(cuptiSubscribe(&first, nullptr, nullptr), CUPTI_SUCCESS);
+  CHECK_EQUAL(cuptiSubscribe(&second, nullptr, nullptr), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  CHECK_EQUAL(cuptiUnsubscribe(first), CUPTI_SUCCESS);
+  CHECK_EQUAL(cuptiUnsubscribe(first), CUPTI_SUCCESS);
+  const char* name = nullptr;
+  CHECK_EQUAL(cuptiGetResultString(36, &name), CUPTI_ERROR_INVALID_PARAMETER);
+  fake_cupti_reset();
+}
+
 TEST_MAIN()

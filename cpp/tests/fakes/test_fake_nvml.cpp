@@ -179,4 +179,42 @@ TEST("a lost device gives its error and stays listed; an unplugged one is not li
   CHECK(Monitored::handle(0) == second);
 }
 
+TEST("an instance of a MIG device is found by its UUID, is not listed, and has no energy of its own") {
+  fake_nvml_reset();
+  nvmlInit_v2();
+  fake_nvml_set_device_count(2);
+  nvmlDevice_t whole = nullptr;
+  CHECK_EQUAL(nvmlDeviceGetHandleByIndex_v2(1, &whole), NVML_SUCCESS);
+  unsigned int now = 9;
+  unsigned int pending = 9;
+  CHECK_EQUAL(nvmlDeviceGetMigMode(whole, &now, &pending), NVML_ERROR_NOT_SUPPORTED);
+  CHECK_EQUAL(fake_nvml_add_mig_instance(7, "MIG-x"), -1);
+  const int instance = fake_nvml_add_mig_instance(1, "MIG-x");
+  CHECK_EQUAL(fake_nvml_set_reading(instance, "memory_total", 5), 1);
+  CHECK_EQUAL(nvmlDeviceGetMigMode(whole, &now, &pending), NVML_SUCCESS);
+  CHECK_EQUAL(now, 1U);
+  unsigned int count = 0;
+  CHECK_EQUAL(nvmlDeviceGetCount_v2(&count), NVML_SUCCESS);
+  CHECK_EQUAL(count, 2U);
+  nvmlDevice_t part = nullptr;
+  CHECK_EQUAL(nvmlDeviceGetHandleByUUID("MIG-x", &part), NVML_SUCCESS);
+  nvmlMemory_t memory{};
+  CHECK_EQUAL(nvmlDeviceGetMemoryInfo(part, &memory), NVML_SUCCESS);
+  CHECK_EQUAL(memory.total, 5U);
+  unsigned long long energy = 0;
+  CHECK_EQUAL(nvmlDeviceGetTotalEnergyConsumption(part, &energy), NVML_ERROR_NOT_SUPPORTED);
+  nvmlDevice_t found = nullptr;
+  CHECK_EQUAL(nvmlDeviceGetHandleByPciBusId_v2("0000:02:00.0", &found), NVML_SUCCESS);
+  CHECK(found == whole);
+}
+
+TEST("a name that is no PCI address is an invalid argument, an unknown UUID is not found, as on cards") {
+  fake_nvml_reset();
+  nvmlInit_v2();
+  nvmlDevice_t found = nullptr;
+  CHECK_EQUAL(nvmlDeviceGetHandleByPciBusId_v2("", &found), NVML_ERROR_INVALID_ARGUMENT);
+  CHECK_EQUAL(nvmlDeviceGetHandleByPciBusId_v2("0000:77:00.0", &found), NVML_ERROR_NOT_FOUND);
+  CHECK_EQUAL(nvmlDeviceGetHandleByUUID("GPU-x", &found), NVML_ERROR_NOT_FOUND);
+}
+
 TEST_MAIN()
