@@ -12,6 +12,7 @@
 #include "bindings/python_work.hpp"
 #include "bindings/register.hpp"
 #include "bindings/register_cuda_record.hpp"
+#include "cuda/device/device_identity.hpp"
 #include "cuda/device/device_report.hpp"
 #include "cuda/driver/device_code.hpp"
 #include "cuda/sampling/graph_replay.hpp"
@@ -125,6 +126,16 @@ void register_cuda(py::module_& module) {
       "cuda_driver_version", [] { return cuda::Driver::of_this_process().version(); },
       "The newest CUDA release the driver knows, 1000 * major + 10 * minor.");
   module.def("cuda_devices", &devices, py::arg("clock"));
+  module.def(
+      "cuda_device_identities",
+      [] {
+        std::vector<std::pair<std::string, std::string>> found;
+        const py::gil_scoped_release no_lock;
+        for (const cuda::DeviceIdentity& each : cuda::identify_devices(cuda::Driver::of_this_process()))
+          found.emplace_back(each.pci_bus_id, each.uuid);
+        return found;
+      },
+      "The PCI address and the UUID of each device, in CUDA's order. Starts the driver and no device.");
   module.def("time_on_stream", &time_on_stream, py::arg("calls"), py::arg("stream").none(true),
              py::arg("device"), py::arg("clock"), py::kw_only(), py::arg("method"), py::arg("samples"),
              py::arg("seconds"), py::arg("target"), py::arg("calls_per_sample"), py::arg("quantum_share"),

@@ -15,7 +15,7 @@
 namespace fairlap::cuda_link {
 
 struct CudaLinkSettings {
-  int device = -1;  // the current context's, or the first
+  int device = -1;  // the current context's, or that of the only device in use
   // A device that is still at work on a slot when all this ends is waited for so long; then its memory is
   // left where it is, since freeing would wait without end.
   std::chrono::nanoseconds patience = std::chrono::seconds(10);

@@ -1,5 +1,6 @@
 #include "cuda/activity/activity_store.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace fairlap::cuda {
@@ -21,7 +22,7 @@ void ActivityStore::begin(const Cupti& cupti, std::uint32_t context_id) {
   cupti_ = &cupti;
   context_id_ = context_id;
   records_.clear();
-  lost_ = 0;
+  losses_.clear();
 }
 
 void ActivityStore::end() {
@@ -29,9 +30,9 @@ void ActivityStore::end() {
   cupti_ = nullptr;
 }
 
-std::vector<Activity> ActivityStore::take(std::size_t& lost) {
+std::vector<Activity> ActivityStore::take(std::vector<Loss>& losses) {
   const std::lock_guard lock(mutex_);
-  lost = std::exchange(lost_, 0);
+  losses = std::exchange(losses_, {});
   std::vector<Activity> taken;
   taken.reserve(records_.capacity());
   taken.swap(records_);
@@ -66,12 +67,19 @@ void ActivityStore::read(std::uint8_t* buffer, std::size_t valid_bytes) {
   const std::lock_guard lock(mutex_);
   free_.push_back(buffer);
   if (cupti_ == nullptr || valid_bytes == 0) return;
+  last_ns_ = 0;
+  bounded_ = losses_.size();
   CUpti_Activity* record = nullptr;
   CUptiResult result = CUPTI_SUCCESS;
   while ((result = cupti_->cuptiActivityGetNextRecord(buffer, valid_bytes, &record)) == CUPTI_SUCCESS)
     keep(*record);
-  if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) ++lost_;
+  // A record that was never written ends the reading; what lies behind it in the buffer is lost too.
+  if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) lose_after_last();
 }
+
+// Samples run one after another and the context is idle between them, so records lie in a buffer in the order
+// of their samples: what is missing ran between the complete records around it.
+void ActivityStore::lose_after_last() { losses_.push_back({.after_ns = last_ns_}); }
 
 void ActivityStore::keep(const CUpti_Activity& record) {
   switch (record.kind) {
@@ -109,10 +117,14 @@ void ActivityStore::keep(const CUpti_Activity& record) {
 void ActivityStore::keep(ActivityKind kind, std::uint64_t start, std::uint64_t end, std::uint32_t stream,
                          const char* name) {
   // CUPTI writes 0 for times that it could not take.
-  if (start == 0 || end < start || records_.size() >= kRecordsAtMost) {
-    ++lost_;
+  if (start == 0) return lose_after_last();
+  for (; bounded_ < losses_.size(); ++bounded_)
+    losses_[bounded_].before_ns = std::min(losses_[bounded_].before_ns, start);
+  if (end < start || records_.size() >= kRecordsAtMost) {
+    losses_.push_back({.after_ns = start, .before_ns = start});
     return;
   }
+  last_ns_ = end;
   const std::string* kept_name = name == nullptr ? nullptr : &*names_.emplace(name).first;
   records_.push_back({.start_ns = start, .end_ns = end, .name = kept_name, .stream = stream, .kind = kind});
 }

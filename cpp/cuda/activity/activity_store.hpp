@@ -23,8 +23,8 @@ class ActivityStore {
   void begin(const Cupti& cupti, std::uint32_t context_id);
   void end();
 
-  // What came in since the last time, and how many records had no times or found no room.
-  std::vector<Activity> take(std::size_t& lost);
+  // What came in since the last time, and what is missing: records without times, or for which was no room.
+  std::vector<Activity> take(std::vector<Loss>& losses);
 
   static void on_buffer_wanted(std::uint8_t** buffer, std::size_t* bytes, std::size_t* records_at_most);
   static void on_buffer_full(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t bytes,
@@ -46,6 +46,7 @@ class ActivityStore {
   void keep(const CUpti_Activity& record);
   void keep(ActivityKind kind, std::uint64_t start, std::uint64_t end, std::uint32_t stream,
             const char* name);
+  void lose_after_last();
 
   std::mutex mutex_;
   const Cupti* cupti_ = nullptr;  // null while no trace is active
@@ -54,7 +55,9 @@ class ActivityStore {
   std::vector<std::uint8_t*> free_;
   std::vector<Activity> records_;
   std::set<std::string> names_;  // a kernel's own name goes when its module is unloaded
-  std::size_t lost_ = 0;
+  std::vector<Loss> losses_;
+  std::size_t bounded_ = 0;    // losses whose end is known; the others are of the buffer being read
+  std::uint64_t last_ns_ = 0;  // when the last complete record of the buffer being read ended
 };
 
 }  // namespace fairlap::cuda

@@ -16,29 +16,28 @@ void on_callback(void*, int, std::uint32_t, const void*) {}
 
 }  // namespace
 
-ActivityTrace::ActivityTrace(const Cupti& cupti, const BorrowedStream& stream) : cupti_(cupti) {
-  cupti.check("cuptiSubscribe", cupti.cuptiSubscribe(&subscriber_, &on_callback, nullptr));
+void ActivityTrace::start() {
+  cupti_.check("cuptiSubscribe", cupti_.cuptiSubscribe(&subscriber_, &on_callback, nullptr));
   try {
-    const CurrentContext current(stream.driver(), stream.context().handle());
+    CUcontext const context = stream_.context().handle();
+    const CurrentContext current(stream_.driver(), context);
     std::uint32_t context_id = 0;
-    cupti.check("cuptiGetContextId", cupti.cuptiGetContextId(stream.context().handle(), &context_id));
-    if (stream.known()) {
-      const bool per_thread = reinterpret_cast<std::uintptr_t>(stream.handle()) == STREAM_PER_THREAD;
+    cupti_.check("cuptiGetContextId", cupti_.cuptiGetContextId(context, &context_id));
+    if (stream_.known()) {
+      const bool per_thread = reinterpret_cast<std::uintptr_t>(stream_.handle()) == STREAM_PER_THREAD;
       std::uint32_t id = 0;
-      cupti.check("cuptiGetStreamIdEx",
-                  cupti.cuptiGetStreamIdEx(stream.context().handle(), stream.handle(),
-                                           per_thread ? std::uint8_t{1} : std::uint8_t{0}, &id));
+      cupti_.check("cuptiGetStreamIdEx",
+                   cupti_.cuptiGetStreamIdEx(context, stream_.handle(),
+                                             per_thread ? std::uint8_t{1} : std::uint8_t{0}, &id));
       stream_id_ = id;
     }
-    ActivityStore::of_this_process().begin(cupti, context_id);
+    ActivityStore::of_this_process().begin(cupti_, context_id);
     enable();
   } catch (...) {
     stop();
     throw;
   }
 }
-
-ActivityTrace::~ActivityTrace() { stop(); }
 
 void ActivityTrace::enable() {
   cupti_.check("cuptiActivityRegisterCallbacks",
@@ -55,8 +54,9 @@ void ActivityTrace::stop() noexcept {
     static_cast<void>(cupti_.cuptiActivityDisable(kKinds[kind]));
   if (enabled_ > 0) static_cast<void>(cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
   enabled_ = 0;
+  if (subscriber_ == nullptr) return;
   ActivityStore::of_this_process().end();
-  if (subscriber_ != nullptr) static_cast<void>(cupti_.cuptiUnsubscribe(subscriber_));
+  static_cast<void>(cupti_.cuptiUnsubscribe(subscriber_));
   subscriber_ = nullptr;
 }
 
@@ -66,16 +66,17 @@ std::uint64_t ActivityTrace::now_ns() const {
   return now;
 }
 
-std::vector<Activity> ActivityTrace::take(std::size_t& lost) {
+ActivityTrace::Taken ActivityTrace::take() {
   cupti_.check("cuptiActivityFlushAll", cupti_.cuptiActivityFlushAll(0));
   // Records that are complete may share a buffer with one that is not, which the first flush leaves behind.
   cupti_.check("cuptiActivityFlushAll", cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
-  std::vector<Activity> records = ActivityStore::of_this_process().take(lost);
+  Taken taken;
+  taken.activities = ActivityStore::of_this_process().take(taken.losses);
   std::size_t dropped = 0;
   cupti_.check("cuptiActivityGetNumDroppedRecords",
                cupti_.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped));
-  lost += dropped;
-  return records;
+  if (dropped > 0) taken.losses.push_back({.records = dropped});  // which they are is not known
+  return taken;
 }
 
 }  // namespace fairlap::cuda

@@ -10,13 +10,22 @@
 
 namespace fairlap::cuda {
 
-// Activity records of one context, for as long as this lives. Being CUPTI's subscriber keeps others from
-// taking the records away meanwhile, and detects when another profiler was first: then it throws
-// Unavailable.
+// Activity records of one context, from start() to stop(). Being CUPTI's subscriber meanwhile keeps others
+// from taking the records away, and detects when another profiler was first: then start() throws Unavailable.
+// It is held no longer than needed, because a profiler that begins while we hold it may never work in this
+// process: PyTorch's asks once and remembers the refusal.
 class ActivityTrace {
  public:
-  ActivityTrace(const Cupti& cupti, const BorrowedStream& stream);
-  ~ActivityTrace();
+  struct Taken {
+    std::vector<Activity> activities;
+    std::vector<Loss> losses;
+  };
+
+  ActivityTrace(const Cupti& cupti, const BorrowedStream& stream) : cupti_(cupti), stream_(stream) {}
+  ~ActivityTrace() { stop(); }
+
+  void start();
+  void stop() noexcept;
 
   ActivityTrace(const ActivityTrace&) = delete;  // There is one subscriber in a process.
   ActivityTrace& operator=(const ActivityTrace&) = delete;
@@ -24,17 +33,17 @@ class ActivityTrace {
   // Now, on the clock of the records.
   [[nodiscard]] std::uint64_t now_ns() const;
 
-  // The records since the last time, and how many are missing. The context must be idle.
-  std::vector<Activity> take(std::size_t& lost);
+  // The records since the last time, and what is missing of them. The context must be idle.
+  Taken take();
 
   // CUPTI's number for the stream that was handed over; empty when only a context was.
   [[nodiscard]] std::optional<std::uint32_t> stream_id() const noexcept { return stream_id_; }
 
  private:
   void enable();
-  void stop() noexcept;
 
   const Cupti& cupti_;
+  const BorrowedStream& stream_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::size_t enabled_ = 0;
   std::optional<std::uint32_t> stream_id_;

@@ -53,6 +53,12 @@ void add(Tally& tally, double ns) {
 
 }  // namespace
 
+bool is_any_lost_in(const Window& window, std::span<const Loss> losses) {
+  return std::any_of(losses.begin(), losses.end(), [&window](const Loss& loss) {
+    return loss.after_ns < window.end_ns && loss.before_ns >= window.begin_ns;
+  });
+}
+
 std::vector<TracedSample> attribute(std::vector<Activity>& activities, std::span<const Window> windows,
                                     TraceSummary& summary) {
   std::sort(activities.begin(), activities.end(),

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -25,6 +26,16 @@ struct Window {
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
 };
+
+// Records that are missing from the work that ran between two times. Where nothing bounds them, the times are
+// the widest there are.
+struct Loss {
+  std::uint64_t after_ns = 0;
+  std::uint64_t before_ns = std::numeric_limits<std::uint64_t>::max();
+  std::size_t records = 1;
+};
+
+bool is_any_lost_in(const Window& window, std::span<const Loss> losses);
 
 // What the records show about one sample.
 struct TracedSample {

@@ -143,12 +143,11 @@ void measure_record_floor(const BorrowedStream& stream, ActivityTrace& trace, co
                           DeviceFloor& floor) {
   const Driver& driver = stream.driver();
   const PrivateStream own(stream.context());
-  std::size_t lost = 0;
   {
     const CurrentContext current(driver, stream.context().handle());
     kernels.launch_empty(own.handle());
     driver.cuCtxSynchronize();
-    static_cast<void>(trace.take(lost));  // The first launch of a kernel also loads it.
+    static_cast<void>(trace.take());  // The first launch of a kernel also loads it.
     for (std::size_t launch = 0; launch < kPairs; ++launch) {
       kernels.launch_empty(own.handle());
       kernels.launch_spin_cycles(own.handle(), launch * kCyclesPerStep);
@@ -157,7 +156,7 @@ void measure_record_floor(const BorrowedStream& stream, ActivityTrace& trace, co
   }
   std::vector<double> empty;
   std::vector<double> all;
-  for (const Activity& activity : trace.take(lost)) {
+  for (const Activity& activity : trace.take().activities) {
     const auto length_ns = static_cast<double>(activity.end_ns - activity.start_ns);
     all.push_back(length_ns);
     if (activity.name != nullptr && *activity.name == kEmptyKernel) empty.push_back(length_ns);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "cuda/device/device_identity.hpp"
 #include "cuda/gate/gate_choice.hpp"
 #include "cuda/gate/guard.hpp"
 #include "cuda/sampling/cache_flush.hpp"
@@ -49,8 +50,7 @@ std::vector<DeviceReport> report_devices(const Driver& driver, const clock::Cloc
     std::array<char, 256> text{};
     driver.cuDeviceGetName(text.data(), static_cast<int>(text.size()), device);
     report.name = text.data();
-    driver.cuDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), device);
-    report.pci_bus_id = text.data();
+    report.pci_bus_id = identity_of(driver, device).pci_bus_id;
     report.capability_major = device_attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     report.capability_minor = device_attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     report.cache_bytes =

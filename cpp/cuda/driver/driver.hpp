@@ -6,6 +6,7 @@
 
 #include "cuda/driver/cuda_error.hpp"
 #include "cuda/driver/driver_abi.hpp"
+#include "cuda/driver/kept_device_code.hpp"
 
 namespace fairlap::cuda {
 
@@ -56,6 +57,7 @@ class DriverFunction {
   FORM(cuDeviceGetCount, cuDeviceGetCount, 2000, true)                                     \
   FORM(cuDeviceGetName, cuDeviceGetName, 2000, true)                                       \
   FORM(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId, 4010, true)                               \
+  FORM(cuDeviceGetUuid, cuDeviceGetUuid_v2, 11040, false)                                  \
   FORM(cuDeviceGetAttribute, cuDeviceGetAttribute, 2000, true)                             \
   FORM(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState, 7000, true)                 \
   FORM(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, true)                     \
@@ -64,6 +66,7 @@ class DriverFunction {
   FORM(cuCtxPushCurrent, cuCtxPushCurrent_v2, 4000, true)                                  \
   FORM(cuCtxPopCurrent, cuCtxPopCurrent_v2, 4000, true)                                    \
   FORM(cuCtxGetDevice, cuCtxGetDevice, 2000, true)                                         \
+  FORM(cuCtxGetId, cuCtxGetId, 12000, false)                                               \
   FORM(cuCtxSynchronize, cuCtxSynchronize, 2000, true)                                     \
   FORM(cuCtxGetLimit, cuCtxGetLimit, 3010, true)                                           \
   FORM(cuCtxResetPersistingL2Cache, cuCtxResetPersistingL2Cache, 11000, false)             \
@@ -124,6 +127,7 @@ class Driver {
   [[nodiscard]] int version() const noexcept { return version_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] CudaError error(const char* function, CUresult code) const;
+  [[nodiscard]] KeptDeviceCode& kept_device_code() const noexcept { return kept_device_code_; }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): the argument is a member's name.
 #define FAIRLAP_MEMBER(member, exported, release, required) \
@@ -137,6 +141,7 @@ class Driver {
 
   int version_ = 0;
   std::string path_;
+  mutable KeptDeviceCode kept_device_code_;
 };
 
 template <class Pointer>

@@ -6,7 +6,8 @@
 
 namespace fairlap::cuda {
 
-// The embedded device code, assembled by the driver for the device of a context.
+// The embedded device code, assembled by the driver for the device of a context: once for each context where
+// the driver can tell contexts apart (CUDA 12.0), else for each of these, which then owns it.
 class Kernels : public Owned<CUmodule> {
  public:
   explicit Kernels(const BorrowedContext& context);
@@ -21,14 +22,11 @@ class Kernels : public Owned<CUmodule> {
   void launch_timer_steps(CUstream stream, CUdeviceptr readings, std::uint32_t count) const;
 
  private:
+  DeviceFunctions load();
   void launch(CUfunction function, CUstream stream, void** parameters) const;
 
   const Driver& driver_;
-  CUfunction empty_ = nullptr;
-  CUfunction spin_gate_ = nullptr;
-  CUfunction spin_ns_ = nullptr;
-  CUfunction spin_cycles_ = nullptr;
-  CUfunction timer_steps_ = nullptr;
+  DeviceFunctions functions_;
 };
 
 }  // namespace fairlap::cuda

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <optional>
 #include <vector>
 
 #include "cuda/activity/spans.hpp"
@@ -10,9 +12,12 @@
 namespace fairlap::cuda {
 namespace {
 
-constexpr std::uint64_t kProbeWorkNs = 300'000;
-constexpr double kShortestBelievedNs = 0.9 * static_cast<double>(kProbeWorkNs);
-constexpr double kLongestBelievedNs = 10.0 * static_cast<double>(kProbeWorkNs);
+constexpr std::uint64_t kLongWorkNs = 300'000;
+constexpr std::uint64_t kShortWorkNs = 50'000;
+constexpr double kShortestBelieved = 0.9;  // of the long work
+constexpr double kLongestBelieved = 10.0;
+constexpr std::size_t kFilledBytes = std::size_t{32} << 20;
+constexpr int kLongFills = 16;
 constexpr auto kProbeLimit = std::chrono::seconds(2);
 constexpr int kLooks = 9;
 
@@ -26,6 +31,47 @@ void wait_for(const Driver& driver, CUevent event) {
     if (!patience.wait_a_little()) throw Unavailable("an event of the context was never done");
   }
 }
+
+// Work of known length for a private stream. The context must be current.
+class KnownWork {
+ public:
+  KnownWork(const BorrowedContext& context, const Kernels* kernels)
+      : driver_(context.driver()), kernels_(kernels) {
+    if (kernels == nullptr) filled_.emplace(context, kFilledBytes);
+    const PrivateStream own(context);
+    enqueue_short(own.handle());  // Loading a kernel at its first launch is not its time.
+    if (kernels == nullptr) long_ns_ = timed_fills(context, own.handle());
+    driver_.cuCtxSynchronize();
+  }
+
+  void enqueue_long(CUstream stream) const { enqueue(stream, kLongWorkNs, kLongFills); }
+  void enqueue_short(CUstream stream) const { enqueue(stream, kShortWorkNs, 1); }
+  [[nodiscard]] double long_ns() const noexcept { return long_ns_; }
+
+ private:
+  void enqueue(CUstream stream, std::uint64_t spin_ns, int fills) const {
+    if (kernels_ != nullptr) return kernels_->launch_spin_ns(stream, spin_ns);
+    for (int fill = 0; fill < fills; ++fill)
+      driver_.cuMemsetD32Async(filled_->handle(), 0u, kFilledBytes / sizeof(std::uint32_t), stream);
+  }
+
+  double timed_fills(const BorrowedContext& context, CUstream stream) const {
+    const Event start(context);
+    const Event stop(context);
+    driver_.cuEventRecord(start.handle(), stream);
+    enqueue_long(stream);
+    driver_.cuEventRecord(stop.handle(), stream);
+    wait_for(driver_, stop.handle());
+    return span_ns(driver_, start.handle(), stop.handle());
+  }
+
+  const Driver& driver_;
+  const Kernels* kernels_;
+  std::optional<DeviceMemory> filled_;
+  double long_ns_ = static_cast<double>(kLongWorkNs);
+};
+
+std::string microseconds(double ns) { return std::to_string(std::lround(ns / 1000.0)) + " us"; }
 
 }  // namespace
 
@@ -46,13 +92,13 @@ void record_after_idle(const BorrowedStream& stream, bool by_context, CUevent ev
 ContextEvents probe_context_events(const BorrowedContext& context, const Kernels* kernels) {
   const Driver& driver = context.driver();
   if (!driver.cuCtxRecordEvent.present()) return {false, driver.cuCtxRecordEvent.absent_because()};
-  if (kernels == nullptr) return {false, "the device code that would try them could not be loaded"};
   try {
-    const PrivateStream busy(context);
+    const PrivateStream one(context);
+    const PrivateStream two(context);
     const Event before(context);
     const Event after(context);
     const CurrentContext current(driver, context.handle());
-    kernels->launch_spin_ns(busy.handle(), 0);  // Loading a kernel at its first launch is not its time.
+    const KnownWork work(context, kernels);
     std::vector<double> idle;
     for (int look = 0; look < kLooks; ++look) {
       driver.cuCtxSynchronize();
@@ -61,16 +107,20 @@ ContextEvents probe_context_events(const BorrowedContext& context, const Kernels
       wait_for(driver, after.handle());
       idle.push_back(span_ns(driver, before.handle(), after.handle()));
     }
-    driver.cuCtxSynchronize();
-    driver.cuCtxRecordEvent(context.handle(), before.handle());
-    kernels->launch_spin_ns(busy.handle(), kProbeWorkNs);
-    driver.cuCtxRecordEvent(context.handle(), after.handle());
-    wait_for(driver, after.handle());
-    const double seen_ns = span_ns(driver, before.handle(), after.handle());
-    if (seen_ns < kShortestBelievedNs || seen_ns > kLongestBelievedNs) {
-      return {false, "this driver's context-wide events do not time correctly: work of " +
-                         std::to_string(kProbeWorkNs / 1000) + " us on another stream read as " +
-                         std::to_string(seen_ns / 1000.0) + " us"};
+    for (const bool long_first : {true, false}) {
+      driver.cuCtxSynchronize();
+      driver.cuCtxRecordEvent(context.handle(), before.handle());
+      if (!long_first) work.enqueue_short(two.handle());
+      work.enqueue_long(one.handle());
+      if (long_first) work.enqueue_short(two.handle());
+      driver.cuCtxRecordEvent(context.handle(), after.handle());
+      wait_for(driver, after.handle());
+      const double seen_ns = span_ns(driver, before.handle(), after.handle());
+      if (seen_ns >= kShortestBelieved * work.long_ns() && seen_ns <= kLongestBelieved * work.long_ns())
+        continue;
+      return {false,
+              "this driver's context-wide events do not time correctly: " + microseconds(work.long_ns()) +
+                  " of work on one of two streams read as " + microseconds(seen_ns)};
     }
     return {true, "", median_of(idle)};
   } catch (const CudaError& error) {

@@ -7,9 +7,10 @@
 
 namespace fairlap::cuda {
 
-// Whether events of a whole context are there, wait for every stream and carry true times. Their
-// documentation promises the first two only, so all three are tried with work of known length on a private
-// stream.
+// Whether events of a whole context are there, wait for every stream and carry the time of the last. Their
+// documentation promises the first two only, so all three are tried with work of known length on two private
+// streams: the device code spins for it, and where that cannot be loaded fills of memory are timed
+// beforehand.
 struct ContextEvents {
   bool usable = false;
   std::string why_not;

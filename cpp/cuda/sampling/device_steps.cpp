@@ -81,7 +81,22 @@ CUevent DeviceSteps::last_event_of(const Slot& slot) const noexcept {
   return guard_.kind == GuardKind::context_event ? slot.guard.handle() : slot.stop.handle();
 }
 
-bool DeviceSteps::is_finished(std::size_t slot) { return is_done(driver_, last_event_of(slots_[slot])); }
+// The driver wants a current context for this, and the calling thread may have none: JAX, TensorFlow and ONNX
+// Runtime make theirs current on threads of their own.
+double DeviceSteps::span_between(const Event& start, const Event& stop) const {
+  const CurrentContext current(driver_, stream_.context().handle());
+  return span_ns(driver_, start.handle(), stop.handle());
+}
+
+// Asking about an event ends a capture that another thread began in the global mode, unless this thread
+// relaxes.
+bool DeviceSteps::has_happened(CUevent event) const {
+  if (means_.whole_context) return is_done(driver_, event);  // Such captures have ended already.
+  const RelaxedCapture relaxed(driver_);
+  return is_done(driver_, event);
+}
+
+bool DeviceSteps::is_finished(std::size_t slot) { return has_happened(last_event_of(slots_[slot])); }
 
 SampleEnd DeviceSteps::wait_for(std::size_t slot) {
   Slot& here = slots_[slot];
@@ -96,7 +111,7 @@ SampleEnd DeviceSteps::wait_until_idle() {
     record(stream_, means_.context_events, idle_.handle());
     if (const SampleEnd end = wait_for_event(idle_.handle(), nullptr); end != SampleEnd::taken) return end;
   }
-  driver_.cuCtxSynchronize();
+  if (means_.whole_context) driver_.cuCtxSynchronize();
   return SampleEnd::taken;
 }
 
@@ -104,7 +119,7 @@ SampleEnd DeviceSteps::wait_for_event(CUevent event, double* noticed_within_ns) 
   Patience patience(means_.patience);
   auto asked_at = std::chrono::nanoseconds(0);
   auto last_look = SteadyClock::now();
-  while (!is_done(driver_, event)) {
+  while (!has_happened(event)) {
     last_look = SteadyClock::now();
     if (!patience.wait_a_little()) return SampleEnd::out_of_patience;
     if (const auto waited = patience.waited(); waited - asked_at > kAskToStopEvery) {
@@ -131,7 +146,7 @@ void DeviceSteps::look_for_hidden_work(std::size_t slot) {
     record_after_idle(stream_, by_context(), here.guard.handle());
     static_cast<void>(wait_for_event(here.guard.handle(), nullptr));
   }
-  const double tail_ns = span_ns(driver_, here.stop.handle(), here.guard.handle());
+  const double tail_ns = span_between(here.stop, here.guard);
   here.hidden = tail_ns > guard_.allowed_ns + here.host_delay_ns;
   if (here.hidden) longest_tail_ns_ = std::max(longest_tail_ns_, tail_ns);
 }
@@ -143,7 +158,7 @@ void DeviceSteps::store(std::size_t slot, const HostStamps& stamps) {
   const double issue_ns = clock_.ns_of(stamps.issued - stamps.started) - clock_.floor().bias_ns;
   table_->set(row, Quantity::host_issue_ns, issue_ns / calls);
   if (shape_.method == Method::device_span || shape_.method == Method::context_span) {
-    const double device_ns = span_ns(driver_, here.start.handle(), here.stop.handle());
+    const double device_ns = span_between(here.start, here.stop);
     table_->set(row, by_context() ? Quantity::context_span_ns : Quantity::device_span_ns, device_ns / calls);
     if (!here.held) table_->invalidate(row, Invalid::gate_timed_out);
     if (here.hidden) table_->invalidate(row, Invalid::hidden_work);
@@ -157,9 +172,8 @@ void DeviceSteps::store(std::size_t slot, const HostStamps& stamps) {
 
 void DeviceSteps::attribute_records() {
   if (windows_.empty()) return;
-  std::size_t lost = 0;
-  std::vector<Activity> activities = means_.trace->take(lost);
-  const std::vector<TracedSample> samples = attribute(activities, windows_, trace_summary_);
+  ActivityTrace::Taken taken = means_.trace->take();
+  const std::vector<TracedSample> samples = attribute(taken.activities, windows_, trace_summary_);
   const auto calls = static_cast<double>(shape_.calls_per_sample);
   const std::size_t first_row = table_->size() - windows_.size();
   for (std::size_t sample = 0; sample < samples.size(); ++sample) {
@@ -169,11 +183,10 @@ void DeviceSteps::attribute_records() {
     table_->set(row, Quantity::busy_ns, traced.busy_ns / calls);
     table_->set(row, Quantity::gap_ns, traced.gap_ns / calls);
     table_->set(row, Quantity::copy_sum_ns, traced.copy_sum_ns / calls);
-    // Which samples lost records is not known, so none of those read together can be believed.
-    if (lost > 0) table_->invalidate(row, Invalid::records_dropped);
+    if (is_any_lost_in(windows_[sample], taken.losses)) table_->invalidate(row, Invalid::records_dropped);
     if (traced.kernels + traced.copies == 0) table_->invalidate(row, Invalid::no_activity);
   }
-  lost_records_ += lost;
+  for (const Loss& loss : taken.losses) lost_records_ += loss.records;
   windows_.clear();
 }
 

@@ -25,6 +25,7 @@ class DeviceSteps final : public SampleSteps {
     const CacheFlush* flush = nullptr;
     ActivityTrace* trace = nullptr;
     bool context_events = false;  // they time correctly here, so they may also show when the context is idle
+    bool whole_context = true;    // it may be waited for; that ends every capture in it
     std::chrono::nanoseconds patience{};
   };
 
@@ -74,6 +75,8 @@ class DeviceSteps final : public SampleSteps {
   bool asked_to_stop();
   [[nodiscard]] bool by_context() const noexcept { return shape_.method == Method::context_span; }
   [[nodiscard]] CUevent last_event_of(const Slot& slot) const noexcept;
+  [[nodiscard]] double span_between(const Event& start, const Event& stop) const;
+  [[nodiscard]] bool has_happened(CUevent event) const;
 
   const BorrowedStream& stream_;
   const Driver& driver_;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <vector>
 
 #include "cuda/driver/current_context.hpp"
 
@@ -32,6 +33,33 @@ CUdevice checked_device(const Driver& driver, int device) {
   CUdevice handle = -1;
   driver.cuDeviceGet(&handle, device);
   return handle;
+}
+
+bool is_in_use(const Driver& driver, CUdevice device) {
+  unsigned int flags = 0;
+  int active = 0;
+  driver.cuDevicePrimaryCtxGetState(device, &flags, &active);
+  return active != 0;
+}
+
+// The device that a process means without naming one. The first, when none is in use, for the error to name.
+CUdevice only_device_in_use(const Driver& driver) {
+  int count = 0;
+  driver.cuDeviceGetCount(&count);
+  std::vector<CUdevice> in_use;
+  std::string listed;
+  for (int device = 0; device < count; ++device) {
+    const CUdevice handle = checked_device(driver, device);
+    if (!is_in_use(driver, handle)) continue;
+    in_use.push_back(handle);
+    listed += (listed.empty() ? "" : " and ") + std::to_string(device);
+  }
+  if (in_use.size() > 1) {
+    throw BadStream(
+        "CUDA devices " + listed +
+        " are in use here and none is current on this thread; pass device= to name the one to time");
+  }
+  return in_use.empty() ? checked_device(driver, 0) : in_use.front();
 }
 
 }  // namespace
@@ -67,11 +95,8 @@ BorrowedContext BorrowedContext::of_device(const Driver& driver, int device) {
     driver.cuCtxGetDevice(&owner);
     if (device < 0 || owner == checked_device(driver, device)) return {driver, current, owner, false};
   }
-  const CUdevice wanted = checked_device(driver, device < 0 ? 0 : device);
-  unsigned int flags = 0;
-  int active = 0;
-  driver.cuDevicePrimaryCtxGetState(wanted, &flags, &active);
-  if (active == 0) {
+  const CUdevice wanted = device < 0 ? only_device_in_use(driver) : checked_device(driver, device);
+  if (!is_in_use(driver, wanted)) {
     throw BadStream("nothing has used CUDA device " + std::to_string(wanted) +
                     " yet, and fairlap does not start it. Run something on it with your framework first.");
   }

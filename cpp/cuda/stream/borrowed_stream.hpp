@@ -12,8 +12,9 @@ namespace fairlap::cuda {
 // the framework's for memory and time.
 class BorrowedContext {
  public:
-  // The context current on this thread, or the device's primary one if it is in use already. Throws BadStream
-  // when there is neither. device is -1 for "whichever is current".
+  // The context current on this thread if it is the device's, or the device's primary one if it is in use
+  // already. Throws BadStream when there is neither. With -1 for the device any current context will do, and
+  // else the only device that is in use: where several are, none is guessed.
   static BorrowedContext of_device(const Driver& driver, int device);
 
   // The device's primary context, started if need be and given back afterwards. Only for measuring floors in

@@ -10,18 +10,27 @@ std::chrono::nanoseconds nanoseconds_of(double seconds) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
 
+// Events and waits of a whole context end every capture in it, in whichever thread. A span on a known stream
+// can do without them when no guard was asked for.
+bool needs_whole_context(const BorrowedStream& stream, const StreamSettings& settings) {
+  const bool by_stream = settings.method == Method::device_span || settings.method == Method::host_issue;
+  return settings.guard || !by_stream || !stream.known();
+}
+
 }  // namespace
 
 StreamMeans::StreamMeans(const BorrowedStream& stream, const StreamSettings& settings,
                          const clock::Clock& clock, StreamRecord& record)
-    : stream_(stream), settings_(settings) {
+    : stream_(stream), settings_(settings), whole_context_(needs_whole_context(stream, settings)) {
+  const RelaxedCapture relaxed(stream.driver());  // Nothing here is part of a capture.
   record.cupti_was_used = Cupti::was_used();
   wait_for_earlier_work();
   if (settings.method == Method::host_issue) return;
   load_kernels(record);
   const Kernels* const kernels = kernels_ ? &*kernels_ : nullptr;
 
-  const ContextEvents events = probe_context_events(stream.context(), kernels);
+  const ContextEvents events =
+      whole_context_ ? probe_context_events(stream.context(), kernels) : ContextEvents{};
   context_events_ = events.usable;
   if (settings.method == Method::context_span && !events.usable) {
     throw Unavailable("context_span is not available here: " + events.why_not +
@@ -42,7 +51,7 @@ StreamMeans::StreamMeans(const BorrowedStream& stream, const StreamSettings& set
   }
   record.cache_bytes = static_cast<std::size_t>(
       device_attribute(stream.driver(), stream.context().device(), CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
-  if (settings.method == Method::kernel_sum) take_records(record);
+  if (settings.method == Method::kernel_sum) try_records(record);
 }
 
 // Work enqueued before the timing began belongs to no sample, and would make every probe wait.
@@ -60,7 +69,7 @@ void StreamMeans::wait_for_earlier_work() const {
                         "; wait for that before timing, or raise timeout_s");
     }
   }
-  driver.cuCtxSynchronize();
+  if (whole_context_) driver.cuCtxSynchronize();
 }
 
 void StreamMeans::load_kernels(StreamRecord& record) {
@@ -88,13 +97,21 @@ void StreamMeans::take_guards(const ContextEvents& events) {
   if (events.usable && !by_context) guard_ = calibrate_guard(stream_, GuardKind::context_event, false);
 }
 
-void StreamMeans::take_records(StreamRecord& record) {
+// For a moment only, so that what forbids records is known before any work is done.
+void StreamMeans::try_records(StreamRecord& record) {
   const Cupti& cupti = Cupti::of_this_process(settings_.cupti_places);
   record.cupti_version = cupti.version();
   record.cupti_path = cupti.path();
   trace_.emplace(cupti, stream_);
-  record.trace_stream = trace_->stream_id();
+  trace_->start();
   if (kernels_) measure_record_floor(stream_, *trace_, *kernels_, record.floor);
+  trace_->stop();
+}
+
+void StreamMeans::begin_records(StreamRecord& record) {
+  if (!trace_) return;
+  trace_->start();
+  record.trace_stream = trace_->stream_id();
 }
 
 DeviceSteps::Means StreamMeans::for_steps() noexcept {
@@ -102,6 +119,7 @@ DeviceSteps::Means StreamMeans::for_steps() noexcept {
           .flush = flush_ ? &*flush_ : nullptr,
           .trace = trace_ ? &*trace_ : nullptr,
           .context_events = context_events_,
+          .whole_context = whole_context_,
           .patience = nanoseconds_of(settings_.timeout_s)};
 }
 

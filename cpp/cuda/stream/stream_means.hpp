@@ -19,6 +19,10 @@ class StreamMeans {
 
   [[nodiscard]] DeviceSteps::Means for_steps() noexcept;
 
+  // From now on the device's records are taken, where the method is of them. Not before the first calls: they
+  // may start a profiler of the framework's, which must not find us holding CUPTI.
+  void begin_records(StreamRecord& record);
+
   [[nodiscard]] bool has_gate() const noexcept { return gate_.has_value(); }
   [[nodiscard]] const Guard& guard() const noexcept { return guard_; }
 
@@ -33,7 +37,7 @@ class StreamMeans {
   void load_kernels(StreamRecord& record);
   void take_gate(const Kernels* kernels, StreamRecord& record);
   void take_guards(const ContextEvents& events);
-  void take_records(StreamRecord& record);
+  void try_records(StreamRecord& record);
 
   const BorrowedStream& stream_;
   const StreamSettings& settings_;
@@ -41,6 +45,7 @@ class StreamMeans {
   std::optional<Gate> gate_;
   std::optional<CacheFlush> flush_;
   std::optional<ActivityTrace> trace_;
+  bool whole_context_;
   bool context_events_ = false;
   Guard waiting_guard_;
   Guard guard_;

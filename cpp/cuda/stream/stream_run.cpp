@@ -71,6 +71,8 @@ class StreamRun {
     SampleEnd end = SampleEnd::taken;
     // Nothing can be captured at its first call: frameworks load, compile and allocate then.
     if (any || settings_.graph) end = warming.first_calls(*work_, shape_);
+    // Before a graph is made: its nodes are recorded only when CUPTI sees it being made.
+    if (end == SampleEnd::taken) means_->begin_records(*record_);
     if (end == SampleEnd::taken && settings_.graph) end = capture();
     if (end == SampleEnd::taken && any) end = warming.settle(*work_, shape_);
     shape_.calls_per_sample = std::max<std::uint64_t>(1, settings_.calls_per_sample);

@@ -77,6 +77,7 @@ SampleEnd StreamWarmUp::first_calls(loop::Work& work, SampleShape& shape) {
   first.gate = false;
   first.guard = means_.waiting_guard().kind;
   first.slots = 1;
+  if (first.method == Method::kernel_sum) first.method = Method::host_issue;  // There are no records yet.
   const std::uint64_t begun = clock_.start();
   const Batch coldest = take(work, 1, first, means_.waiting_guard());
   record_.first_call_ns = clock_.ns_of(clock_.finish() - begun);

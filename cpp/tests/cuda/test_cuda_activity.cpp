@@ -1,4 +1,8 @@
 #include "cuda/activity/activity_trace.hpp"
+
+#include <cmath>
+#include <vector>
+
 #include "fakes/fake_cupti.h"
 #include "tests/check.hpp"
 #include "tests/cuda/cuda_at_work.hpp"
@@ -169,6 +173,68 @@ TEST("records of every layout generation are read alike") {
     CHECK(all_equal(record->table->column(Quantity::kernel_sum_ns), 900));
     CHECK(all_equal(record->table->column(Quantity::copy_sum_ns), 100));
   }
+}
+
+TEST("an incomplete record costs the samples that it may belong to, and no others") {
+  struct Case {
+    fake_cupti_spoiling spoiling;
+    std::size_t lost;
+  };
+  // Without times it may be of its own sample or of a neighbour's; a start names the sample. One that was
+  // never written hides those behind it in the buffer, too: samples 20 to 100, and more of the 19th.
+  for (const auto& [spoiling, lost] :
+       {Case{FAKE_CUPTI_NO_TIMES, 3}, Case{FAKE_CUPTI_NO_END, 1}, Case{FAKE_CUPTI_NEVER_WRITTEN, 82}}) {
+    const Traced at_work;
+    fake_cuda_set_cost("cuLaunchKernel", 300);
+    fake_cuda_set_cost("cuCtxSynchronize", 500);
+    ScriptedWork* self = nullptr;
+    ScriptedWork work([&] {
+      if (self->calls == 40) fake_cupti_spoil_record(20, spoiling);
+      return fake_cuda_kernel(at_work.stream, "work", 900) == CUDA_SUCCESS;
+    });
+    self = &work;
+    const auto record = time_it(at_work, work, traced_plan(100));
+    CHECK_EQUAL(record->lost_records, 1U);
+    CHECK_EQUAL(record->table->count(Invalid::records_dropped), lost);
+    CHECK_EQUAL(record->table->valid(), 100U - lost);
+    const auto kernels = record->table->column(Quantity::kernel_sum_ns);
+    CHECK_NEAR(kernels[0], 900, 0.01);
+    CHECK(std::isnan(kernels[19]));
+  }
+}
+
+TEST("CUPTI is not held while a framework makes its first calls, so that its own profiler can start") {
+  const Traced at_work;
+  std::vector<std::int64_t> held;
+  ScriptedWork work([&] {
+    held.push_back(fake_cupti_outstanding("subscribers"));
+    return fake_cuda_kernel(at_work.stream, "work", 900) == CUDA_SUCCESS;
+  });
+  const auto record = time_it(at_work, work, traced_plan(10));
+  CHECK_EQUAL(record->table->valid(), 10U);
+  CHECK(held.size() == 14);
+  CHECK_EQUAL(held[0] + held[1] + held[2], 0);
+  CHECK_EQUAL(held.back(), 1);
+  CHECK_EQUAL(fake_cupti_outstanding("subscribers"), 0);
+}
+
+TEST("a framework's profiler that starts in the first call is a clear refusal, and nothing is left behind") {
+  const Traced at_work;
+  ScriptedWork work([&] {
+    fake_cupti_set_held_by_another(1);
+    return fake_cuda_kernel(at_work.stream, "work", 900) == CUDA_SUCCESS;
+  });
+  CHECK(
+      contains(message_of([&] { time_it(at_work, work, traced_plan(10)); }), "Another profiler holds CUPTI"));
+  CHECK_EQUAL(fake_cupti_outstanding("enabled_kinds"), 0);
+  CHECK_EQUAL(outstanding_objects(), 0);
+}
+
+TEST("records of a thread without a current context are read") {
+  const Traced at_work;
+  fake_cuda_make_current(0);
+  ScriptedWork work(kernel_of(at_work.stream, 900));
+  CHECK(all_equal(time_it(at_work, work, traced_plan(10))->table->column(Quantity::kernel_sum_ns), 900));
 }
 
 TEST_MAIN()

@@ -113,4 +113,32 @@ TEST("a default stream's gate is tried on that stream itself") {
   }
 }
 
+TEST("where every launch waits for its kernel there is no gate, and the reason is found at once") {
+  for (const bool by_variable : {true, false}) {
+    const Gated at_work;
+    fake_cuda_set_launches_block(1);
+    if (by_variable) setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+    const auto begun = std::chrono::steady_clock::now();
+    const auto choice = cuda::choose_gate(at_work.own, std::nullopt, &at_work.kernels);
+    CHECK(std::chrono::steady_clock::now() - begun < milliseconds(1000));  // no watchdog had to open a gate
+    CHECK(choice.kind == GateKind::none);
+    CHECK(contains(choice.because, by_variable ? "CUDA_LAUNCH_BLOCKING" : "debugger"));
+    CHECK(contains(message_of([&] { cuda::choose_gate(at_work.own, GateKind::spin, &at_work.kernels); }),
+                   "every launch waits"));
+    ScriptedWork work(kernel_of(at_work.stream, 4000));
+    const auto record = time_it(at_work, work, quick_settings(5));
+    CHECK_EQUAL(record->table->count(cuda::Invalid::gate_timed_out), 0U);
+    CHECK(record->gate == GateKind::none);
+    CHECK(all_equal(record->table->column(cuda::Quantity::device_span_ns), 4000));
+    unsetenv("CUDA_LAUNCH_BLOCKING");
+  }
+}
+
+TEST("CUDA_LAUNCH_BLOCKING=0 is no reason") {
+  const Gated at_work;
+  setenv("CUDA_LAUNCH_BLOCKING", "0", 1);
+  CHECK_EQUAL(cuda::why_launches_wait(at_work.own, &at_work.kernels), std::string());
+  unsetenv("CUDA_LAUNCH_BLOCKING");
+}
+
 TEST_MAIN()

@@ -1,3 +1,4 @@
+#include "cuda/device/device_identity.hpp"
 #include "cuda/stream/borrowed_stream.hpp"
 #include "tests/check.hpp"
 #include "tests/cuda/cuda_at_work.hpp"
@@ -131,6 +132,42 @@ TEST("a driver without an essential function is refused, one without an optional
   opened = cuda::Driver::open();
   CHECK(!opened.driver);
   CHECK(contains(opened.absent_because, "cuEventRecord"));
+  fake_cuda_reset();
+}
+
+TEST("where several devices are in use and none is named or current, none is guessed") {
+  const EngineAtWork at_work;
+  fake_cuda_set_device_count(3);
+  const std::uint64_t third = fake_cuda_activate_primary_context(2);
+  fake_cuda_make_current(0);
+  const std::string message = refusal(at_work, std::nullopt);
+  CHECK(contains(message, "0 and 2") && contains(message, "device="));
+  CHECK(BorrowedStream::borrow(*at_work.driver, std::nullopt, 2).context().handle() ==
+        reinterpret_cast<CUcontext>(third));
+  CHECK_EQUAL(fake_cuda_outstanding("primary_retains"), 0);
+}
+
+TEST("the only device in use is the one meant, whichever it is") {
+  const EngineAtWork at_work;
+  fake_cuda_set_device_count(2);
+  fake_cuda_activate_primary_context(1);
+  fake_cuda_deactivate_primary_context(0);
+  fake_cuda_make_current(0);
+  CHECK_EQUAL(BorrowedStream::borrow(*at_work.driver, std::nullopt, -1).context().device(), 1);
+}
+
+TEST("a device is called by its slot and its UUID, whatever number CUDA gives it") {
+  const EngineAtWork at_work;
+  fake_cuda_set_device_count(2);
+  fake_cuda_set_device_slot(0, 5);
+  fake_cuda_set_device_uuid(1, "0123456789abcdef0123456789abcdef");
+  const auto found = cuda::identify_devices(*at_work.driver);
+  CHECK_EQUAL(found.size(), 2U);
+  CHECK_EQUAL(found[0].pci_bus_id, std::string("0000:06:00.0"));
+  CHECK_EQUAL(found[0].uuid, std::string("00000000-0000-0000-0000-000000000005"));
+  CHECK_EQUAL(found[1].uuid, std::string("01234567-89ab-cdef-0123-456789abcdef"));
+  fake_cuda_hide_function("cuDeviceGetUuid");
+  CHECK_EQUAL(cuda::identify_devices(*open_fake_driver())[0].uuid, std::string());
   fake_cuda_reset();
 }
 

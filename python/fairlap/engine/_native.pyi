@@ -695,6 +695,10 @@ def cuda_device_code() -> str:
     """
     The embedded device code, for tests that need work of known length.
     """
+def cuda_device_identities() -> list[tuple[str, str]]:
+    """
+    The PCI address and the UUID of each device, in CUDA's order. Starts the driver and no device.
+    """
 def cuda_devices(clock: Clock) -> list[dict[str, typing.Any]]:
     ...
 def cuda_driver_version() -> int:

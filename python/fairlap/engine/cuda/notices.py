@@ -18,7 +18,7 @@ ENDED_BY_THE_DEVICE = ("timeout", "gate", "cuda_error")
 INVALID_BECAUSE = {
     "gate_timed_out": "the call did not return while the stream was held; it waits for the device now and then",
     "hidden_work": "work was still running after the stop event",
-    "records_dropped": "CUPTI lost activity records, and which samples they belong to is not known",
+    "records_dropped": "CUPTI lost activity records that may belong to them",
     "no_activity": "the device did nothing in them, according to its records; is it the right device and context?",
     "span_backwards": "their stop event is older than their start event",
     "calls_were_reduced": "they were taken with more calls per sample, before the gate timed out",
