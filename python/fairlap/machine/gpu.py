@@ -1,13 +1,10 @@
-"""The GPUs of this machine as NVIDIA's management library reports them. NVML makes no context on a device.
-
-Also the memory in use on a GPU, and which of NVML's devices a framework's ``cuda:N`` is.
-"""
+"""The GPUs of this machine as NVIDIA's management library reports them. NVML makes no context on a device."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +14,6 @@ from fairlap import quantity_text
 _LIBRARY = "libnvidia-ml.so.1"
 _CHOSEN = "FAIRLAP_LIBNVML"  # a library to open in place of the driver's, for tests and for odd installations
 _MISMATCH = 18  # NVML_ERROR_LIB_RM_VERSION_MISMATCH
-_ORDER = "CUDA_DEVICE_ORDER"
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True)
@@ -61,61 +56,62 @@ class DeviceMemory:
     used: int  # by all processes
 
 
-class _NvmlAbsent(Exception):
+class NvmlAbsent(Exception):
     """The reason why no device can be queried."""
 
 
 def gpus() -> Gpus:
     try:
-        with _nvml() as nvml:
-            found = [_gpu(nvml, index) for index in range(_or_none(nvml.nvmlDeviceGetCount) or 0)]
+        with open_nvml() as nvml:
+            found = [_gpu(nvml, index) for index in range(or_none(nvml.nvmlDeviceGetCount) or 0)]
             devices = tuple(gpu for gpu in found if gpu is not None)
-            cuda = _or_none(nvml.nvmlSystemGetCudaDriverVersion_v2)
+            cuda = or_none(nvml.nvmlSystemGetCudaDriverVersion_v2)
             return Gpus(
                 devices,
-                _or_none(nvml.nvmlSystemGetDriverVersion) or "",
+                or_none(nvml.nvmlSystemGetDriverVersion) or "",
                 "" if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
                 "" if devices else "the driver is installed but reports no device",
             )
-    except _NvmlAbsent as reason:
+    except NvmlAbsent as reason:
         return Gpus(absent=str(reason))
 
 
 def memory_by_device() -> list[DeviceMemory | None] | str:
     """In NVML's order; or why there are no devices."""
     try:
-        with _nvml() as nvml:
-            return [_memory(nvml, index) for index in range(_or_none(nvml.nvmlDeviceGetCount) or 0)]
-    except _NvmlAbsent as reason:
+        with open_nvml() as nvml:
+            count = or_none(nvml.nvmlDeviceGetCount) or 0
+            return [device_memory(nvml, or_none(nvml.nvmlDeviceGetHandleByIndex, index)) for index in range(count)]
+    except NvmlAbsent as reason:
         return str(reason)
 
 
 @contextmanager
-def _nvml() -> Iterator[Any]:
+def open_nvml() -> Iterator[Any]:
     """The module ``pynvml``, initialised."""
     try:
         import pynvml
     except ImportError:
-        raise _NvmlAbsent("nvidia-ml-py is not installed; install it with: pip install nvidia-ml-py") from None
+        raise NvmlAbsent("nvidia-ml-py is not installed; install it with: pip install nvidia-ml-py") from None
     name = os.environ.get(_CHOSEN) or _LIBRARY
     try:
         # pynvml would load the library by its usual name, and keeps what it has found in a library.
         pynvml.nvmlLib = ctypes.CDLL(name)
     except OSError:
-        raise _NvmlAbsent(f"cannot load {name}: the NVIDIA driver is not installed") from None
+        raise NvmlAbsent(f"cannot load {name}: the NVIDIA driver is not installed") from None
     pynvml._nvmlGetFunctionPointer_cache.clear()
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
         remedy = "; restart the machine to load the driver that is installed" if error.value == _MISMATCH else ""
-        raise _NvmlAbsent(f"cannot initialise NVML: {error}{remedy}") from None
+        raise NvmlAbsent(f"cannot initialise NVML: {error}{remedy}") from None
     try:
         yield pynvml
     finally:
         pynvml.nvmlShutdown()
 
 
-def _or_none(read: Callable[..., Any], *arguments: Any) -> Any:
+def or_none(read: Callable[..., Any], *arguments: Any) -> Any:
     """None for what this device, driver or library does not support."""
     import pynvml
 
@@ -125,19 +121,18 @@ def _or_none(read: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
-def _memory(nvml: Any, index: int) -> DeviceMemory | None:
-    handle = _or_none(nvml.nvmlDeviceGetHandleByIndex, index)
-    memory = None if handle is None else _or_none(nvml.nvmlDeviceGetMemoryInfo, handle)
+def device_memory(nvml: Any, handle: Any) -> DeviceMemory | None:
+    memory = None if handle is None else or_none(nvml.nvmlDeviceGetMemoryInfo, handle)
     return None if memory is None else DeviceMemory(int(memory.total), int(memory.used))
 
 
 def _gpu(nvml: Any, index: int) -> Gpu | None:
-    handle = _or_none(nvml.nvmlDeviceGetHandleByIndex, index)
+    handle = or_none(nvml.nvmlDeviceGetHandleByIndex, index)
     if handle is None:  # a device that was lost
         return None
 
     def read(function: Callable[..., Any], *arguments: Any) -> Any:
-        return _or_none(function, handle, *arguments)
+        return or_none(function, handle, *arguments)
 
     def switch(function: Callable[..., Any]) -> bool | None:
         """Some report the state now and the one after a restart."""
@@ -145,7 +140,7 @@ def _gpu(nvml: Any, index: int) -> Gpu | None:
         now = value[0] if isinstance(value, list | tuple) else value
         return None if now is None else now == nvml.NVML_FEATURE_ENABLED
 
-    memory = _memory(nvml, index)
+    memory = device_memory(nvml, handle)
     reasons = read(nvml.nvmlDeviceGetCurrentClocksEventReasons)
     if reasons is None:  # the name before CUDA 12.2
         reasons = read(nvml.nvmlDeviceGetCurrentClocksThrottleReasons)
@@ -212,43 +207,3 @@ def _watts(gpu: Gpu) -> str:
     default = gpu.default_power_limit_mw
     lowered = f" of {default / 1000:g}" if default is not None and default != gpu.power_limit_mw else ""
     return f"{gpu.power_limit_mw / 1000:g}{lowered} W"
-
-
-def used_bytes(device: str) -> int | str:
-    """Or why they are not known."""
-    memory = _memory_of(device)
-    return memory if isinstance(memory, str) else memory.used
-
-
-def total_bytes(device: str) -> int | str:
-    memory = _memory_of(device)
-    return memory if isinstance(memory, str) else memory.total
-
-
-def nvml_index_of(device: str, count: int, variables: Mapping[str, str]) -> int | str:
-    """NVML counts devices by their slots; CUDA starts with the fastest, unless a variable sets another order."""
-    number = int(device.partition(":")[2] or 0)
-    if count == 0:
-        return "NVML lists no device"
-    if count == 1:
-        return 0
-    visible = variables.get(_VISIBLE, "")
-    if variables.get(_ORDER) != "PCI_BUS_ID":
-        return f"cannot determine which of {count} devices {device} is; set {_ORDER}=PCI_BUS_ID"
-    if not visible:
-        return number if number < count else f"NVML lists {count} devices; {device} is not among them"
-    listed = visible.split(",")
-    if number >= len(listed) or not listed[number].strip().isdecimal():
-        return f"cannot determine which device {device} is from {_VISIBLE}={visible}; list devices by number"
-    return int(listed[number])
-
-
-def _memory_of(device: str) -> DeviceMemory | str:
-    devices = memory_by_device()
-    if isinstance(devices, str):
-        return devices
-    index = nvml_index_of(device, len(devices), os.environ)
-    if isinstance(index, str):
-        return index
-    found = devices[index] if index < len(devices) else None
-    return f"NVML does not report the memory of device {index}" if found is None else found

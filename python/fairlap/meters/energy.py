@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlap.machine.cuda_devices import board_of
 from fairlap.meters.energy_sensors import sensors_for
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ class EnergyMeter:
             root=os.environ.get(ROOT, ""),
             nvml_library=_NO_LIBRARY if on_cpu else "",
         )
-        self.sensors, self.absent = sensors_for(device, self._sampler.sources, os.environ)
+        board = "" if on_cpu else board_of(device)
+        self.sensors, self.absent = sensors_for(device, self._sampler.sources, board)
         boards = any(sensor.source.startswith("nvml") for sensor in self.sensors)
         self._settled_after_s = _BOARD_SETTLED_AFTER_S if boards else _SETTLED_AFTER_S
 

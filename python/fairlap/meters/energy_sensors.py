@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlap.machine.gpu import nvml_index_of
+from fairlap.machine.cuda_devices import Board
 
 if TYPE_CHECKING:
     from fairlap.engine._native import TelemetryField, TelemetrySource
@@ -25,16 +25,19 @@ class Sensor:
 
 
 def sensors_for(
-    device: str, sources: Sequence[TelemetrySource], variables: Mapping[str, str]
+    device: str, sources: Sequence[TelemetrySource], its_board: Board | str = ""
 ) -> tuple[list[Sensor], str]:
-    """For a GPU its board, and the processor where that can be read; otherwise the processor. Or why there is none."""
+    """For a GPU its board, and the processor where that can be read; otherwise the processor. Or why there is none.
+
+    ``its_board`` is the one of ``device``, or why it is not known.
+    """
     processor, why_not = _packages(sources)
     if not processor:
         processor, why_not_either = _perf_events(sources)
         why_not = "; ".join(why for why in (why_not, why_not_either) if why)
     if device == "cpu":
         return processor, "" if processor else why_not
-    board, why_not = _board(device, sources, variables)
+    board, why_not = _board(device, sources, its_board)
     return ([*board, *processor], "") if board else ([], why_not)
 
 
@@ -79,15 +82,19 @@ def _name_of(zone: TelemetryField) -> str:
     return zone.name.removesuffix(f" {_ENERGY}").partition(" ")[2]
 
 
-def _board(device: str, sources: Sequence[TelemetrySource], variables: Mapping[str, str]) -> tuple[list[Sensor], str]:
+def _board(device: str, sources: Sequence[TelemetrySource], its_board: Board | str) -> tuple[list[Sensor], str]:
     boards = {each.name: each for each in sources if each.name.startswith("nvml:")}
     no_board = next((each.absent_because for each in sources if each.name == "nvml"), "NVML lists no device")
     if not boards:
         return [], no_board
-    index = nvml_index_of(device, len(boards), variables)
-    if isinstance(index, str):
-        return [], index
-    board = boards[f"nvml:{index}"]
+    if isinstance(its_board, str):
+        return [], its_board
+    if not its_board.is_whole:
+        return (
+            [],
+            f"{device} is an instance of a MIG device, and NVML reports power and energy of the whole device only",
+        )
+    board = boards[f"nvml:{its_board.index}"]
     present = {field.name for field in board.fields if not field.absent_because}
     fields = tuple(name for name in (_INSTANT, _ENERGY) if name in present)
     if not fields:

@@ -115,8 +115,8 @@ class MemoryMeter:
         self.bytes: dict[str, int] = {}
         self.absent: dict[str, str] = {}
         self._device = device
-        self._ended_children_before = largest_ended_child_bytes()  # the guardian's
         self._device_before = self._device_used()
+        self._ended_children_before = largest_ended_child_bytes()  # the guardian's, and what asked for the device
 
     def prepared(self) -> None:
         """Before fairlap reads the weights back, which takes memory that is not the contestant's."""
@@ -202,7 +202,7 @@ class MemoryMeter:
     def _device_used(self) -> int | str:
         if self._device == "cpu":
             return "the contestant ran on the processor"
-        from fairlap.machine.gpu import used_bytes
+        from fairlap.machine.cuda_devices import used_bytes
 
         return used_bytes(self._device)
 

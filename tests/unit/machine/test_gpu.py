@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fairlap.machine.gpu import DeviceMemory, gpu_facts, gpus, memory_by_device, nvml_index_of, total_bytes, used_bytes
+from fairlap.machine.cuda_devices import total_bytes, used_bytes
+from fairlap.machine.gpu import DeviceMemory, gpu_facts, gpus, memory_by_device
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
 _NOT_SUPPORTED, _INSUFFICIENT_SIZE = 3, 7
@@ -140,24 +141,3 @@ def test_a_real_library_is_called_through_its_own_binary_interface(monkeypatch: 
     assert (total_bytes("cuda:0"), used_bytes("cuda:0")) == (16 * _GIB, 5 * _GIB)
     control.fake_nvml_outstanding_inits.restype = ctypes.c_int64
     assert control.fake_nvml_outstanding_inits() == 0
-
-
-@pytest.mark.parametrize(
-    ("device", "count", "variables", "index"),
-    [
-        ("cuda:0", 1, {}, 0),
-        ("cuda:0", 1, {"CUDA_VISIBLE_DEVICES": "0"}, 0),
-        ("cuda:3", 8, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, 3),
-        ("cuda:1", 8, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "6,5"}, 5),
-        ("cuda:0", 0, {}, "no device"),
-        ("cuda:0", 2, {}, "CUDA_DEVICE_ORDER=PCI_BUS_ID"),
-        ("cuda:8", 8, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, "8 devices"),
-        ("cuda:0", 2, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "GPU-1f"}, "by number"),
-        ("cuda:1", 2, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "0"}, "by number"),
-    ],
-)
-def test_a_frameworks_device_is_found_among_those_of_nvml_or_the_reason_is_given(
-    device: str, count: int, variables: dict[str, str], index: int | str
-) -> None:
-    found = nvml_index_of(device, count, variables)
-    assert found == index if isinstance(index, int) else str(index) in str(found)

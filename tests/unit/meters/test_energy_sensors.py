@@ -6,7 +6,10 @@ from types import SimpleNamespace
 from typing import cast
 
 from fairlap.engine._native import TelemetrySource
+from fairlap.machine.cuda_devices import Board
 from fairlap.meters.energy_sensors import sensors_for
+
+FIRST = Board(0)
 
 
 def source(name: str, fields: dict[str, str], absent: str = "") -> TelemetrySource:
@@ -19,8 +22,8 @@ def zones(*names: str, forbidden: str = "") -> TelemetrySource:
     return source("powercap", {f"{name} energy_j": "root only" if name == forbidden else "" for name in names})
 
 
-def names(device: str, *sources: TelemetrySource, **variables: str) -> list[str] | str:
-    found, reason = sensors_for(device, sources, variables)
+def names(device: str, *sources: TelemetrySource, board: Board | str = FIRST) -> list[str] | str:
+    found, reason = sensors_for(device, sources, board)
     assert bool(found) != bool(reason)
     return [sensor.name for sensor in found] or reason
 
@@ -77,14 +80,18 @@ def test_work_on_a_board_counts_the_board_and_the_processor_where_it_can_be_read
     assert names("cuda:0", board, source("powercap", {}, "hidden")) == ["nvml:0"]
     assert names("cuda:0", NO_NVML, powercap) == "no driver"
     assert names("cpu", board, powercap) == ["powercap intel-rapl:0 package-0"]
-    [sensor] = sensors_for("cuda:0", [board], {})[0]
+    [sensor] = sensors_for("cuda:0", [board], Board(0))[0]
     assert sensor.fields == ("power_instant_w", "energy_j")
 
 
 def test_one_of_several_boards_is_read_only_when_it_can_be_identified() -> None:
     boards = [source(f"nvml:{number}", BOARD) for number in range(2)]
-    assert "CUDA_DEVICE_ORDER=PCI_BUS_ID" in names("cuda:1", *boards)
-    assert names("cuda:1", *boards, CUDA_DEVICE_ORDER="PCI_BUS_ID") == ["nvml:1"]
+    assert names("cuda:0", *boards, board=Board(1)) == ["nvml:1"]
+    assert names("cuda:0", *boards, board="the driver is silent") == "the driver is silent"
+
+
+def test_an_instance_of_a_mig_device_has_no_energy_of_its_own() -> None:
+    assert "MIG" in names("cuda:0", source("nvml:0", BOARD), board=Board(0, "MIG-1"))
 
 
 def test_a_board_without_power_and_energy_has_the_reason() -> None:
