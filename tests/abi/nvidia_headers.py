@@ -51,9 +51,9 @@ class Headers:
 def find_headers() -> list[Headers]:
     """Every release found, newest first; one for each version."""
     by_version: dict[int, Headers] = {}
-    sets = [[roots / "nvidia/cu13/include"] for roots in _package_roots()] + [
+    sets = [[roots / "nvidia/cu13/include"] for roots in package_roots()] + [
         [roots / f"nvidia/{part}/include" for part in ("cuda_runtime", "cuda_cupti", "nvml_dev")]
-        for roots in _package_roots()
+        for roots in package_roots()
     ]
     if listed := os.environ.get("FAIRLAP_NVIDIA_HEADERS"):
         sets = [[Path(folder) for folder in one.split(",")] for one in listed.split(os.pathsep)]
@@ -75,6 +75,6 @@ def _completeness(headers: Headers) -> int:
     return sum(headers.has(library) for library in LIBRARIES)
 
 
-def _package_roots() -> list[Path]:
+def package_roots() -> list[Path]:
     roots = [*site.getsitepackages(), site.getusersitepackages(), *sys.path]
     return list(dict.fromkeys(Path(root) for root in roots if root))

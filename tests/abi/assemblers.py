@@ -1,0 +1,46 @@
+"""Where NVIDIA's ptxas is: in Python packages of this environment, or in an installed toolkit."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from .nvidia_headers import package_roots
+
+
+@dataclass(frozen=True)
+class Assembler:
+    path: Path
+    release: int  # of CUDA, such as 13
+    capabilities: tuple[int, ...]  # such as 90, without variants for one architecture alone
+
+    def assemble(self, source: Path, capability: int, out: Path) -> subprocess.CompletedProcess[str]:
+        command = [str(self.path), "-v", "--gpu-name", f"sm_{capability}", str(source), "-o", str(out)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def find_assemblers() -> list[Assembler]:
+    """One for each release, newest first."""
+    folders = [root / "nvidia" / part / "bin" for root in package_roots() for part in ("cu13", "cuda_nvcc")]
+    folders += [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "bin"]
+    paths = [folder / "ptxas" for folder in folders if (folder / "ptxas").is_file()]
+    if installed := shutil.which("ptxas"):
+        paths.append(Path(installed))
+    by_release: dict[int, Assembler] = {}
+    for path in paths:
+        found = _assembler(path)
+        by_release.setdefault(found.release, found)
+    return [by_release[release] for release in sorted(by_release, reverse=True)]
+
+
+def _assembler(path: Path) -> Assembler:
+    version = re.search(r"release (\d+)\.", _output(path, "--version"))
+    assert version is not None, f"{path} does not give its version"
+    capabilities = sorted({int(number) for number in re.findall(r"'sm_(\d+)'", _output(path, "--help"))})
+    return Assembler(path, int(version.group(1)), tuple(capabilities))
+
+
+def _output(path: Path, option: str) -> str:
+    return subprocess.run([str(path), option], capture_output=True, text=True, check=True).stdout
