@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-adapters bench-turns bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-peers trust-mutants gpu-proof
+  telemetry-minute models-table trust trust-real trust-peers trust-mutants gpu-proof gpu-proof-kit
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -112,9 +112,14 @@ trust-mutants: build/mutmut/.installed  ## Plant faults in the verdict and count
 
 ## On a machine with an NVIDIA GPU
 # Uses the Python at hand, because that one has the machine's frameworks. Installs nothing.
-gpu-proof:  ## Measure what only a real GPU can show (docs/gpu-proof). Options: PARTS=1,3-5 RESUME=1 SECONDS=400
-	@$(PYTHON) -m tests.gpu.proof $(if $(PARTS),--parts $(PARTS)) $(if $(RESUME),--resume) \
-	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WORK),--work $(WORK)) $(if $(TO),--to $(TO))
+gpu-proof:  ## Measure what only a real GPU can show (docs/gpu-proof). Options: PART=truth,race RESUME=1 WITHOUT=jax,cupy
+	@$(PYTHON) -m tests.gpu.proof $(if $(PART)$(PARTS),--parts $(PART)$(PARTS)) $(if $(RESUME),--resume) \
+	  $(if $(WITHOUT),--without $(WITHOUT)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(TOTAL),--total $(TOTAL)) \
+	  $(if $(KIT),--kit $(KIT)) $(if $(WORK),--work $(WORK)) $(if $(TO),--to $(TO))
+
+KIT_PYTHON ?= 3.12
+gpu-proof-kit:  ## Fetch what the proof needs on a machine without network into build/gpu-proof-kit (KIT_PYTHON=3.12).
+	@$(PYTHON) -m tests.gpu.proof.kit --python $(KIT_PYTHON) $(if $(KIT),--to $(KIT)) $(FRAMEWORKS)
 
 $(VENV)/.editable: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,4 +1,7 @@
-"""These tests need a real NVIDIA GPU; elsewhere each is skipped with the reason."""
+"""These tests need a real NVIDIA GPU; elsewhere each is skipped with the reason.
+
+With FAIRLAP_GPU_REHEARSAL set they run on the fake driver, except for those that need a framework.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,11 @@ from fairlap.engine import _native
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 _HERE = Path(__file__).parent
+_REHEARSAL = "FAIRLAP_GPU_REHEARSAL"
 
 
 def _no_gpu_because() -> str:
-    if os.environ.get("FAIRLAP_LIBCUDA"):
+    if os.environ.get("FAIRLAP_LIBCUDA") and not os.environ.get(_REHEARSAL):
         return "FAIRLAP_LIBCUDA is set, so this would not be the real driver"
     if absent := _native.cuda_absent_because():
         return absent
@@ -35,7 +39,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def torch() -> Any:
+def frameworks() -> None:
+    """For tests that start frameworks in processes of their own."""
+    if os.environ.get(_REHEARSAL):
+        pytest.skip("a rehearsal on fakes has no framework")
+
+
+@pytest.fixture(scope="session")
+def torch(frameworks: None) -> Any:
     module = pytest.importorskip("torch")
     if not module.cuda.is_available():
         pytest.skip("this PyTorch has no CUDA")
@@ -66,10 +77,26 @@ def stream(torch: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def spinner(torch: Any) -> Iterator[Any]:
+def context() -> Iterator[Any]:
+    """The device's primary context, current for the length of the test, with or without a framework."""
+    from .proof.driver import PrimaryContext
+
+    made = PrimaryContext()
+    yield made
+    made.synchronize()
+    made.close()
+
+
+@pytest.fixture
+def own_stream(context: Any) -> Any:
+    return context.new_own_stream()
+
+
+@pytest.fixture
+def spinner(context: Any) -> Iterator[Any]:
     from .proof.driver import Spinner
 
     made = Spinner()
     yield made
-    torch.cuda.synchronize()
+    context.synchronize()
     made.close()

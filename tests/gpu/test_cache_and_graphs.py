@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -74,3 +76,22 @@ def test_the_default_stream_cannot_be_captured(torch: Any) -> None:
     tensor = torch.ones(10, device="cuda")
     with pytest.raises(NotAvailable, match="default stream"):
         time_on_stream(lambda: tensor.add_(1), stream=torch.cuda.default_stream(), samples=10, graph=True)
+
+
+def test_replays_write_no_memory_that_torch_gave_to_others_meanwhile(torch: Any, stream: Any) -> None:
+    """Torch reserves what a captured call used in between only inside its own captures. Whether its allocator gives
+    that memory to others while replays still write it is not known; this finds out."""
+    source = torch.ones(1 << 20, device="cuda")
+
+    def filled_meanwhile() -> list[Any]:
+        time.sleep(0.5)  # until the capture is over, which would take part in it
+        with torch.cuda.stream(stream):
+            return [torch.full_like(source, 7) for _ in range(16)]
+
+    with ThreadPoolExecutor(1) as pool:
+        filling = pool.submit(filled_meanwhile)
+        time_on_stream(lambda: (source + 1) * 2, stream=stream, seconds=2.0, calls_per_sample=1, graph=True)
+        kept = filling.result()
+    torch.cuda.synchronize()
+    damaged = sum(not bool((each == 7).all()) for each in kept)
+    assert damaged == 0, f"replays wrote to {damaged} of {len(kept)} tensors"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.errors import InvalidRequest
@@ -33,11 +35,12 @@ def test_a_dead_stream_never_gives_a_figure(torch: Any) -> None:
 
 
 @pytest.mark.parametrize("address", [3, 0x1000, 0x1234567890, 2**63])
-def test_an_address_that_is_no_stream_is_refused(torch: Any, address: int) -> None:
+def test_an_address_that_is_no_stream_is_refused(context: Any, address: int) -> None:
     with pytest.raises(InvalidRequest, match="stream"):
         time_on_stream(lambda: None, stream=address, samples=5)
 
 
+@pytest.mark.usefixtures("torch")
 def test_a_kernel_that_breaks_the_context_ends_the_run_with_its_reason_and_the_samples_before() -> None:
     run = run_script(
         "import torch\n"
@@ -95,23 +98,59 @@ def test_a_forked_child_is_refused(torch: Any) -> None:
     assert run.returncode == 0, run.stderr
 
 
-def test_a_hundred_thousand_samples_leave_nothing_behind(torch: Any, stream: Any, spinner: Any) -> None:
+def test_a_hundred_thousand_samples_leave_nothing_behind(context: Any, own_stream: Any, spinner: Any) -> None:
     def run(samples: int) -> None:
         time_on_stream(
-            lambda: spinner.empty(stream.cuda_stream), stream=stream, samples=samples, warmup=10, calls_per_sample=1
+            lambda: spinner.empty(own_stream.cuda_stream),
+            stream=own_stream,
+            samples=samples,
+            warmup=10,
+            calls_per_sample=1,
         )
 
     run(1000)
-    torch.cuda.synchronize()
-    free_before, _ = torch.cuda.mem_get_info()
+    context.synchronize()
+    free_before = context.free_bytes()
     host_before = _resident_bytes()
     run(100_000)
     for _ in range(20):
         run(100)
-    torch.cuda.synchronize()
-    free_after, _ = torch.cuda.mem_get_info()
-    assert free_before - free_after < 64 << 20
+    context.synchronize()
+    assert free_before - context.free_bytes() < 64 << 20
     assert _resident_bytes() - host_before < 64 << 20
+
+
+def test_a_thread_without_a_current_context_can_time(context: Any, own_stream: Any, spinner: Any) -> None:
+    """As the threads of JAX, TensorFlow and ONNX Runtime leave their caller's."""
+
+    def timed() -> Any:
+        def work() -> None:
+            with context.pushed():
+                spinner.spin_ns(own_stream.cuda_stream, 50_000)
+
+        return time_on_stream(work, stream=own_stream, samples=20, warmup=3, calls_per_sample=1)
+
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(timed).result()
+    assert not np.isnan(result.device_span_ns).any(), str(result)
+    assert result.median_ns > 45_000
+
+
+def test_launches_that_wait_are_found_and_no_gate_is_used() -> None:
+    run = run_script(
+        "import os\n"
+        "os.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n"
+        "from fairlap.engine.cuda.stream_calls import time_on_stream\n"
+        "from tests.gpu.proof.driver import PrimaryContext, Spinner\n"
+        "context = PrimaryContext()\n"
+        "stream, spinner = context.new_own_stream(), Spinner()\n"
+        "work = lambda: spinner.spin_ns(stream.cuda_stream, 50_000)\n"
+        "result = time_on_stream(work, stream=stream, samples=20, warmup=3, calls_per_sample=1)\n"
+        "assert result.settings['gate'] == 'none', str(result)\n"
+        "assert not result.invalid, str(result)\n"
+        "print('no gate')\n"
+    )
+    assert run.stdout.strip() == "no gate", run.stdout + run.stderr
 
 
 def _resident_bytes() -> int:

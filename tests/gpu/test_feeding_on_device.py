@@ -70,6 +70,20 @@ def test_cupy_gets_every_batch_whole(cupy: Any) -> None:
         np.testing.assert_array_equal(cupy.asnumpy(cupy.concatenate(copies)), SAMPLES)
 
 
+@pytest.mark.parametrize("slots", [1, 2])
+def test_jax_gets_every_batch_whole_while_its_own_stream_lags_behind(jax: Any, slots: int) -> None:
+    """JAX names a stream when it takes a batch, and computes on another. Whether a slot is kept until that one has
+    read it is not known; a batch that was written to too early shows here."""
+    numpy = jax.numpy
+    device = next(each for each in jax.devices() if each.platform == "gpu")
+    heavy = jax.device_put(np.random.default_rng(1).normal(size=(MATRIX, MATRIX)).astype(np.float32), device)
+    lagging = jax.jit(lambda x, y: x + 0 * (y @ y)[0, 0])  # reads the batch after a long product
+    lagging(numpy.zeros((BATCH, 1024)), heavy).block_until_ready()
+    with Feeder(SAMPLES, batch=BATCH, slots=slots, device="cuda:0") as feeder:
+        copies = delivered(feeder, lambda batch: lagging(jax.dlpack.from_dlpack(batch), heavy))
+    np.testing.assert_array_equal(np.concatenate([np.asarray(each) for each in copies]), SAMPLES)
+
+
 def test_a_consumer_without_streams_waits_first(torch: Any) -> None:
     with Feeder(SAMPLES, batch=BATCH, slots=2, device="cuda:0") as feeder:
         for number, batch in enumerate(feeder):

@@ -23,12 +23,15 @@ def context_span(work: Any, **options: Any) -> Any:
         raise
 
 
-def test_a_context_wide_event_times_work_on_any_stream(torch: Any, spinner: Any) -> None:
-    one, two = torch.cuda.Stream(), torch.cuda.Stream()
+@pytest.mark.parametrize("order", [(1, 2, 3, 6), (6, 3, 2, 1), (2, 6, 1, 3)])
+def test_a_context_wide_event_has_the_time_of_the_last_stream_wherever_it_is(
+    context: Any, spinner: Any, order: tuple[int, ...]
+) -> None:
+    streams = [context.new_own_stream() for _ in order]
 
     def work() -> None:
-        spinner.spin_ns(one.cuda_stream, SPIN_NS // 3)
-        spinner.spin_ns(two.cuda_stream, SPIN_NS)
+        for stream, share in zip(streams, order, strict=True):
+            spinner.spin_ns(stream.cuda_stream, SPIN_NS * share // max(order))
 
     result = context_span(work, samples=30, warmup=5)
     assert 0.9 * SPIN_NS < result.median_ns < 1.3 * SPIN_NS + 50_000, str(result)
@@ -50,19 +53,27 @@ def test_jax_is_timed_by_its_context_and_by_records_alike(jax: Any) -> None:
     assert span.median_ns < 2 * records.median_ns + 2_000_000
 
 
-def test_the_stream_in_the_records_is_the_one_handed_over(torch: Any, stream: Any, spinner: Any) -> None:
+def test_the_stream_in_the_records_is_the_one_handed_over(context: Any, own_stream: Any, spinner: Any) -> None:
     result = time_on_stream(
-        lambda: spinner.spin_ns(stream.cuda_stream, SPIN_NS), stream=stream, method="kernel_sum", samples=10, warmup=2
+        lambda: spinner.spin_ns(own_stream.cuda_stream, SPIN_NS),
+        stream=own_stream,
+        method="kernel_sum",
+        samples=10,
+        warmup=2,
     )
     assert set(result.streams) == {result.stream_handed_over}
     assert set(result.kernels) == {"fairlap_spin_ns"}
     assert result.kernels["fairlap_spin_ns"].count == 10
 
 
-def test_a_wrong_stream_is_named_by_the_records(torch: Any, stream: Any, spinner: Any) -> None:
-    other = torch.cuda.Stream()
+def test_a_wrong_stream_is_named_by_the_records(context: Any, own_stream: Any, spinner: Any) -> None:
+    other = context.new_own_stream()
     result = time_on_stream(
-        lambda: spinner.spin_ns(other.cuda_stream, SPIN_NS), stream=stream, method="kernel_sum", samples=10, warmup=2
+        lambda: spinner.spin_ns(other.cuda_stream, SPIN_NS),
+        stream=own_stream,
+        method="kernel_sum",
+        samples=10,
+        warmup=2,
     )
     assert result.stream_handed_over not in result.streams
     assert "W_OTHER_STREAMS" in {notice.code for notice in result.warnings}
@@ -99,6 +110,7 @@ def test_a_subscriber_that_came_first_is_a_clear_refusal(torch: Any, stream: Any
     assert time_on_stream(lambda: tensor.add_(1), stream=stream, method="kernel_sum", samples=5, warmup=1).samples == 5
 
 
+@pytest.mark.usefixtures("torch")
 def test_inside_torchs_own_profiler_records_are_refused_or_true() -> None:
     """In a process of its own: PyTorch's profiler keeps CUPTI for itself once it was used."""
     run = run_script(
@@ -122,3 +134,21 @@ def test_inside_torchs_own_profiler_records_are_refused_or_true() -> None:
         "        print('true')\n"
     )
     assert run.stdout.strip().splitlines()[-1:] in (["refused"], ["true"]), run.stdout + run.stderr
+
+
+@pytest.mark.usefixtures("torch")
+def test_torchs_profiler_works_after_records_were_taken() -> None:
+    """It asks CUPTI once, when it is first used. Whether it asks at all when CUPTI was held before is not known."""
+    run = run_script(
+        "import torch\n"
+        "from fairlap.engine.cuda.stream_calls import time_on_stream\n"
+        "tensor = torch.zeros(1 << 20, device='cuda')\n"
+        "stream = torch.cuda.Stream()\n"
+        "with torch.cuda.stream(stream):\n"
+        "    time_on_stream(lambda: tensor.add_(1), stream=stream, method='kernel_sum', samples=5, warmup=1)\n"
+        "with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:\n"
+        "    tensor.add_(1)\n"
+        "    torch.cuda.synchronize()\n"
+        "print(sum(event.device_type == torch.autograd.DeviceType.CUDA for event in profile.events()))\n"
+    )
+    assert int(run.stdout.strip().splitlines()[-1]) > 0, run.stdout + run.stderr

@@ -11,36 +11,36 @@ from fairlap.engine.cuda.stream_calls import time_on_stream
 TAIL_NS = 2_000_000
 
 
-def test_work_on_a_second_stream_is_found(torch: Any, stream: Any, spinner: Any) -> None:
-    other = torch.cuda.Stream()
+def test_work_on_a_second_stream_is_found(context: Any, own_stream: Any, spinner: Any) -> None:
+    other = context.new_own_stream()
 
     def work() -> None:
-        spinner.spin_ns(stream.cuda_stream, 20_000)
+        spinner.spin_ns(own_stream.cuda_stream, 20_000)
         spinner.spin_ns(other.cuda_stream, TAIL_NS)
 
-    result = time_on_stream(work, stream=stream, samples=20, warmup=5, calls_per_sample=1)
+    result = time_on_stream(work, stream=own_stream, samples=20, warmup=5, calls_per_sample=1)
     assert np.isnan(result.device_span_ns).all(), str(result)
     assert result.invalid["hidden_work"] == 20
     assert result.settings["gate"] == "none"
 
 
-def test_a_stream_that_the_work_does_not_run_on_is_found(torch: Any, stream: Any, spinner: Any) -> None:
-    other = torch.cuda.Stream()
+def test_a_stream_that_the_work_does_not_run_on_is_found(context: Any, own_stream: Any, spinner: Any) -> None:
+    other = context.new_own_stream()
     result = time_on_stream(
-        lambda: spinner.spin_ns(other.cuda_stream, TAIL_NS), stream=stream, samples=20, warmup=5, calls_per_sample=1
+        lambda: spinner.spin_ns(other.cuda_stream, TAIL_NS), stream=own_stream, samples=20, warmup=5, calls_per_sample=1
     )
     assert np.isnan(result.device_span_ns).all(), str(result)
 
 
-def test_work_that_is_joined_again_is_part_of_the_span(torch: Any, stream: Any, spinner: Any) -> None:
-    other = torch.cuda.Stream()
+def test_work_that_is_joined_again_is_part_of_the_span(context: Any, own_stream: Any, spinner: Any) -> None:
+    other = context.new_own_stream()
 
     def work() -> None:
-        other.wait_stream(stream)
+        context.make_wait(other.cuda_stream, own_stream.cuda_stream)
         spinner.spin_ns(other.cuda_stream, TAIL_NS)
-        stream.wait_stream(other)
+        context.make_wait(own_stream.cuda_stream, other.cuda_stream)
 
-    result = time_on_stream(work, stream=stream, samples=20, warmup=5, calls_per_sample=1)
+    result = time_on_stream(work, stream=own_stream, samples=20, warmup=5, calls_per_sample=1)
     assert not np.isnan(result.device_span_ns).any(), str(result)
     assert 0.9 * TAIL_NS < result.median_ns < 1.2 * TAIL_NS + 20_000
 

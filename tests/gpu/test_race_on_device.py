@@ -14,6 +14,8 @@ pytest.importorskip("scipy", reason="verdicts need SciPy")
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
 
+pytestmark = pytest.mark.usefixtures("frameworks")
+
 METHODS = {
     "torch": "device_span",
     "torch:compile": "device_span",
@@ -73,18 +75,17 @@ def test_memory_of_the_device_has_its_layers_or_says_why_not(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "onnxruntime"])
 def test_the_smallest_memory_of_the_device_is_found_by_the_frameworks_own_limit(name: str) -> None:
-    process = finished_process_of(name, "resnet50", min_memory=True)
+    process = finished_process_of(name, "convnet", min_memory=True)  # a large model would take many minutes
     found = process.smallest_memory
     assert found is not None
     assert found.bytes is not None, found.why
-    weights_bytes = 4 * 25_500_000
-    assert weights_bytes < found.bytes < 8 * 2**30
+    assert 2**20 < found.bytes < 8 * 2**30
     assert found.limit
 
 
 @pytest.mark.parametrize("name", ["torch"])
 def test_the_energy_of_the_board_is_read_during_the_work(name: str) -> None:
-    process = finished_process_of(name, "resnet50")
+    process = finished_process_of(name, "convnet")
     assert process.energy is not None, process.energy_absent
     board = next(each for each in process.energy.read if each.sensor.startswith("nvml:"))
     assert board.joules is not None, board.why

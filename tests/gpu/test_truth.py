@@ -10,30 +10,30 @@ import pytest
 from fairlap.engine import floor
 from fairlap.engine.cuda.stream_calls import time_on_stream
 
-# What starting and ending a kernel may add to an event span, with slack for boards we have not seen.
-LARGEST_SPAN_BIAS_NS = 6_000
-LARGEST_RECORD_BIAS_NS = 3_000
+# What starting and ending a kernel adds, two to seven microseconds, with slack for boards we have not seen.
+LARGEST_SPAN_BIAS_NS = 12_000
+LARGEST_RECORD_BIAS_NS = 10_000
 
 
-def spans_and_truth(spinner: Any, stream: Any, length_ns: int, **options: Any) -> tuple[Any, float]:
+def spans_and_truth(spinner: Any, own_stream: Any, length_ns: int, **options: Any) -> tuple[Any, float]:
     """Time one call per sample, and compare with the kernels' own times."""
     result = time_on_stream(
-        lambda: spinner.spin_ns(stream.cuda_stream, length_ns),
-        stream=stream,
+        lambda: spinner.spin_ns(own_stream.cuda_stream, length_ns),
+        stream=own_stream,
         samples=60,
         warmup=5,
         calls_per_sample=1,
         **options,
     )
-    stream.synchronize()
+    own_stream.synchronize()
     return result, float(np.median(spinner.lengths_ns()))
 
 
 @pytest.mark.parametrize("length_ns", [5_000, 20_000, 100_000, 1_000_000, 10_000_000])
 def test_a_gated_span_is_as_long_as_the_kernel(
-    spinner: Any, stream: Any, length_ns: int, record_property: Callable[[str, object], None]
+    spinner: Any, own_stream: Any, length_ns: int, record_property: Callable[[str, object], None]
 ) -> None:
-    result, truth_ns = spans_and_truth(spinner, stream, length_ns)
+    result, truth_ns = spans_and_truth(spinner, own_stream, length_ns)
     assert result.settings["gate"] in ("stream_wait", "spin"), str(result)
     bias_ns = result.median_ns - truth_ns
     record_property("bias_ns", bias_ns)
@@ -43,30 +43,26 @@ def test_a_gated_span_is_as_long_as_the_kernel(
 
 @pytest.mark.parametrize("length_ns", [5_000, 100_000, 1_000_000])
 def test_kernel_time_from_records_is_as_long_as_the_kernel(
-    spinner: Any, stream: Any, length_ns: int, record_property: Callable[[str, object], None]
+    spinner: Any, own_stream: Any, length_ns: int, record_property: Callable[[str, object], None]
 ) -> None:
-    result, truth_ns = spans_and_truth(spinner, stream, length_ns, method="kernel_sum")
+    result, truth_ns = spans_and_truth(spinner, own_stream, length_ns, method="kernel_sum")
     bias_ns = result.median_ns - truth_ns
     record_property("bias_ns", bias_ns)
     assert -2_100 < bias_ns < LARGEST_RECORD_BIAS_NS + 0.002 * length_ns, str(result)
 
 
 def test_a_tenth_of_a_microsecond_between_two_kernels_of_two_is_found_with_the_right_sign(
-    torch: Any, spinner: Any, stream: Any
+    context: Any, spinner: Any, own_stream: Any
 ) -> None:
-    cycles_per_ns = (
-        torch.cuda.get_device_properties(0).clock_rate / 1e6
-        if hasattr(torch.cuda.get_device_properties(0), "clock_rate")
-        else 1.7
-    )
+    cycles_per_ns = context.clock_khz() / 1e6
     short = round(2_000 * cycles_per_ns)
     longer = round(2_100 * cycles_per_ns)
     medians: dict[int, list[float]] = {short: [], longer: []}
     for _ in range(5):
         for cycles in (short, longer):
             result = time_on_stream(
-                lambda cycles=cycles: spinner.spin_cycles(stream.cuda_stream, cycles),
-                stream=stream,
+                lambda cycles=cycles: spinner.spin_cycles(own_stream.cuda_stream, cycles),
+                stream=own_stream,
                 samples=200,
                 calls_per_sample=32,
                 warmup=10,
@@ -75,12 +71,12 @@ def test_a_tenth_of_a_microsecond_between_two_kernels_of_two_is_found_with_the_r
     assert np.median(medians[longer]) > np.median(medians[short])
 
 
-def test_many_calls_in_one_interval_agree_with_one(spinner: Any, stream: Any) -> None:
+def test_many_calls_in_one_interval_agree_with_one(spinner: Any, own_stream: Any) -> None:
     spans = {}
     for calls in (1, 16):
         spans[calls] = time_on_stream(
-            lambda: spinner.spin_ns(stream.cuda_stream, 50_000),
-            stream=stream,
+            lambda: spinner.spin_ns(own_stream.cuda_stream, 50_000),
+            stream=own_stream,
             samples=50,
             calls_per_sample=calls,
             warmup=3,
@@ -100,9 +96,9 @@ def test_the_floor_is_what_such_a_device_can_have() -> None:
     assert figures["gate"] in ("stream_wait", "spin")
 
 
-def test_an_empty_kernel_is_reported_to_be_near_the_floor(spinner: Any, stream: Any) -> None:
+def test_an_empty_kernel_is_reported_to_be_near_the_floor(spinner: Any, own_stream: Any) -> None:
     result = time_on_stream(
-        lambda: spinner.empty(stream.cuda_stream), stream=stream, samples=50, warmup=5, calls_per_sample=1
+        lambda: spinner.empty(own_stream.cuda_stream), stream=own_stream, samples=50, warmup=5, calls_per_sample=1
     )
     assert result.median_ns < 50_000
     assert (result.host_issue_ns > 0).all()

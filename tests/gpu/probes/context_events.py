@@ -14,6 +14,7 @@ from ..proof.record import NotHere
 
 SPIN_NS = 200_000
 LEGACY, PER_THREAD = 1, 2
+IDLE_STREAMS = (0, 32, 256)
 
 
 def main() -> None:
@@ -21,10 +22,12 @@ def main() -> None:
     spinner = Spinner()
     streams = [context.new_stream() for _ in range(4)]
 
-    def on(*where: int) -> Callable[[], None]:
+    def on(*where: int, shares: tuple[int, ...] = (4, 4, 4, 4)) -> Callable[[], None]:
+        """Each stream gets so many quarters of the work."""
+
         def work() -> None:
-            for stream in where:
-                spinner.spin_ns(stream, SPIN_NS)
+            for stream, share in zip(where, shares, strict=False):
+                spinner.spin_ns(stream, SPIN_NS * share // 4)
 
         return work
 
@@ -33,6 +36,8 @@ def main() -> None:
         "the legacy default stream": on(LEGACY),
         "the default stream of the thread": on(PER_THREAD),
         "four streams at once": on(*streams),
+        "four streams, the last enqueued ends last": on(*streams, shares=(1, 2, 3, 4)),
+        "four streams, the first enqueued ends last": on(*streams, shares=(4, 3, 2, 1)),
         "nothing": lambda: None,
     }
     for case, work in cases.items():
@@ -41,6 +46,12 @@ def main() -> None:
         except NotAvailable as absent:
             raise NotHere(str(absent)) from None
     _report("a separate stream", "device_span", on(streams[0]), stream=streams[0])
+    made = 0
+    for idle in IDLE_STREAMS:  # an event of the context is recorded in every one of them
+        for _ in range(idle - made):
+            context.new_stream()
+        made = max(made, idle)
+        _report(f"a separate stream, beside {idle} idle ones", "context_span", on(streams[0]), stream="hidden")
 
 
 def _report(case: str, method: str, work: Callable[[], None], stream: Any) -> None:

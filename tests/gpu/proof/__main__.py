@@ -14,20 +14,28 @@ from pathlib import Path
 from . import machine
 from .building import CannotBuild, build_module
 from .device_file import NOT_RUN, merge_into
-from .machine import CACHE, PAGES, ROOT, WORK
+from .kit import unpack_missing
+from .machine import CACHE, KIT, PAGES, ROOT, WORK
 from .page import list_runs, short_table, write_page
-from .parts import parts_named
-from .record import FINISHED, Json, read, write
-from .running import record_file, run_part
+from .parts import TOTAL_S, parts_named
+from .record import FINISHED, WITHOUT, Deadline, Json, read, write
+from .running import GRACE_S, record_file, run_part
+
+LEAST_S = 20.0  # a shorter run of a part measures nothing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.gpu.proof", description=__doc__)
     parser.add_argument(
-        "--parts", default="", metavar="1,3-5", help="run only these parts; the others keep their results"
+        "--parts", default="", metavar="truth,race", help="run only these parts; the others keep their results"
     )
     parser.add_argument("--resume", action="store_true", help="skip what is finished and continue the rest")
-    parser.add_argument("--seconds", type=float, help="time limit of one part  [default: 540]")
+    parser.add_argument("--seconds", type=float, help="time limit of one part  [default: the part's own]")
+    parser.add_argument("--total", type=float, default=TOTAL_S, help="time limit of all  [default: %(default).0f]")
+    parser.add_argument(
+        "--without", default="", metavar="jax,cupy", help="packages to do without; others that are missing are failures"
+    )
+    parser.add_argument("--kit", type=Path, default=KIT, help="folder that `make gpu-proof-kit` made")
     parser.add_argument("--work", type=Path, default=WORK, help="folder for each part's file and log")
     parser.add_argument("--to", type=Path, default=PAGES, help="folder for the device's file and its page")
     parser.add_argument("--installed", action="store_true", help="use the installed fairlap; compile nothing")
@@ -38,13 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     if absent := machine.why_no_gpu():
         return _fail(f"no NVIDIA GPU: {absent}")
+    everything = Deadline(given.total)
+    os.environ[WITHOUT] = given.without
+    kit = unpack_missing(given.kit.resolve(), _say)
+    _prepare_environment([*([] if given.installed else [str(ROOT / "python")]), *kit])
     if not given.installed:
         try:
             build_module(_say)
         except CannotBuild as error:
             return _fail(str(error))
     work: Path = given.work.resolve()
-    _prepare_environment([] if given.installed else [str(ROOT / "python")])
     device = machine.device_name()
     folder = work / machine.file_name(device)
     file = given.to.resolve() / f"{machine.file_name(device)}.json"
@@ -53,8 +64,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.resume and _earlier_result(part.number, file, folder).get("status") == FINISHED:
             _say(f"part {part.number}, {part.title}: finished before")
             continue
-        _say(f"part {part.number}, {part.title}: up to {given.seconds or part.seconds:.0f} s")
-        outcome = run_part(part, folder, seconds=given.seconds or part.seconds, resume=given.resume)
+        seconds = min(given.seconds or part.seconds, everything.left_s() - GRACE_S)
+        if seconds < LEAST_S:
+            _say(f"part {part.number}, {part.title}: no time left; run it with --parts {part.name}")
+            continue
+        _say(f"part {part.number}, {part.title}: up to {seconds:.0f} s")
+        outcome = run_part(part, folder, seconds=seconds, resume=given.resume)
         _say(f"part {part.number}: {outcome['status']} {outcome['reason']}".rstrip()[:300])
         merge_into(file, device, facts, folder)
     document = merge_into(file, device, facts, folder)

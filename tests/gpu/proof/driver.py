@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
@@ -28,17 +30,31 @@ class DriverCalls:
             raise RuntimeError(f"{function} gave CUDA error {code}")
 
 
+class OwnStream:
+    """A stream that waits for no default stream, in the form in which frameworks hand theirs over."""
+
+    def __init__(self, driver: DriverCalls, handle: int) -> None:
+        self._driver = driver
+        self.cuda_stream = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.cuda_stream
+
+    def synchronize(self) -> None:
+        self._driver.call("cuStreamSynchronize", ctypes.c_void_p(self.cuda_stream))
+
+
 class PrimaryContext:
     """The context that frameworks share, made current on this thread; for measuring without any framework."""
 
     def __init__(self, device: int = 0) -> None:
         self._driver = DriverCalls()
         self._device = ctypes.c_int()
-        context = ctypes.c_void_p()
+        self._context = ctypes.c_void_p()
         self._driver.call("cuInit", ctypes.c_uint(0))
         self._driver.call("cuDeviceGet", ctypes.byref(self._device), ctypes.c_int(device))
-        self._driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._device)
-        self._driver.call("cuCtxSetCurrent", context)
+        self._driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
+        self._driver.call("cuCtxPushCurrent_v2", self._context)
         self._streams: list[int] = []
 
     def new_stream(self) -> int:
@@ -48,13 +64,43 @@ class PrimaryContext:
         self._streams.append(stream.value or 0)
         return self._streams[-1]
 
+    def new_own_stream(self) -> OwnStream:
+        return OwnStream(self._driver, self.new_stream())
+
+    def make_wait(self, waiting: int, for_stream: int) -> None:
+        """What is enqueued on the first stream from now on waits for what is on the second."""
+        event = ctypes.c_void_p()
+        self._driver.call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(2))
+        self._driver.call("cuEventRecord", event, ctypes.c_void_p(for_stream))
+        self._driver.call("cuStreamWaitEvent", ctypes.c_void_p(waiting), event, ctypes.c_uint(0))
+        self._driver.call("cuEventDestroy_v2", event)
+
+    @contextmanager
+    def pushed(self) -> Iterator[None]:
+        """Current on the calling thread too, for a moment."""
+        self._driver.call("cuCtxPushCurrent_v2", self._context)
+        try:
+            yield
+        finally:
+            self._driver.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+
+    def free_bytes(self) -> int:
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self._driver.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return free.value
+
+    def clock_khz(self) -> int:
+        value = ctypes.c_int()
+        self._driver.call("cuDeviceGetAttribute", ctypes.byref(value), ctypes.c_int(13), self._device)
+        return value.value
+
     def synchronize(self) -> None:
         self._driver.call("cuCtxSynchronize")
 
     def close(self) -> None:
         for stream in self._streams:
             self._driver.call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
-        self._driver.call("cuCtxSetCurrent", ctypes.c_void_p(0))
+        self._driver.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
         self._driver.call("cuDevicePrimaryCtxRelease_v2", self._device)
 
 

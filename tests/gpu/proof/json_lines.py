@@ -12,7 +12,7 @@ from typing import Any
 from .machine import ROOT
 from .record import NotHere, described, plain
 
-_ABSENT = "absent"
+_ABSENT, _PACKAGE = "absent", "package"
 
 
 class Failed(Exception):
@@ -46,7 +46,8 @@ def run_and_collect(
 
     watch = threading.Timer(limit_s, stop)
     watch.start()
-    last, absent = "no output", ""
+    last = "no output"
+    absent: NotHere | None = None
     try:
         for line in process.stdout:
             print(line, end="", flush=True)
@@ -54,7 +55,7 @@ def run_and_collect(
             if figures is None:
                 last = line.strip() or last
             elif _ABSENT in figures:
-                absent = str(figures[_ABSENT])
+                absent = NotHere(str(figures[_ABSENT]), str(figures.get(_PACKAGE, "")))
             else:
                 each(figures)
         status = process.wait()
@@ -63,8 +64,8 @@ def run_and_collect(
         process.kill()
         process.wait()
         process.stdout.close()
-    if absent:
-        raise NotHere(absent)
+    if absent is not None:
+        raise absent
     if too_long.is_set():
         raise Failed(f"stopped after {limit_s:.0f} s")
     if status != 0:
@@ -81,7 +82,7 @@ def run_program(work: Callable[[], None]) -> None:
     try:
         work()
     except NotHere as absent:
-        print(json.dumps({_ABSENT: str(absent)}), flush=True)
+        print(json.dumps({_ABSENT: str(absent), _PACKAGE: absent.package}), flush=True)
     except Exception as error:
         print(described(error), file=sys.stderr)
         raise

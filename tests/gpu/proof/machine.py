@@ -12,6 +12,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[3]
 WORK = ROOT / "build/gpu-proof"  # a file and a log for each part while it runs
 CACHE = ROOT / "build/gpu-proof-cache"  # weights, references and races; gigabytes
+KIT = ROOT / "build/gpu-proof-kit"  # what was fetched for a machine without network
 PAGES = ROOT / "docs/gpu-proof"  # the results
 
 _PACKAGES = (

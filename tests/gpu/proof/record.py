@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 FINISHED = "finished"
-INCOMPLETE = "incomplete"  # some steps were skipped; each has its reason
-FAILED = "failed"
+INCOMPLETE = "incomplete"  # there was no time for some steps; they can be done with --resume
+FAILED = "failed"  # a step failed, or what it needs is not on the machine
 TIMED_OUT = "timed out"
 RUNNING = "running"
 
@@ -41,8 +41,19 @@ class Step:
     run: Callable[[], None]
 
 
+WITHOUT = "FAIRLAP_PROOF_WITHOUT"  # packages that a person decided to do without, separated by commas
+
+
 class NotHere(Exception):
-    """What a step needs is not on this machine; the step counts as done."""
+    """What a step needs is not on this machine: a failure, unless its package is one to do without."""
+
+    def __init__(self, reason: str, package: str = "") -> None:
+        super().__init__(reason)
+        self.package = package
+
+    @property
+    def is_accepted(self) -> bool:
+        return bool(self.package) and self.package in os.environ.get(WITHOUT, "").split(",")
 
 
 class PartRecord:
@@ -91,15 +102,19 @@ class PartRecord:
             if step.name in self._content["done"]:
                 continue
             if deadline.left_s() < step.needs_s:
-                self._leave_out(step.name, f"no time left: it needs {step.needs_s:.0f} s; continue with --resume")
+                reason = f"no time left: it needs {step.needs_s:.0f} s; continue with --resume"
+                self._leave_out(step.name, reason, for_want_of_time=True)
                 continue
             self._step = step.name
             print(f"{now()} {step.name}", flush=True)
             try:
                 step.run()
             except NotHere as absent:
-                self.note(f"not here: {absent}")
-                self._content["done"].append(step.name)
+                if absent.is_accepted:
+                    self.note(f"done without {absent.package}: {absent}")
+                    self._content["done"].append(step.name)
+                else:
+                    self._leave_out(step.name, f"not here: {absent}")
             except Exception as error:
                 print(f"{step.name}: {error!r}", flush=True)
                 self._leave_out(step.name, described(error))
@@ -110,7 +125,8 @@ class PartRecord:
 
     def end(self) -> None:
         left_out = self._content["left_out"]
-        self._content["status"] = INCOMPLETE if left_out else FINISHED
+        lacks_time_only = all(each["for_want_of_time"] for each in left_out)
+        self._content["status"] = (INCOMPLETE if lacks_time_only else FAILED) if left_out else FINISHED
         self._content["reason"] = "; ".join(f"{each['step']}: {each['reason']}" for each in left_out)
         self.save()
 
@@ -118,8 +134,8 @@ class PartRecord:
         self._content["seconds"] = round(self._seconds_before + time.monotonic() - self._begun, 1)
         write(self._path, self._content)
 
-    def _leave_out(self, step: str, reason: str) -> None:
-        self._content["left_out"].append({"step": step, "reason": reason})
+    def _leave_out(self, step: str, reason: str, *, for_want_of_time: bool = False) -> None:
+        self._content["left_out"].append({"step": step, "reason": reason, "for_want_of_time": for_want_of_time})
         self.save()
 
     def _forget_what_was_not_done(self) -> None:

@@ -20,6 +20,6 @@ def part_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     def make(body: str) -> Part:
         text = "from tests.gpu.proof.record import NotHere, Step\n\n\ndef run(record, deadline):\n"
         (tmp_path / "made_up_part.py").write_text(text + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n")
-        return Part(3, "made up", "made_up_part")
+        return Part(3, "made-up", "made up", "made_up_part", 20)
 
     return make

@@ -10,7 +10,8 @@ import pytest
 from gpu.proof import building
 from gpu.proof.__main__ import main
 from gpu.proof.machine import ROOT
-from gpu.proof.parts import PARTS, parts_named
+from gpu.proof.parts import PARTS, TOTAL_S, parts_named
+from gpu.proof.running import GRACE_S
 
 
 @pytest.mark.sanitized
@@ -32,12 +33,19 @@ def test_without_a_gpu_it_fails_with_one_line() -> None:
 def test_parts_are_named_by_number_and_range() -> None:
     assert [part.number for part in parts_named("4, 1-2")] == [1, 2, 4]
     assert parts_named("") == PARTS
+    assert [part.number for part in parts_named("race, truth")] == [2, 7]
 
 
 @pytest.mark.parametrize("text", ["x", "1-", "8", "0"])
 def test_unknown_parts_are_refused_before_anything_runs(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--parts", text]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_the_parts_take_less_than_half_an_hour_together_and_ten_minutes_each() -> None:
+    *first, last = PARTS
+    assert sum(part.seconds + GRACE_S for part in first) + 240 <= TOTAL_S < 1800
+    assert all(part.seconds + 2 * GRACE_S < 600 for part in (*first, last))
 
 
 def test_a_folder_of_the_engine_that_the_release_compiles_is_compiled_in_place_too() -> None:

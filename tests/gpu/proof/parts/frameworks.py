@@ -12,6 +12,7 @@ from .framework_work import FRAMEWORKS
 _LONGEST_S = 120.0
 _PROBES = ("event_quantum", "context_events")
 OFF_BY = 0.05
+OFF_BY_NS = 100_000  # dispatching the call and waking the host take 30 to 60 us, which a span of the context contains
 _HIDE_THEIR_STREAMS = ("jax", "tensorflow")
 
 
@@ -61,14 +62,21 @@ def _goals(record: PartRecord) -> None:
             share = row.get("difference_share")
             record.goal(
                 f"{name}: {method} against the busy time in records",
-                f"+- {OFF_BY:.0%}",
+                f"+- {OFF_BY:.0%} or {OFF_BY_NS // 1000} us",
                 share,
                 "",
-                reached=None if share is None else abs(share) <= OFF_BY,
+                reached=None if share is None else _agrees(row),
                 why="" if share is not None else row.get("note") or "one of them was not measured",
             )
         if name not in _HIDE_THEIR_STREAMS:
             _stream_goal(record, name, of.get("kernel_sum", {}))
+
+
+def _agrees(row: dict[str, Any]) -> bool:
+    """A longer kernel makes the share small, and a shorter one leaves what any host takes."""
+    share = abs(row["difference_share"])
+    reference_ns = row.get("reference_ns")
+    return share <= OFF_BY or (reference_ns is not None and share * reference_ns <= OFF_BY_NS)
 
 
 def _stream_goal(record: PartRecord, name: str, row: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from ..record import Deadline, NotHere, PartRecord, Step
 _LAST = "test_race_on_device.py"  # as long as all the others together
 _LONGEST_FILE_S, _LONGEST_SANITIZED_S = 240.0, 150.0
 _SANITIZER_FOUND = 86
+_PACKAGES = ("torch", "jax", "cupy", "tensorflow", "onnxruntime", "msgspec", "scipy")
 _REST_S = 5.0
 
 
@@ -24,6 +26,7 @@ def run(record: PartRecord, deadline: Deadline) -> None:
     steps = [Step(file.name, 20, partial(_tested, record, deadline, file)) for file in files if file.name != _LAST]
     steps += [Step(f"compute-sanitizer {tool}", 60, partial(_sanitized, record, deadline, tool)) for tool in _TOOLS]
     steps += [Step(file.name, 30, partial(_tested, record, deadline, file)) for file in files if file.name == _LAST]
+    steps += [Step(f"tests that need {name}", 0, partial(_not_skipped, record, name)) for name in _PACKAGES]
     record.take([*steps, Step("summary", 0, partial(_goal, record))], deadline)
 
 
@@ -65,7 +68,7 @@ _TOOLS = {"memcheck": ("--leak-check", "full"), "racecheck": (), "synccheck": ()
 def _sanitized(record: PartRecord, deadline: Deadline, tool: str) -> None:
     sanitizer = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
     if sanitizer is None:
-        raise NotHere("compute-sanitizer is not installed")
+        raise NotHere("compute-sanitizer is not installed", "compute-sanitizer")
     command = [sanitizer, "--tool", tool, *_TOOLS[tool], "--error-exitcode", str(_SANITIZER_FOUND)]
     command += [sys.executable, "-m", "tests.gpu.probes.every_call"]
     limit_s = min(_LONGEST_SANITIZED_S, deadline.left_s() - _REST_S)
@@ -83,8 +86,22 @@ def _sanitized(record: PartRecord, deadline: Deadline, tool: str) -> None:
     record.row("compute-sanitizer", tool=tool, outcome=outcome, note=summary[:300])
 
 
+def _not_skipped(record: PartRecord, package: str) -> None:
+    skipped = [row for row in record.rows("tests") if row["outcome"] == "skipped" and _names(row["note"], package)]
+    if skipped:
+        raise NotHere(f"{len(skipped)} tests were skipped; the first: {skipped[0]['note']}", package)
+
+
+def _names(reason: str, package: str) -> bool:
+    """Whether a test was skipped for want of this package, or of CUDA in it."""
+    words = re.findall(r"[a-z0-9_]+", reason.lower().replace("onnx runtime", "onnxruntime").replace("pytorch", "torch"))
+    return package in words or any(word.startswith(f"{package}_") for word in words)
+
+
 def _goal(record: PartRecord) -> None:
     tests = record.rows("tests")
+    if not any(row["outcome"] == "passed" for row in tests):
+        raise RuntimeError("not one test passed")
     bad = [row for row in tests if row["outcome"] in ("failed", "interrupted")]
     passed = sum(row["outcome"] == "passed" for row in tests)
     skipped = sum(row["outcome"] == "skipped" for row in tests)
@@ -104,7 +121,7 @@ def _goal(record: PartRecord) -> None:
         None if not sanitized else sum(row["outcome"] != "clean" for row in sanitized),
         "",
         reached=clean if sanitized else None,
-        why="; ".join(f"{row['tool']}: {row['row']}" for row in sanitized if row["outcome"] != "clean")
+        why="; ".join(f"{row['tool']}: {row['note']}" for row in sanitized if row["outcome"] != "clean")
         if sanitized
         else "compute-sanitizer is not installed",
     )

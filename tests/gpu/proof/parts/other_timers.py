@@ -12,7 +12,7 @@ from .timers import with_jax, with_torch
 from .timers.cases import EMPTY
 from .timers.reading import KERNELS, SPAN
 
-ROUNDS = 3  # processes of each timer, since results vary between processes
+ROUNDS = 2  # processes of each timer, since results vary between processes
 _LONGEST_S, _NEEDS_S = 90.0, 20.0
 COST_SHARE = 0.25
 OURS, BY_HAND = "fairlap device_span", "torch.cuda.Event"

@@ -45,7 +45,8 @@ RACES = tuple(
 
 
 def run(record: PartRecord, deadline: Deadline) -> None:
-    steps = [Step(RACES[0].name, NEEDS_S, partial(_raced, record, deadline, RACES[0]))]
+    steps = [Step(f"contestant {name}", 0, partial(_is_here, name)) for name in CONTESTANTS]
+    steps += [Step(RACES[0].name, NEEDS_S, partial(_raced, record, deadline, RACES[0]))]
     steps += [Step("A/A", 90, partial(_against_itself, record, deadline))]
     steps += [Step(work.name, NEEDS_S, partial(_raced, record, deadline, work)) for work in RACES[1:]]
     steps += [Step("precisions", 0, partial(_precisions, record)), Step("ratios", 0, partial(_ratios, record))]
@@ -55,9 +56,13 @@ def run(record: PartRecord, deadline: Deadline) -> None:
 def _needed() -> None:
     for module in ("msgspec", "click", "pynvml", "rich", "scipy", "ruptures"):
         if find_spec(module) is None:
-            raise NotHere(
-                f"a race needs {module}, which is not installed; install it, or put a folder with it on PYTHONPATH"
-            )
+            raise NotHere(f"a race needs {module}, which is not installed; `make gpu-proof-kit` fetches it", module)
+
+
+def _is_here(contestant: str) -> None:
+    package = contestant.partition(":")[0]
+    if find_spec(package) is None:
+        raise NotHere(f"{package} is not installed, so {contestant} does not race", package)
 
 
 def _file(name: str) -> Path:
@@ -118,13 +123,16 @@ def keep_race(record: PartRecord, work: RaceWork, document: dict[str, Any]) -> N
     rows = [row for found in work_results for row in found["rows"]]
     wrong = [row["contestant"] for row in rows if "disqualified" in (row["trouble"] or "")]
     ran = [row for row in rows if row["ranked"]]
+    if not ran and not wrong:
+        troubles = "; ".join(f"{row['contestant']}: {row['trouble'] or 'no samples'}" for row in rows)
+        raise RuntimeError(f"nothing was raced: {troubles or 'there is no row'}"[:300])
     record.goal(
         f"{work.name}: contestants with a wrong answer",
         "0",
-        len(wrong) if ran or wrong else None,
+        len(wrong),
         "",
-        reached=not wrong if ran or wrong else None,
-        why=", ".join(wrong) if wrong else f"{len(ran)} ranked" if ran else "no contestant finished",
+        reached=not wrong,
+        why=", ".join(wrong) if wrong else f"{len(ran)} ranked",
     )
 
 
@@ -137,6 +145,8 @@ def _against_itself(record: PartRecord, deadline: Deadline) -> None:
     if not file.exists():
         raise RuntimeError(f"the self-test left no file: {output}")
     verdicts = json.loads(file.read_bytes())["verdicts"]
+    if not verdicts:
+        raise RuntimeError("the self-test reached no verdict")
     claimed = sum(each["verdict"] in ("faster", "slower") for each in verdicts)
     for each in verdicts:
         record.row(

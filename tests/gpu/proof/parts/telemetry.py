@@ -17,7 +17,8 @@ from ..json_lines import run_and_collect
 from ..record import Deadline, NotHere, PartRecord, Step
 
 CALIBRATED_S, REST_S = 4.0, 3.0
-AGREEMENT = ((1.0, 0.05), (5.0, 0.02), (10.0, 0.01))  # seconds of a steady load, and the largest accepted difference
+AGREEMENT: tuple[tuple[float, float], ...] = ((1.0, 0.05), (5.0, 0.02), (10.0, 0.01))
+"""Seconds of a steady load, and the largest accepted difference."""
 TRIALS_OF_EACH = 3
 LOOP_NS = 100_000
 CORE_SHARE_S = 15.0
@@ -219,9 +220,11 @@ class SteadyLoad:
         try:
             import torch
         except ImportError:
-            raise NotHere("PyTorch, whose products of matrices are the steady load, is not installed") from None
+            raise NotHere(
+                "PyTorch, whose products of matrices are the steady load, is not installed", "torch"
+            ) from None
         if not torch.cuda.is_available():
-            raise NotHere("this PyTorch has no CUDA, and its products of matrices are the steady load")
+            raise NotHere("this PyTorch has no CUDA, and its products of matrices are the steady load", "torch")
         self._torch: Any = torch
         a = torch.randn(_SIZE, _SIZE, device="cuda", dtype=torch.bfloat16)
         out = torch.empty_like(a)

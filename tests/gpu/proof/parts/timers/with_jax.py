@@ -16,9 +16,9 @@ def _started() -> tuple[Any, list[Case]]:
     try:
         import jax
     except ImportError:
-        raise NotHere("JAX is not installed") from None
+        raise NotHere("JAX is not installed", "jax") from None
     if not any(device.platform == "gpu" for device in jax.devices()):
-        raise NotHere("this JAX has no CUDA")
+        raise NotHere("this JAX has no CUDA", "jax")
     return jax, jax_cases(jax)
 
 

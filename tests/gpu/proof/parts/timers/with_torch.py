@@ -18,9 +18,9 @@ def _started() -> tuple[Any, list[Case]]:
     try:
         import torch
     except ImportError:
-        raise NotHere("PyTorch is not installed") from None
+        raise NotHere("PyTorch is not installed", "torch") from None
     if not torch.cuda.is_available():
-        raise NotHere("this PyTorch has no CUDA")
+        raise NotHere("this PyTorch has no CUDA", "torch")
     side = torch.cuda.Stream()
     torch.cuda.set_stream(side)
     return torch, torch_cases(torch)
@@ -91,7 +91,7 @@ def triton_do_bench() -> Iterator[tuple[str, Reading]]:
     try:
         from triton.testing import do_bench
     except ImportError:
-        raise NotHere("Triton is not installed") from None
+        raise NotHere("Triton is not installed", "triton") from None
     for case in cases:
         ms = do_bench(case.call, warmup=25, rep=100, return_mode="median")
         yield case.name, Reading(float(ms) * 1e6, SPAN, 0, note="its cache flush is on: a cold cache")
@@ -129,7 +129,7 @@ def nvbench() -> Iterator[tuple[str, Reading]]:
         except ImportError:
             import cuda.nvbench as bench
     except ImportError:
-        raise NotHere("nvbench's Python package (cuda-bench) is not installed") from None
+        raise NotHere("nvbench's Python package (cuda-bench) is not installed", "cuda-bench") from None
     torch, cases = _started()
     for case in cases:
         yield case.name, _by_nvbench(torch, bench, case)

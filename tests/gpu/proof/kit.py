@@ -1,0 +1,98 @@
+"""Packages for a machine without network: fetched here as wheels, and unpacked there where they are not installed.
+
+``python -m tests.gpu.proof.kit --python 3.12`` fetches what the proof itself needs. Frameworks may be added by name;
+they are large, and the proof does without those that it is started ``--without``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+
+from .machine import KIT
+
+NEEDED = (
+    *("click", "msgspec", "nvidia-ml-py", "numpy", "pybind11", "pytest", "pytest-timeout", "rich", "ruptures", "scipy"),
+)
+_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+_WHEELS, _UNPACKED = "wheels", "unpacked"
+
+
+def fetch(python: str, folder: Path, frameworks: Sequence[str]) -> list[Path]:
+    """Download the wheels for one version of Python on Linux, with what they depend on."""
+    wheels = folder / _WHEELS
+    wheels.mkdir(parents=True, exist_ok=True)
+    subprocess.run(download_command(python, wheels, frameworks), check=True)
+    return sorted(wheels.glob("*.whl"))
+
+
+def download_command(python: str, wheels: Path, frameworks: Sequence[str]) -> list[str]:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command += ["--dest", str(wheels), "--only-binary", ":all:", "--python-version", python, "--implementation", "cp"]
+    for platform in _PLATFORMS:
+        command += ["--platform", platform]
+    return [*command, *NEEDED, *frameworks]
+
+
+def unpack_missing(folder: Path, report: Callable[[str], None]) -> list[str]:
+    """Unpack each wheel of the kit whose package is not installed, and return the folders to put on the path.
+
+    Installed packages stay in force: a framework must find the libraries that it came with.
+    """
+    into = folder / _UNPACKED / sysconfig.get_config_var("EXT_SUFFIX").strip(".").partition(".")[0]
+    unpacked = []
+    for wheel in sorted((folder / _WHEELS).glob("*.whl")):
+        name, version, *tags = wheel.stem.split("-")
+        if _is_installed(name) or not _is_for_this_python(tags):
+            continue
+        unpacked.append(f"{name} {version}")
+        if not (into / f"{name}-{version}.dist-info").is_dir():
+            with zipfile.ZipFile(wheel) as content:
+                content.extractall(into)
+    if unpacked:
+        report(f"not installed here, taken from {folder}: {', '.join(unpacked)}")
+    return [str(into)] if unpacked else []
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _is_for_this_python(tags: Sequence[str]) -> bool:
+    """Whether the tags, such as ``cp312-cp312-manylinux_2_28_x86_64``, name this interpreter."""
+    pythons, abi = tags[-3].split("."), tags[-2]
+    own = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return (
+        own in pythons or "py3" in pythons or (abi == "abi3" and any(re.fullmatch(r"cp3\d+", each) for each in pythons))
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.gpu.proof.kit", description=__doc__)
+    parser.add_argument("--python", default="3.12", help="version of Python on that machine  [default: 3.12]")
+    parser.add_argument("--to", type=Path, default=KIT, help="folder for the wheels")
+    parser.add_argument("frameworks", nargs="*", help="more packages, such as 'jax[cuda13]' or cupy-cuda13x")
+    given = parser.parse_args(arguments)
+    try:
+        wheels = fetch(given.python, given.to, given.frameworks)
+    except subprocess.CalledProcessError as error:
+        print(f"gpu-proof-kit: pip ended with status {error.returncode}", file=sys.stderr)
+        return 2
+    mib = sum(wheel.stat().st_size for wheel in wheels) / 2**20
+    print(f"{len(wheels)} wheels, {mib:.0f} MiB, in {given.to / _WHEELS}; the proof finds them in {given.to}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

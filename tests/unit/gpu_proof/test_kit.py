@@ -1,0 +1,46 @@
+"""What is carried to a machine without network is unpacked there, and only where it is missing."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+from gpu.proof import kit
+
+_OWN = f"cp{sys.version_info.major}{sys.version_info.minor}"
+
+
+def wheel(folder: Path, name: str, tags: str) -> None:
+    (folder / "wheels").mkdir(exist_ok=True)
+    with zipfile.ZipFile(folder / "wheels" / f"{name}-1.0-{tags}.whl", "w") as content:
+        content.writestr(f"{name}.py", "carried = True\n")
+        content.writestr(f"{name}-1.0.dist-info/METADATA", f"Name: {name}\n")
+
+
+def test_only_packages_that_are_not_installed_are_taken_and_only_for_this_python(tmp_path: Path) -> None:
+    wheel(tmp_path, "never_heard_of", "py3-none-any")
+    wheel(tmp_path, "compiled_for_us", f"{_OWN}-{_OWN}-manylinux_2_28_x86_64")
+    wheel(tmp_path, "stable_interface", "cp39-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64")
+    wheel(tmp_path, "compiled_for_others", "cp27-cp27m-manylinux_2_28_x86_64")
+    wheel(tmp_path, "numpy", "py3-none-any")
+    said: list[str] = []
+    [folder] = kit.unpack_missing(tmp_path, said.append)
+    assert sorted(path.name for path in Path(folder).glob("*.py")) == [
+        "compiled_for_us.py",
+        "never_heard_of.py",
+        "stable_interface.py",
+    ]
+    assert kit.unpack_missing(tmp_path, said.append) == [folder]
+    assert "numpy" not in said[0]
+
+
+def test_without_a_kit_nothing_is_put_on_the_path(tmp_path: Path) -> None:
+    assert kit.unpack_missing(tmp_path / "none", lambda _: None) == []
+
+
+def test_wheels_are_fetched_for_the_python_of_the_other_machine(tmp_path: Path) -> None:
+    command = kit.download_command("3.12", tmp_path, ["cupy-cuda13x"])
+    assert command[command.index("--python-version") + 1] == "3.12"
+    assert {*kit.NEEDED, "cupy-cuda13x"} <= set(command)
+    assert "manylinux_2_28_x86_64" in command

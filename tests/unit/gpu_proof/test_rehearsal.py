@@ -1,0 +1,106 @@
+"""All of the proof that needs no framework runs on the fakes, so that nothing breaks for the first time on the day."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cuda_on_fakes import environment_with_fakes, fakes, on_fakes
+from gpu.proof.machine import ROOT
+from gpu.proof.parts import gpu_tests, telemetry
+from gpu.proof.record import Deadline, NotHere, PartRecord, read
+
+_NEEDS_MORE = ("rehearsal on fakes", "two GPUs")
+
+
+def test_the_tests_of_a_gpu_pass_on_the_fakes_unless_they_need_a_framework(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "tests/gpu", f"--junit-xml={report}", "-q", "-p", "no:cacheprovider"],
+        env={**environment_with_fakes(), "FAIRLAP_GPU_REHEARSAL": "1"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert report.exists(), run.stdout + run.stderr
+    cases = [gpu_tests._case(case) for case in ElementTree.parse(report).getroot().iter("testcase")]
+    assert [case for case in cases if case["outcome"] == "failed"] == []
+    skipped = [str(case["note"]) for case in cases if case["outcome"] == "skipped"]
+    assert [reason for reason in skipped if not any(words in reason for words in _NEEDS_MORE)] == []
+    assert sum(case["outcome"] == "passed" for case in cases) >= 30
+
+
+class _Load:
+    """In place of PyTorch's products of matrices. The fake board has the same power in any case."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@on_fakes
+def test_every_step_on_power_and_energy_is_taken() -> None:
+    import ctypes
+
+    library = str(fakes() / "libfairlap_fake_nvml.so")
+    os.environ |= {"FAIRLAP_LIBNVML": library, "FAIRLAP_PROBE_SECONDS": "0.1"}
+    control = ctypes.CDLL(library)
+    control.fake_nvml_reset()
+    control.fake_nvml_use_real_clock(1)
+    telemetry.SteadyLoad = _Load  # type: ignore[assignment,misc]
+    telemetry.CALIBRATED_S, telemetry.REST_S, telemetry.CORE_SHARE_S = 0.5, 0.4, 0.3
+    telemetry.AGREEMENT, telemetry.TRIALS_OF_EACH = ((0.5, 0.05),), 1
+    telemetry.ROUNDS, telemetry.SECONDS_OF_A_ROUND = 2, 0.05
+    with tempfile.TemporaryDirectory() as folder:
+        record = PartRecord(Path(folder) / "part.json", 5, "made up")
+        telemetry.run(record, Deadline(600))
+        record.end()
+        content = read(Path(folder) / "part.json")
+    assert content is not None
+    assert not content["left_out"], content["left_out"]
+    tables = content["tables"]
+    assert {"sensors by NVML alone", "bursts by NVML alone", "fields by the sampler", "disturbance"} <= set(tables)
+    assert all(row["joules"] is not None for row in tables["energy of a steady load"]), tables
+    assert all(goal["figure"] is not None for goal in content["goals"]), content["goals"]
+
+
+def rows_of_tests(record: PartRecord, *notes: str) -> None:
+    for note in notes:
+        record.row("tests", file="test_x.py", test="t", outcome="skipped" if note else "passed", note=note)
+
+
+@pytest.mark.parametrize(
+    ("note", "package"),
+    [
+        ("Skipped: could not import 'cupy': No module named 'cupy'", "cupy"),
+        ("this JAX has no CUDA", "jax"),
+        ("this PyTorch has no CUDA", "torch"),
+        ("this ONNX Runtime has no CUDA provider", "onnxruntime"),
+        ("torch:compile is not here", "torch"),
+    ],
+)
+def test_a_test_that_was_skipped_for_want_of_a_package_is_a_failure(tmp_path: Path, note: str, package: str) -> None:
+    record = PartRecord(tmp_path / "part.json", 1, "made up")
+    rows_of_tests(record, "", note)
+    with pytest.raises(NotHere) as found:
+        gpu_tests._not_skipped(record, package)
+    assert found.value.package == package
+    others: list[Any] = [name for name in gpu_tests._PACKAGES if name != package]
+    for other in others:
+        gpu_tests._not_skipped(record, other)
+
+
+def test_a_part_in_which_no_test_passed_is_a_failure(tmp_path: Path) -> None:
+    record = PartRecord(tmp_path / "part.json", 1, "made up")
+    rows_of_tests(record, "needs two GPUs")
+    with pytest.raises(RuntimeError, match="not one test passed"):
+        gpu_tests._goal(record)
