@@ -19,7 +19,7 @@ void on_callback(void*, int, std::uint32_t, const void*) {}
 void ActivityTrace::start() {
   cupti_.check("cuptiSubscribe", cupti_.cuptiSubscribe(&subscriber_, &on_callback, nullptr));
   try {
-    CUcontext const context = stream_.context().handle();
+    auto* const context = stream_.context().handle();
     const CurrentContext current(stream_.driver(), context);
     std::uint32_t context_id = 0;
     cupti_.check("cuptiGetContextId", cupti_.cuptiGetContextId(context, &context_id));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "cuda/activity/spans.hpp"
@@ -16,7 +16,7 @@ constexpr std::uint64_t kLongWorkNs = 300'000;
 constexpr std::uint64_t kShortWorkNs = 50'000;
 constexpr double kShortestBelieved = 0.9;  // of the long work
 constexpr double kLongestBelieved = 10.0;
-constexpr std::size_t kFilledBytes = std::size_t{32} << 20;
+constexpr std::size_t kFilledBytes = std::size_t{32} * 1024 * 1024;
 constexpr int kLongFills = 16;
 constexpr auto kProbeLimit = std::chrono::seconds(2);
 constexpr int kLooks = 9;
@@ -37,7 +37,7 @@ class KnownWork {
  public:
   KnownWork(const BorrowedContext& context, const Kernels* kernels)
       : driver_(context.driver()), kernels_(kernels) {
-    if (kernels == nullptr) filled_.emplace(context, kFilledBytes);
+    if (kernels == nullptr) filled_ = std::make_unique<DeviceMemory>(context, kFilledBytes);
     const PrivateStream own(context);
     enqueue_short(own.handle());  // Loading a kernel at its first launch is not its time.
     if (kernels == nullptr) long_ns_ = timed_fills(context, own.handle());
@@ -67,7 +67,7 @@ class KnownWork {
 
   const Driver& driver_;
   const Kernels* kernels_;
-  std::optional<DeviceMemory> filled_;
+  std::unique_ptr<const DeviceMemory> filled_;  // null where the device code spins
   double long_ns_ = static_cast<double>(kLongWorkNs);
 };
 
