@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairlap import verdict
 from fairlap.data.datasets import DATA_HASH
@@ -92,10 +92,12 @@ class _Key:
     work: str
     conditions: Conditions
     contestant: str
+    quantity: str = ""  # times of different quantities are never compared
 
 
 def _told(key: _Key, run: Run) -> str:
-    return f"{key.contestant} on {work_title(key.work, run.plan.data)}, {key.conditions}"
+    quantity = "" if key.quantity == "wall_ns" else f", by {key.quantity}"
+    return f"{key.contestant} on {work_title(key.work, run.plan.data)}, {key.conditions}{quantity}"
 
 
 def _groups(run: Run) -> dict[_Key, list[ProcessResult]]:
@@ -109,7 +111,11 @@ def _groups(run: Run) -> dict[_Key, list[ProcessResult]]:
         if all(process.outcome != "disqualified" for process in processes)
     }
     finished = {key: [process for process in processes if process.finished] for key, processes in ranked.items()}
-    return {key: processes for key, processes in finished.items() if len(processes) > 1}
+    return {
+        replace(key, quantity=processes[0].headline_quantity): processes
+        for key, processes in finished.items()
+        if len(processes) > 1
+    }
 
 
 def _pairs(old: Sequence[_Key], new: Sequence[_Key]) -> list[tuple[_Key, _Key]]:
@@ -125,10 +131,10 @@ def _pairs(old: Sequence[_Key], new: Sequence[_Key]) -> list[tuple[_Key, _Key]]:
     return pairs
 
 
-def _without_version(key: _Key) -> tuple[str, str, ContestantName]:
+def _without_version(key: _Key) -> tuple[str, str, str, ContestantName]:
     name = contestant_named(key.contestant)
     bare = ContestantName("", name.framework, "", name.variant, name.options, name.program)
-    return key.work, key.conditions, bare
+    return key.work, key.conditions, key.quantity, bare
 
 
 def _difference(

@@ -124,8 +124,23 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         why = f"{complete_blocks}; a verdict needs two, and six to claim a difference"
         return WorkBlocks(work, conditions, by_contestant, gated, why)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
-    table = verdict.block_table(_block_times_ns(compared), workload=label)
+    try:
+        table = verdict.block_table(_block_figures(compared), workload=label)
+    except verdict.UnlikeQuantities as error:  # in a run of an older fairlap
+        return WorkBlocks(work, conditions, by_contestant, gated, f"{error} [{error.code}]")
     return WorkBlocks(work, conditions, by_contestant, gated, compared=compared, table=table)
+
+
+def _block_figures(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, verdict.Figures]:
+    """Each contestant's times with the one quantity that all of its processes were measured by."""
+    times_ns = _block_times_ns(compared)
+    return {
+        name: verdict.Figures(
+            verdict.one_quantity({f"{name} in block {each.block}": each.headline_quantity for each in own}),
+            times_ns[name],
+        )
+        for name, own in compared.items()
+    }
 
 
 def _block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, list[float]]:

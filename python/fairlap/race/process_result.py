@@ -103,6 +103,7 @@ class ProcessResult(msgspec.Struct):
     in_force: dict[str, str] = {}
     phases_s: dict[str, float] = {}  # interpreter, numpy, fairlap, import, build, compile, bind, first_call, ...
     timings: dict[str, Timing] = {}  # by quantity; the first is the headline
+    untimed: dict[str, str] = {}  # by quantity, why the device could not be timed by it
     errors: list[AnswerError] = []
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     in_turn_because: str = ""  # why the block's contestants ran one after the other
@@ -131,6 +132,11 @@ class ProcessResult(msgspec.Struct):
     @property
     def headline(self) -> Timing:
         return next(iter(self.timings.values()))
+
+    @property
+    def headline_quantity(self) -> str:
+        """What the headline is the time of; only figures of the same quantity are compared."""
+        return next(iter(self.timings))
 
     @property
     def headline_ns(self) -> float:

@@ -37,6 +37,7 @@ class Arm:
     fn: Callable[..., object]
     done: Done | None
     calls_per_sample: int = 1
+    quantity: str = "wall_ns"  # that its figures are of
     warnings: tuple[Notice, ...] = ()
     medians_ns: list[float] = field(default_factory=list)
     measured_s: float = 0.0
@@ -68,7 +69,8 @@ class Turns:
         self.seconds = seconds
         self._warm_up_s = warm_up_s  # of each callable; infinite to go on until it is steady
         self._fixed = fixed
-        self._options = options
+        self._options = {name: value for name, value in options.items() if name != "calls_per_sample"}
+        self._calls_per_sample = options.get("calls_per_sample", "auto")
 
     def run(self, rng: random.Random, most_blocks: int, why_end: Callable[[], str]) -> str:
         """Each callable once, to warm up and to find how many calls make a sample; then block after block.
@@ -81,6 +83,7 @@ class Turns:
             if first.interrupted:
                 return INTERRUPTED
             arm.calls_per_sample = first.calls_per_sample
+            arm.quantity = first.headline.name
             arm.warnings = first.warnings
         late_s = max(arm.late_s for arm in self.arms)
         if not self._fixed:
@@ -99,8 +102,8 @@ class Turns:
     def _warmed_up(self, arm: Arm) -> Measurement:
         """On a machine where calls are never steady, a warm-up until they are would use up the budget."""
         if math.isinf(self._warm_up_s):
-            return self._timed(arm, "auto", "auto", self.seconds)
-        return self._timed(arm, 1, "auto", self._warm_up_s)
+            return self._timed(arm, "auto", self._calls_per_sample, self.seconds)
+        return self._timed(arm, 1, self._calls_per_sample, self._warm_up_s)
 
     def _one_after_the_other(self, order: Sequence[int]) -> bool:
         """Whether the block was not interrupted."""

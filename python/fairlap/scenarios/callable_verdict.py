@@ -80,7 +80,8 @@ class Ending:
 
 def table_of(arms: Sequence[Arm], blocks: int) -> BlockTable:
     """Of the first so many blocks."""
-    return verdict.block_table({arm.name: arm.medians_ns[:blocks] for arm in arms}, evidence="within one process")
+    figures = {arm.name: verdict.Figures(arm.quantity, arm.medians_ns[:blocks]) for arm in arms}
+    return verdict.block_table(figures, evidence="within one process")
 
 
 def outcome(

@@ -48,6 +48,12 @@ class OneBlock(BadInput):
     """There are fewer than two blocks, so nothing was repeated."""
 
 
+class UnlikeQuantities(BadInput):
+    """The contestants were not all measured by the same quantity, so their figures cannot be compared."""
+
+    code = "E_UNLIKE_QUANTITIES"
+
+
 class OneContestant(BadInput):
     """There are fewer than two contestants, or two share a name, so there is no pair to compare."""
 
@@ -81,14 +87,23 @@ Evidence = Literal["between processes", "within one process"]
 
 
 @dataclass(frozen=True, eq=False)
+class Figures:
+    """One contestant's figures, one per block, with the quantity that all of them are of."""
+
+    quantity: str  # wall_ns, device_span_ns, ...
+    values: Sequence[float] | Floats
+
+
+@dataclass(frozen=True, eq=False)
 class BlockTable:
-    """The log figures of one metric on one workload, shaped (blocks, contestants)."""
+    """The log figures of one metric on one workload, shaped (blocks, contestants), all of one quantity."""
 
     contestants: tuple[str, ...]
     log_figures: Floats
     metric: Metric = LATENCY
     workload: str = ""
     evidence: Evidence = "between processes"
+    quantity: str = ""  # of every figure; empty for figures that were given without one
 
     @property
     def blocks(self) -> int:
@@ -112,20 +127,33 @@ class BlockTable:
 
 
 def block_table(
-    figures: Mapping[str, Sequence[float] | Floats],
+    figures: Mapping[str, Figures] | Mapping[str, Sequence[float] | Floats],
     *,
     metric: Metric = LATENCY,
     workload: str = "",
     evidence: Evidence = "between processes",
 ) -> BlockTable:
-    """Build a table from one list of positive figures per contestant; position i is block i for everyone."""
+    """Build a table from one list of positive figures per contestant; position i is block i for everyone.
+
+    Figures of different quantities make no table: they are not the same measure of the contestants.
+    """
     if len(figures) < 2:
         raise OneContestant(f"{workload or 'table'}: {len(figures)} contestants; a comparison needs two")
-    columns = {name: log_of_positive(values, name) for name, values in figures.items()}
+    known = {name: each if isinstance(each, Figures) else Figures("", each) for name, each in figures.items()}
+    columns = {name: log_of_positive(each.values, name) for name, each in known.items()}
     sizes = {name: column.size for name, column in columns.items()}
     if len(set(sizes.values())) != 1:
         listed = ", ".join(f"{name} has {size}" for name, size in sizes.items())
         raise UnequalBlocks(f"blocks differ: {listed}; drop every block that is not complete")
     if next(iter(sizes.values())) < 2:
         raise OneBlock(f"{workload or 'table'}: fewer than two blocks; nothing was repeated")
-    return BlockTable(tuple(figures), np.column_stack(list(columns.values())), metric, workload, evidence)
+    quantity = one_quantity({name: each.quantity for name, each in known.items()})
+    return BlockTable(tuple(figures), np.column_stack(list(columns.values())), metric, workload, evidence, quantity)
+
+
+def one_quantity(by_contestant: Mapping[str, str]) -> str:
+    """The quantity that all were measured by; raises UnlikeQuantities where there are several."""
+    if len(set(by_contestant.values())) > 1:
+        listed = ", ".join(f"{name} by {quantity or 'an unknown one'}" for name, quantity in by_contestant.items())
+        raise UnlikeQuantities(f"measured by different quantities: {listed}; repeat the race to measure all alike")
+    return next(iter(by_contestant.values()))

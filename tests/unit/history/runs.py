@@ -27,6 +27,7 @@ def saved_run(
     data: str = "",
     hashes: Sequence[str] = ("0123456789ab",),
     pipeline: str = "fairlap",
+    quantity: str = "wall_ns",
 ) -> Run:
     """Every contestant around its median, in blocks. Where it was fed, its processes have these hashes in turn."""
     plan = draw_plan(
@@ -45,7 +46,7 @@ def saved_run(
         for name, middle in medians_ns.items():
             ns = middle * rng.lognormvariate(0, spread)
             process = ProcessResult(block, 0, name, WORK.label, "as-found", version=(versions or {}).get(name, "1.0"))
-            process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
+            process.timings = {quantity: Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
             process.in_force = {"threads": str(threads), "precision": "fp32", "cache hits": str(block % 2)}
             if data:
                 hashed = {"data_hash": hashes[len(processes) % len(hashes)]} if hashes else {}

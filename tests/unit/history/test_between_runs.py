@@ -165,3 +165,12 @@ def test_a_setting_that_varied_in_one_run_only_is_reported_as_what_it_was() -> N
         process.in_force["cache hits"] = "0"
     text = runs_text(compare_saved_runs(saved_run({"torch": 1e6}), alike))
     assert "cache hits differs: 0 and 1 before, 0 after" in text
+
+
+def test_times_of_different_quantities_are_never_compared() -> None:
+    before = saved_run({"torch==1.0": 1e6, "jax": 1e6}, quantity="device_span_ns")
+    after = saved_run({"torch==2.0": 1e6, "jax": 1e6})
+    compared = compare_saved_runs(before, after)
+    assert compared.differences == ()
+    assert len(compared.unmatched) == 4
+    assert all("by device_span_ns" in each for each in compared.unmatched if each.startswith("only before"))

@@ -35,6 +35,7 @@ class FakeEngine:
             warnings=(),
             elapsed_s=1.0,
             median_ns=self.medians[name](),
+            headline=SimpleNamespace(name="wall_ns"),
         )
 
 

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.verdict import BadInput, NotFinite, NotPositive, OneBlock, OneContestant, UnequalBlocks, block_table
+from fairlap.verdict import (
+    BadInput,
+    Figures,
+    NotFinite,
+    NotPositive,
+    OneBlock,
+    OneContestant,
+    UnequalBlocks,
+    UnlikeQuantities,
+    block_table,
+)
 from fairlap.verdict.blocks import log_of_positive
 from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT
 
@@ -71,3 +81,13 @@ def test_dropping_blocks_drops_them_for_everyone() -> None:
 
 def test_logarithms_are_natural() -> None:
     np.testing.assert_allclose(log_of_positive([1.0, np.e, 1e-300], "x"), [0.0, 1.0, -690.7755278982137])
+
+
+def test_a_table_has_one_quantity_and_none_is_made_of_unlike_ones() -> None:
+    wall, span = Figures("wall_ns", [1.0, 2.0]), Figures("device_span_ns", [1.0, 2.0])
+    assert block_table({"a": wall, "b": wall}).quantity == "wall_ns"
+    with pytest.raises(UnlikeQuantities) as refused:
+        block_table({"a": wall, "b": span})
+    assert refused.value.code == "E_UNLIKE_QUANTITIES"
+    with pytest.raises(UnlikeQuantities):
+        block_table({"a": wall, "b": Figures("", [1.0, 2.0])})
