@@ -1,4 +1,8 @@
-"""Besides the headline, every quantity that has one value per process is compared in the same way."""
+"""Besides the headline, every quantity that has one value per process is compared in the same way.
+
+Quantities of a device are compared only where every contestant has them: how long a device worked for some says nothing
+of what the others took.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,9 @@ from fairlap.request.work import Work
 
 P90 = verdict.Metric("latency p90", "ns")
 P99 = verdict.Metric("latency p99", "ns")
+DEVICE_SPAN = verdict.Metric("device span", "ns")
+CONTEXT_SPAN = verdict.Metric("context span", "ns")
+KERNEL_SUM = verdict.Metric("kernel sum", "ns")
 TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
 
 
@@ -32,12 +39,16 @@ def compare_other_quantities(
         values = {
             name: [read(process, work) for process in processes] for name, processes in processes_by_contestant.items()
         }
+        if metric in _ON_DEVICE and not any(each is not None for own in values.values() for each in own):
+            continue  # the race was on a CPU
         have = _in_common_blocks({name: own for name, own in values.items() if any(v is not None for v in own)})
         if work.mode == "grad" and metric == TIME_TO_FIRST_INFERENCE:
             metric = verdict.TIME_TO_FIRST_GRADIENT
         comparisons: tuple[verdict.Comparison, ...] = ()
-        if len(have) > 1 and min(map(len, have.values())) > 1:
-            comparisons = verdict.judge([verdict.block_table(have, metric=metric, workload=work.label)])
+        enough = len(have) > 1 and (metric not in _ON_DEVICE or len(have) == len(values))
+        if enough and min(map(len, have.values())) > 1:
+            figures = {name: verdict.Figures(metric.name, own) for name, own in have.items()}
+            comparisons = verdict.judge([verdict.block_table(figures, metric=metric, workload=work.label)])
         found.append(QuantityComparisons(metric, comparisons, tuple(name for name in values if name not in have)))
     return tuple(found)
 
@@ -70,10 +81,32 @@ def _compiling(process: ProcessResult, work: Work) -> float | None:
     return None if seconds is None else seconds * 1e9
 
 
+def _device_span(process: ProcessResult, work: Work) -> float | None:
+    return _median_of(process, "device_span_ns")
+
+
+def _context_span(process: ProcessResult, work: Work) -> float | None:
+    return _median_of(process, "context_span_ns")
+
+
+def _kernel_sum(process: ProcessResult, work: Work) -> float | None:
+    return _median_of(process, "kernel_sum_ns")
+
+
+def _median_of(process: ProcessResult, quantity: str) -> float | None:
+    """None where it is the headline, which has its own comparison."""
+    timing = process.timings.get(quantity)
+    return None if timing is None or process.headline_quantity == quantity else timing.p50_ns
+
+
+_ON_DEVICE = frozenset({DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM})
 _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = {
     P90: _p90,
     P99: _p99,
     verdict.THROUGHPUT: _throughput,
+    DEVICE_SPAN: _device_span,
+    CONTEXT_SPAN: _context_span,
+    KERNEL_SUM: _kernel_sum,
     TIME_TO_FIRST_INFERENCE: _first,
     verdict.COMPILE_TIME: _compiling,
 }

@@ -80,7 +80,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     resolution_ns: Annotated[float | None, _about("Below this the method cannot see.", "latency")]
     host_issue_ns: Annotated[Estimate | None, _about("From the call being entered to its return.", "latency")]
     device_span_ns: Annotated[Estimate | None, _about("From event to event on the device's stream.", "latency")]
+    context_span_ns: Annotated[
+        Estimate | None, _about("From event to event over all streams of the device, the wait included.", "latency")
+    ]
     kernel_sum_ns: Annotated[Estimate | None, _about("Time of the kernels, from activity records.", "latency")]
+    device_method: Annotated[
+        str | None, _about("How the device was timed, on which stream and how that was found.", "latency")
+    ]
     throughput_per_s: Annotated[
         Estimate | None,
         _about("Items in a second; in a fed race with all that feeding takes, else call after call.", "latency"),

@@ -45,7 +45,8 @@ def fingerprint(facts: object) -> str:
 
 
 _NS_PER_S = 1e9
-_QUANTITIES = ("host_issue_ns", "device_span_ns", "kernel_sum_ns")
+_ON_DEVICE = ("device_span_ns", "context_span_ns", "kernel_sum_ns")
+_QUANTITIES = ("host_issue_ns", *_ON_DEVICE)
 
 
 def rows_of_work(run: Run, run_id: str, found: WorkResult, baseline: str, price: Price | None) -> tuple[Row, ...]:
@@ -143,9 +144,23 @@ def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -
     }
     for name in _QUANTITIES:
         cells[name] = cell_or(
-            estimate(processes, partial(_median_of, name)), "the method does not give it" if processes else why
+            estimate(processes, partial(_median_of, name)), _why_untimed(processes, name) if processes else why
         )
+    cells["device_method"] = cell_or(_device_method(processes), cells["device_span_ns"].absent)
     return cells
+
+
+def _why_untimed(processes: Sequence[ProcessResult], quantity: str) -> str:
+    given = (process.untimed[quantity] for process in processes if quantity in process.untimed)
+    return next(given, "the method does not give it")
+
+
+def _device_method(processes: Sequence[ProcessResult]) -> str | None:
+    """Of each quantity of the device that was measured, since the headline is the wall time."""
+    methods = {
+        name: process.timings[name].method for name in _ON_DEVICE for process in processes if name in process.timings
+    }
+    return "; ".join(f"{name.removesuffix('_ns')}: {method}" for name, method in methods.items()) or None
 
 
 def _median_of(quantity: str, process: ProcessResult) -> float | None:

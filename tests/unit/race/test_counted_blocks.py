@@ -9,14 +9,20 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.machine.facts import machine_facts
 from fairlap.meters import disturbances
-from fairlap.race.counted_blocks import busy_share, gate_blocks
+from fairlap.race.counted_blocks import busy_share, gate_blocks, work_blocks
 from fairlap.race.plan import draw_plan
 from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
-from fairlap.results.other_quantities import TIME_TO_FIRST_INFERENCE, compare_other_quantities
+from fairlap.results.other_quantities import (
+    CONTEXT_SPAN,
+    DEVICE_SPAN,
+    KERNEL_SUM,
+    TIME_TO_FIRST_INFERENCE,
+    compare_other_quantities,
+)
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run, save_run
 from fairlap.verdict import COMPILE_TIME, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Verdict
@@ -172,3 +178,66 @@ def test_the_machine_says_what_it_is() -> None:
     facts = machine_facts()
     assert {"cores", "kernel", "architecture", "python"} <= set(facts)
     assert all(facts.values())
+
+
+def on_device(block: int, name: str, ns: float, **others_ns: float) -> ProcessResult:
+    """The headline is wall time; the others are times on the device."""
+    made = process(block, name, ns)
+    for quantity, value_ns in others_ns.items():
+        made.timings[quantity] = msgspec.structs.replace(made.headline, p50_ns=value_ns * (1 + 0.001 * block))
+    return made
+
+
+def test_contestants_measured_by_different_quantities_get_no_verdict_and_the_reason() -> None:
+    processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
+    for each in processes:
+        if each.contestant == "b":
+            each.timings = {"device_span_ns": each.timings["wall_ns"]}
+    [found] = work_blocks(PLAN, processes, "controlled")
+    assert found.table is None
+    assert "E_UNLIKE_QUANTITIES" in found.why_no_verdict
+    results = results_of(Run(PLAN, processes, {}, {}))
+    assert [result.comparisons for result in results.work_results] == [()]
+    assert all(row.verdict is None and "E_UNLIKE_QUANTITIES" in row.absent["verdict"] for row in results.rows[1:])
+
+
+def test_a_contestant_whose_own_processes_differ_in_quantity_gets_no_verdict() -> None:
+    processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
+    processes[0].timings = {"device_span_ns": processes[0].timings["wall_ns"]}
+    [found] = work_blocks(PLAN, processes, "controlled")
+    assert found.table is None
+    assert "E_UNLIKE_QUANTITIES" in found.why_no_verdict
+
+
+def test_quantities_of_a_device_are_compared_where_every_contestant_has_them() -> None:
+    compared = {
+        "a": [on_device(block, "a", 2e6, device_span_ns=5e5, kernel_sum_ns=4e5) for block in range(8)],
+        "b": [on_device(block, "b", 1e6, device_span_ns=1e6) for block in range(8)],
+    }
+    found = {each.metric: each for each in compare_other_quantities(WORK, compared)}
+    [span] = found[DEVICE_SPAN].comparisons
+    assert (span.a, span.b, span.verdict) == ("a", "b", Verdict.FASTER)  # on the device, though not for users
+    assert span.ratio == pytest.approx(0.5, rel=0.01)
+    assert found[KERNEL_SUM].comparisons == ()
+    assert found[KERNEL_SUM].without == ("b",)
+    assert CONTEXT_SPAN not in found
+
+
+def test_a_quantity_of_a_device_that_one_of_three_lacks_is_not_compared_between_the_others() -> None:
+    compared = {
+        name: [on_device(block, name, 1e6, **({} if name == "c" else {"device_span_ns": 1e5})) for block in range(8)]
+        for name in "abc"
+    }
+    found = {each.metric: each for each in compare_other_quantities(WORK, compared)}
+    assert found[DEVICE_SPAN].comparisons == ()
+    assert found[DEVICE_SPAN].without == ("c",)
+
+
+def test_a_row_names_how_the_device_was_timed_or_why_it_was_not() -> None:
+    processes = [on_device(block, name, 1e6, device_span_ns=5e5) for block in range(8) for name in "ab"]
+    for each in processes:
+        each.untimed = {"kernel_sum_ns": "libcupti was not found"}
+    row = results_of(Run(PLAN, processes, {}, {})).rows[0]
+    assert row.device_span_ns is not None
+    assert row.device_method == "device_span: tsc"
+    assert row.absent["kernel_sum_ns"] == "libcupti was not found"
