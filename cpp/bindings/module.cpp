@@ -26,6 +26,7 @@ PYBIND11_MODULE(_native, module) {
   register_clock(module);
   register_loop(module);
   register_cuda(module);
+  register_cuda_streams(module);
   register_telemetry(module);
   register_telemetry_energy(module);
   register_feed(module);

@@ -6,6 +6,7 @@
 void register_clock(pybind11::module_& module);
 void register_loop(pybind11::module_& module);
 void register_cuda(pybind11::module_& module);
+void register_cuda_streams(pybind11::module_& module);
 void register_telemetry(pybind11::module_& module);
 void register_telemetry_energy(pybind11::module_& module);
 void register_feed(pybind11::module_& module);

@@ -123,6 +123,17 @@ typedef struct fake_cuda_activity {
 } fake_cuda_activity;
 typedef void (*fake_cuda_activity_listener)(const fake_cuda_activity* activity, void* user);
 FAKE_CUDA_API void fake_cuda_listen(fake_cuda_activity_listener listener, void* user);
+/* A launch as it begins, whatever becomes of it: of a kernel, or of a graph. Called with the fake's lock
+ * held. */
+typedef struct fake_cuda_launch {
+  const char* function; /* as CUPTI names it */
+  uint64_t stream;      /* as the caller named it */
+  uint64_t context;     /* the calling thread's */
+} fake_cuda_launch;
+typedef void (*fake_cuda_launch_listener)(const fake_cuda_launch* launch, void* user);
+FAKE_CUDA_API void fake_cuda_listen_to_launches(fake_cuda_launch_listener listener, void* user);
+/* What fake_cuda_kernel is called by, as CUPTI names it ("cuLaunchKernel"). */
+FAKE_CUDA_API void fake_cuda_set_launch_function(const char* function);
 /* The ids that CUPTI gives. 0 when there is no such stream or context. */
 FAKE_CUDA_API uint32_t fake_cuda_stream_id(uint64_t context, uint64_t stream, int per_thread);
 FAKE_CUDA_API uint32_t fake_cuda_context_id(uint64_t context);

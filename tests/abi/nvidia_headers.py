@@ -33,7 +33,9 @@ class Headers:
     def text_of(self, library: str) -> str:
         """All that the library's headers declare, without comments."""
         text = "\n".join(
-            path.read_text(errors="replace") for folder in self.folders for path in sorted(folder.glob(f"{library}*.h"))
+            path.read_text(errors="replace")
+            for folder in self.folders
+            for path in sorted([*folder.glob(f"{library}*.h"), *folder.glob("generated_cuda_meta.h")])
         )
         return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
 

@@ -17,6 +17,7 @@ namespace fairlap::cuda {
   FORM(cuptiGetContextId)              \
   FORM(cuptiGetStreamIdEx)             \
   FORM(cuptiSubscribe)                 \
+  FORM(cuptiEnableDomain)              \
   FORM(cuptiUnsubscribe)               \
   FORM(cuptiActivityRegisterCallbacks) \
   FORM(cuptiActivityEnable)            \

@@ -14,6 +14,8 @@ namespace fairlap::cuda {
 using CUptiResult = int;
 using CUpti_ActivityKind = int;
 using CUpti_SubscriberHandle = struct CUpti_Subscriber_st*;
+using CUpti_CallbackDomain = int;
+using CUpti_ApiCallbackSite = int;
 
 constexpr CUptiResult CUPTI_SUCCESS = 0;
 constexpr CUptiResult CUPTI_ERROR_INVALID_PARAMETER = 1;
@@ -35,6 +37,9 @@ constexpr CUpti_ActivityKind CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL = 10;
 constexpr CUpti_ActivityKind CUPTI_ACTIVITY_KIND_MEMCPY2 = 22;
 
 constexpr std::uint32_t CUPTI_ACTIVITY_FLAG_FLUSH_FORCED = 1;
+
+constexpr CUpti_CallbackDomain CUPTI_CB_DOMAIN_DRIVER_API = 1;
+constexpr CUpti_ApiCallbackSite CUPTI_API_ENTER = 0;
 
 // abi-prefix: CUpti_Activity
 struct CUpti_Activity {
@@ -97,6 +102,55 @@ struct ActivityMemsetPrefix {
   std::uint32_t correlationId;
 };
 
+// The call that a callback belongs to.
+// abi-prefix: CUpti_CallbackData
+struct CallbackDataPrefix {
+  CUpti_ApiCallbackSite callbackSite;
+  const char* functionName;
+  const void* functionParams;
+  void* functionReturnValue;
+  const char* symbolName;
+  CUcontext context;
+};
+
+// The arguments of the driver's launches, as they lie in a callback's data. Those of a cooperative launch
+// begin alike.
+// abi-prefix: cuLaunchKernel_params
+struct LaunchKernelPrefix {
+  CUfunction f;
+  unsigned int gridDimX;
+  unsigned int gridDimY;
+  unsigned int gridDimZ;
+  unsigned int blockDimX;
+  unsigned int blockDimY;
+  unsigned int blockDimZ;
+  unsigned int sharedMemBytes;
+  CUstream hStream;
+};
+
+// abi-prefix: cuLaunchKernelEx_params
+struct LaunchKernelExPrefix {
+  const void* config;
+};
+
+// abi-prefix: CUlaunchConfig
+struct LaunchConfigPrefix {
+  unsigned int gridDimX;
+  unsigned int gridDimY;
+  unsigned int gridDimZ;
+  unsigned int blockDimX;
+  unsigned int blockDimY;
+  unsigned int blockDimZ;
+  unsigned int sharedMemBytes;
+  CUstream hStream;
+};
+
+// abi-prefix: cuGraphLaunch_params
+struct GraphLaunchPrefix {
+  CUgraphExec hGraph;
+  CUstream hStream;
+};
+
 using CUpti_CallbackFunc = void (*)(void*, int, std::uint32_t, const void*);
 using CUpti_BuffersCallbackRequestFunc = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
 using CUpti_BuffersCallbackCompleteFunc = void (*)(CUcontext, std::uint32_t, std::uint8_t*, std::size_t,
@@ -108,6 +162,7 @@ using PFN_cuptiGetTimestamp = CUptiResult (*)(std::uint64_t*);
 using PFN_cuptiGetContextId = CUptiResult (*)(CUcontext, std::uint32_t*);
 using PFN_cuptiGetStreamIdEx = CUptiResult (*)(CUcontext, CUstream, std::uint8_t, std::uint32_t*);
 using PFN_cuptiSubscribe = CUptiResult (*)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*);
+using PFN_cuptiEnableDomain = CUptiResult (*)(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain);
 using PFN_cuptiUnsubscribe = CUptiResult (*)(CUpti_SubscriberHandle);
 using PFN_cuptiActivityRegisterCallbacks = CUptiResult (*)(CUpti_BuffersCallbackRequestFunc,
                                                            CUpti_BuffersCallbackCompleteFunc);

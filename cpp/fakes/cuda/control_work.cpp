@@ -32,6 +32,7 @@ int fake_cuda_kernel(uint64_t stream, const char* name, int64_t duration_ns) {
   {
     const Lock lock = locked();
     kept = intern(name == nullptr ? "" : name);
+    announce_launch(world(), world().launch_function, stream);
   }
   return enqueue_for_framework(stream, kernel_task(kept, duration_ns), true);
 }
@@ -121,6 +122,17 @@ int64_t fake_cuda_pending_work(uint64_t stream) {
 int64_t fake_cuda_blocked_calls(void) {
   const Lock lock = locked();
   return world().blocked_calls;
+}
+
+void fake_cuda_listen_to_launches(fake_cuda_launch_listener listener, void* user) {
+  const Lock lock = locked();
+  world().launch_listener = listener;
+  world().launch_listener_user = user;
+}
+
+void fake_cuda_set_launch_function(const char* function) {
+  const Lock lock = locked();
+  world().launch_function = intern(function);
 }
 
 void fake_cuda_listen(fake_cuda_activity_listener listener, void* user) {

@@ -1,5 +1,6 @@
 #include "fakes/cuda/capture.hpp"
 #include "fakes/cuda/enqueue.hpp"
+#include "fakes/cuda/launch.hpp"
 #include "fakes/cuda/lookup.hpp"
 
 // Graphs that were captured: counted, instantiated, launched as the ops of their nodes.
@@ -28,6 +29,7 @@ FAKE_EXPORT CUresult cuGraphUpload(CUgraphExec hExec, CUstream hStream) {
 
 FAKE_EXPORT CUresult cuGraphLaunch(CUgraphExec hExec, CUstream hStream) {
   return entry("cuGraphLaunch", [&](World& w, Lock&) -> CUresult {
+    announce_launch(w, "cuGraphLaunch", number(hStream));
     StreamPtr stream;
     if (const CUresult error = find_stream(w, hStream, stream); error != CUDA_SUCCESS) return error;
     const auto found = w.graph_execs.find(number(hExec));

@@ -103,11 +103,19 @@ Task kernel_task(const char* name, std::int64_t duration_ns) {
   return task;
 }
 
+void announce_launch(World& w, const char* function, Handle stream) {
+  if (w.launch_listener == nullptr) return;
+  const ContextPtr context = current_context(w);
+  const fake_cuda_launch launch{function, stream, context ? context->handle : 0};
+  w.launch_listener(&launch, w.launch_listener_user);
+}
+
 FAKE_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
                                     unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                     unsigned int block_z, unsigned int /*shared_bytes*/, CUstream hStream,
                                     void** parameters, void** extra) {
   return entry("cuLaunchKernel", [&](World& w, Lock& lock) -> CUresult {
+    announce_launch(w, "cuLaunchKernel", number(hStream));
     if (!current_context(w)) return CUDA_ERROR_INVALID_CONTEXT;
     const auto found = w.functions.find(number(function));
     if (found == w.functions.end()) return CUDA_ERROR_INVALID_HANDLE;

@@ -77,6 +77,7 @@ void reset_world(World& w) {
   w.modules.clear();
   w.functions.clear();
   w.captures.clear();
+  w.launch_function = "cuLaunchKernel";
 }
 
 const char* intern(const std::string& name) {

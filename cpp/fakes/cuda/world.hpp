@@ -156,6 +156,9 @@ struct World {
 
   fake_cuda_activity_listener listener = nullptr;
   void* listener_user = nullptr;
+  fake_cuda_launch_listener launch_listener = nullptr;
+  void* launch_listener_user = nullptr;
+  const char* launch_function = "cuLaunchKernel";  // of the framework's own launches
 
   Handle last_handle = 0;
   std::uint32_t last_context_id = 0;

@@ -11,12 +11,14 @@ extern "C" {
 
 void fake_cupti_reset(void) {
   fake_cuda_listen(nullptr, nullptr);
+  fake_cuda_listen_to_launches(nullptr, nullptr);
   Profiler& p = profiler();
   const std::lock_guard lock(p.mutex);
   p.faults = FaultBook{};
   p.version = 130001;
   p.held_by_another = false;
   p.subscribed = false;
+  p.driver_calls = false;
   p.enabled.clear();
   p.request = nullptr;
   p.complete = nullptr;

@@ -12,6 +12,7 @@ CUptiResult cuptiGetTimestamp(std::uint64_t*);
 CUptiResult cuptiGetContextId(CUcontext, std::uint32_t*);
 CUptiResult cuptiGetStreamIdEx(CUcontext, CUstream, std::uint8_t, std::uint32_t*);
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*);
+CUptiResult cuptiEnableDomain(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain);
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle);
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc,
                                            CUpti_BuffersCallbackCompleteFunc);

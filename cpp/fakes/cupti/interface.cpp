@@ -19,6 +19,7 @@ FAKE_SAME_TYPE(cuptiGetTimestamp);
 FAKE_SAME_TYPE(cuptiGetContextId);
 FAKE_SAME_TYPE(cuptiGetStreamIdEx);
 FAKE_SAME_TYPE(cuptiSubscribe);
+FAKE_SAME_TYPE(cuptiEnableDomain);
 FAKE_SAME_TYPE(cuptiUnsubscribe);
 FAKE_SAME_TYPE(cuptiActivityRegisterCallbacks);
 FAKE_SAME_TYPE(cuptiActivityEnable);
@@ -117,20 +118,36 @@ CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, std::uint8_t 
   });
 }
 
-CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc, void*) {
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc on_call, void* user) {
   return entry("cuptiSubscribe", [&](Profiler& p) -> CUptiResult {
     if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
     if (p.held_by_another || p.subscribed) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     p.subscribed = true;
+    p.on_call = on_call;
+    p.on_call_user = user;
     *subscriber = the_subscriber();
     return CUPTI_SUCCESS;
   });
+}
+
+CUptiResult cuptiEnableDomain(std::uint32_t enable, CUpti_SubscriberHandle subscriber,
+                              CUpti_CallbackDomain domain) {
+  const CUptiResult result = entry("cuptiEnableDomain", [&](Profiler& p) -> CUptiResult {
+    constexpr CUpti_CallbackDomain kLastDomain = 6;
+    if (!p.subscribed || subscriber != the_subscriber()) return CUPTI_ERROR_INVALID_PARAMETER;
+    if (domain < CUPTI_CB_DOMAIN_DRIVER_API || domain > kLastDomain) return CUPTI_ERROR_INVALID_PARAMETER;
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API) p.driver_calls = enable != 0 && p.on_call != nullptr;
+    return CUPTI_SUCCESS;
+  });
+  if (result == CUPTI_SUCCESS) fake_cuda_listen_to_launches(&announce, &profiler());
+  return result;
 }
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   return entry("cuptiUnsubscribe", [&](Profiler& p) -> CUptiResult {
     if (subscriber != the_subscriber()) return CUPTI_ERROR_INVALID_PARAMETER;
     p.subscribed = false;  // A second time is no error.
+    p.driver_calls = false;
     return CUPTI_SUCCESS;
   });
 }

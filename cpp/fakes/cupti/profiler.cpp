@@ -1,6 +1,7 @@
 #include "fakes/cupti/profiler.hpp"
 
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 namespace fairlap::fakes {
@@ -20,6 +21,37 @@ void collect(const fake_cuda_activity* activity, void* user) {
     return;
   }
   p.records.push_back(*activity);
+}
+
+void announce(const fake_cuda_launch* launch, void* user) {
+  auto& p = *static_cast<Profiler*>(user);
+  cuda::CUpti_CallbackFunc on_call = nullptr;
+  void* on_call_user = nullptr;
+  {
+    const std::lock_guard lock(p.mutex);
+    if (!p.driver_calls) return;
+    on_call = p.on_call;
+    on_call_user = p.on_call_user;
+  }
+  const auto stream = reinterpret_cast<cuda::CUstream>(launch->stream);
+  cuda::LaunchKernelPrefix kernel{};
+  cuda::LaunchConfigPrefix config{};
+  cuda::GraphLaunchPrefix graph{};
+  kernel.hStream = config.hStream = graph.hStream = stream;
+  const cuda::LaunchKernelExPrefix extended{.config = &config};
+  const std::string_view function = launch->function;
+  const void* parameters = &kernel;
+  if (function.starts_with("cuLaunchKernelEx")) parameters = &extended;
+  if (function.starts_with("cuGraphLaunch")) parameters = &graph;
+  constexpr int kApiExit = 1;
+  for (const int site : {cuda::CUPTI_API_ENTER, kApiExit}) {
+    cuda::CallbackDataPrefix data{};
+    data.callbackSite = site;
+    data.functionName = launch->function;
+    data.functionParams = parameters;
+    data.context = reinterpret_cast<cuda::CUcontext>(launch->context);
+    on_call(on_call_user, cuda::CUPTI_CB_DOMAIN_DRIVER_API, 0, &data);
+  }
 }
 
 void deliver(Profiler& p) {

@@ -20,6 +20,9 @@ struct Profiler {
   std::uint32_t version = 130001;
   bool held_by_another = false;
   bool subscribed = false;
+  cuda::CUpti_CallbackFunc on_call = nullptr;
+  void* on_call_user = nullptr;
+  bool driver_calls = false;  // the subscriber is called at every call of the driver that launches
   std::set<int> enabled;
   cuda::CUpti_BuffersCallbackRequestFunc request = nullptr;
   cuda::CUpti_BuffersCallbackCompleteFunc complete = nullptr;
@@ -35,6 +38,9 @@ Profiler& profiler();
 
 // The driver calls it when work has ended.
 void collect(const fake_cuda_activity* activity, void* user);
+
+// The driver calls it when something is launched.
+void announce(const fake_cuda_launch* launch, void* user);
 
 // Hands all collected records to the client.
 void deliver(Profiler& p);

@@ -1,4 +1,5 @@
 #include "cuda/activity/activity_trace.hpp"
+#include "cuda/activity/stream_watch.hpp"
 
 #include <cmath>
 #include <vector>
@@ -235,6 +236,42 @@ TEST("records of a thread without a current context are read") {
   fake_cuda_make_current(0);
   ScriptedWork work(kernel_of(at_work.stream, 900));
   CHECK(all_equal(time_it(at_work, work, traced_plan(10))->table->column(Quantity::kernel_sum_ns), 900));
+}
+
+TEST("the streams of launches in a context are counted, and CUPTI is given back") {
+  const Traced at_work;
+  const std::uint64_t other = fake_cuda_create_stream(at_work.context, 1);
+  const cuda::BorrowedContext context = cuda::BorrowedContext::of_device(*at_work.driver, 0);
+  {
+    const cuda::StreamWatch watch(cuda::Cupti::of_this_process({}), context);
+    for (const char* function : {"cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch"}) {
+      fake_cuda_set_launch_function(function);
+      fake_cuda_kernel(at_work.stream, "one", 500);
+    }
+    fake_cuda_set_launch_function("cuLaunchKernel_ptsz");
+    fake_cuda_kernel(0, "two", 500);
+    fake_cuda_kernel(other, "three", 500);
+    fake_cuda_set_launch_function("cuMemcpyHtoDAsync_v2");
+    fake_cuda_kernel(other, "no launch", 500);
+    const std::map<std::uintptr_t, std::size_t> expected = {
+        {at_work.stream, 3}, {STREAM_PER_THREAD, 1}, {other, 1}};
+    CHECK(watch.launches() == expected);
+    CHECK_EQUAL(fake_cupti_outstanding("subscribers"), 1);
+  }
+  CHECK_EQUAL(fake_cupti_outstanding("subscribers"), 0);
+}
+
+TEST("a watch that another profiler forbids leaves nothing behind") {
+  const Traced at_work;
+  const cuda::BorrowedContext context = cuda::BorrowedContext::of_device(*at_work.driver, 0);
+  const cuda::Cupti& cupti = cuda::Cupti::of_this_process({});
+  fake_cupti_set_held_by_another(1);
+  const auto watch = [&] { const cuda::StreamWatch watching(cupti, context); };
+  CHECK(message_of(watch).find("Another profiler holds CUPTI") != std::string::npos);
+  fake_cupti_set_held_by_another(0);
+  fake_cupti_fail("cuptiEnableDomain", 1, CUPTI_ERROR_UNKNOWN);
+  CHECK(message_of(watch).find("cuptiEnableDomain") != std::string::npos);
+  CHECK_EQUAL(fake_cupti_outstanding("subscribers"), 0);
 }
 
 TEST_MAIN()

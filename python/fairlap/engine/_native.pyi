@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'ObservedTime', 'PythonCall', 'ReadingState', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'quantiles', 'repeated_energy', 'time_calls', 'time_in_turns', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'ObservedTime', 'OwnStream', 'PythonCall', 'ReadingState', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_devices', 'cuda_driver_version', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'repeated_energy', 'time_calls', 'time_in_turns', 'time_on_stream', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -373,6 +373,45 @@ class StreamRecord:
     @property
     def warm_up_settled(self) -> bool:
         ...
+class DeviceWait:
+    """
+    Waits until a device has done all of its work.
+    """
+    def __call__(self, result: typing.Any = None) -> None:
+        ...
+    def __init__(self, device: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def device(self) -> int:
+        ...
+class OwnStream:
+    """
+    A stream in the primary context of a device.
+    """
+    def __cuda_stream__(self) -> tuple[int, int]:
+        ...
+    def __init__(self, device: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def address(self) -> int:
+        ...
+class LoadedKernel:
+    """
+    A kernel of a PTX or cubin image.
+    """
+    launch_address: typing.ClassVar[int] = 140548532134816
+    wait_address: typing.ClassVar[int] = 140548532145984
+    def __init__(self, stream: OwnStream, image: bytes, name: str, *, grid: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"], block: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"], shared_bytes: typing.SupportsInt | typing.SupportsIndex, arguments: list[typing.Any]) -> None:
+        ...
+    def enter(self) -> None:
+        """
+        Make its context current on this thread.
+        """
+    def leave(self) -> None:
+        ...
+    @property
+    def context(self) -> int:
+        ...
 class ForkedSampler(RuntimeError):
     pass
 class SamplerRuns(RuntimeError):
@@ -719,6 +758,10 @@ def interval_of_median(samples: typing_extensions.Buffer) -> Interval:
     ...
 def kernel_clock_source() -> str:
     ...
+def launches_during(call: collections.abc.Callable[[], typing.Any], *, device: typing.SupportsInt | typing.SupportsIndex, cupti_places: collections.abc.Sequence[str]) -> dict[int, int]:
+    """
+    How many kernels and graphs were launched on each stream during one call, by its address.
+    """
 def quantiles(samples: typing_extensions.Buffer, shares: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> list[float]:
     ...
 def repeated_energy(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, counter: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex, power: typing.SupportsInt | typing.SupportsIndex | None, trials: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex) -> RepeatedEnergy:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class DeviceFailed(FairlapError, RuntimeError):
     """CUDA failed, or the device did not answer. The samples so far are in ``result``; None before the first."""
 
+    code = "E_DEVICE"
+
     def __init__(self, message: str, result: Measurement | None = None) -> None:
         super().__init__(message)
         self.result = result
