@@ -1,4 +1,4 @@
-"""Each framework that takes a GPU races on it: its answer is right, and its adapter's method times it there."""
+"""Each framework that takes a GPU races on it: its answer is right, its headline is wall time, its stream is found."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from fairlap.request.work import Work
 
 pytestmark = pytest.mark.usefixtures("frameworks")
 
-METHODS = {
-    "torch": "device_span",
-    "torch:compile": "device_span",
-    "jax": "context_span",
-    "tensorflow:graph": "context_span",
-    "onnxruntime": "context_span",
+STREAMS = {
+    "torch": "torch.cuda.current_stream",
+    "torch:compile": "torch.cuda.current_stream",
+    "jax": "jax.experimental.buffer_callback",
+    "tensorflow:graph": "CUPTI",
+    "onnxruntime": "user_compute_stream",
 }
+"""How the stream of each is found; docs/how-to/race-on-a-gpu.md."""
 
 
 def process_of(
@@ -45,14 +46,26 @@ def finished_process_of(
 
 
 @pytest.mark.parametrize("model", ["mlp", "convnet"])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", STREAMS)
 def test_a_model_runs_right_on_the_device_and_is_timed_there(name: str, model: str) -> None:
     process = finished_process_of(name, model)
     assert max(error.distance for error in process.errors) < 1e-4  # TF32 would leave 1e-3
-    assert METHODS[name] in {figure.method for figure in process.timings.values()}
+    assert process.headline_quantity == "wall_ns"
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "onnxruntime"])
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_work_of_a_framework_runs_on_the_stream_that_is_found(name: str) -> None:
+    process = finished_process_of(name, "convnet")
+    span = process.timings.get("device_span_ns")
+    assert span is not None, process.untimed
+    assert STREAMS[name] in span.method
+    assert not {"W_OTHER_STREAMS", "W_WORK_ELSEWHERE"} & {warning.code for warning in process.warnings}
+    assert span.p50_ns <= process.headline_ns
+    if "kernel_sum_ns" in process.timings:
+        assert 0 < process.timings["kernel_sum_ns"].p50_ns <= 1.1 * span.p50_ns
+
+
+@pytest.mark.parametrize("name", [name for name in STREAMS if name != "onnxruntime"])
 def test_gradients_are_right_on_the_device(name: str) -> None:
     finished_process_of(name, "mlp", "grad")
 

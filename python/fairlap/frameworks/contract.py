@@ -45,15 +45,29 @@ class Fed:
 
 
 @dataclass(frozen=True)
+class DeviceStream:
+    """The stream of a GPU on which a framework works.
+
+    ``find`` takes a call that does the work and returns what :func:`fairlap.engine.stream_of` takes; it raises
+    NotAvailable where the stream cannot be found. It is asked after the headline was measured, so it may do what makes
+    later calls slower.
+    """
+
+    how: str  # it is found, in a few words
+    find: Callable[[Callable[[], Any]], object]
+
+
+@dataclass(frozen=True)
 class Contestant:
     """A framework with its model loaded.
 
     ``bind`` takes inputs (by the spec's names) and gives the callable for one unit of work on them: an inference,
     or the loss and its gradients. Such callables take turns while they are timed, so they should share everything but
     their inputs; a result need not outlive the next call of any of them. ``done`` waits for all that such a call
-    returned; None when calls return when done. ``outputs`` turns what a call returned into NumPy arrays by the spec's
-    names; in mode "grad" they are "loss" and "grad/<weight>" in the weight's own layout. ``weights`` reads the weights
-    back out of the framework, by the spec's names and in its layout, for hashing.
+    returned; None when calls return when done. On a GPU the worker waits for the device after it, so None also stands
+    for calls that return when all their work is enqueued. ``outputs`` turns what a call returned into NumPy arrays by
+    the spec's names; in mode "grad" they are "loss" and "grad/<weight>" in the weight's own layout. ``weights`` reads
+    the weights back out of the framework, by the spec's names and in its layout, for hashing.
     """
 
     bind: Callable[[Arrays], Callable[[], Any]]
@@ -64,8 +78,8 @@ class Contestant:
     memory_bytes: Callable[[], Mapping[str, int]] | None = None  # its allocator's: live, live_peak, reserved, ...
     no_memory_because: str = ""  # why there are no such statistics
     forget_memory_peak: Callable[[], Any] | None = None  # resets the peaks of the allocator, where that is possible
-    stream: object | None = None  # on a GPU: where its work goes, or "hidden" when it does not tell
-    method: str | None = None  # how the engine times what goes there; None for its own choice
+    stream: DeviceStream | None = None  # on a GPU: where its work goes; None where that cannot be known
+    device: int | None = None  # the CUDA device that the worker waits for, which sets this; None on a CPU
     fed: Fed | None = None  # None if it cannot be fed
     switching_copies: bool = False  # a call on other inputs than the call before copies them first
 
@@ -83,12 +97,18 @@ class Framework(ABC):
 
     name: ClassVar[str]
     packages: ClassVar[tuple[str, ...]]  # what pip installs, the versioned one first
+    packages_on: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # in their place by kind of device, such as "cuda"
     module: ClassVar[str]  # what is imported; if it is importable, the framework is installed
     variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one, the default, first
     modes: ClassVar[tuple[str, ...]] = ("infer",)
     precisions: ClassVar[tuple[str, ...]] = ("fp32",)
     device_memory_limit: ClassVar[str] = ""  # how it limits a device's memory
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
+
+    @classmethod
+    def packages_for(cls, device: str) -> tuple[str, ...]:
+        """What pip installs for this device, such as "cuda:1"."""
+        return cls.packages_on.get(device.partition(":")[0], cls.packages)
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -102,6 +122,11 @@ class Framework(ABC):
     @abstractmethod
     def version(self) -> str:
         """After ``prepare``: the version that the imported framework reports."""
+
+
+def device_number(device: str) -> int:
+    """1 for "cuda:1", 0 for "cuda"."""
+    return int(device.partition(":")[2] or 0)
 
 
 def refuse_what_is_unknown(

@@ -10,22 +10,25 @@ import operator
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, ClassVar
 
 import numpy as np
 
-from fairlap.errors import NotAvailable
+from fairlap.errors import NotAvailable, described
 from fairlap.frameworks.adapter_parts.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
+    DeviceStream,
     Fed,
     Framework,
     Phase,
     Settings,
-    Unsupported,
+    device_number,
     refuse_what_is_unknown,
 )
 from fairlap.models.spec import Spec
@@ -54,6 +57,7 @@ _STATISTICS = {
 class Jax(Framework):
     name = "jax"
     packages = ("jax==0.10.2",)
+    packages_on: ClassVar = {"cuda": ("jax[cuda13]==0.10.2",)}
     module = "jax"
     modes = ("infer", "grad")
     precisions = ("fp32", "bf16")
@@ -149,24 +153,51 @@ def _limited(settings: Settings) -> dict[str, str]:
 def _device(wanted: str) -> Any:
     import jax
 
-    platform, _, number = wanted.partition(":")
+    platform, number = wanted.partition(":")[0], device_number(wanted)
     try:
         found = jax.devices(platform)
     except RuntimeError:
         found = []
-    if int(number or 0) >= len(found):
-        raise Unsupported(f"jax sees {len(found)} {platform} devices here; requested was {wanted}")
-    return found[int(number or 0)]
+    if number >= len(found):
+        built = any(find_spec(f"jax_{release}_plugin") for release in ("cuda13", "cuda12"))
+        raise missing_device("jax", wanted, len(found), built_with_cuda=built, install=Jax.packages_on["cuda"][0])
+    return found[number]
+
+
+def stream_of_xla(device: Any, _call: Callable[[], Any]) -> int:
+    """The address of XLA's stream for computations, which a callback between two operations is handed.
+
+    XLA puts the work of a program on one such stream for each device, unless it is asked for more.
+    """
+    import jax
+    from jax.experimental.buffer_callback import buffer_callback
+
+    found: list[int] = []
+    errors: list[Exception] = []
+
+    def look(context: Any, _out: Any, _value: Any) -> None:
+        try:
+            found.append(int(context.stream))
+        except Exception as error:  # XLA would log it, and a thread of its own has no one to raise it to
+            errors.append(error)
+
+    value = jax.device_put(np.float32(0), device)
+    jax.jit(buffer_callback(look, jax.ShapeDtypeStruct((), np.float32), has_side_effect=True))(
+        value
+    ).block_until_ready()
+    if not found:
+        raise NotAvailable(f"XLA names no stream: {described(errors[0]) if errors else 'it called nothing back'}")
+    return found[0]
 
 
 def _on_device(device: Any) -> dict[str, Any]:
-    """XLA hides its streams, so the whole context is timed."""
 
     def memory() -> dict[str, int]:
         statistics = device.memory_stats() or {}
         return {name: int(statistics[key]) for key, name in _STATISTICS.items() if key in statistics}
 
-    return {"stream": "hidden", "method": "context_span", "memory_bytes": memory}
+    found = DeviceStream("jax.experimental.buffer_callback", partial(stream_of_xla, device))
+    return {"stream": found, "memory_bytes": memory}
 
 
 def _put(arrays: Any, work: Workload) -> Any:

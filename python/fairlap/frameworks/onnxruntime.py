@@ -1,18 +1,38 @@
-"""ONNX Runtime: a session whose inputs and outputs are bound to memory, so that nothing is copied around a call."""
+"""ONNX Runtime: a session whose inputs and outputs are bound to memory, so that nothing is copied around a call.
+
+On a GPU it works on a stream of ours, and a run returns when all its work is enqueued.
+"""
 
 from __future__ import annotations
 
 import operator
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.onnx_graph import serialized_graph, weights_in
-from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
+from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
+    provider_of,
+    provider_options,
+    run_options,
+    why_not_loaded,
+)
+from fairlap.frameworks.contract import (
+    Contestant,
+    DeviceStream,
+    Fed,
+    Framework,
+    Phase,
+    Settings,
+    Unsupported,
+    device_number,
+    refuse_what_is_unknown,
+)
 from fairlap.models.workload import Arrays, Workload
 
 _LEVELS = {
@@ -21,14 +41,11 @@ _LEVELS = {
     "basic": "ORT_ENABLE_BASIC",
     "disabled": "ORT_DISABLE_ALL",
 }
-_PROVIDERS = {  # by the device in whose memory inputs and outputs are bound; the first is the default
-    "cpu": {
-        "cpu": "CPUExecutionProvider",
-        "dnnl": "DnnlExecutionProvider",
-        "openvino": "OpenVINOExecutionProvider",
-        "xnnpack": "XnnpackExecutionProvider",
-    },
-    "cuda": {"cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"},
+_PROVIDERS = {  # on the CPU; the first is the default
+    "cpu": "CPUExecutionProvider",
+    "dnnl": "DnnlExecutionProvider",
+    "openvino": "OpenVINOExecutionProvider",
+    "xnnpack": "XnnpackExecutionProvider",
 }
 _SPINNING = {"on": "1", "off": "0"}
 _OPTIONS = ("provider", "optimization", "spinning")
@@ -38,45 +55,49 @@ _SPINNING_KEY = "session.intra_op.allow_spinning"
 class OnnxRuntime(Framework):
     name = "onnxruntime"
     packages = ("onnxruntime==1.31.1", "onnx==1.23.2")
+    packages_on: ClassVar = {"cuda": ("onnxruntime-gpu[cuda,cudnn]==1.31.1", "onnx==1.23.2")}
     module = "onnxruntime"
+    variants = ("", "tensorrt")
     device_memory_limit = "gpu_mem_limit of the CUDA provider"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        return {"ORT_DISABLE_TELEMETRY": "1"}
+        # TensorRT would multiply in TF32, and ONNX Runtime has no option for that.
+        exact = {"NVIDIA_TF32_OVERRIDE": "0"} if settings.variant == "tensorrt" else {}
+        return {"ORT_DISABLE_TELEMETRY": "1", **exact}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         lacking = "its kernels there compute in float32"
-        refuse_what_is_unknown(type(self), work, wanted, options=_OPTIONS, lacking=lacking, devices=tuple(_PROVIDERS))
+        devices = ("cuda",) if wanted.variant == "tensorrt" else ("cpu", "cuda")
+        refuse_what_is_unknown(type(self), work, wanted, options=_OPTIONS, lacking=lacking, devices=devices)
         with phase("import"):
             import onnxruntime
         self._version = str(onnxruntime.__version__)
-        options, provider = _session_options(onnxruntime, wanted), _provider(onnxruntime, wanted)
-        kind, number = _place(wanted.device)
+        options, place = _session_options(onnxruntime, wanted), _Place.of(onnxruntime, wanted)
         with phase("build"):
             graph = serialized_graph(work, work.weights)
-        with phase("compile"):  # making the session is what optimizes the graph
+        with phase("compile"):  # making the session is what optimizes the graph, and what builds TensorRT's engines
             session = onnxruntime.InferenceSession(
-                graph, options, providers=[provider], provider_options=[_provider_options(provider, number, wanted)]
+                graph, options, providers=[place.provider], provider_options=[place.provider_options]
             )
-        if session.get_providers()[0] != provider:
-            raise Unsupported(f"onnxruntime replaced {provider} by {session.get_providers()[0]}")
+        if session.get_providers()[0] != place.provider:
+            why = f": {why_not_loaded(onnxruntime, place.provider)}" if place.stream is not None else ""
+            raise Unsupported(f"onnxruntime replaced {place.provider} by {session.get_providers()[0]}{why}")
         # All bindings write to the same memory, so the outputs are those of the last call.
         held = {
             tensor.name: onnxruntime.OrtValue.ortvalue_from_shape_and_type(
-                tensor.sized(work.batch), np.dtype(tensor.dtype).type, kind, number
+                tensor.sized(work.batch), np.dtype(tensor.dtype).type, place.kind, place.number
             )
             for tensor in work.spec.outputs
         }
         return Contestant(
-            bind=partial(_bind, session, held, wanted.device),
-            done=None,  # a run returns when it is complete, also on a GPU
+            bind=partial(_bind, session, held, place),
+            done=None,
             outputs=partial(_answers, work, held),
             weights=partial(dict, weights_in(graph, work.weights)),
             in_force=_in_force(session),
-            fed=Fed(operator.attrgetter("pointer"), _runner(work, session, held)) if kind == "cpu" else None,
-            stream=None if kind == "cpu" else "hidden",
-            method=None if kind == "cpu" else "context_span",
+            fed=Fed(operator.attrgetter("pointer"), _runner(work, session, held)) if place.stream is None else None,
+            stream=None if place.stream is None else DeviceStream("user_compute_stream", lambda _call: place.stream),
             no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
         )
 
@@ -97,27 +118,32 @@ def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
     return options
 
 
-def _provider(onnxruntime: Any, wanted: Settings) -> str:
-    here = onnxruntime.get_available_providers()
-    kind, _ = _place(wanted.device)
-    known = {name: provider for name, provider in _PROVIDERS[kind].items() if provider in here}
-    if not known:
-        raise Unsupported(f"this onnxruntime has no provider for {kind}; it has {', '.join(here)}")
-    return _one_of(known, "provider", wanted.options.get("provider", next(iter(known))))
+@dataclass(frozen=True)
+class _Place:
+    """Where a session runs, and where its inputs and outputs are bound. ``stream`` is None on the CPU."""
 
+    provider: str
+    kind: str
+    number: int = 0
+    provider_options: Mapping[str, str] = field(default_factory=dict)
+    run_options: Any = None
+    stream: Any = None
 
-def _place(device: str) -> tuple[str, int]:
-    kind, _, number = device.partition(":")
-    return kind, int(number or 0)
+    @classmethod
+    def of(cls, onnxruntime: Any, wanted: Settings) -> _Place:
+        if wanted.device == "cpu":
+            here = onnxruntime.get_available_providers()
+            known = {name: provider for name, provider in _PROVIDERS.items() if provider in here}
+            return cls(_one_of(known, "provider", wanted.options.get("provider", next(iter(known)))), "cpu")
+        if "provider" in wanted.options:
+            raise Unsupported("on a GPU the provider is CUDA's; onnxruntime:tensorrt takes TensorRT's")
+        provider = provider_of(onnxruntime, wanted, OnnxRuntime.packages_on["cuda"][0])
+        from fairlap.engine.cuda.device_completion import own_stream
 
-
-def _provider_options(provider: str, number: int, wanted: Settings) -> dict[str, str]:
-    """Float32 means float32 on a GPU too."""
-    if provider == "CUDAExecutionProvider":
-        limit_bytes = wanted.device_memory_limit_bytes
-        limited = {} if limit_bytes is None else {"gpu_mem_limit": str(limit_bytes)}
-        return {"device_id": str(number), "use_tf32": "0", **limited}
-    return {"device_id": str(number)} if provider == "TensorrtExecutionProvider" else {}
+        number = device_number(wanted.device)
+        stream = own_stream(number)
+        options = provider_options(provider, wanted, stream.address)
+        return cls(provider, "cuda", number, options, run_options(onnxruntime), stream)
 
 
 def _one_of(known: Mapping[str, str], option: str, value: str) -> str:
@@ -126,16 +152,21 @@ def _one_of(known: Mapping[str, str], option: str, value: str) -> str:
     return known[value]
 
 
-def _bind(session: Any, held: Mapping[str, Any], device: str, inputs: Arrays) -> Callable[[], Any]:
+def _bind(session: Any, held: Mapping[str, Any], place: _Place, inputs: Arrays) -> Callable[[], Any]:
     import onnxruntime
 
     binding = session.io_binding()
     for name, array in inputs.items():
         # On the CPU it shares the array's memory; to a GPU it is copied once.
-        binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array, *_place(device)))
+        binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array, place.kind, place.number))
     for name, value in held.items():
         binding.bind_ortvalue_output(name, value)
-    return partial(session.run_with_iobinding, binding)
+    if place.stream is None:
+        return partial(session.run_with_iobinding, binding)
+    from fairlap.engine.cuda.device_completion import device_completion
+
+    device_completion(place.number)(None)  # copies to the device do not wait for our stream, nor it for them
+    return partial(session.run_with_iobinding, binding, place.run_options)
 
 
 def _runner(work: Workload, session: Any, held: Mapping[str, Any]) -> Callable[[Mapping[str, int]], None]:

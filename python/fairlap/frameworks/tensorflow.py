@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import answers_of_tensors, trained_names, weights_of_tensors
+from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
+    DeviceStream,
     Fed,
     Framework,
     Phase,
     Settings,
-    Unsupported,
+    device_number,
     refuse_what_is_unknown,
 )
 from fairlap.models.workload import Arrays, Workload
@@ -25,6 +27,7 @@ from fairlap.models.workload import Arrays, Workload
 class TensorFlow(Framework):
     name = "tensorflow"
     packages = ("tensorflow==2.21.0",)
+    packages_on: ClassVar = {"cuda": ("tensorflow[and-cuda]==2.21.0",)}
     module = "tensorflow"
     variants = ("", "graph", "xla")
     modes = ("infer", "grad")
@@ -69,14 +72,14 @@ class TensorFlow(Framework):
                 step(inputs)  # the first call optimizes the graph, and XLA compiles it
         return Contestant(
             bind=partial(_bind, work, step),
-            # On a CPU eager and graph calls return when they are complete; on a GPU the engine waits.
+            # On a CPU eager and graph calls return when they are complete, on a GPU when all is enqueued.
             done=None,
             outputs=partial(answers_of_tensors, work, implementation.canonical),
             weights=partial(weights_of_tensors, work, implementation.canonical, model.variables_by_name),
             in_force=_in_force(model, wanted),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
             fed=Fed(_lent_tensor, step),
-            **({} if wanted.device == "cpu" else _ON_DEVICE),
+            **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),
         )
 
     def version(self) -> str:
@@ -87,9 +90,10 @@ def _prepare_device(wanted: str, limit_bytes: int | None) -> None:
     """Use the only visible GPU for every operation with a kernel, in true float32."""
     import tensorflow as tf
 
-    found, number = tf.config.list_physical_devices("GPU"), int(wanted.partition(":")[2] or 0)
+    found, number = tf.config.list_physical_devices("GPU"), device_number(wanted)
     if number >= len(found):
-        raise Unsupported(f"tensorflow sees {len(found)} CUDA devices here; requested was {wanted}")
+        built, install = tf.test.is_built_with_cuda(), TensorFlow.packages_on["cuda"][0]
+        raise missing_device("tensorflow", wanted, len(found), built_with_cuda=built, install=install)
     tf.config.set_visible_devices([found[number]], "GPU")
     if limit_bytes is not None:
         limited = tf.config.LogicalDeviceConfiguration(memory_limit=max(1, limit_bytes >> 20))  # in MiB
@@ -110,13 +114,19 @@ def _forget_device_peak() -> None:
     tf.config.experimental.reset_memory_stats("GPU:0")
 
 
-# Its three streams are private, so the whole context is timed.
-_ON_DEVICE: dict[str, Any] = {
-    "stream": "hidden",
-    "method": "context_span",
-    "memory_bytes": _device_memory,
-    "forget_memory_peak": _forget_device_peak,
-}
+def _on_device(number: int) -> dict[str, Any]:
+    """Nothing in Python shows its stream, so CUPTI is asked on which one a call launches its kernels."""
+
+    def find(call: Callable[[], Any]) -> int:
+        from fairlap.engine.cuda.device_completion import stream_used_by
+
+        return stream_used_by(call, number)
+
+    return {
+        "stream": DeviceStream("CUPTI's callbacks during one call", find),
+        "memory_bytes": _device_memory,
+        "forget_memory_peak": _forget_device_peak,
+    }
 
 
 def _traced(step: Callable[[Any], Any], variant: str, inputs: dict[str, Any]) -> Callable[[Any], Any]:

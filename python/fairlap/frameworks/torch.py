@@ -12,14 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.frameworks.adapter_parts.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
+    DeviceStream,
     Fed,
     Framework,
     Phase,
     Settings,
     Unsupported,
+    device_number,
     refuse_what_is_unknown,
 )
 from fairlap.models.workload import Arrays, Workload
@@ -27,7 +30,7 @@ from fairlap.models.workload import Arrays, Workload
 
 class Torch(Framework):
     name = "torch"
-    packages = ("torch==2.13.0",)
+    packages = ("torch==2.13.0",)  # on Linux the package index has the build with CUDA under the same name
     module = "torch"
     variants = ("", "compile")
     modes = ("infer", "grad")
@@ -74,7 +77,7 @@ class Torch(Framework):
             outputs=partial(_answers, work),
             weights=partial(_weights, work, model),
             in_force=_in_force(model, wanted),
-            stream=torch.cuda.current_stream() if on_device else None,
+            stream=DeviceStream("torch.cuda.current_stream", _current_stream) if on_device else None,
             memory_bytes=_device_memory if on_device else None,
             forget_memory_peak=torch.cuda.reset_peak_memory_stats if on_device else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
@@ -135,15 +138,22 @@ def _prepare_device(device: str, limit_bytes: int | None) -> None:
     """Use true float32: by default, convolutions would be computed in TF32."""
     import torch
 
-    number = int(device.partition(":")[2] or 0)
-    if number >= torch.cuda.device_count():
-        raise Unsupported(f"torch sees {torch.cuda.device_count()} CUDA devices here; requested was {device}")
+    number, seen = device_number(device), torch.cuda.device_count()
+    if number >= seen:
+        built, install = torch.version.cuda is not None, f"{Torch.packages[0]} with CUDA, its default build on Linux"
+        raise missing_device("torch", device, seen, built_with_cuda=built, install=install)
     torch.cuda.set_device(number)
     if limit_bytes is not None:
         whole = torch.cuda.get_device_properties(number).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, limit_bytes / whole), number)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
+
+
+def _current_stream(_call: Callable[[], Any]) -> object:
+    import torch
+
+    return torch.cuda.current_stream()
 
 
 def _device_memory() -> dict[str, int]:

@@ -91,16 +91,17 @@ def _runner(
     if not name.version and is_importable(framework):
         return Runner(name, python_worker(), wanted, adapter=place_of(name.framework))
     try:
-        made = stack.enter_context(environment_with(requirements_of(name, framework), report))
+        made = stack.enter_context(environment_with(requirements_of(name, framework, device), report))
     except FairlapError as error:
         return Runner(name, missing=error)
     return Runner(name, python_worker(made.python), wanted, adapter=place_of(name.framework))
 
 
-def requirements_of(name: ContestantName, framework: type[Framework]) -> tuple[str, ...]:
+def requirements_of(name: ContestantName, framework: type[Framework], device: str = "cpu") -> tuple[str, ...]:
     """The requested version replaces the one that fairlap was tested with; the other packages stay."""
-    first, *others = framework.packages
+    packages = framework.packages_for(device)
     if not name.version:
-        return framework.packages
+        return packages
+    first, *others = packages
     bare = first.partition("==")[0]
     return (f"{bare}{name.version}", *others)

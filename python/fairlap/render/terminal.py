@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fairlap import quantity_text, verdict
 from fairlap.request.work import Work, work_title
 from fairlap.results.feeding import UNKNOWN_CAUSE, WORK
+from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import PAGE_FAULTS, ContestantResult, WorkResult
@@ -139,6 +140,7 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
         lines.append(f"No verdict: {work_result.why_no_verdict}.")
     found = (warning for each in work_result.comparisons for warning in each.warnings)
     lines += dict.fromkeys(f"! {warning}" for warning in found if isinstance(warning, TooFewBlocks))
+    lines += _device_lines(work_result)
     if limits := _limits(work_result):
         lines.append(" ".join(limits))
     if str(work_result.blocks):
@@ -146,6 +148,18 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
     if work_result.busy:
         lines.append(f"! {work_result.busy.text}")
     return lines
+
+
+def _device_lines(work_result: WorkResult) -> list[str]:
+    """The fastest against the others by the quantities of a GPU, none of which is what a user waits for."""
+    first = work_result.contestants[0].contestant
+    return [
+        f"By {other.metric.name}: {verdict.sentence(each)}"
+        for other in work_result.other_quantities
+        if other.metric in QUANTITIES_OF_A_DEVICE
+        for each in other.comparisons
+        if first in (each.a, each.b)
+    ]
 
 
 def _limits(work_result: WorkResult) -> list[str]:
@@ -193,7 +207,17 @@ def causes_of_modes(row: ContestantResult) -> list[str]:
 
 def _resources(result: ContestantResult, row: Row) -> list[str]:
     """What the contestant took besides time; nothing for what was not asked for or could not be read."""
-    return [*_feeding(row), *_smallest_memory(row), *_energy(result, row)]
+    return [*_on_device(row), *_feeding(row), *_smallest_memory(row), *_energy(result, row)]
+
+
+def _on_device(row: Row) -> list[str]:
+    """How long a GPU worked, which is less than its user waits; or why that is not known."""
+    if row.device == "cpu":
+        return []
+    times = {"device span": row.device_span_ns, "context span": row.context_span_ns, "kernels": row.kernel_sum_ns}
+    known = [f"{name} {quantity_text.duration(time.value)}" for name, time in times.items() if time is not None]
+    lines = [f"on {row.device}: {', '.join(known)}"] if known else []
+    return lines if row.device_span_ns is not None else [*lines, f"no device span: {row.absent['device_span_ns']}"]
 
 
 def _feeding(row: Row) -> list[str]:

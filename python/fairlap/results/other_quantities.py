@@ -18,6 +18,7 @@ P99 = verdict.Metric("latency p99", "ns")
 DEVICE_SPAN = verdict.Metric("device span", "ns")
 CONTEXT_SPAN = verdict.Metric("context span", "ns")
 KERNEL_SUM = verdict.Metric("kernel sum", "ns")
+QUANTITIES_OF_A_DEVICE = frozenset({DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM})
 TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
 
 
@@ -39,13 +40,13 @@ def compare_other_quantities(
         values = {
             name: [read(process, work) for process in processes] for name, processes in processes_by_contestant.items()
         }
-        if metric in _ON_DEVICE and not any(each is not None for own in values.values() for each in own):
+        if metric in QUANTITIES_OF_A_DEVICE and not any(each is not None for own in values.values() for each in own):
             continue  # the race was on a CPU
         have = _in_common_blocks({name: own for name, own in values.items() if any(v is not None for v in own)})
         if work.mode == "grad" and metric == TIME_TO_FIRST_INFERENCE:
             metric = verdict.TIME_TO_FIRST_GRADIENT
         comparisons: tuple[verdict.Comparison, ...] = ()
-        enough = len(have) > 1 and (metric not in _ON_DEVICE or len(have) == len(values))
+        enough = len(have) > 1 and (metric not in QUANTITIES_OF_A_DEVICE or len(have) == len(values))
         if enough and min(map(len, have.values())) > 1:
             figures = {name: verdict.Figures(metric.name, own) for name, own in have.items()}
             comparisons = verdict.judge([verdict.block_table(figures, metric=metric, workload=work.label)])
@@ -99,7 +100,6 @@ def _median_of(process: ProcessResult, quantity: str) -> float | None:
     return None if timing is None or process.headline_quantity == quantity else timing.p50_ns
 
 
-_ON_DEVICE = frozenset({DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM})
 _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = {
     P90: _p90,
     P99: _p99,

@@ -11,6 +11,7 @@ from fairlap.scenarios.latency_messages import BYTES_PER_SAMPLE, Drawn, Feeding,
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
+    from fairlap.scenarios.device_quantities import DeviceQuantities
 
 
 def with_energy(take: Callable[[], Measurement], device: str) -> tuple[Measurement, EnergyOfBlock | None]:
@@ -37,10 +38,13 @@ def measured_message(
     drawn: Drawn = Drawn(),  # noqa: B008  (frozen)
     energy: EnergyOfBlock | None = None,
     feeding: Feeding | None = None,
+    on_device: DeviceQuantities | None = None,
 ) -> tuple[Measured, list[memoryview]]:
-    """The message, and the raw samples that follow it."""
+    """The message, and the raw samples that follow it. The measurement's own quantities come first."""
     import numpy as np
 
+    further = {} if on_device is None else on_device.measured
+    measured = {**measurement.quantities, **further}
     quantities = [
         MeasuredQuantity(
             name=name,
@@ -50,7 +54,7 @@ def measured_message(
             # JSON has no NaN or infinity.
             floor={key: value if math.isfinite(value) else None for key, value in quantity.floor.items()},
         )
-        for name, quantity in measurement.quantities.items()
+        for name, quantity in measured.items()
     ]
     message = Measured(
         quantities=quantities,
@@ -60,10 +64,11 @@ def measured_message(
         bytes=BYTES_PER_SAMPLE * sum(quantity.count for quantity in quantities),
         warm_up=measurement.warm_up,
         counts=dict(measurement.counts),
-        warnings=list(measurement.warnings),
+        warnings=[*measurement.warnings, *([] if on_device is None else on_device.notices)],
+        absent={} if on_device is None else on_device.absent,
         energy=energy,
         feeding=feeding,
         drawn=drawn,
     )
-    raw = [np.asarray(quantity.values, dtype="<f8").data.cast("B") for quantity in measurement.quantities.values()]
+    raw = [np.asarray(quantity.values, dtype="<f8").data.cast("B") for quantity in measured.values()]
     return message, raw

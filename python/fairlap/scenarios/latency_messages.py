@@ -93,7 +93,7 @@ class Feeding(msgspec.Struct, frozen=True):
 class MeasuredQuantity(msgspec.Struct, frozen=True):
     """One quantity of a measurement."""
 
-    name: str  # wall_ns, host_issue_ns, device_span_ns, kernel_sum_ns
+    name: str  # wall_ns, host_issue_ns, device_span_ns, context_span_ns, kernel_sum_ns
     count: int
     method: str
     resolution_ns: float
@@ -112,6 +112,7 @@ class Measured(msgspec.Struct, frozen=True, tag_field="type", tag="measured"):
     warm_up: WarmUp | None = None
     counts: dict[str, int] = {}  # over the whole measurement: faults, switches, migrations, CPU time
     warnings: list[Notice] = []
+    absent: dict[str, str] = {}  # by quantity, why the device could not be timed by it
     energy: EnergyOfBlock | None = None  # present when it was asked for and a sensor could be read
     feeding: Feeding | None = None  # present when the calls were fed
     drawn: Drawn = Drawn()  # empty when none were asked for

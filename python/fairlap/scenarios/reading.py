@@ -32,7 +32,7 @@ def read_result(contestant: Contestant, call: Callable[[], Any], result: Any, ca
         return {}, Reading(kind)
     arrays, shortest = _read(contestant, result)
     began_s, tries = time.perf_counter(), 1
-    while takes_suspiciously_long(shortest, call_s) and contestant.stream is None:
+    while takes_suspiciously_long(shortest, call_s) and contestant.device is None:
         if tries >= _MOST_TRIES or (tries >= _FEWEST_TRIES and time.perf_counter() - began_s > _LONGEST_TRIES_S):
             break
         again = call()

@@ -6,6 +6,7 @@ A contestant that keeps an answer, for an input or for its content, is wrong on 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from fairlap.scenarios.reading import read_result
 
 if TYPE_CHECKING:
     from fairlap.engine import DrawnCalls, Measurement
+    from fairlap.scenarios.device_quantities import DeviceQuantities
 
 
 class TimedInputs:
@@ -39,31 +41,40 @@ class TimedInputs:
 
     @property
     def _take_turns_call_by_call(self) -> bool:
-        return self._contestant.stream is None and not self._contestant.switching_copies
+        return not self._contestant.switching_copies
 
     def measure(self, request: Measure) -> tuple[Measurement, Drawn]:
         from fairlap.engine import time_calls
 
         drawing = _Drawing(self._contestant, request, self._drawn_call)
         demand = CoreDemandMeter() if request.drawn else None
-        if self._contestant.stream is None:
-            measurement = time_calls(
-                self._first_turn(),
-                in_turn=self._other_turns(),
-                done=self._contestant.done,
-                drawn=drawing.drawn_calls() if request.drawn else None,
-                **_limits(request),
-            )
-        else:
-            measurement = self._measured_on_stream(request)
-            for number in range(len(request.drawn)):
-                drawing.call_now(number)
+        measurement = time_calls(
+            self._first_turn(),
+            in_turn=self._other_turns(),
+            done=self._contestant.done,
+            drawn=drawing.drawn_calls() if request.drawn else None,
+            **_limits(request),
+        )
+        if self._contestant.device is not None:
+            measurement = _naming_completion(measurement)
         self._measurements += 1
         if demand is None:
             return measurement, Drawn()
         cores = demand.cores()
         safetensors.write(Path(request.drawn_path), drawing.outputs)
         return measurement, Drawn(tuple(drawing.results), cores)
+
+    def measure_device(self, request: Measure, calls_per_sample: int) -> DeviceQuantities:
+        """What the device can show beside the headline, on the first inputs. For the end of a process."""
+        from fairlap.scenarios.device_quantities import device_quantities
+
+        return device_quantities(
+            self._contestant,
+            self.bound(0),
+            seconds=request.seconds,
+            samples=request.samples,
+            calls_per_sample=calls_per_sample,
+        )
 
     def _first_turn(self) -> Callable[[], Any]:
         if self._take_turns_call_by_call:
@@ -76,13 +87,6 @@ class TimedInputs:
     def _other_turns(self) -> list[Callable[[], Any]]:
         others = range(1, len(self._sets)) if self._take_turns_call_by_call else ()
         return [self.bound(number) for number in others]
-
-    def _measured_on_stream(self, request: Measure) -> Measurement:
-        from fairlap.engine import measure
-
-        method: dict[str, Any] = {} if self._contestant.method is None else {"method": self._contestant.method}
-        done, stream = self._contestant.done, self._contestant.stream
-        return measure(self._first_turn(), done=done, stream=stream, **method, **_limits(request))
 
     def _drawn_call(self, number: int) -> Callable[[], Any]:
         if number < len(self._sets):
@@ -107,21 +111,6 @@ class _Drawing:
 
         return DrawnCalls([drawn.at for drawn in self._request.drawn], self._bind, self._look)
 
-    def call_now(self, number: int) -> None:
-        """Where the engine cannot time a single call within a measurement."""
-        from fairlap.engine import time_calls
-
-        results: list[Any] = []
-        call = self._bind(number)
-        timed = time_calls(
-            lambda: results.append(call()), done=self._done_with(results), samples=1, warmup=0, calls_per_sample=1
-        )
-        self._look(number, results[0], float(timed.wall_ns[0]))
-
-    def _done_with(self, results: list[Any]) -> Callable[[Any], Any] | None:
-        done = self._contestant.done
-        return None if done is None else lambda _: done(results[-1])
-
     def _bind(self, number: int) -> Callable[[], Any]:
         self._call = self._bound(self._request.drawn[number].inputs)
         return self._call
@@ -130,6 +119,15 @@ class _Drawing:
         arrays, reading = read_result(self._contestant, self._call, result, call_ns / 1e9)
         self.outputs |= {f"{number}/{name}": array for name, array in arrays.items()}
         self.results.append(DrawnResult(number, call_ns, reading))
+
+
+def _naming_completion(measurement: Measurement) -> Measurement:
+    """The same measurement, whose wall time says what it waited for."""
+    from fairlap.engine.cuda.device_completion import COMPLETION
+
+    wall = measurement.quantities["wall_ns"]
+    wall = replace(wall, method=f"{wall.method}; {COMPLETION} is in it")
+    return replace(measurement, quantities={**measurement.quantities, "wall_ns": wall})
 
 
 def _limits(request: Measure) -> Mapping[str, Any]:

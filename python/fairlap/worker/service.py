@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlap.data.pipeline_choice import choice_in, without_choice
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported
+from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported, device_number
 from fairlap.meters.memory import MemoryMeter
 from fairlap.scenarios import latency
 from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measured
@@ -61,7 +61,11 @@ class Service:
         settings = Settings(
             request.threads, request.variant, request.device, options, request.device_memory_limit_bytes
         )
-        contestant = slowed(framework.prepare(work, settings, self._phase), slowdown)
+        contestant = slowed(framework.prepare(work, settings, self._phase), slowdown, request.device)
+        if request.device != "cpu":
+            from fairlap.scenarios.device_quantities import with_completion
+
+            contestant = with_completion(contestant, device_number(request.device))
         self._memory.prepared()
         self._phase.now = "reading back"
         self._contestant = contestant
@@ -106,7 +110,10 @@ class Service:
         self._memory.ran(contestant)
         if measurement.interrupted:
             raise KeyboardInterrupt
-        return latency.measured_message(measurement, drawn, energy, None if fed is None else fed.feeding)
+        on_device = None
+        if contestant.device is not None and fed is None:
+            on_device = timed.measure_device(request, measurement.calls_per_sample)
+        return latency.measured_message(measurement, drawn, energy, None if fed is None else fed.feeding, on_device)
 
     def feed(self, request: Feed) -> Fed:
         from fairlap.scenarios.fed_latency import FedCalls, fed_of

@@ -25,12 +25,12 @@ def slowdown_in(options: dict[str, str]) -> float:
     return share
 
 
-def slowed(contestant: Contestant, share: float) -> Contestant:
+def slowed(contestant: Contestant, share: float, device: str = "cpu") -> Contestant:
     """Follow every completed call by a wait of this share of its time."""
     if share == 0:
         return contestant
-    if contestant.stream is not None:
-        raise Unsupported(f"{OPTION}= waits on the CPU and cannot slow down the work of a stream")
+    if device != "cpu":
+        raise Unsupported(f"{OPTION}= waits on the CPU and cannot slow down the work of a device")
 
     def bind(inputs: Arrays) -> Callable[[], Any]:
         return _slower(contestant.bind(inputs), contestant.done, share)

@@ -10,6 +10,8 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks import registry
 from fairlap.frameworks.contract import Framework, Settings
 from fairlap.frameworks.registry import framework_at, framework_named, framework_names, is_importable
+from fairlap.launch.runners import requirements_of
+from fairlap.request.names import contestant_named
 
 NAMES = [
     *("executorch", "jax", "litert", "mxnet", "onnxruntime", "openvino", "paddle", "python", "tensorflow", "tinygrad"),
@@ -87,3 +89,21 @@ def test_a_framework_is_here_when_its_module_is(module: str, there: bool) -> Non
 def test_a_place_without_an_adapter_is_refused_by_the_place(place: str) -> None:
     with pytest.raises(InvalidRequest, match=place):
         framework_at(place)
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("torch", "torch"),
+        ("jax", "jax[cuda13]"),
+        ("tensorflow", "tensorflow[and-cuda]"),
+        ("onnxruntime", "onnxruntime-gpu[cuda,cudnn]"),
+    ],
+)
+def test_an_environment_for_a_gpu_gets_the_packages_for_it(name: str, package: str) -> None:
+    framework = framework_named(name)
+    for device in ("cuda", "cuda:1"):
+        assert framework.packages_for(device)[0].partition("==")[0] == package
+        [first, *_] = requirements_of(contestant_named(f"{name}==9.9.9"), framework, device)
+        assert first == f"{package}==9.9.9"
+    assert framework.packages_for("cpu") == framework.packages

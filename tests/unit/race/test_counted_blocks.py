@@ -241,3 +241,21 @@ def test_a_row_names_how_the_device_was_timed_or_why_it_was_not() -> None:
     assert row.device_span_ns is not None
     assert row.device_method == "device_span: tsc"
     assert row.absent["kernel_sum_ns"] == "libcupti was not found"
+
+
+def test_the_summary_of_a_race_on_a_gpu_shows_the_device_and_its_comparison_beside_the_headline() -> None:
+    plan = msgspec.structs.replace(PLAN, device="cuda:0")
+    processes = [
+        on_device(block, name, ns, device_span_ns=span_ns)
+        for block in range(8)
+        for name, ns, span_ns in (("a", 2e6, 5e5), ("b", 1e6, 9e5))
+    ]
+    text = text_of(results_of(Run(plan, processes, {}, {})))
+    assert "on cuda:0: device span" in text
+    assert "By device span:" in text
+    for each in processes:
+        del each.timings["device_span_ns"]
+        each.untimed = {"device_span_ns": "its stream was not found"}
+    text = text_of(results_of(Run(plan, processes, {}, {})))
+    assert "no device span: its stream was not found" in text
+    assert "By device span" not in text

@@ -201,6 +201,6 @@ def test_no_slowdown_leaves_the_contestant_as_it_is() -> None:
     assert slowed(untouched, 0.0) is untouched
 
 
-def test_what_runs_on_a_stream_cannot_be_slowed() -> None:
+def test_what_runs_on_a_device_cannot_be_slowed() -> None:
     with pytest.raises(Unsupported, match="cannot slow down"):
-        slowed(contestant(stream=object()), 0.02)
+        slowed(contestant(), 0.02, "cuda:0")

@@ -72,14 +72,14 @@ def _versions_now(then: Run) -> dict[str, str]:
     found = _versions_then(then)
     for name in then.plan.contestants:
         if name.framework and not name.version:
-            now = _version_now(name.framework)
+            now = _version_now(name.framework, then.plan.device)
             # Some report more than their package does: 2026.4.1-21919-4f8a, or a local part.
             if now and not re.fullmatch(rf"{re.escape(now)}([-+ ].*)?", found.get(name.text, "")):
                 found[name.text] = now
     return found
 
 
-def _version_now(framework_name: str) -> str:
+def _version_now(framework_name: str, device: str) -> str:
     """What is installed here, or what an environment would be made with. Empty without a package."""
     from importlib.metadata import PackageNotFoundError, version
 
@@ -88,7 +88,8 @@ def _version_now(framework_name: str) -> str:
     framework = framework_named(framework_name)
     if not framework.packages:
         return ""
-    package, _, tried = framework.packages[0].partition("==")
+    wanted, _, tried = framework.packages_for(device)[0].partition("==")
+    package = wanted.partition("[")[0]
     if not is_importable(framework):
         return tried
     try:

@@ -42,6 +42,7 @@ def record_one_turn(result: ProcessResult, turn: Turn) -> Samples:
     measured = turn.measured
     _record_counts(result, [turn])
     result.warnings, result.feeding, result.energy = measured.warnings, measured.feeding, measured.energy
+    result.untimed = measured.absent
     if measured.warm_up is not None:
         result.phases_s["warm_up"] = measured.warm_up.elapsed_s
     for quantity in measured.quantities:

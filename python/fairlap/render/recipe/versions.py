@@ -14,6 +14,7 @@ from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_EXTRAS = re.compile(r"\[[A-Za-z0-9,_-]+\]")
 _VERSION = re.compile(r"(?P<public>[0-9][A-Za-z0-9.!]*)(?P<local>\+[A-Za-z0-9._-]+)?")
 _PYTHON = re.compile(r"cpython (?P<version>[0-9]+\.[0-9]+\.[0-9]+(?:(?:a|b|rc)[0-9]+)?)\+?")
 
@@ -38,7 +39,7 @@ def versions_of(run: Run) -> Versions:
     apart: dict[str, str] = {}
     builds: set[str] = set()
     for contestant in run.plan.contestants:
-        packages = _packages(contestant)
+        packages = _packages(contestant, run.plan.device)
         if contestant.version or not packages:
             continue  # the plan has the version that was asked for
         ran = dict(installed)
@@ -47,9 +48,12 @@ def versions_of(run: Run) -> Versions:
             ran[first] = version
         in_own_environment = bool(installed) and first not in installed
         if in_own_environment:
-            apart |= {first: _pinned(first, version)} if version else {}
+            apart |= {first: _pinned(f"{first}{_extras(packages[first])}", version)} if version else {}
         else:
-            here |= {name: _pinned(name, ran[name]) if name in ran else wanted for name, wanted in packages.items()}
+            here |= {
+                name: _pinned(f"{name}{_extras(wanted)}", ran[name]) if name in ran else wanted
+                for name, wanted in packages.items()
+            }
         if "+" in ran.get(first, ""):
             builds.add(f"{first} {ran[first]}")
     rest = {name: _pinned(name, version) for name, version in installed.items() if name not in here}
@@ -66,12 +70,12 @@ def unusable(why: str) -> InvalidRequest:
     return InvalidRequest(f"cannot make a recipe of this run: {why}", code="E_RECIPE")
 
 
-def _packages(contestant: ContestantName) -> dict[str, str]:
+def _packages(contestant: ContestantName, device: str) -> dict[str, str]:
     """By name, the requirements of its adapter, the framework first. Empty for programs and callables."""
     if not contestant.framework:
         return {}
     try:
-        listed = framework_named(contestant.framework).packages
+        listed = framework_named(contestant.framework).packages_for(device)
     except InvalidRequest:  # an adapter of another package, which is not here
         listed = (_name(contestant.framework),)
     return {_bare(wanted): wanted for wanted in listed}
@@ -81,6 +85,12 @@ def _bare(wanted: str) -> str:
     """The package name of a requirement."""
     found = _NAME.match(wanted)
     return found.group() if found else _name(wanted)
+
+
+def _extras(wanted: str) -> str:
+    """``[cuda13]`` of ``jax[cuda13]==0.10.2``."""
+    found = _EXTRAS.search(wanted)
+    return found.group() if found else ""
 
 
 def _version_that_ran(run: Run, contestant: ContestantName) -> str:

@@ -1,0 +1,114 @@
+"""Further quantities of a contestant on a GPU, measured when the headline has been: on its stream, over all streams of
+the device, and from the device's own records.
+
+None of them takes the headline's place. One that cannot be measured is absent with the reason. The order is that of
+what each leaves behind: CUPTI, which may find the stream and gives the records, can make later calls slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairlap.errors import CallableRaised, FairlapError, NotAvailable
+from fairlap.frameworks.contract import Contestant, Unsupported
+
+if TYPE_CHECKING:
+    from fairlap.engine.cuda.request import Method
+    from fairlap.engine.measurement import Notice, Quantity
+
+METHODS: tuple[Method, ...] = ("device_span", "context_span", "kernel_sum")
+HIDDEN = "hidden"
+_SHARE_OF_TIME = 0.5  # of the headline's, for each
+_WARM_UP_CALLS = 3
+
+
+@dataclass
+class DeviceQuantities:
+    measured: dict[str, Quantity] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
+
+
+def with_completion(contestant: Contestant, device: int) -> Contestant:
+    """On a GPU every call ends for every contestant when the device has done all its work."""
+    from fairlap.engine.cuda.device_completion import device_completion
+
+    return replace(contestant, done=device_completion(device, contestant.done), device=device)
+
+
+def device_quantities(
+    contestant: Contestant,
+    call: Callable[[], Any],
+    *,
+    seconds: float | None,
+    samples: int | None,
+    calls_per_sample: int,
+) -> DeviceQuantities:
+    found = DeviceQuantities()
+    stream = _stream(contestant, call, found)
+    for method in METHODS:
+        name = f"{method}_ns"
+        if method == "device_span" and stream == HIDDEN:
+            continue
+        limits = {"seconds": None if seconds is None else _SHARE_OF_TIME * seconds, "samples": samples}
+        try:
+            _measure(found, contestant, call, stream, method, {**limits, "calls_per_sample": calls_per_sample})
+        except CallableRaised:
+            raise
+        except FairlapError as error:
+            if _broke_the_device(error):
+                raise
+            found.absent[name] = str(error)
+    return found
+
+
+def _stream(contestant: Contestant, call: Callable[[], Any], found: DeviceQuantities) -> object:
+    if contestant.stream is None:
+        found.absent["device_span_ns"] = "the stream that it works on is not known"
+        return HIDDEN
+    try:
+        return contestant.stream.find(call)
+    except (FairlapError, Unsupported) as error:
+        found.absent["device_span_ns"] = f"its stream was not found by {contestant.stream.how}: {error}"
+        return HIDDEN
+
+
+def _measure(
+    found: DeviceQuantities,
+    contestant: Contestant,
+    call: Callable[[], Any],
+    stream: object,
+    method: Method,
+    limits: Mapping[str, Any],
+) -> None:
+    from fairlap.engine.cuda.stream_calls import time_on_stream
+
+    measurement = time_on_stream(
+        call,
+        stream=stream,
+        device=contestant.device,
+        done=contestant.done,
+        method=method,
+        warmup=_WARM_UP_CALLS,
+        **limits,
+    )
+    if measurement.interrupted:
+        raise KeyboardInterrupt
+    found.notices += measurement.warnings
+    quantity = measurement.headline
+    if not np.isfinite(quantity.values).any():
+        reasons = ", ".join(f"{reason} in {count}" for reason, count in measurement.invalid.items())
+        raise NotAvailable(f"no sample is valid: {reasons}")
+    how = "" if stream == HIDDEN or contestant.stream is None else f", its stream by {contestant.stream.how}"
+    found.measured[quantity.name] = replace(quantity, method=f"{quantity.method}{how}")
+
+
+def _broke_the_device(error: FairlapError) -> bool:
+    """After an error of CUDA itself nothing more can be done in this process."""
+    from fairlap.engine import DeviceFailed
+
+    return isinstance(error, DeviceFailed) and (error.result is None or error.result.stopped_by == "cuda_error")

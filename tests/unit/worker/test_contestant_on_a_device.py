@@ -1,0 +1,193 @@
+"""A contestant on a GPU, against the fake driver: its headline is wall time until the device is done, alike for all;
+what its stream and its records show comes beside it, or the reason why not."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import device_framework
+import msgspec
+import numpy as np
+from cuda_on_fakes import Machine, on_fakes
+from fairlap.scenarios.latency_messages import DrawnCall, Measure, Measured
+from fairlap.worker.phases import Phases
+from fairlap.worker.protocol import Answer, Phase
+from fairlap.worker.service import FIRST_CALL, Service
+from workers_of_fake import PLUGGED, Files
+
+sys.path.append(str(PLUGGED))
+
+NOT_SUPPORTED = 801
+ALL = ("device_span_ns", "context_span_ns", "kernel_sum_ns")
+
+
+class OneContestant:
+    """A worker's service in this process, with the contestant prepared on cuda:1 of two devices."""
+
+    def __init__(self, variant: str = "") -> None:
+        self.machine = device_framework.machine = Machine()
+        self.machine.cuda.fake_cuda_set_device_count(2)
+        context = self.machine.cuda.fake_cuda_activate_primary_context(1)
+        self.stream = device_framework.stream = int(self.machine.cuda.fake_cuda_create_stream(context, 1))
+        device_framework.other_stream = int(self.machine.cuda.fake_cuda_create_stream(context, 1))
+        self.folder = Path(tempfile.mkdtemp())
+        self.sent: list[object] = []
+        self.service = Service(Phases(self.sent.append))
+        request = Files(self.folder).write().request(variant, "device_framework:OnFakeDevice")
+        unseen = (str(self.folder / "changed.safetensors"),)
+        self.service.prepare(msgspec.structs.replace(request, device="cuda:1", unseen=unseen))
+
+    def answer(self) -> None:
+        self.service.answer(Answer("inputs", str(self.folder / "answer.safetensors")))
+
+    def measure(self, **more: object) -> Measured:
+        request = Measure(samples=20, warmup=2, calls_per_sample=1, **more)  # type: ignore[arg-type]
+        self.measured, raw = self.service.measure(request)
+        self.samples = {
+            quantity.name: np.frombuffer(values, "<f8")
+            for quantity, values in zip(self.measured.quantities, raw, strict=True)
+        }
+        return self.measured
+
+    def pending(self) -> int:
+        return int(self.machine.cuda.fake_cuda_pending_work(0))
+
+    @property
+    def methods(self) -> dict[str, str]:
+        return {quantity.name: quantity.method for quantity in self.measured.quantities}
+
+
+@on_fakes
+def test_the_first_call_ends_when_the_device_is_done() -> None:
+    contestant = OneContestant()
+    contestant.answer()
+    assert contestant.pending() == 0
+    phases = [each.name for each in contestant.sent if isinstance(each, Phase)]
+    assert FIRST_CALL in phases
+    assert contestant.machine.cuda.fake_cuda_call_count(b"cuCtxSynchronize") == 1
+
+
+@on_fakes
+def test_the_headline_is_wall_time_and_the_device_comes_beside_it() -> None:
+    contestant = OneContestant()
+    contestant.answer()
+    measured = contestant.measure()
+    assert measured.quantities[0].name == "wall_ns"
+    assert set(ALL) <= set(contestant.methods)
+    assert measured.absent == {}
+    assert "wait for all work of the device" in contestant.methods["wall_ns"]
+    assert "the test's word" in contestant.methods["device_span_ns"]
+    assert np.allclose(contestant.samples["device_span_ns"], device_framework.KERNEL_NS, atol=0.01)
+    assert np.allclose(contestant.samples["kernel_sum_ns"], device_framework.KERNEL_NS, atol=0.01)
+
+
+@on_fakes
+def test_every_timed_call_waits_for_the_device() -> None:
+    contestant = OneContestant()
+    contestant.answer()
+    before = contestant.machine.cuda.fake_cuda_call_count(b"cuCtxSynchronize")
+    timed = contestant.service._timed
+    assert timed is not None
+    measurement, _ = timed.measure(Measure(samples=20, warmup=0, calls_per_sample=1))
+    assert contestant.machine.cuda.fake_cuda_call_count(b"cuCtxSynchronize") == before + 20
+    assert measurement.headline.name == "wall_ns"
+    assert contestant.pending() == 0
+
+
+@on_fakes
+def test_drawn_calls_on_a_device_are_made_among_the_timed_ones_and_are_complete() -> None:
+    contestant = OneContestant()
+    contestant.answer()
+    drawn = (DrawnCall(0.3, 2),)
+    measured = contestant.measure(drawn=drawn, drawn_path=str(contestant.folder / "drawn.safetensors"))
+    assert [result.number for result in measured.drawn.calls] == [0]
+    assert len(contestant.samples["wall_ns"]) == 20
+
+
+@on_fakes
+def test_the_streams_of_the_contestants_own_device_are_timed() -> None:
+    """The context that is current on the thread is that of another device."""
+    contestant = OneContestant("hidden")
+    contestant.answer()
+    contestant.measure()
+    assert np.allclose(contestant.samples["kernel_sum_ns"], device_framework.KERNEL_NS, atol=0.01)
+    assert (contestant.samples["context_span_ns"] > device_framework.KERNEL_NS - 1).all()
+
+
+@on_fakes
+def test_a_stream_that_is_not_found_is_a_reason_and_the_rest_is_measured() -> None:
+    for variant, part in (("hidden", "does not show its stream"), ("unknown", "not known")):
+        contestant = OneContestant(variant)
+        contestant.answer()
+        measured = contestant.measure()
+        assert measured.quantities[0].name == "wall_ns"
+        assert set(measured.absent) == {"device_span_ns"}
+        assert part in measured.absent["device_span_ns"]
+        assert {"context_span_ns", "kernel_sum_ns"} <= set(contestant.methods)
+
+
+@on_fakes
+def test_a_driver_without_context_events_still_races_by_wall_time() -> None:
+    contestant = OneContestant("hidden")
+    contestant.machine.fail("cuCtxRecordEvent", 0, NOT_SUPPORTED)
+    contestant.answer()
+    measured = contestant.measure()
+    assert measured.quantities[0].name == "wall_ns"
+    assert set(measured.absent) == {"device_span_ns", "context_span_ns"}
+    assert "kernel_sum_ns" in contestant.methods
+
+
+@on_fakes
+def test_without_cupti_the_records_are_absent_with_the_reason() -> None:
+    contestant = OneContestant()
+    contestant.machine.cupti.fake_cupti_set_held_by_another(1)
+    contestant.answer()
+    measured = contestant.measure()
+    assert set(measured.absent) == {"kernel_sum_ns"}
+    assert "CUPTI" in measured.absent["kernel_sum_ns"]
+    assert {"device_span_ns", "context_span_ns"} <= set(contestant.methods)
+
+
+@on_fakes
+def test_work_on_another_stream_makes_no_span_and_the_records_show_it() -> None:
+    contestant = OneContestant("two-streams")
+    contestant.answer()
+    assert contestant.pending() == 0
+    measured = contestant.measure()
+    assert set(measured.absent) == {"device_span_ns"}
+    assert "hidden_work" in measured.absent["device_span_ns"]
+    assert "W_OTHER_STREAMS" in {notice.code for notice in measured.warnings}
+    both_ns = device_framework.KERNEL_NS + device_framework.LATE_NS
+    assert np.allclose(contestant.samples["kernel_sum_ns"], both_ns, atol=0.01)
+
+
+@on_fakes
+def test_what_a_framework_enqueues_late_is_in_the_wall_time() -> None:
+    contestant = OneContestant("late")
+    contestant.answer()
+    assert contestant.pending() == 0
+    measured = contestant.measure()
+    assert measured.quantities[0].name == "wall_ns"
+    assert contestant.pending() == 0
+
+
+@on_fakes
+def test_the_headline_is_measured_before_anything_that_slows_later_calls() -> None:
+    contestant = OneContestant()
+    contestant.answer()
+    counted: list[int] = []
+    timed = contestant.service._timed
+    assert timed is not None
+    measure_device = timed.measure_device
+
+    def watched(*arguments: object) -> object:
+        counted.append(int(contestant.machine.cupti.fake_cupti_call_count(b"cuptiSubscribe")))
+        return measure_device(*arguments)  # type: ignore[arg-type]
+
+    timed.measure_device = watched  # type: ignore[method-assign, assignment]
+    contestant.measure()
+    assert counted == [0]
+    assert contestant.machine.cupti.fake_cupti_call_count(b"cuptiSubscribe") > 0
+    assert contestant.machine.cupti.fake_cupti_outstanding(b"subscribers") == 0
