@@ -1,4 +1,7 @@
-"""``fairlap time MODULE:CALLABLE...``: time anything that can be imported, or compare several in one process."""
+"""``fairlap time MODULE:CALLABLE...``: time anything that can be imported, or compare several in one process.
+
+With ``--device`` they are timed on a GPU, and so are kernels of PTX and cubin files.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.device_options import device_options, device_timing_of, timed_on_device, with_kernels
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
@@ -19,12 +23,13 @@ from fairlap.frameworks.python_callable import imported_callable
 
 if TYPE_CHECKING:
     from fairlap.engine.measurement import Measurement
+    from fairlap.scenarios.device_timing import Kernels
     from fairlap.scenarios.in_process_result import InProcessComparison
 
 INTERRUPTED = 130
 
 
-_OF_ONE = ("samples", "warmup", "calls_per_sample")
+_OF_ONE = ("samples", "warmup")
 _OF_SEVERAL = ("budget", "only_winner", "blocks", "margin", "baseline", "seed")
 
 
@@ -40,7 +45,13 @@ _OF_SEVERAL = ("budget", "only_winner", "blocks", "margin", "baseline", "seed")
 @click.option("--keep-gc", is_flag=True, help="Keep the garbage collector running.")
 @click.option("--samples", type=int, help="One callable: stop after this many samples.")
 @click.option("--warmup", type=NUMBER_OR_AUTO, help="One callable: calls before the first sample.  [default: auto]")
-@click.option("--calls-per-sample", type=NUMBER_OR_AUTO, help="One callable: calls in one sample.  [default: auto]")
+@click.option(
+    "--calls",
+    "--calls-per-sample",
+    "calls_per_sample",
+    type=NUMBER_OR_AUTO,
+    help="Calls in one sample.  [default: auto]",
+)
 @click.option(
     "--budget",
     type=DURATION,
@@ -51,6 +62,7 @@ _OF_SEVERAL = ("budget", "only_winner", "blocks", "margin", "baseline", "seed")
 @click.option("--margin", type=SHARE, help="Several: equivalent when within ±SHARE.  [default: 0.5%]")
 @click.option("--baseline", metavar="NAME", type=NAME, help="Several: baseline callable.  [default: the fastest]")
 @click.option("--seed", type=click.IntRange(min=0), help="Several: draw orders from this seed.  [default: random]")
+@device_options
 @OUTPUT_JSON
 @JSON
 @click.option("--raw", is_flag=True, help="Include every sample, or every block's medians, in the JSON.")
@@ -64,6 +76,9 @@ def command(
 ) -> None:
     """Time one importable callable, or compare several in this process. They are called without arguments.
 
+    With --device they are timed on a GPU. FILE.ptx:KERNEL and FILE.cubin:KERNEL are launched there with --grid, --block
+    and --args.
+
     Several take turns in blocks of random order until every comparison is decided, or the budget is spent.
     (`fairlap compare` compares in separate processes instead.)
 
@@ -73,6 +88,7 @@ def command(
         raise InvalidRequest("--raw needs --json or -o FILE.json")
     several = len(names) > 1
     options = {name: _plain(value) for name, value in given.items() if value is not None}
+    on_device = device_timing_of(names, options)
     if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
         when = "time one callable" if several else "compare several callables"
         raise InvalidRequest(f"--{misplaced[0].replace('_', '-')} applies only when you {when}")
@@ -80,14 +96,20 @@ def command(
         raise InvalidRequest(f"{twice[0]} is given twice")
     raised: CallableRaised | None = None
     result: Measurement | InProcessComparison
+    kernels: dict[str, Kernels] = {}
+    options["pause_gc"] = not keep_gc
     try:
         with _stray_prints_on_stderr(as_json):
-            result = (_comparison if several else _measurement)(names, pause_gc=not keep_gc, **options)
+            if on_device is None:
+                result = (_comparison if several else _measurement)(names, **options)
+            else:
+                result, kernels = timed_on_device(names, on_device, options)
     except CallableRaised as error:
         if several or not error.result.samples:
             raise
         raised, result = error, error.result
-    print_result(result.to_dict(raw=raw), str(result), as_json=as_json, output=output)
+    document, text = with_kernels(result.to_dict(raw=raw), str(result), kernels)
+    print_result(document, text, as_json=as_json, output=output)
     if raised is not None:
         raise raised
     if result.interrupted:

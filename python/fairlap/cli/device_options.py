@@ -1,0 +1,128 @@
+"""The options of `fairlap time` for a GPU, and the timing that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlap.cli.values import DEVICE
+from fairlap.errors import InvalidRequest
+from fairlap.frameworks.contract import device_number
+from fairlap.frameworks.python_callable import imported_callable
+
+if TYPE_CHECKING:
+    from fairlap.engine.cuda.kernel_file import Launch
+    from fairlap.engine.measurement import Measurement
+    from fairlap.scenarios.device_timing import Kernels, OnDevice, Timed
+    from fairlap.scenarios.in_process_result import InProcessComparison
+
+METHODS = ("device_span", "context_span", "kernel_sum", "wall", "host_issue")
+_OPTIONS: tuple[Callable[..., Any], ...] = (
+    click.option("--device", type=DEVICE, help="Time on this device, such as cuda:0.  [default: the CPU]"),
+    click.option(
+        "--stream",
+        metavar="auto|hidden|watch|ADDRESS|MODULE:NAME",
+        help="The stream of the work: PyTorch's or CuPy's current one, or the one on which CUPTI sees a call launch.",
+    ),
+    click.option(
+        "--method",
+        type=click.Choice(METHODS),
+        help="The quantity, the same for all.  [default: device_span]",
+    ),
+    click.option("--cache", type=click.Choice(("warm", "cold")), help="The device's L2 cache before each sample."),
+    click.option("--graph", is_flag=True, default=None, help="Capture the call as a CUDA graph and time its replays."),
+    click.option("--grid", metavar="N[xN[xN]]", help="A kernel file: blocks of the grid.  [default: 1]"),
+    click.option("--block", metavar="N[xN[xN]]", help="A kernel file: threads of a block.  [default: 1]"),
+    click.option("--shared", type=click.IntRange(min=0), help="A kernel file: bytes of dynamic shared memory."),
+    click.option(
+        "--args", "arguments", metavar="buffer:4MiB,i32:7,...", help="A kernel file: its arguments, in their order."
+    ),
+)
+_OF_DEVICE = ("device", "stream", "method", "cache", "graph")
+_OF_FILES = ("grid", "block", "shared", "arguments")
+
+
+def device_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class DeviceTiming:
+    """What is timed on a device and how; ``launch`` for kernel files, None for callables."""
+
+    wanted: OnDevice
+    launch: Launch | None
+
+
+def device_timing_of(names: Sequence[str], options: dict[str, Any]) -> DeviceTiming | None:
+    """Takes its options out. None to time on the CPU."""
+    of_device = {name: options.pop(name) for name in _OF_DEVICE if name in options}
+    of_files = {name: options.pop(name) for name in _OF_FILES if name in options}
+    files = [name for name in names if name.rpartition(":")[0].endswith((".ptx", ".cubin"))]
+    if of_files and not files:
+        option = next(iter(of_files)).replace("arguments", "args")
+        raise InvalidRequest(f"--{option} applies only to kernel files, such as kernel.ptx:name")
+    if files and len(files) < len(names):
+        raise InvalidRequest("kernel files and callables work on different streams; time them in separate commands")
+    device = str(of_device.pop("device", "cuda" if files else "cpu"))
+    if device == "cpu" and (of_device or files):
+        option = next(iter(of_device), "")
+        raise InvalidRequest(f"--{option} is for a GPU; add --device cuda" if option else "kernel files need a GPU")
+    if device == "cpu":
+        return None
+    from fairlap.engine.cuda.kernel_file import Launch, extent, kernel_arguments
+    from fairlap.scenarios.device_timing import OnDevice
+
+    launch = Launch(
+        grid=extent(of_files.get("grid", "1")),
+        block=extent(of_files.get("block", "1")),
+        shared_bytes=of_files.get("shared", 0),
+        arguments=kernel_arguments(of_files.get("arguments", "")),
+    )
+    return DeviceTiming(OnDevice(device_number(device), **of_device), launch if files else None)
+
+
+def timed_on_device(
+    names: Sequence[str], timing: DeviceTiming, options: Mapping[str, Any]
+) -> tuple[Measurement | InProcessComparison, dict[str, Kernels]]:
+    """The figures, and afterwards the kernels of one call of each."""
+    from fairlap.scenarios.device_timing import callables_on_device, kernel_files
+
+    if timing.launch is None:
+        timed = callables_on_device({name: imported_callable(name) for name in names}, timing.wanted)
+        return _timed(names, timed, options)
+    with kernel_files(names, timing.launch, timing.wanted) as timed:
+        return _timed(names, timed, options)
+
+
+def _timed(
+    names: Sequence[str], timed: Timed, options: Mapping[str, Any]
+) -> tuple[Measurement | InProcessComparison, dict[str, Kernels]]:
+    from fairlap.engine import measure
+    from fairlap.scenarios.device_timing import kernels_of
+    from fairlap.scenarios.in_process import compare
+
+    result: Measurement | InProcessComparison
+    if len(names) > 1:
+        result = compare(timed.callables, done=timed.done or None, **timed.options, **options)
+    else:
+        [name] = names
+        result = measure(timed.callables[name], name=name, done=timed.done.get(name), **timed.options, **options)
+    return result, {} if result.interrupted else {name: kernels_of(timed, name) for name in names}
+
+
+def with_kernels(document: dict[str, Any], text: str, kernels: Mapping[str, Kernels]) -> tuple[dict[str, Any], str]:
+    """The result with the kernels of each callable; unchanged on a CPU."""
+    if not kernels:
+        return document, text
+    if len(kernels) == 1:
+        [only] = kernels.values()
+        return {**document, **only.to_dict()}, f"{text}\n{only}"
+    lines = [f"  {name}\n{each}" for name, each in kernels.items()]
+    by_callable = {name: each.to_dict() for name, each in kernels.items()}
+    return {**document, "kernels_by_callable": by_callable}, "\n".join([text, *lines])

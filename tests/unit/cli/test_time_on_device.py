@@ -1,0 +1,148 @@
+"""``fairlap time --device`` as a process, with the fake driver in the place of the real one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import error_code, fairlap, refusal
+from cuda_on_fakes import environment_with_fakes
+
+pytestmark = pytest.mark.sanitized
+
+EXAMPLES = Path(__file__).parents[3] / "docs/examples/gpu"
+KERNELS = """
+import ctypes, os
+cuda = ctypes.CDLL(os.environ["FAIRLAP_LIBCUDA"])
+for name in ("activate_primary_context", "create_stream"):
+    getattr(cuda, f"fake_cuda_{name}").restype = ctypes.c_uint64
+cuda.fake_cuda_make_current.argtypes = (ctypes.c_uint64,)
+cuda.fake_cuda_create_stream.argtypes = (ctypes.c_uint64, ctypes.c_int)
+cuda.fake_cuda_kernel.argtypes = (ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int64)
+cuda.cuInit(0)
+context = cuda.fake_cuda_activate_primary_context(0)
+cuda.fake_cuda_make_current(context)
+stream, other = cuda.fake_cuda_create_stream(context, 1), cuda.fake_cuda_create_stream(context, 1)
+
+def fast():
+    cuda.fake_cuda_kernel(stream, b"fast_kernel", 30_000)
+
+def slow():
+    cuda.fake_cuda_kernel(stream, b"slow_kernel", 60_000)
+
+def elsewhere():
+    cuda.fake_cuda_kernel(other, b"elsewhere", 60_000)
+
+def my_stream():
+    return stream
+
+def broken():
+    raise ValueError("no")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    return tmp_path
+
+
+def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    variables = environment_with_fakes()
+    chosen = {name: variables[name] for name in ("FAIRLAP_LIBCUDA", "FAIRLAP_LIBCUPTI")}
+    return fairlap("time", *arguments, cwd=folder, **chosen)
+
+
+def document(folder: Path, *arguments: object) -> Any:
+    done = run(folder, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_callable_is_timed_on_the_stream_that_cupti_sees_and_its_kernels_are_named(folder: Path) -> None:
+    found = document(folder, "kernels:fast", "--device", "cuda", "--samples", 30, "--calls", 1)
+    assert found["quantities"]["device_span_ns"]["p50_ns"] == pytest.approx(30_000, rel=0.01)
+    assert found["kernels"] == {"fast_kernel": {"per_call": 1.0, "ns_per_call": 30_000.0}}
+    assert found["kernels_absent"] == ""
+    assert found["calls_per_sample"] == 1
+
+
+def test_a_stream_can_be_named_by_a_module(folder: Path) -> None:
+    found = document(folder, "kernels:fast", "--device", "cuda:0", "--stream", "kernels:my_stream", "--samples", 30)
+    assert found["quantities"]["device_span_ns"]["p50_ns"] == pytest.approx(30_000, rel=0.01)
+
+
+def test_every_method_gives_its_own_quantity(folder: Path) -> None:
+    for method in ("context_span", "kernel_sum", "host_issue", "wall"):
+        found = document(folder, "kernels:fast", "--device", "cuda", "--method", method, "--samples", 20)
+        assert next(iter(found["quantities"])) == f"{method}_ns"
+
+
+def test_a_cold_cache_and_a_graph_are_in_force(folder: Path) -> None:
+    cold = document(folder, "kernels:fast", "--device", "cuda", "--cache", "cold", "--samples", 20, "--calls", 1)
+    assert "flushed" in cold["settings"]["cache"]
+    graph = document(folder, "kernels:fast", "--device", "cuda", "--graph", "--samples", 20)
+    assert graph["settings"]["graph"] == "1 nodes"
+
+
+def test_two_callables_are_compared_on_the_device(folder: Path) -> None:
+    names = ("kernels:fast", "kernels:slow")
+    found = document(folder, *names, "--device", "cuda", "--blocks", 6, "--seconds", "5ms", "--calls", 1)
+    [comparison] = found["comparisons"]
+    assert {comparison["a"], comparison["b"]} == set(names)
+    assert max(comparison["ratio"], 1 / comparison["ratio"]) == pytest.approx(2.0, rel=0.02)
+    assert found["kernels_by_callable"]["kernels:slow"]["kernels"].keys() == {"slow_kernel"}
+
+
+def test_callables_on_different_streams_are_not_compared_by_one(folder: Path) -> None:
+    done = run(folder, "kernels:fast", "kernels:elsewhere", "--device", "cuda", "--blocks", 6)
+    assert (done.returncode, error_code(done)) == (2, "E_REQUEST")
+    walls = document(folder, "kernels:fast", "kernels:elsewhere", "--device", "cuda", "--method", "wall", "--blocks", 2)
+    assert len(walls["rows"]) == 2
+
+
+def test_a_callable_that_raises_on_the_device_is_named(folder: Path) -> None:
+    done = run(folder, "kernels:broken", "--device", "cuda")
+    assert (done.returncode, error_code(done)) == (2, "E_CALLABLE_RAISED")
+
+
+def test_the_kernel_file_of_the_documentation_is_timed(folder: Path) -> None:
+    arguments = ("--grid", 16384, "--block", 256, "--args", "buffer:16MiB,buffer:16MiB,f32:2.5,u32:4194304")
+    found = document(folder, f"{EXAMPLES / 'saxpy.ptx'}:saxpy", *arguments, "--samples", 20)
+    assert found["kernels"].keys() == {"saxpy"}
+    assert found["settings"]["call"] == "native"
+    text = run(folder, f"{EXAMPLES / 'saxpy.ptx'}:saxpy", *arguments, "--samples", 20).stdout
+    assert "in 1 of saxpy" in text
+
+
+def test_two_kernel_files_are_compared(folder: Path) -> None:
+    file = EXAMPLES / "saxpy.ptx"
+    arguments = ("--args", "buffer:4KiB,buffer:4KiB,f32:2.5,u32:1024", "--blocks", 6, "--seconds", "5ms")
+    found = document(folder, f"{file}:saxpy", f"{file}:nothing", *arguments)
+    assert len(found["comparisons"]) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("math:factorial", "--grid", "4"),
+        ("math:factorial", "--method", "kernel_sum"),
+        ("math:factorial", "--graph"),
+        ("math:factorial", "--device", "cpu", "--stream", "hidden"),
+        ("k.ptx:f", "math:factorial"),
+        ("k.ptx:f", "--device", "cpu"),
+        ("k.ptx:f", "--grid", "none"),
+        ("k.ptx:f", "--args", "f32"),
+        ("k.ptx:f", "--method", "wall", "--graph"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_in_one_line(arguments: tuple[str, ...]) -> None:
+    assert refusal("time", *arguments).code == "E_REQUEST"
+
+
+def test_without_a_driver_the_reason_is_one_line(tmp_path: Path) -> None:
+    done = fairlap("time", "os:getpid", "--device", "cuda", FAIRLAP_LIBCUDA=tmp_path / "none.so")
+    assert (done.returncode, error_code(done)) == (2, "E_NOT_AVAILABLE")
