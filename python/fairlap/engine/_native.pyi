@@ -399,8 +399,6 @@ class LoadedKernel:
     """
     A kernel of a PTX or cubin image.
     """
-    launch_address: typing.ClassVar[int] = 140548532134816
-    wait_address: typing.ClassVar[int] = 140548532145984
     def __init__(self, stream: OwnStream, image: bytes, name: str, *, grid: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"], block: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"], shared_bytes: typing.SupportsInt | typing.SupportsIndex, arguments: list[typing.Any]) -> None:
         ...
     def enter(self) -> None:
@@ -411,6 +409,12 @@ class LoadedKernel:
         ...
     @property
     def context(self) -> int:
+        ...
+    @property
+    def launch_address(self) -> int:
+        ...
+    @property
+    def wait_address(self) -> int:
         ...
 class ForkedSampler(RuntimeError):
     pass

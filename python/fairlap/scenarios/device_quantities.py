@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlap.errors import CallableRaised, FairlapError, NotAvailable
+from fairlap.errors import FairlapError, NotAvailable
 from fairlap.frameworks.contract import Contestant, Unsupported
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ METHODS: tuple[Method, ...] = ("device_span", "context_span", "kernel_sum")
 HIDDEN = "hidden"
 _SHARE_OF_TIME = 0.5  # of the headline's, for each
 _WARM_UP_CALLS = 3
+_OF_A_SHORT_MEASUREMENT = ("W_FEW_SAMPLES", "W_WARM_UP_NOT_SETTLED")
 
 
 @dataclass
@@ -57,11 +58,8 @@ def device_quantities(
         limits = {"seconds": None if seconds is None else _SHARE_OF_TIME * seconds, "samples": samples}
         try:
             _measure(found, contestant, call, stream, method, {**limits, "calls_per_sample": calls_per_sample})
-        except CallableRaised:
-            raise
         except FairlapError as error:
-            if _broke_the_device(error):
-                raise
+            _require_usable(contestant, error)
             found.absent[name] = str(error)
     return found
 
@@ -98,7 +96,11 @@ def _measure(
     )
     if measurement.interrupted:
         raise KeyboardInterrupt
-    found.notices += measurement.warnings
+    found.notices += [
+        replace(notice, text=f"{method}: {notice.text}")
+        for notice in measurement.warnings
+        if notice.code not in _OF_A_SHORT_MEASUREMENT
+    ]
     quantity = measurement.headline
     if not np.isfinite(quantity.values).any():
         reasons = ", ".join(f"{reason} in {count}" for reason, count in measurement.invalid.items())
@@ -107,8 +109,14 @@ def _measure(
     found.measured[quantity.name] = replace(quantity, method=f"{quantity.method}{how}")
 
 
-def _broke_the_device(error: FairlapError) -> bool:
-    """After an error of CUDA itself nothing more can be done in this process."""
+def _require_usable(contestant: Contestant, error: FairlapError) -> None:
+    """Raise the error where it broke the device for this process, as an illegal address does."""
     from fairlap.engine import DeviceFailed
+    from fairlap.engine.cuda.device_completion import device_completion
 
-    return isinstance(error, DeviceFailed) and (error.result is None or error.result.stopped_by == "cuda_error")
+    if not isinstance(error, DeviceFailed) or contestant.device is None:
+        return
+    try:
+        device_completion(contestant.device)(None)
+    except Exception:
+        raise error from None

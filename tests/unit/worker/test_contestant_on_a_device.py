@@ -3,6 +3,7 @@ what its stream and its records show comes beside it, or the reason why not."""
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import tempfile
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import device_framework
 import msgspec
 import numpy as np
-from cuda_on_fakes import Machine, on_fakes
+import pytest
+from cuda_on_fakes import ILLEGAL_ADDRESS, Machine, on_fakes
+from fairlap.engine import DeviceFailed
 from fairlap.scenarios.latency_messages import DrawnCall, Measure, Measured
 from fairlap.worker.phases import Phases
 from fairlap.worker.protocol import Answer, Phase
@@ -20,6 +23,7 @@ from workers_of_fake import PLUGGED, Files
 sys.path.append(str(PLUGGED))
 
 NOT_SUPPORTED = 801
+UNKNOWN = 999
 ALL = ("device_span_ns", "context_span_ns", "kernel_sum_ns")
 
 
@@ -191,3 +195,26 @@ def test_the_headline_is_measured_before_anything_that_slows_later_calls() -> No
     assert counted == [0]
     assert contestant.machine.cupti.fake_cupti_call_count(b"cuptiSubscribe") > 0
     assert contestant.machine.cupti.fake_cupti_outstanding(b"subscribers") == 0
+
+
+@on_fakes
+def test_a_profiler_that_fails_costs_one_quantity_and_not_the_contestant() -> None:
+    contestant = OneContestant()
+    contestant.machine.cupti.fake_cupti_fail.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int)
+    contestant.machine.cupti.fake_cupti_fail(b"cuptiActivityEnable", 1, UNKNOWN)
+    contestant.answer()
+    measured = contestant.measure()
+    assert set(measured.absent) == {"kernel_sum_ns"}
+    assert measured.quantities[0].name == "wall_ns"
+
+
+@on_fakes
+def test_a_device_that_breaks_during_the_further_quantities_fails_the_contestant() -> None:
+    contestant = OneContestant()
+    contestant.answer()
+    timed = contestant.service._timed
+    assert timed is not None
+    contestant.machine.cuda.fake_cuda_poison(ILLEGAL_ADDRESS)
+    with pytest.raises(DeviceFailed):
+        timed.measure_device(Measure(samples=5), 1)
+    contestant.machine.cuda.fake_cuda_poison(0)
