@@ -27,4 +27,5 @@ def test_no_framework_falls_back_to_the_cpu() -> None:
     for process in found.values():
         assert process.outcome == "unsupported", process.details or process.outcome
         assert REFUSALS[process.contestant] in process.message
+        assert len(process.message.splitlines()) == 1
         assert process.timings == {}

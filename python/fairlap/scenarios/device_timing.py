@@ -13,7 +13,6 @@ from fairlap import quantity_text
 from fairlap.engine import stream_of, time_calls
 from fairlap.engine.cuda.device_completion import device_completion, stream_used_by
 from fairlap.engine.cuda.kernel_file import Launch, loaded_kernels
-from fairlap.engine.cuda.request import METHODS
 from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.errors import FairlapError, InvalidRequest, described
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from fairlap.engine.cuda.stream_measurement import StreamMeasurement, Tally
 
 WALL = "wall"
-TIMINGS = (*METHODS[:3], WALL, METHODS[3])
 CACHES = {"warm": "warm", "cold": "flush"}
 AUTO, HIDDEN, WATCH = "auto", "hidden", "watch"
 _TRACED_SAMPLES = 10
