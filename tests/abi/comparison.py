@@ -54,11 +54,7 @@ def _program(
         for one in declarations
     ]
     lines = [line for one in declarations for line in _lines(one, library, headers, releases)]
-    includes = {
-        "cuda": ["cuda.h", "cudaTypedefs.h"],
-        "cupti": ["cuda.h", "cupti.h", "generated_cuda_meta.h"],
-        "nvml": ["nvml.h"],
-    }[library]
+    includes = {"cuda": ["cuda.h", "cudaTypedefs.h"], "cupti": ["cuda.h", "cupti.h"], "nvml": ["nvml.h"]}[library]
     return "\n".join(
         [
             f'#include "{ours}"',
