@@ -13,7 +13,7 @@ PIP := $(BIN)/pip install --quiet
 EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-cpp test-python test-environments test-sanitized lint format \
+.PHONY: help demo test test-importer fuzz-importer importer-table bench-importer test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-adapters bench-turns bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-peers trust-mutants gpu-proof gpu-proof-kit
 
@@ -36,6 +36,13 @@ test-python: $(VENV)/.dev build/release/.tests  ## Run all Python tests, or thos
 
 test-environments: $(VENV)/.dev build/release/.tests  ## Test frameworks that need separate environments (downloads over a gigabyte once).
 	FAIRLAP_TEST_ENVIRONMENTS=1 $(BIN)/python -m pytest -m heavy_environments
+
+test-importer: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Run the node tests of onnx through the importer in all four libraries.
+	FAIRLAP_TEST_IMPORTER=1 $(BIN)/python -m pytest tests/unit/models/onnx_import
+
+FILES ?= 100000
+fuzz-importer: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Load 100,000 damaged ONNX files (FILES=...).
+	FAIRLAP_FUZZ_FILES=$(FILES) $(BIN)/python -m pytest tests/unit/models/onnx_import/test_damaged_files.py
 
 test-sanitized: $(VENV)/.dev  ## Run the C++ tests and the tests of native code under three sanitizers.
 	.ci/sanitized address
@@ -90,6 +97,12 @@ telemetry-minute: build/release/.tests  ## Run the sampler at 1 kHz for a minute
 
 models-table: $(VENV)/.frameworks build/release/.module  ## Show which model runs in which framework, and the errors of its outputs.
 	$(BIN)/python tests/bench/models_table.py
+
+importer-table: $(VENV)/.frameworks build/release/.module  ## Write the importer's operators and conformance into the documentation.
+	PYTHONPATH=tests/support $(BIN)/python tests/bench/importer_table.py --on numpy,torch,jax,tensorflow
+
+bench-importer: $(VENV)/.frameworks build/release/.module  ## Compare the speed of imported models with hand-written ones.
+	PYTHONPATH=tests/support $(BIN)/python tests/bench/imported_models.py
 
 ## Prove the statistics
 trust: $(VENV)/.dev build/release/.module  ## Run the simulated trust suite at full size (the figures in docs/explanation/verdict.md).

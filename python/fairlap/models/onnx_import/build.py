@@ -35,7 +35,9 @@ class ImportedModel:
         values: Mapping[str, Tensor] = graph.values
         if library.name != "numpy":  # the reference computes the graph as the file has it
             nodes, values = fused(nodes, graph, known)
-        self._turned = turned_weights(nodes, graph.weights) if library.channels_last else set()
+        only_turned = turned_weights(nodes, graph.weights)
+        self._turned = only_turned if library.channels_last else set()
+        self._kernels = {name for name in only_turned if graph.weights[name].ndim > 2}
         plan = LayoutPlan(library, values, self._turned)
         for node in nodes:
             attributes, inputs = attributes_of(node, known, values, graph.opset)
@@ -45,8 +47,8 @@ class ImportedModel:
             }
             plan.add(node, OPERATORS[node.operator], held, inputs)
         self._outputs = tuple((tensor.name, plan.in_file(tensor.name)) for tensor in graph.outputs)
-        self._steps, self._last_uses = _with_last_uses(plan.steps, {name for _, name in self._outputs})
-        used = {name for step in self._steps for name in step.inputs} | {name for _, name in self._outputs}
+        self.steps, self._last_uses = _with_last_uses(plan.steps, {name for _, name in self._outputs})
+        used = {name for step in self.steps for name in step.inputs} | {name for _, name in self._outputs}
         self._constants = {
             name: library.constant(array.astype(graph.values[name].dtype) if library.name != "numpy" else array)
             for name, array in known.items()
@@ -60,7 +62,7 @@ class ImportedModel:
             values[name] = enter(weights[name])
         for tensor in self.graph.inputs:
             values[tensor.name] = enter(inputs[tensor.name])
-        for step, finished in zip(self._steps, self._last_uses, strict=True):
+        for step, finished in zip(self.steps, self._last_uses, strict=True):
             results = step.function(*[values[name] if name else None for name in step.inputs])
             if not isinstance(results, (tuple, list)):
                 results = (results,)
@@ -71,7 +73,11 @@ class ImportedModel:
 
     def prepare(self, weights: Mapping[str, Array]) -> dict[str, Any]:
         """NumPy arrays as the file has them, made into arrays of the library in its own layout."""
-        return {name: self.library.constant(self._in_layout(name, weights[name])) for name in self.graph.weights}
+        library = self.library
+        return {
+            name: (library.kernel if name in self._kernels else library.constant)(self._in_layout(name, weights[name]))
+            for name in self.graph.weights
+        }
 
     def original(self, name: str, array: Any) -> Array:
         """A weight in the file's layout again, to compare with the file."""

@@ -64,8 +64,9 @@ def _take_known_inputs(
                 )
             attributes[name] = as_numbers(known[inputs[place]])
     for name, place in operator.scalars.items():
-        if place < len(inputs) and inputs[place] in known and known[inputs[place]].size == 1:
-            attributes[name] = known[inputs[place]].reshape(()).item()
+        array = known.get(inputs[place]) if place < len(inputs) else None
+        if array is not None and (array.ndim == 0 or (operator.layout == "elementwise" and array.size == 1)):
+            attributes[name] = array.reshape(()).item()
             inputs[place] = ""
     left = [each for place, each in enumerate(inputs) if place not in operator.operands.values()]
     while left and not left[-1]:

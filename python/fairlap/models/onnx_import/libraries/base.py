@@ -41,6 +41,10 @@ class Library:
     def constant(self, array: Array) -> Any:
         raise NotImplementedError
 
+    def kernel(self, array: Array) -> Any:
+        """A weight that is only a kernel of convolutions."""
+        return self.constant(array)
+
     def enter(self, value: Any) -> Any:
         """A weight or an input as operators take it."""
         return value

@@ -81,7 +81,7 @@ Xor             logical_xor       =                    =                   =
 *Maximum        maximum           =                    =                   =
 *Minimum        minimum           =                    =                   =
 *Power          power             pow                  power               pow
-*ShiftLeft      left_shift        bitwise_left_shift   left_shift          bitwise.left_shift
-*ShiftRight     right_shift       bitwise_right_shift  right_shift         bitwise.right_shift
-*TruncatedModulo fmod             =                    =                   truncatemod
+*ShiftLeft      left_shift        bitwise_left_shift   left_shift          shift_left
+*ShiftRight     right_shift       bitwise_right_shift  right_shift         shift_right
+*TruncatedModulo fmod             =                    =                   truncated_modulo
 """)

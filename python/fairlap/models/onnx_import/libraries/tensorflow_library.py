@@ -48,6 +48,27 @@ class TensorFlowLibrary(Library):
     def is_floating(self, value: Any) -> bool:
         return bool(value.dtype.is_floating)
 
+    # The table of functions finds these before those of TensorFlow.
+    def shift_left(self, value: Any, by: Any) -> Any:
+        within, by = self._shifts(value, by)
+        return self.tf.where(within, self.tf.bitwise.left_shift(value, by), self.tf.zeros_like(value))
+
+    def shift_right(self, value: Any, by: Any) -> Any:
+        within, by = self._shifts(value, by)
+        sign = self.tf.where(value < 0, self.tf.bitwise.invert(self.tf.zeros_like(value)), self.tf.zeros_like(value))
+        return self.tf.where(within, self.tf.bitwise.right_shift(value, by), sign)
+
+    def _shifts(self, value: Any, by: Any) -> tuple[Any, Any]:
+        """TensorFlow leaves open what it does where a number is shifted by more bits than it has."""
+        within = self.tf.logical_and(by >= 0, by < value.dtype.size * 8)
+        return within, self.tf.where(within, by, self.tf.zeros_like(by))
+
+    def truncated_modulo(self, left: Any, right: Any) -> Any:
+        if left.dtype.size < 4 and left.dtype.is_floating:
+            wide = self.tf.truncatemod(self.tf.cast(left, self.tf.float32), self.tf.cast(right, self.tf.float32))
+            return self.tf.cast(wide, left.dtype)
+        return self.tf.truncatemod(left, right)
+
     def reshape(self, value: Any, shape: Sequence[int]) -> Any:
         return self.tf.reshape(value, shape)
 
@@ -275,7 +296,8 @@ class TensorFlowLibrary(Library):
         return self._pooled("AVG", self.pad(image, [(0, 0), *pads, (0, 0)], 0), kernel, strides, dilations) * count
 
     def _pooled(self, kind: str, padded: Any, kernel: Any, strides: Any, dilations: Any) -> Any:
-        if set(strides) != {1} and set(dilations) != {1}:  # not both at once: take every window and keep some
+        wide = any(stride > width for stride, width in zip(strides, kernel, strict=True))
+        if wide or (set(strides) != {1} and set(dilations) != {1}):  # refused: take every window and keep some
             every = self.tf.nn.pool(padded, list(kernel), kind, dilations=list(dilations))
             return every[(slice(None), *(slice(None, None, each) for each in strides))]
         return self.tf.nn.pool(padded, list(kernel), kind, list(strides), "VALID", dilations=list(dilations))

@@ -34,6 +34,11 @@ class TorchLibrary(Library):
             return self.torch.tensor(array.astype(np.float32), dtype=self.torch.bfloat16, device=self.device)
         return self.torch.tensor(np.array(array), device=self.device)
 
+    def kernel(self, array: Array) -> Any:
+        """PyTorch's layout with channels last, in which its CPU convolutions are faster."""
+        tensor = self.constant(array)
+        return tensor.contiguous(memory_format=self.torch.channels_last) if array.ndim == 4 else tensor
+
     def cast(self, value: Any, dtype: str) -> Any:
         return value.to(getattr(self.torch, dtype))
 
@@ -120,6 +125,9 @@ class TorchLibrary(Library):
         return ordered.narrow(axis, 0, k), places.narrow(axis, 0, k)
 
     def gather(self, value: Any, places: Any, axis: int) -> Any:
+        if len(places.shape) == 0:  # an index that depends on data, which the compiler would want to know
+            places = self.torch.where(places < 0, places + value.shape[axis], places)
+            return value.index_select(axis, places.long().reshape(1)).squeeze(axis)
         return value[(slice(None),) * axis + (places.long(),)]
 
     def take(self, value: Any, places: Sequence[int], axis: int) -> Any:
@@ -191,6 +199,8 @@ class TorchLibrary(Library):
         dilations: Sequence[int],
         group: int,
     ) -> Any:
+        if len(kernel.shape) == 4:  # does nothing after another convolution
+            image = image.contiguous(memory_format=self.torch.channels_last)
         own = [low for low, _ in pads]
         if any(low != high for low, high in pads):
             image, own = self.pad(image, [(0, 0), (0, 0), *pads], 0), [0] * len(own)

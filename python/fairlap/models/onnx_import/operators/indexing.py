@@ -9,8 +9,10 @@ from typing import Any
 from fairlap.models.onnx_import.operators.registry import operator
 
 
-@operator("Gather")
-def gather(library: Any, value: Any, places: Any, *, axis: int = 0) -> Any:
+@operator("Gather", scalars={"place": 1})
+def gather(library: Any, value: Any, places: Any = None, *, axis: int = 0, place: int | None = None) -> Any:
+    if place is not None:
+        return value[(slice(None),) * (axis % len(value.shape)) + (place,)]
     return library.gather(value, places, axis % len(value.shape))
 
 

@@ -31,6 +31,8 @@ def gemm(
         product = library.scaled(product, alpha)
     if added is None or beta == 0:
         return product
+    if len(added.shape) == 2 and added.shape[0] == 1:  # TensorFlow fails to fuse a sum with such a row
+        added = library.reshape(added, (added.shape[1],))
     return product + (added if beta == 1 else library.scaled(added, beta))
 
 

@@ -1,0 +1,64 @@
+"""Write the tables of docs/reference/onnx-import.md: the operators that are claimed, and the node tests that pass.
+
+    python tests/bench/importer_table.py --on numpy,torch,jax,tensorflow
+
+Without ``--on`` the shares stay as they are and only the list of operators is written again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from fairlap.models.onnx_import.operators.table import claimed
+from onnx_cases import EXCLUDED, EXCLUDED_IN_NUMPY, LIBRARIES, check, claimed_cases, loaded, reason_to_exclude
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "onnx-import.md"
+
+
+def shares(chosen: list[str]) -> str:
+    cases = list(claimed_cases())
+    lines = ["| library | passed | cases | share |", "| --- | ---: | ---: | ---: |"]
+    for library in (each for each in LIBRARIES if each in chosen):
+        counted = [case for case in cases if reason_to_exclude(case.name, library) is None]
+        passed = 0
+        for case in counted:
+            try:
+                check(case, loaded(case), library)
+                passed += 1
+            except Exception as error:
+                print(f"{library} {case.name}: {error}", file=sys.stderr)
+        name = f"{library} {version(library)}"
+        lines.append(f"| {name} | {passed} | {len(counted)} | {passed / len(counted):.1%} |")
+    excluded = [
+        f"- {reason}: {sum(any(part in case.name for part in parts) for case in cases)} cases{where}"
+        for table, where in ((EXCLUDED, ""), (EXCLUDED_IN_NUMPY, ", in NumPy only"))
+        for reason, parts in table.items()
+    ]
+    return "\n".join([*lines, "", f"The cases are those of onnx {version('onnx')}. Not counted:", "", *excluded])
+
+
+def operators() -> str:
+    return f"{len(claimed())} operators: " + ", ".join(f"`{name}`" for name in claimed()) + "."
+
+
+def written(page: str, name: str, text: str) -> str:
+    """The page with the text between its two marks replaced."""
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    return re.sub(f"{start}.*?{end}", lambda _: f"{start}\n\n{text}\n\n{end}", page, flags=re.DOTALL)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--on", default="")
+    chosen = options.parse_args().on
+    found = shares(chosen.split(",")) if chosen else ""
+    page = written(PAGE.read_text(encoding="utf-8"), "operators", operators())
+    PAGE.write_text(written(page, "shares", found) if found else page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
