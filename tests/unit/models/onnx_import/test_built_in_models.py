@@ -54,7 +54,7 @@ def test_an_imported_model_compiles_and_exports_without_graph_breaks(tmp_path: P
     weights = model.prepare(graph.weights)
     inputs = {name: torch.tensor(array) for name, array in work.inputs.items()}
 
-    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Module(torch.nn.Module):  # type: ignore[misc]
         def forward(self, weights: object, inputs: object) -> object:
             return model(weights, inputs)  # type: ignore[arg-type]
 
