@@ -116,7 +116,7 @@ def ratio_and_bounds(ratio: float, low: float | None, high: float | None) -> tup
     Otherwise a bound printed beside a verdict could round onto the value that the verdict excludes.
     """
     if low is None or high is None or not math.isfinite(high):
-        return number(ratio), ""
+        return (f"{ratio:.2f}" if ratio >= 0.1 else number(ratio)), ""
     width = max(high - low, 10.0**-_MOST_DECIMALS)
     decimals = min(_MOST_DECIMALS, max(2, 1 - math.floor(math.log10(width))))
     while any(bound != 1 and float(f"{bound:.{decimals}f}") == 1 for bound in (low, high)):
