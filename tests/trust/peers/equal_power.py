@@ -139,7 +139,7 @@ def as_markdown(found: Sequence[Row]) -> str:
         "| --- " * 6 + "|",
     ]
     for row in found:
-        seconds = "more than were recorded" if row.seconds is None else f"{row.seconds:.1f}"
+        seconds = "never, with those recorded" if row.seconds is None else f"{row.seconds:.1f}"
         lines.append(
             f"| {row.effect:.0%} | {row.tool} | {row.found:.0%} | {row.false:.0%} | {row.processes:.1f} | {seconds} |"
         )
