@@ -21,6 +21,8 @@ CASES = [
     if capability >= CLAIMED[0]
 ]
 
+_SAXPY = Path(__file__).parents[2] / "docs" / "examples" / "gpu" / "saxpy.ptx"
+
 pytestmark = pytest.mark.sanitized
 
 
@@ -46,6 +48,12 @@ def test_the_device_code_assembles_without_spills_or_a_stack(
     assert sorted(compiled) == sorted((entry, str(capability)) for entry in entries())
     properties = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
     assert properties == [("0", "0", "0")] * len(entries())
+
+
+@pytest.mark.parametrize(("assembler", "capability"), CASES)
+def test_the_documentations_kernel_assembles(assembler: Assembler, capability: int, tmp_path: Path) -> None:
+    done = assembler.assemble(_SAXPY, capability, tmp_path / "saxpy.cubin")
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_does_not_assemble_is_refused(tmp_path: Path) -> None:
