@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Framework
 from fairlap.frameworks.registry import framework_named, framework_names, is_importable
 from fairlap.models.registry import find, workload_names
+from fairlap.models.spec import Tensor
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PART_OF_PYTHON = "builtins"
@@ -53,6 +56,53 @@ class ListedDevice:
     cores: int | None = None  # that this process may run on
     driver_cuda: str | None = None
     absent: str = ""
+
+
+@dataclass(frozen=True)
+class ListedRoute:
+    """``why_not`` is empty where there is a route."""
+
+    framework: str
+    here: bool
+    route: str
+    why_not: str
+    conversion_s: float | None = None
+
+
+@dataclass(frozen=True)
+class ListedRoutes:
+    """The inputs as they were bound, with what is drawn for them, and the frameworks that can run the model."""
+
+    source: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    reference: str
+    routes: tuple[ListedRoute, ...]
+    notices: tuple[Notice, ...]
+
+
+def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]) -> ListedRoutes:
+    """Opens the model in a process of its own."""
+    from fairlap.launch.opened_source import opened
+    from fairlap.models.sources.bundle import route_to
+    from fairlap.race.equal_work.materials import seeds_of_inputs
+    from fairlap.race.plan_from_request import sources_named
+    from fairlap.request.names import Contestants
+    from fairlap.request.race_request import RaceRequest
+
+    request = RaceRequest(models=(text,), contestants=Contestants("torch"), **bindings)
+    named = sources_named(request, text)
+    if not named:
+        raise InvalidRequest(f"{text} is not a model file; built-in models run on what `fairlap list models` shows")
+    _, bundle = opened(named[0], seeds_of_inputs(0), notify)
+    found = []
+    for name in framework_names():
+        adapter = framework_named(name)
+        route = route_to(bundle, name, adapter.implementation)
+        found.append(ListedRoute(name, is_importable(adapter), route.name, route.why_not, route.conversion_s))
+    found.sort(key=lambda each: bool(each.why_not))
+    spec = bundle.spec
+    return ListedRoutes(bundle.source.name, spec.inputs, spec.outputs, bundle.reference, tuple(found), bundle.notices)
 
 
 def models() -> list[ListedModel]:

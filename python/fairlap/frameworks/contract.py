@@ -99,6 +99,7 @@ class Framework(ABC):
     packages: ClassVar[tuple[str, ...]]  # what pip installs, the versioned one first
     packages_on: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # in their place by kind of device, such as "cuda"
     module: ClassVar[str]  # what is imported; if it is importable, the framework is installed
+    implementation: ClassVar[str] = ""  # which of a model's implementations it runs, such as onnx; by default its own
     variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one, the default, first
     modes: ClassVar[tuple[str, ...]] = ("infer",)
     precisions: ClassVar[tuple[str, ...]] = ("fp32",)

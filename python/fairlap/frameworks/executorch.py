@@ -61,6 +61,7 @@ class ExecuTorch(Framework):
     name = "executorch"
     packages = ("executorch==1.5.1", "torch==2.13.0", "setuptools==84.2.1")  # it does not declare the latter two
     module = "executorch"
+    implementation = "torch"
     variants = ("", "portable")
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:

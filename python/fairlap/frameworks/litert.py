@@ -78,6 +78,7 @@ class LiteRT(Framework):
     name = "litert"
     packages = ("ai-edge-litert==2.3.0", "tensorflow==2.21.0")
     module = "ai_edge_litert"
+    implementation = "tensorflow"
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted, lacking="its kernels there compute in float32 or in integers")

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
-from fairlap.frameworks.adapter_parts.onnx_graph import serialized_graph, weights_in
+from fairlap.frameworks.adapter_parts.onnx_graph import graph_of, weights_in
 from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
     provider_of,
     provider_options,
@@ -57,6 +57,7 @@ class OnnxRuntime(Framework):
     packages = ("onnxruntime==1.31.1", "onnx==1.23.2")
     packages_on: ClassVar = {"cuda": ("onnxruntime-gpu[cuda,cudnn]==1.31.1", "onnx==1.23.2")}
     module = "onnxruntime"
+    implementation = "onnx"
     variants = ("", "tensorrt")
     device_memory_limit = "gpu_mem_limit of the CUDA provider"
 
@@ -75,7 +76,7 @@ class OnnxRuntime(Framework):
         self._version = str(onnxruntime.__version__)
         options, place = _session_options(onnxruntime, wanted), _Place.of(onnxruntime, wanted)
         with phase("build"):
-            graph = serialized_graph(work, work.weights)
+            graph = graph_of(work, work.weights)
         with phase("compile"):  # making the session is what optimizes the graph, and what builds TensorRT's engines
             session = onnxruntime.InferenceSession(
                 graph, options, providers=[place.provider], provider_options=[place.provider_options]

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
-from fairlap.frameworks.adapter_parts.onnx_graph import serialized_graph, weights_in
+from fairlap.frameworks.adapter_parts.onnx_graph import graph_of, weights_in
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
 from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
 from fairlap.models.draw import rounded_to_bfloat16
@@ -23,6 +23,7 @@ class OpenVino(Framework):
     name = "openvino"
     packages = ("openvino==2026.4.1", "onnx==1.23.2")
     module = "openvino"
+    implementation = "onnx"
     precisions = ("fp32", "bf16")
 
     @classmethod
@@ -42,7 +43,7 @@ class OpenVino(Framework):
         if work.precision == "bf16":  # the graph is float32 all the same; OpenVINO casts inside
             weights = {name: rounded_to_bfloat16(array) for name, array in weights.items()}
         with phase("build"):
-            graph = serialized_graph(work, weights)
+            graph = graph_of(work, weights)
             model = core.read_model(graph)
         with phase("compile"):
             compiled = core.compile_model(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import Spec
@@ -15,10 +16,30 @@ _BUILT_IN = Path(__file__).parents[1] / "bench_models"
 
 @dataclass(frozen=True)
 class Model:
-    """A model and the package that implements it."""
+    """A model and the package that implements it, or the folder of a user's model that was opened."""
 
     spec: Spec
     package: str
+
+
+def spec_at(package: str) -> Spec:
+    """In a worker."""
+    if package.startswith("/"):
+        from fairlap.models.sources.bundle import bundle_in
+
+        return bundle_in(Path(package)).spec
+    spec: Spec = import_module(f"{package}.spec").SPEC
+    return spec
+
+
+def implementation_at(package: str, framework: str) -> Any:
+    """The model as that framework's experts would write it: ``<package>.<framework>_model``; of a user's model an object
+    with the same functions."""
+    if package.startswith("/"):
+        from fairlap.models.sources.bundle import implementation_in
+
+        return implementation_in(Path(package), framework)
+    return import_module(f"{package}.{framework}_model")
 
 
 def workload_names() -> list[str]:

@@ -28,6 +28,10 @@ _TYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "I32": np.dtype("<i4"),
     "I64": np.dtype("<i8"),
+    "F16": np.dtype("<f2"),
+    "I8": np.dtype("i1"),
+    "U8": np.dtype("u1"),
+    "BOOL": np.dtype("?"),
 }
 _NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
@@ -46,7 +50,7 @@ def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         if name == _METADATA or name.startswith(_PADDING):
             raise BadFile(f"the name {name!r} is reserved in this format")
         if array.dtype not in _NAMES:
-            raise BadFile(f"{name} is {array.dtype}; only float32, float64, int32 and int64 can be written")
+            raise BadFile(f"{name} is {array.dtype}; only {', '.join(map(str, _NAMES))} can be written")
         begin = _aligned(end)
         if begin > end:  # the format allows no gaps between arrays, so each gap is a separate array of bytes
             header[f"{_PADDING}{end}"] = {"dtype": "U8", "shape": [begin - end], "data_offsets": [end, begin]}

@@ -6,42 +6,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from fairlap.request.work import Mode, Precision
 
+Dtype = Literal["float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool"]
 Loss = Literal["cross_entropy", "mean_square"]
 
 BATCH = "batch"
 """In a shape, the number of items."""
 
 
-@dataclass(frozen=True)
-class Normal:
+class Normal(msgspec.Struct, frozen=True, tag=True):
     """Drawn from a normal distribution."""
 
     std: float
     mean: float = 0.0
 
 
-@dataclass(frozen=True)
-class Uniform:
+class Uniform(msgspec.Struct, frozen=True, tag=True):
     low: float
     high: float
 
 
-@dataclass(frozen=True)
-class Integers:
+class Integers(msgspec.Struct, frozen=True, tag=True):
     """Integers from ``low`` to ``high``, exclusive."""
 
     low: int
     high: int
 
 
-@dataclass(frozen=True)
-class Constant:
+class Constant(msgspec.Struct, frozen=True, tag=True):
     value: float
 
 
 Fill = Normal | Uniform | Integers | Constant
+
+
+STANDARD_NORMAL = Normal(1.0)
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class Tensor:
 
     name: str
     shape: tuple[int | str, ...]
-    fill: Fill = Normal(1.0)
-    dtype: Literal["float32", "int32"] = "float32"
+    fill: Fill = STANDARD_NORMAL
+    dtype: Dtype = "float32"
 
     def sized(self, batch: int) -> tuple[int, ...]:
         return tuple(batch if size == BATCH else int(size) for size in self.shape)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.models.registry import implementation_at
 from fairlap.models.spec import Spec
 from fairlap.request.work import Mode, Precision
 
@@ -27,7 +28,7 @@ class Workload:
     """
 
     spec: Spec
-    package: str  # of the model, such as "fairlap.bench_models.mlp"
+    package: str  # of the model, such as "fairlap.bench_models.mlp"; or the folder of a user's model
     batch: int
     mode: Mode
     precision: Precision
@@ -35,9 +36,9 @@ class Workload:
     inputs: Arrays
     labels: npt.NDArray[np.int32] | None = None
 
-    def implementation(self, framework: str) -> ModuleType:
-        """The model as that framework's experts would write it: ``<package>.<framework>_model``."""
-        return import_module(f"{self.package}.{framework}_model")
+    def implementation(self, framework: str) -> Any:
+        """See ``implementation_at``."""
+        return implementation_at(self.package, framework)
 
     def implementation_of_reference(self) -> ModuleType:
         return import_module(f"{self.package}.reference")

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
 
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
+from fairlap.launch.opened_source import opened
 from fairlap.launch.runners import require_known
-from fairlap.models.registry import find
+from fairlap.models.registry import find, workload_names
+from fairlap.models.sources.registry import kind_of
+from fairlap.models.spec import Spec
 from fairlap.race.equal_work.fed_check import require_choices, require_data
-from fairlap.race.equal_work.materials import require_offered
+from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
 from fairlap.race.plan import DATA_SEEDS, Limits, Measuring, Plan, draw_plan, require_blocks
 from fairlap.request.race_request import (
     BLOCKS_OF_ONE_CONTESTANT,
@@ -18,14 +25,15 @@ from fairlap.request.race_request import (
     DEFAULT_BLOCKS_WITH_TARGET,
     RaceRequest,
 )
+from fairlap.request.source import Source, dims_in, range_in, shapes_in
 from fairlap.request.work import Work
 
 _MOST_BATCH = 2**20
 _MOST_SEED = 2**31
 
 
-def plan_of(request: RaceRequest) -> Plan:
-    works = _works(request)
+def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None) -> Plan:
+    works = _works(request, notify)
     require_known(request.contestants)
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)
@@ -62,30 +70,80 @@ def _blocks(request: RaceRequest, *, until_decided: bool) -> int:
 
 
 def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
-    """A race that is fed draws its data once, so one seed draws everything."""
+    """A race that is fed draws its data once, and a user's model has its own weights, so one seed draws the rest."""
     if request.data_seed is not None:
         return (request.data_seed,)
-    return DATA_SEEDS if request.data is None else DATA_SEEDS[:1]
+    one = request.data is not None or any(kind_of(model) is not None for model in request.models)
+    return DATA_SEEDS[:1] if one else DATA_SEEDS
 
 
-def _works(request: RaceRequest) -> tuple[Work, ...]:
+def _works(request: RaceRequest, notify: Callable[[str], None]) -> tuple[Work, ...]:
     """Every combination, each once. A combination that the model does not support is refused."""
     works: list[Work] = []
     for model in request.models:
-        spec = find(model).spec
-        for work in _combinations(request, spec.name, spec.default_batch):
+        for work, spec in _works_of(request, model, notify):
             require_offered(spec, work)
             if work in works:
                 raise InvalidRequest(f"{work.label} is given twice")
             works.append(work)
+    _require_use_of_bindings(request, works)
     return tuple(works)
 
 
-def _combinations(request: RaceRequest, model: str, default_batch: int) -> list[Work]:
+def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:
+    sources = sources_named(request, model)
+    if not sources:
+        spec = find(model).spec
+        return [(work, spec) for work in _combinations(request, spec.name, spec.default_batch)]
+    found = []
+    for source in sources:
+        _, bundle = opened(source, seeds_of_inputs(_data_seeds(request)[0]), notify)
+        works = _combinations(request, source.name, bundle.batch, batches=(bundle.batch,))
+        found += [(msgspec.structs.replace(work, source=source), bundle.spec) for work in works]
+    return found
+
+
+def sources_named(request: RaceRequest, model: str) -> list[Source]:
+    """A user's own model, once for each of the shapes that were asked for; none for the name of a model."""
+    if model in workload_names() or kind_of(model) is None:
+        return []
+    batch = request.batch
+    batches = batch if isinstance(batch, tuple) else () if batch is None else (batch,)
+    inputs = _absolute(request.inputs) if request.inputs else ""
+    whole = Source(
+        model,
+        _absolute(model),
+        str(Path.cwd()),
+        dims=dims_in(request.dims or ""),
+        ranges=tuple(map(range_in, request.ranges)),
+        inputs=inputs,
+        trust=request.trust,
+    )
+    shaped = [msgspec.structs.replace(whole, shapes=shapes_in(text)) for text in request.shapes] or [whole]
+    return [msgspec.structs.replace(each, batch=one) for each in shaped for one in batches or (None,)]
+
+
+def _absolute(text: str) -> str:
+    """A path from the root on; of ``file.py:function`` the file's. A module stays as it is."""
+    file, colon, function = text.rpartition(":")
+    if colon and file.endswith(".py"):
+        return f"{Path(file).absolute()}:{function}"
+    return text if colon and not Path(text).exists() else str(Path(text).absolute())
+
+
+def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> None:
+    given = [name for name in ("shapes", "dims", "inputs", "ranges", "trust") if getattr(request, name)]
+    if given and not any(work.source for work in works):
+        raise InvalidRequest(
+            f"{given[0]} is for a user's own model; the inputs of a built-in model are known", code="E_SHAPES"
+        )
+
+
+def _combinations(request: RaceRequest, model: str, default_batch: int, batches: tuple[int, ...] = ()) -> list[Work]:
     modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
     precisions = request.precision if isinstance(request.precision, tuple) else (request.precision,)
     batch = default_batch if request.batch is None else request.batch
-    batches = batch if isinstance(batch, tuple) else (batch,)
+    batches = batches or (batch if isinstance(batch, tuple) else (batch,))
     for each in batches:
         whole_number("batch", each, least=1, most=_MOST_BATCH)
     return [Work(model, batch, mode, precision) for mode in modes for precision in precisions for batch in batches]

@@ -101,6 +101,8 @@ class ProcessResult(msgspec.Struct):
     details: str = ""  # of a lost process: its traceback, or the end of what it printed
     version: str = ""
     in_force: dict[str, str] = {}
+    route: str = ""  # how a user's model got into the framework
+    conversion_s: float | None = None
     phases_s: dict[str, float] = {}  # interpreter, numpy, fairlap, import, build, compile, bind, first_call, ...
     timings: dict[str, Timing] = {}  # by quantity; the first is the headline
     untimed: dict[str, str] = {}  # by quantity, why the device could not be timed by it

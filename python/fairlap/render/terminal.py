@@ -207,7 +207,7 @@ def causes_of_modes(row: ContestantResult) -> list[str]:
 
 def _resources(result: ContestantResult, row: Row) -> list[str]:
     """What the contestant took besides time; nothing for what was not asked for or could not be read."""
-    return [*_on_device(row), *_feeding(row), *_smallest_memory(row), *_energy(result, row)]
+    return [*_route(row), *_on_device(row), *_feeding(row), *_smallest_memory(row), *_energy(result, row)]
 
 
 def _on_device(row: Row) -> list[str]:
@@ -218,6 +218,15 @@ def _on_device(row: Row) -> list[str]:
     known = [f"{name} {quantity_text.duration(time.value)}" for name, time in times.items() if time is not None]
     lines = [f"on {row.device}: {', '.join(known)}"] if known else []
     return lines if row.device_span_ns is not None else [*lines, f"no device span: {row.absent['device_span_ns']}"]
+
+
+def _route(row: Row) -> list[str]:
+    """How a user's model got here, and how exact it is there."""
+    if not row.route:
+        return []
+    error = [] if row.error_relative is None else [f"error {quantity_text.relative_error(row.error_relative)}"]
+    took = [] if row.conversion_s is None else [f"converted in {quantity_text.seconds(row.conversion_s.value)}"]
+    return [", ".join([row.route, *error, *took])]
 
 
 def _feeding(row: Row) -> list[str]:

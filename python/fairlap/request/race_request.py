@@ -52,7 +52,7 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every combination of model, mode, precision and batch is raced."""
 
-    models: Annotated[_Some[str], _about("Models to race; see `fairlap list models`.")]
+    models: Annotated[_Some[str], _about("Models to race; see `fairlap list models`. Or your own, such as model.onnx.")]
     contestants: Annotated[Contestants, _about('Contestants, such as "torch:compile" or "jax==0.4.30".')]
     batch: Annotated[int | _Some[int] | None, _about("Items in one call; the model's own by default.")] = None
     mode: Annotated[Mode | _Some[Mode], _about("Inference, or the loss and its gradients.")] = "infer"
@@ -63,6 +63,18 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     data: Annotated[
         str | None, _about('Data to feed to the calls: "synthetic", or a .npy file or folder; none by default.')
     ] = None
+    shapes: Annotated[
+        tuple[str, ...], _about('Of the inputs of your own model, "ids:8x128,mask:8x128"; each item races separately.')
+    ] = ()
+    dims: Annotated[str | None, _about('Sizes of named dimensions of your own model: "batch=8,sequence=128".')] = None
+    inputs: Annotated[
+        str | None,
+        _about("Inputs of your own model: a .npz or .npy file, a test_data_set folder, or file.py:function."),
+    ] = None
+    ranges: Annotated[
+        tuple[str, ...], _about('What is drawn for integer inputs of your own model: "ids:0..30521".')
+    ] = ()
+    trust: Annotated[bool, _about("Allow your own model's file to run code when it is loaded.")] = False
     threads: Annotated[_AtLeast1 | None, _about("Threads of every contestant; all cores by default.")] = None
     blocks: Annotated[
         Annotated[int, msgspec.Meta(ge=1, le=MOST_BLOCKS)] | None,

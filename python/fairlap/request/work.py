@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from fairlap.request.source import Source
+
 Mode = Literal["infer", "grad"]
 
 
@@ -22,6 +24,7 @@ class Work(msgspec.Struct, frozen=True):
     batch: int
     mode: Mode = "infer"
     precision: Precision = "fp32"
+    source: Source | None = None  # of a user's own model; then ``model`` is its name
 
     @property
     def label(self) -> str:

@@ -65,6 +65,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     variant: Annotated[str, _about("The variant, such as compile; empty for the plain one.", "contestant")]
     settings: Annotated[dict[str, str], _about("Settings in force, read back from the framework.", "contestant")]
 
+    route: Annotated[
+        str, _about("How a user's own model got into the framework; empty for a built-in model.", "contestant")
+    ]
+
     outcome: Annotated[Outcome, _about("What became of it; the worst of its processes decides.", "outcome")]
     code: Annotated[str, _about("The code of what went wrong, such as E_CRASH; empty when nothing did.", "outcome")]
     message: Annotated[str, _about("What went wrong, in words; empty when nothing did.", "outcome")]
@@ -105,6 +109,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
     import_s: Annotated[Estimate | None, _about("Importing the framework.", "phases")]
+    conversion_s: Annotated[
+        Estimate | None, _about("Converting a user's own model for the framework, where it was converted.", "phases")
+    ]
     build_s: Annotated[Estimate | None, _about("Building the model from its weights.", "phases")]
     compile_cold_s: Annotated[
         Estimate | None,

@@ -101,6 +101,7 @@ def _row(
         contestant=result.contestant,
         framework=name.framework or name.program,
         variant=name.variant,
+        route=next((process.route for process in result.processes if process.route), ""),
         settings=next((process.in_force for process in result.processes if process.in_force), {}),
         outcome=result.worst_outcome,
         code=result.code,
@@ -181,6 +182,9 @@ def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
     no_warm = "it compiles in less than a second, or had one process" if compiled_cold else compiles_nothing
     return {
         "import_s": cell_or(estimate(alone, partial(_phase, "import")), no_phase),
+        "conversion_s": cell_or(
+            estimate(result.finished, lambda process: process.conversion_s), why or "it was not converted"
+        ),
         "build_s": cell_or(estimate(alone, partial(_phase, "build")), no_phase),
         "compile_cold_s": cell_or(compiled_cold, compiles_nothing if cold else why or "its first process was lost"),
         "compile_warm_s": cell_or(estimate(warm, ProcessResult.compile_s), no_warm),

@@ -31,7 +31,7 @@ class Prepare(Message, frozen=True):
     """Load one model into one framework. Files are safetensors."""
 
     framework: str  # a name, or "module:Class"
-    workload: str  # the package that holds the model, such as "fairlap.bench_models.mlp"
+    workload: str  # the package that holds the model, such as "fairlap.bench_models.mlp", or a folder
     batch: int
     threads: int
     weights: str
@@ -86,6 +86,8 @@ class Prepared(Message, frozen=True):
     version: str
     in_force: dict[str, str]  # settings read back from the framework, not copied from the request
     weights_hash: str  # of the loaded weights, see docs/reference/worker-protocol.md
+    route: str = ""  # how a user's model got into the framework
+    conversion_s: float | None = None  # how long that took, where it was converted
 
 
 class Answered(Message, frozen=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from fairlap.worker.slowdown import slowdown_in, slowed
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
+    from fairlap.models.sources.contract import Route
     from fairlap.models.workload import Arrays, Workload
     from fairlap.scenarios.fed_latency import FedCalls
     from fairlap.scenarios.timed_inputs import TimedInputs
@@ -55,6 +55,7 @@ class Service:
             framework = framework_class(request.framework)()
             _require_support(framework, request)
             work = self._workload(request)
+            route = _route_of(framework, request)
         self._loaded = request
         options = without_choice(request.options)
         slowdown = slowdown_in(options)
@@ -71,7 +72,13 @@ class Service:
         self._contestant = contestant
         self._timed = TimedInputs(contestant, self._sets, request.unseen)
         weights = contestant.weights()
-        return Prepared(framework.version(), dict(contestant.in_force), hash_of(weights) if weights else "")
+        return Prepared(
+            framework.version(),
+            dict(contestant.in_force),
+            hash_of(weights) if weights else "",
+            "" if route is None else route.name,
+            _conversion_s(route),
+        )
 
     def answer(self, request: Answer) -> Answered:
         self._phase.now = "answer"
@@ -145,9 +152,10 @@ class Service:
 
     def _workload(self, request: Prepare) -> Workload:
         from fairlap.models import safetensors
+        from fairlap.models.registry import spec_at
         from fairlap.models.workload import Workload
 
-        spec = import_module(f"{request.workload}.spec").SPEC
+        spec = spec_at(request.workload)
         weights = safetensors.read(Path(request.weights))
         names = [tensor.name for tensor in spec.inputs]
         for file in (request.inputs, request.changed):
@@ -214,6 +222,27 @@ def framework_class(name: str) -> type[Framework]:
     if ":" not in name:
         return framework_named(name)
     return framework_at(name)
+
+
+def _route_of(framework: Framework, request: Prepare) -> Route | None:
+    """How a user's model gets into this framework; None for a model that has an implementation for it."""
+    if not request.workload.startswith("/"):
+        return None
+    from fairlap.models.sources.bundle import bundle_in, route_to
+
+    bundle = bundle_in(Path(request.workload))
+    route = route_to(bundle, framework.name, framework.implementation)
+    if route.why_not:
+        raise Unsupported(f"{framework.name} cannot run {bundle.source.text}: {route.why_not}")
+    return route
+
+
+def _conversion_s(route: Route | None) -> float | None:
+    if route is None:
+        return None
+    from fairlap.models.sources.bundle import conversion_s
+
+    return conversion_s(route)
 
 
 def _require_support(framework: Framework, request: Prepare) -> None:

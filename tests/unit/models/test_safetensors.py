@@ -92,7 +92,7 @@ def test_a_name_that_the_file_keeps_for_itself_is_refused(name: str, tmp_path: P
         write(tmp_path / "w.safetensors", {name: SOME["w"]})
 
 
-@pytest.mark.parametrize("dtype", ["float16", "uint8", ">f4", "complex64", "object"])
+@pytest.mark.parametrize("dtype", ["uint16", "uint64", ">f4", "complex64", "object"])
 def test_a_type_that_cannot_be_written_is_refused_and_leaves_nothing_behind(dtype: str, tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="float32, float64, int32"):
         write(tmp_path / "w.safetensors", {"w": SOME["w"].astype(dtype)})
@@ -126,7 +126,7 @@ def entry(dtype: Any = "F32", shape: Any = (2,), offsets: Any = (0, 8)) -> dict[
         (file_of(b"[" * 100_000), "recursion"),
         (file_of([1, 2]), "can read"),
         (file_of({"w": 3}), "can read"),
-        (file_of({"w": entry("F16")}, b"\0" * 8), "an array is of type F16; known are F32"),
+        (file_of({"w": entry("BF16")}, b"\0" * 8), "an array is of type BF16; known are F32"),
         (file_of({"w": entry(["F32"])}, b"\0" * 8), "can read"),
         (file_of({"w": entry(shape=[3])}, b"\0" * 8), "does not fit its place"),
         (file_of({"w": entry(shape=[-1, -2])}, b"\0" * 8), "does not fit its place"),

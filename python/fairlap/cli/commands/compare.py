@@ -9,6 +9,7 @@ import click
 
 from fairlap.cli.output import print_note
 from fairlap.cli.output_options import race_options
+from fairlap.cli.source_options import source_options
 from fairlap.cli.values import CONTESTANTS, DEVICE, DURATION, FILE, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.errors import InvalidRequest
 
@@ -21,13 +22,14 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
 
 
 @click.command("compare")
-@click.argument("models", nargs=-1, metavar="MODEL...|REQUEST.toml")
+@click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items in one call.  [default: the model's]")
 @click.option("--mode", type=one_or_more("infer", "grad"), help="Modes.  [default: infer]")
 @click.option("--precision", type=one_or_more("fp32", "bf16"), help="Precisions.  [default: fp32]")
 @click.option("--device", type=DEVICE, help="cpu, cuda or cuda:N.  [default: cpu]")
 @click.option("--data", metavar="synthetic|PATH", help="Feed the calls from drawn data, a .npy file or a folder.")
+@source_options
 @click.option("--threads", type=int, help="Threads of every contestant.  [default: all cores]")
 @click.option(
     "--budget", type=DURATION, help="Race until every comparison is decided, or for DURATION.  [default: 60s]"
@@ -81,6 +83,9 @@ def command(
 ) -> None:
     """Compare frameworks on one or more models.
 
+    A model is built-in (`fairlap list models`) or your own: model.onnx, and what `fairlap list routes` explains.
+    Bind its shapes with --shapes or --dims, and give it your --inputs.
+
     Contestants have the same weights and inputs, and their outputs are checked. Every block runs each of them in a new
     process; the processes of a block take short turns, in random order. The race ends when every
     comparison is decided, or when the budget is spent. (`fairlap.compare` in Python compares callables in one process
@@ -112,7 +117,7 @@ def command(
         plan = load_plan(plan_file)
     else:
         options = request = _requested(models, given)
-        plan = plan_of(request)
+        plan = plan_of(request, lambda text: None if quiet else print_note(text))
     assert options is not None
     output = checked_output(plan, options, store=store, quiet=quiet, as_json=as_json)
     if save_plan is not None:

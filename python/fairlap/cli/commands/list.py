@@ -1,19 +1,21 @@
-"""``fairlap list models|frameworks|devices|prices``."""
+"""``fairlap list models|frameworks|routes|devices|prices``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from fairlap.cli.output import print_json
+from fairlap.cli.output import print_json, print_note
+from fairlap.cli.source_options import source_options
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group("list")
 def command() -> None:
-    """List models, frameworks, devices and prices."""
+    """List models, frameworks, routes, devices and prices."""
 
 
 @command.command("models")
@@ -53,6 +55,30 @@ def frameworks(as_json: bool) -> None:
         rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, *cells])
     _print_table(rows)
     click.echo("A framework that is not installed (-) gets a separate environment when it is raced.")
+
+
+@command.command("routes")
+@click.argument("source", metavar="FILE")
+@click.option("--batch", type=int, help="The first size of every input that leaves it open.")
+@source_options
+@_AS_JSON
+def routes(source: str, as_json: bool, **given: Any) -> None:
+    """List the frameworks that can run your own model, how it gets there, and why it does not."""
+    from fairlap.cli.catalogue import routes as listed
+
+    given = {name: value for name, value in given.items() if value not in (None, ())}
+    found = listed(source, given, print_note)
+    if as_json:
+        print_json(found)
+        return
+    rows = [["framework", "here", "route"]]
+    for each in found.routes:
+        route = each.route or f"none: {each.why_not}"
+        rows.append([each.framework, "yes" if each.here else "-", route])
+    _print_table(rows)
+    click.echo(f"float64 reference: {found.reference}")
+    for notice in found.notices:
+        click.echo(f"! {notice.text} [{notice.code}]")
 
 
 @command.command("devices")

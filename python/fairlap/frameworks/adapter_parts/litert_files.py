@@ -21,6 +21,7 @@ from fairlap.frameworks.contract import Unsupported
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
+from fairlap.models.registry import implementation_at, spec_at
 from fairlap.models.workload import Workload, hash_of
 
 CANNOT = 3
@@ -30,8 +31,8 @@ CANNOT = 3
 def main(package: str, batch: str, weights_file: str, write_to: str) -> int:
     import tensorflow as tf
 
-    spec = import_module(f"{package}.spec").SPEC
-    model = import_module(f"{package}.tensorflow_model").build(safetensors.read(Path(weights_file)), tf.float32)
+    spec = spec_at(package)
+    model = implementation_at(package, "tensorflow").build(safetensors.read(Path(weights_file)), tf.float32)
     names = [tensor.name for tensor in spec.outputs]
 
     def serve(**inputs: Any) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def converted_file(work: Workload) -> tuple[Path, bool]:
         raise Unsupported("litert needs tensorflow, whose converter makes its model files") from None
     made_of = [work.package, str(work.batch), converter, hash_of(work.weights), _sources(work.package)]
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
-    file = work_cache() / "litert" / f"{work.spec.name}-b{work.batch}-{key}.tflite"
+    file = work_cache() / "litert" / f"{Path(work.spec.name).stem}-b{work.batch}-{key}.tflite"
     if _is_complete(file):
         return file, True
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,10 @@ def _convert(work: Workload, weights: Path, file: Path) -> None:
 
 
 def _sources(package: str) -> str:
-    """The hash of the model's source, since a changed model must be converted again."""
+    """The hash of the model's source, since a changed model must be converted again. The folder of a user's model is
+    named after it."""
+    if package.startswith("/"):
+        return package
     folder = Path(str(import_module(package).__file__)).parent
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):

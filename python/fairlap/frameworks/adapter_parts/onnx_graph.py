@@ -1,7 +1,8 @@
-"""The ONNX graph of a model as bytes, and the weights in these bytes."""
+"""The ONNX graph of a model as bytes, or as the file that a user brought, and the weights in it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,24 @@ from fairlap.frameworks.adapter_parts.answers import Answers
 from fairlap.models.workload import Arrays, Workload
 
 
-def serialized_graph(work: Workload, weights: Arrays) -> bytes:
-    graph: bytes = work.implementation("onnx").build(weights, work.batch).SerializeToString()
+def graph_of(work: Workload, weights: Arrays) -> bytes | str:
+    """Bytes of a graph, or the path of a file; ONNX Runtime and OpenVINO take either."""
+    implementation = work.implementation("onnx")
+    file: Path | None = getattr(implementation, "file", None)
+    if file is not None:
+        return str(file)
+    graph: bytes = implementation.build(weights, work.batch).SerializeToString()
     return graph
 
 
-def weights_in(graph: bytes, given: Arrays) -> Answers:
+def weights_in(graph: bytes | str, given: Arrays) -> Answers:
     """The initializers. One that equals its weight is returned as that weight, to avoid a second copy in memory."""
     import onnx
     from onnx import numpy_helper
 
+    model = onnx.load_from_string(graph) if isinstance(graph, bytes) else onnx.load_model(graph)
     held: dict[str, Any] = {}
-    for initializer in onnx.load_from_string(graph).graph.initializer:
+    for initializer in model.graph.initializer:
         if initializer.name in given:
             array, weight = numpy_helper.to_array(initializer), given[initializer.name]
             held[initializer.name] = weight if np.array_equal(array, weight) else array

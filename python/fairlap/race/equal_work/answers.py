@@ -46,8 +46,11 @@ def answer_errors(materials: Materials, file: Path, which: str, when: str) -> li
 
 def array_errors(materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
     reference = materials.reference(which)
-    tolerance = materials.spec.tolerances[materials.work.precision]
-    errors = [_error(name, when, got, expected, tolerance) for name, expected in reference.items() if name != SLOPES]
+    errors = [
+        _error(name, when, got, expected, materials.tolerance(name))
+        for name, expected in reference.items()
+        if name != SLOPES
+    ]
     if SLOPES in reference:
         errors += _gradient_errors(materials, got, which, when, reference[SLOPES].tolist())
     return errors

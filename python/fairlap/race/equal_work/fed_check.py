@@ -46,6 +46,8 @@ def require_data(text: str | None, works: Iterable[Work], device: str) -> str:
     except ValueError as error:
         raise InvalidRequest(f"{text!r} is no path: {error}") from None
     for work in works:
+        if work.source is not None:
+            raise InvalidRequest("--data feeds built-in models; give your own model --inputs instead", code="E_DATA")
         require_feedable(whole, find(work.model).spec, work, device)
     return whole
 

@@ -9,8 +9,8 @@ its race.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -19,15 +19,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
+from fairlap.launch.opened_source import opened
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.draw import LABELS, draw_inputs, draw_labels, draw_weights, rounded_to_bfloat16
 from fairlap.models.gradient_check import possible_slopes
 from fairlap.models.reference import reference_answers
 from fairlap.models.registry import find
-from fairlap.models.spec import Spec
+from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
+from fairlap.models.spec import Spec, Tolerance
 from fairlap.models.workload import Arrays, Workload, hash_of
+from fairlap.request.source import Source
 from fairlap.request.work import Work
 
 SLOPES = "slopes"  # a row for each of the possible ones
@@ -45,15 +49,17 @@ class Materials:
     spec: Spec
     package: str
     folder: Path
+    notices: tuple[Notice, ...] = ()  # of a user's model: what its checks cannot see
+    output_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)  # where they differ from the spec's
 
     @property
     def weights_file(self) -> Path:
-        return self.folder / "weights.safetensors"
+        return weights_file(self.folder)
 
     def inputs_file(self, which: str) -> Path:
         """``inputs`` and ``changed`` ones take turns in the timed calls; each ``unseen`` one has a single call in a
         process, so an answer that was kept from before is wrong there."""
-        return self.folder / f"{which}.safetensors"
+        return inputs_file(self.folder, which)
 
     @cached_property
     def weights(self) -> Arrays:
@@ -74,6 +80,8 @@ class Materials:
 
     def reference(self, which: str) -> Arrays:
         """The float64 answer, computed once for ever."""
+        if self.work.source is not None:
+            return safetensors.read(reference_file(self.folder, which))
         file = self.folder / f"reference-{which}-{self.work.mode}-{_hash_of_sources(self.package)}.safetensors"
         if not safetensors.is_whole(file):
             work = self.workload(which)
@@ -82,6 +90,9 @@ class Materials:
                 answers[SLOPES] = np.asarray(possible_slopes(work))
             safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in answers.items()})
         return safetensors.read(file)
+
+    def tolerance(self, output: str) -> Tolerance:
+        return self.output_tolerances.get(output) or self.spec.tolerances[self.work.precision]
 
     @cached_property
     def sway(self) -> float:
@@ -98,7 +109,9 @@ def require_offered(spec: Spec, work: Work) -> None:
 
 
 def materials_for(work: Work, data_seed: int, notify: Callable[[str], None] = lambda _: None) -> Materials:
-    """Draw weights and inputs, or find those drawn before."""
+    """Draw weights and inputs, or find those drawn before. A user's model has its own weights."""
+    if work.source is not None:
+        return _of_source(work, work.source, data_seed, notify)
     found = find(work.model)
     spec = found.spec
     require_offered(spec, work)
@@ -108,14 +121,24 @@ def materials_for(work: Work, data_seed: int, notify: Callable[[str], None] = la
     if not safetensors.is_whole(materials.weights_file):
         notify(f"{work.model}: writing weights and inputs (done once)")
         safetensors.write(materials.weights_file, draw_weights(spec, data_seed))
-    seeds = {"inputs": data_seed, "changed": data_seed + _CHANGED}
-    seeds |= {which: data_seed + _UNSEEN_FROM + number for number, which in enumerate(UNSEEN)}
-    for which, seed in seeds.items():
+    for which, seed in seeds_of_inputs(data_seed).items():
         if not safetensors.is_whole(materials.inputs_file(which)):
             arrays: dict[str, npt.NDArray[Any]] = dict(draw_inputs(spec, work.batch, seed))
             labels = draw_labels(spec, work.batch, data_seed)  # of the loss, which stays the same
             safetensors.write(materials.inputs_file(which), arrays if labels is None else {**arrays, LABELS: labels})
     return materials
+
+
+def seeds_of_inputs(data_seed: int) -> dict[str, int]:
+    """The sets of inputs of a work, and the seed that draws each."""
+    unseen = {which: data_seed + _UNSEEN_FROM + number for number, which in enumerate(UNSEEN)}
+    return {"inputs": data_seed, "changed": data_seed + _CHANGED, **unseen}
+
+
+def _of_source(work: Work, source: Source, data_seed: int, notify: Callable[[str], None]) -> Materials:
+    folder, bundle = opened(source, seeds_of_inputs(data_seed), notify)
+    require_offered(bundle.spec, work)
+    return Materials(work, bundle.spec, str(folder), folder, bundle.notices, bundle.tolerances)
 
 
 @cache

@@ -114,6 +114,10 @@ class ProcessRun:
     def prepared(self) -> None:
         prepared = self._here.prepared()
         self.result.version, self.result.in_force = prepared.version, prepared.in_force
+        self.result.route = prepared.route
+        if prepared.route:  # some adapters convert in a phase of their own
+            self.result.conversion_s = prepared.conversion_s or self.result.phases_s.get("convert")
+        self.result.warnings = [*self.result.warnings, *self._materials.notices]
         answers.require_settings(prepared.in_force, self.plan.threads, self._materials.work.precision)
         answers.require_weights(self._materials, prepared.weights_hash)
 

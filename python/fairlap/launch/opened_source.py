@@ -1,0 +1,78 @@
+"""Open a user's model in a process of its own. A file that crashes what reads it does not end this process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from fairlap.errors import shortened
+from fairlap.models.sources.bundle import bundle_in
+from fairlap.models.sources.contract import Bundle, SourceError
+from fairlap.models.sources.opening import Order, Outcome
+from fairlap.request.source import Source
+
+LIMIT_S = 1800.0
+
+_opened: dict[tuple[Source, tuple[tuple[str, int], ...]], Path] = {}
+
+
+def opened(
+    source: Source, seeds: Mapping[str, int], notify: Callable[[str], None] = lambda _: None
+) -> tuple[Path, Bundle]:
+    """The folder of the source's bundle, and the bundle; opened once in a process.
+
+    Raises SourceError when the model cannot be raced.
+    """
+    key = (source, tuple(seeds.items()))
+    if key not in _opened:
+        notify(f"{source.text}: reading the model and computing its float64 reference")
+        _opened[key] = _open(Order(source, dict(seeds), _scratch()))
+    return _opened[key], bundle_in(_opened[key])
+
+
+def _open(order: Order) -> Path:
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "fairlap.models.sources.opening"],
+            input=msgspec.json.encode(order),
+            capture_output=True,
+            timeout=LIMIT_S,
+            start_new_session=True,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"},
+        )
+    except subprocess.TimeoutExpired:
+        message = f"{order.source.text} was not opened within {LIMIT_S / 60:.0f} minutes"
+        raise SourceError(message, code="E_TIMEOUT") from None
+    try:
+        outcome = msgspec.json.decode(done.stdout, type=Outcome)
+    except msgspec.MsgspecError:
+        raise SourceError(f"{order.source.text} ended the process that read it: {_end_of(done)}") from None
+    if outcome.code:
+        raise SourceError(outcome.message, code=outcome.code)
+    return Path(outcome.folder)
+
+
+def _end_of(done: subprocess.CompletedProcess[bytes]) -> str:
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    last = f" ({shortened(lines[-1])})" if lines else ""
+    if done.returncode < 0:
+        return f"{signal.Signals(-done.returncode).name}{last}"
+    return f"exit status {done.returncode}{last}"
+
+
+@cache
+def _scratch() -> str:
+    """For sources whose files are not known, and which are therefore opened again by each command."""
+    folder = tempfile.mkdtemp(prefix="fairlap-sources-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -1,0 +1,1 @@
+"""Models that users bring: each kind of file is one module in ``kinds``."""

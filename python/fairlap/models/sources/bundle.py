@@ -1,0 +1,66 @@
+"""A source that has been opened, as files in a folder that the parent and every contestant read."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairlap.models.sources.contract import Bundle, Route, SourceError
+from fairlap.models.sources.registry import kind_at
+
+BUNDLE = "bundle.json"
+
+
+def weights_file(folder: Path) -> Path:
+    return folder / "weights.safetensors"
+
+
+def inputs_file(folder: Path, which: str) -> Path:
+    return folder / f"{which}.safetensors"
+
+
+def reference_file(folder: Path, which: str) -> Path:
+    return folder / f"reference-{which}.safetensors"
+
+
+def write_bundle(folder: Path, bundle: Bundle) -> None:
+    """Last of all files: a folder with it is whole."""
+    beside = folder / f"{BUNDLE}.part"
+    beside.write_bytes(msgspec.json.format(msgspec.json.encode(bundle), indent=1))
+    beside.replace(folder / BUNDLE)
+
+
+@cache
+def bundle_in(folder: Path) -> Bundle:
+    try:
+        return msgspec.json.decode((folder / BUNDLE).read_bytes(), type=Bundle)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise SourceError(f"{folder} does not hold an opened source: {error}") from None
+
+
+def route_to(bundle: Bundle, framework: str, implementation: str) -> Route:
+    """``implementation`` is which of a model's implementations the framework runs. A route of its own goes before."""
+    kind = kind_at(bundle.kind).title
+    found = bundle.routes.get(framework) or bundle.routes.get(implementation or framework)
+    return found or Route(why_not=f"there is no conversion from {kind} to {framework}")
+
+
+_implementations: dict[str, Any] = {}  # of this process, which runs one contestant
+
+
+def implementation_in(folder: Path, framework: str) -> Any:
+    """What a model's package has as ``<framework>_model``."""
+    if framework not in _implementations:
+        bundle = bundle_in(folder)
+        _implementations[framework] = kind_at(bundle.kind).implementation(bundle, folder, framework)
+    return _implementations[framework]
+
+
+def conversion_s(route: Route) -> float | None:
+    """How long the conversion took: when the model was opened, and in this process. None without one."""
+    here = [each.conversion_s for each in _implementations.values() if hasattr(each, "conversion_s")]
+    parts = [*here, *([] if route.conversion_s is None else [route.conversion_s])]
+    return sum(parts) if parts else None

@@ -1,0 +1,98 @@
+"""The interface of a kind of source, and what it finds in a user's model.
+
+A kind runs in two processes, never in the parent: ``open`` in one that reads the model, computes its float64
+reference and may end in a crash, and ``implementation`` in the process of a contestant.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.engine.measurement import Notice
+from fairlap.errors import FairlapError
+from fairlap.models.spec import Dtype, Spec, Tensor, Tolerance
+from fairlap.models.workload import Arrays
+from fairlap.request.source import Source
+
+
+class SourceError(FairlapError):
+    """A user's model cannot be raced. The message gives the reason."""
+
+    code = "E_SOURCE"
+
+
+class Route(msgspec.Struct, frozen=True):
+    """How a framework gets the model, or why it cannot."""
+
+    name: str = ""  # such as "native"
+    why_not: str = ""
+    conversion_s: float | None = None  # of a conversion that was done once, when the model was opened
+    conversion_bytes: int | None = None
+
+
+class Bundle(msgspec.Struct, frozen=True):
+    """An opened source, as ``bundle.json`` in its folder: all that the parent and the contestants know of it."""
+
+    source: Source
+    kind: str  # module:Class
+    spec: Spec
+    batch: int
+    routes: dict[str, Route]  # by implementation, such as onnx; or by framework, where it has one of its own
+    reference: str  # how the float64 reference was computed
+    notices: tuple[Notice, ...] = ()
+    tolerances: dict[str, Tolerance] = {}  # by output
+
+
+Forward = Callable[[Arrays, Arrays], Mapping[str, npt.NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A source that was read. Weights are float32, by the names that the model has for them."""
+
+    inputs: tuple[Tensor, ...]  # whole numbers as sizes; a fill says what to draw
+    outputs: tuple[str, ...]
+    output_types: Mapping[str, Dtype]
+    weights: Mapping[str, npt.NDArray[np.float32]]
+    forward: Forward  # in the precision of what it is given; float64 for the reference
+    routes: Mapping[str, Route]
+    reference: str
+    example: Arrays | None = None  # inputs that come with the model
+    multiplications: int | None = None  # of one call, where they can be counted
+    notices: tuple[Notice, ...] = field(default_factory=tuple)
+
+
+class SourceKind(ABC):
+    """One kind of model file, such as ONNX."""
+
+    title: ClassVar[str]  # for people
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def recognises(cls, text: str) -> bool:
+        """Whether this text names a source of this kind. Reads no file."""
+        return text.lower().endswith(cls.suffixes) if cls.suffixes else False
+
+    @classmethod
+    def files(cls, source: Source) -> tuple[Path, ...]:
+        """All that determines the model, files and folders, to be hashed; none where that is not known."""
+        return (Path(source.path),)
+
+    @classmethod
+    @abstractmethod
+    def open(cls, source: Source, folder: Path) -> Opened:
+        """Read the model, and write what contestants need into the folder."""
+
+    @classmethod
+    @abstractmethod
+    def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
+        """What a package has as ``<framework>_model``: an object with the same functions. One for ``onnx`` may have a
+        ``file`` instead; one that converts counts its ``conversion_s``."""

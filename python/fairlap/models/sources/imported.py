@@ -1,0 +1,118 @@
+"""An ONNX graph in PyTorch, JAX and TensorFlow through fairlap's importer, with the functions that a built-in model's
+module for that framework has. Each holds the weights by the graph's names."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlap.models.onnx_import.build import ImportedModel, build
+from fairlap.models.onnx_import.graph import Graph
+from fairlap.models.onnx_import.load import load_graph
+from fairlap.models.sources.contract import Forward
+from fairlap.models.workload import Arrays
+
+IMPORTED = "from ONNX by fairlap's importer"
+
+
+def imported_reference(file: Path) -> tuple[Graph, Forward]:
+    """Raises FairlapError for operators that the importer lacks."""
+    graph = load_graph(file)
+    return graph, build(graph, "numpy")
+
+
+class OnnxOnDisk:
+    """For frameworks that read ONNX themselves."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+
+class Imported:
+    """``conversion_s`` grows while the graph is read and built; importing the framework is not part of it."""
+
+    def __init__(self, file: Path, framework: Any) -> None:
+        began_s = time.monotonic()
+        self._graph = load_graph(file)
+        self._names = [tensor.name for tensor in self._graph.outputs]
+        self._framework = framework
+        self._model: ImportedModel | None = None
+        self.conversion_s = time.monotonic() - began_s
+
+    def _built(self) -> ImportedModel:
+        if self._model is None:
+            began_s = time.monotonic()
+            self._model = build(self._graph, self._framework)
+            self.conversion_s += time.monotonic() - began_s
+        return self._model
+
+    def build(self, weights: Arrays, dtype: Any = None) -> Any:
+        """A PyTorch or a TensorFlow module."""
+        model = self._built()
+        if self._framework == "torch":
+            return torch_module(model, model.prepare(weights), [each.name for each in self._graph.inputs], self._names)
+        return _tensorflow_module(model, model.prepare(weights), self._names)
+
+    def params(self, weights: Arrays) -> dict[str, Any]:
+        return self._built().prepare(weights)
+
+    def forward(self, params: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+        found = self._built()(params, inputs)
+        return tuple(found[name] for name in self._names)
+
+    def canonical(self, held: Any, array: Any = None) -> Any:
+        """Back to the layout of the file: of a weight by its name, or of all parameters."""
+        model = self._built()
+        if array is None:
+            return {name: model.original(name, np.asarray(each)) for name, each in held.items()}
+        return model.original(held, array)
+
+
+def torch_module(
+    function: Callable[..., Mapping[str, Any]], weights: Mapping[str, Any], inputs: list[str], outputs: list[str]
+) -> Any:
+    """``function`` takes weights and inputs, both by name. The module takes inputs by name or in their order."""
+    import torch
+
+    class Module(torch.nn.Module):
+        """Parameters have numbers, since PyTorch's names cannot hold every character that the graph's have."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._places = {name: f"weight_{number}" for number, name in enumerate(weights)}
+            for name, place in self._places.items():
+                self.register_parameter(place, torch.nn.Parameter(weights[name], requires_grad=False))
+
+        def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
+            return {name: getattr(self, place).detach() for name, place in self._places.items()}
+
+        def forward(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
+            held = {name: getattr(self, place) for name, place in self._places.items()}
+            found = function(held, {**dict(zip(inputs, arguments, strict=False)), **named})
+            return tuple(found[name] for name in outputs)
+
+    if all(name.isidentifier() for name in inputs):  # the adapter then hands them over by place, which is quicker
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(name, kind) for name in ("self", *inputs)]
+        Module.forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return Module().eval()
+
+
+def _tensorflow_module(model: ImportedModel, weights: Mapping[str, Any], outputs: list[str]) -> Any:
+    import tensorflow as tf
+
+    class Module(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.variables_by_name = {name: tf.Variable(array) for name, array in weights.items()}
+
+        def __call__(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+            found = model(self.variables_by_name, inputs)
+            return tuple(found[name] for name in outputs)
+
+    return Module()

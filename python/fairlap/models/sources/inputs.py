@@ -1,0 +1,172 @@
+"""The inputs of a source: the user's own, or drawn ones; and others of the same shapes for the checks."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlap.errors import InvalidRequest, described
+from fairlap.models.draw import draw_inputs
+from fairlap.models.sources.contract import SourceError
+from fairlap.models.spec import Integers, Spec, Tensor
+from fairlap.models.workload import Arrays
+
+CODE = "E_SOURCE_INPUTS"
+_MOST_SETS = 8
+
+Sets = list[dict[str, np.ndarray]]
+
+
+def given_inputs(text: str, folder: str) -> Sets:
+    """The sets of inputs that a file, a folder or a function gives, by names; an empty name where a file has none."""
+    if not text:
+        return []
+    script, colon, function = text.rpartition(":")
+    if colon and script.endswith(".py"):
+        return _from_script(Path(script), function, folder)
+    path = Path(text)
+    try:
+        if path.is_dir():
+            return [_from_protobufs(path)]
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as arrays:
+                return [{name: arrays[name] for name in arrays.files}]
+        if path.suffix == ".npy":
+            return [{"": np.load(path, allow_pickle=False)}]
+    except Exception as error:  # zipfile, NumPy and protobuf have types of their own
+        raise SourceError(f"{text} cannot be read as inputs: {described(error)}", code=CODE) from None
+    raise SourceError(
+        f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, or file.py:function",
+        code=CODE,
+    )
+
+
+def shapes_of(sets: Sets, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Of the first set, by the model's names."""
+    return {name: array.shape for name, array in _named(sets[0], names).items()} if sets else {}
+
+
+def input_sets(
+    tensors: Sequence[Tensor], given: Sets, example: Arrays | None, seeds: Mapping[str, int]
+) -> dict[str, dict[str, np.ndarray]]:
+    """One set for each of the seeds' names. The first is the user's, where there is one; others are the user's next
+    ones, then its values in another order."""
+    spec = Spec("", "", tuple(tensors), (), (), 0, None, "")
+    found = [*given, *([dict(example)] if example and not given else [])]
+    named = [_of_tensors(own, tensors) for own in found]
+    sets: dict[str, dict[str, np.ndarray]] = {}
+    for number, (which, seed) in enumerate(seeds.items()):
+        if number < len(named):
+            sets[which] = named[number]
+        elif named:
+            sets[which] = {name: _reordered(array, seed) for name, array in named[0].items()}
+        else:
+            sets[which] = {name: _with_a_first(array) for name, array in draw_inputs(spec, 1, seed).items()}
+    return sets
+
+
+def _of_tensors(own: Mapping[str, np.ndarray], tensors: Sequence[Tensor]) -> dict[str, np.ndarray]:
+    """As the model takes them."""
+    by_name = _named(own, [tensor.name for tensor in tensors])
+    if missing := [tensor.name for tensor in tensors if tensor.name not in by_name]:
+        raise SourceError(f"the inputs given lack {', '.join(missing)}", code=CODE)
+    return {tensor.name: _fitting(tensor, by_name[tensor.name]) for tensor in tensors}
+
+
+def _named(own: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
+    """By the model's names; arrays without names (empty, or numbers) count in the model's order."""
+    if all(not name or name.isdecimal() for name in own):
+        return dict(zip(names, own.values(), strict=False))
+    unknown = [name for name in own if name not in names]
+    if unknown:
+        raise SourceError(f"the model has no input {unknown[0]!r}; it has {', '.join(names)}", code=CODE)
+    return dict(own)
+
+
+def _fitting(tensor: Tensor, array: np.ndarray) -> np.ndarray:
+    if array.shape != tensor.shape:
+        raise SourceError(
+            f"{tensor.name} is {list(tensor.shape)} in the model, and {list(array.shape)} in the inputs given",
+            code=CODE,
+        )
+    wanted = np.dtype(tensor.dtype)
+    if array.dtype != wanted:
+        if array.dtype.kind not in "biuf" or (wanted.kind != "f" and array.dtype.kind == "f"):
+            raise SourceError(f"{tensor.name} takes {wanted}, and the inputs given have {array.dtype}", code=CODE)
+        converted = array.astype(wanted)
+        if wanted.kind != "f" and not np.array_equal(converted, array):
+            raise SourceError(f"values of {tensor.name} do not fit into {wanted}", code=CODE)
+        array = converted
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise SourceError(f"{tensor.name} has values that are not finite", code=CODE)
+    if isinstance(tensor.fill, Integers) and tensor.dtype != "bool" and array.size:
+        low, high = int(array.min()), int(array.max())
+        if low < tensor.fill.low or high >= tensor.fill.high:
+            raise SourceError(
+                f"{tensor.name} must be within {tensor.fill.low}..{tensor.fill.high - 1} (got {low}..{high}); outside "
+                "of it frameworks silently differ",
+                code=CODE,
+            )
+    return np.asarray(array, order="C")
+
+
+def _reordered(array: np.ndarray, seed: int) -> np.ndarray:
+    """The same values in other places: in range, and of the same size, whatever they mean."""
+    flat = array.reshape(-1)
+    return flat[np.random.default_rng(seed).permutation(flat.size)].reshape(array.shape)
+
+
+def _with_a_first(array: np.ndarray) -> np.ndarray:
+    """A mask that hides a whole row makes NaN of its softmax, so the first place of each row is never 0."""
+    if array.dtype.kind in "bi" and array.ndim and array.size and array.max() <= 1 and array.min() >= 0:
+        array[..., 0] = 1
+    return array
+
+
+def _from_protobufs(folder: Path) -> dict[str, np.ndarray]:
+    """``input_0.pb`` and so on, as they come with the models of ONNX's zoo."""
+    import onnx
+    from onnx import numpy_helper
+
+    files = sorted(folder.glob("input_*.pb"), key=lambda file: (len(file.stem), file.stem))
+    if not files:
+        raise SourceError(f"{folder} has no input_0.pb", code=CODE)
+    found: dict[str, np.ndarray] = {}
+    for number, file in enumerate(files):
+        tensor = onnx.TensorProto()
+        tensor.ParseFromString(file.read_bytes())
+        found[tensor.name or str(number)] = numpy_helper.to_array(tensor)
+    return found
+
+
+def _from_script(script: Path, function: str, folder: str) -> Sets:
+    """A function that returns inputs by name, or several such sets."""
+    if not script.is_file():
+        raise SourceError(f"{script} does not exist", code=CODE)
+    sys.path[:0] = [str(script.parent), folder]
+    described_as = importlib.util.spec_from_file_location(script.stem, script)
+    assert described_as is not None
+    assert described_as.loader is not None
+    module = importlib.util.module_from_spec(described_as)
+    try:
+        described_as.loader.exec_module(module)
+        result = getattr(module, function)()
+    except (Exception, SystemExit) as error:
+        raise SourceError(f"{script}:{function} raised {described(error)}", code=CODE) from None
+    sets = []
+    for own in [result] if isinstance(result, Mapping) else result:
+        if not isinstance(own, Mapping):
+            raise InvalidRequest(f"{script}:{function} gives {type(own).__name__}, not arrays by name", code=CODE)
+        sets.append({str(name): _array(value) for name, value in own.items()})
+        if len(sets) == _MOST_SETS:
+            break
+    return sets
+
+
+def _array(value: Any) -> np.ndarray:
+    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)

@@ -1,0 +1,1 @@
+"""One module for each kind of source, with its class as ``KIND``."""

@@ -1,0 +1,139 @@
+"""Bind the dimensions of a user's ONNX model, and write it so that every framework reads the same sizes and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlap import quantity_text
+from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.models.onnx_import.dimensions import bound_inputs
+from fairlap.models.onnx_import.model_file import array_of, read_model
+from fairlap.models.sources.contract import SourceError
+from fairlap.request.source import Source
+
+DATA_FILE = "model.onnx.data"
+_MOST_INLINE_BYTES = 2**30
+_EXTERNAL = 1  # TensorProto.EXTERNAL
+_COPIES = 3  # of the weights at once: as read, in float64
+
+
+def require_memory(weight_bytes: int, name: str) -> None:
+    """Before anything is read: what is there must hold the weights and their float64 copies."""
+    available = available_memory_bytes()
+    if available is not None and _COPIES * weight_bytes > available:
+        raise SourceError(
+            f"{name} has {quantity_text.size(weight_bytes)}; reading it and computing its reference takes about "
+            f"{quantity_text.size(_COPIES * weight_bytes)}, and {quantity_text.size(available)} are free",
+            code="E_SOURCE_SIZE",
+        )
+
+
+def external_files(model: Any, folder: Path) -> tuple[Path, ...]:
+    """The files of external data. Whether they are in the model's folder is checked when they are read."""
+    locations = {
+        entry.value for tensor in _external_tensors(model) for entry in tensor.external_data if entry.key == "location"
+    }
+    return tuple(folder / location for location in sorted(locations))
+
+
+def bound_model(source: Source, given: Mapping[str, tuple[int, ...]]) -> Any:
+    """The model with its data inside and every size of its inputs known.
+
+    ``given`` are the shapes of the inputs that the user gives. They count where the request names no size.
+    """
+    path = Path(source.path)
+    if path.is_file():
+        require_memory(path.stat().st_size, source.text)
+    model = read_model(path)
+    values = input_values(model)
+    shapes = dict(source.shapes)
+    dims = dict(source.dims)
+    for value in values:
+        sizes = shapes.get(value.name)
+        if sizes is None and value.name in given and not _named(value, dims):
+            sizes = shapes[value.name] = given[value.name]
+        if sizes is None and source.batch is not None:
+            _bind_first(value, source.batch, dims)
+        if sizes is not None:
+            _learn_symbols(value, sizes, dims)
+    used = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
+    asked = dict(source.dims)
+    tensors = bound_inputs(values, {name: size for name, size in dims.items() if name in used or name in asked}, shapes)
+    for value, tensor in zip(values, tensors, strict=True):
+        kind = value.type.tensor_type
+        del kind.shape.dim[:]
+        for size in tensor.shape:
+            kind.shape.dim.add().dim_value = size
+    del model.graph.value_info[:]  # they still hold the symbols
+    require_memory(
+        sum(file.stat().st_size for file in external_files(model, path.parent) if file.is_file()), source.text
+    )
+    for tensor in _external_tensors(model):
+        array = array_of(tensor, path.parent)
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+        tensor.raw_data = array.tobytes()
+    return model
+
+
+def save_model(model: Any, file: Path) -> None:
+    """With its data inside, or in one file next to it where a message cannot hold it."""
+    import onnx
+
+    large = model.ByteSize() > _MOST_INLINE_BYTES
+    onnx.save_model(model, file, save_as_external_data=large, location=DATA_FILE if large else None)
+
+
+def input_values(model: Any) -> list[Any]:
+    """The inputs that a caller gives: those without a default value."""
+    defaults = {tensor.name for tensor in model.graph.initializer}
+    values = [value for value in model.graph.input if value.name not in defaults]
+    if not values:
+        raise SourceError("the model has no inputs, so nothing could show that it computes", code="E_SOURCE_INPUTS")
+    return values
+
+
+def _bind_first(value: Any, batch: int, dims: dict[str, int]) -> None:
+    """The first size, where the file leaves it open. Where it does not, the sizes must agree."""
+    axes = value.type.tensor_type.shape.dim
+    if not axes:
+        return
+    if axes[0].HasField("dim_value") and axes[0].dim_value not in (batch, 0, -1):
+        raise SourceError(
+            f"the first size of {value.name} is {axes[0].dim_value} in the file, so the batch cannot be {batch}",
+            code="E_SHAPES",
+        )
+    if axes[0].dim_param:
+        dims.setdefault(axes[0].dim_param, batch)
+    else:
+        axes[0].dim_value = batch
+
+
+def _named(value: Any, dims: Mapping[str, int]) -> bool:
+    return any(axis.dim_param in dims for axis in value.type.tensor_type.shape.dim)
+
+
+def _learn_symbols(value: Any, sizes: tuple[int, ...], dims: dict[str, int]) -> None:
+    """A size of one input binds the symbol for all. What does not fit is refused with the other shapes."""
+    for axis, size in zip(value.type.tensor_type.shape.dim, sizes, strict=False):
+        if axis.dim_param and dims.setdefault(axis.dim_param, size) != size:
+            raise SourceError(
+                f"{axis.dim_param} is {size} in the shape of {value.name}, and {dims[axis.dim_param]} elsewhere",
+                code="E_SHAPES",
+            )
+
+
+def _external_tensors(model: Any) -> Iterator[Any]:
+    """In initializers and in the attributes of nodes, subgraphs included."""
+    graphs = [model.graph]
+    while graphs:
+        graph = graphs.pop()
+        tensors = list(graph.initializer)
+        for node in graph.node:
+            for attribute in node.attribute:
+                tensors += [attribute.t, *attribute.tensors]
+                graphs += [attribute.g] if attribute.HasField("g") else []
+                graphs += attribute.graphs
+        yield from (tensor for tensor in tensors if tensor.data_location == _EXTERNAL)

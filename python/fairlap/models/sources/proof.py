@@ -1,0 +1,137 @@
+"""How exact an answer must be, from the model's own sensitivity to rounding; and whether the check would notice.
+
+Inputs and weights are moved by what float32 rounds away from them. A right float32 computation rounds after every
+operation as well, so it may be off by a multiple of what that shows. A computation in bfloat16 or TF32 rounds by 65,536
+or 8,192 times as much, which is far beyond the multiple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.engine.measurement import Notice
+from fairlap.models.sources.contract import Forward, SourceError
+from fairlap.models.spec import Tensor, Tolerance
+from fairlap.models.workload import Arrays
+
+ROUNDING = 2.0**-24  # of float32, relative
+MULTIPLE = 64.0  # right answers of PyTorch, JAX, TensorFlow, ONNX Runtime and OpenVINO stay below a fifth of it
+_LEAST = 2.0**-22  # relative: a model whose output hardly depends on rounding still rounds its last operations
+_DRAWS = 2
+_LOOSE = 1e-2
+_COSINE = 0.999
+
+Outputs = dict[str, npt.NDArray[np.float64]]
+
+
+class InFloat64(Mapping[str, npt.NDArray[np.generic]]):
+    """Converted when they are read, so that one array at a time is held twice. ``seed`` moves each by its rounding."""
+
+    def __init__(self, arrays: Arrays, seed: int | None = None) -> None:
+        self._arrays, self._seed = arrays, seed
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
+        array = self._arrays[name]
+        if array.dtype.kind != "f":
+            return array
+        values = array.astype(np.float64)
+        if self._seed is None:
+            return values
+        rng = np.random.default_rng([self._seed, *name.encode()])
+        bits = np.unpackbits(np.frombuffer(rng.bytes(-(-values.size // 8)), np.uint8), count=values.size)
+        return values * (1 + ROUNDING * (2.0 * bits.reshape(values.shape) - 1))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+
+def outputs_of(forward: Forward, weights: Arrays, inputs: Arrays, seed: int | None = None) -> Outputs:
+    with np.errstate(all="ignore"):
+        found = forward(InFloat64(weights, seed), dict(InFloat64(inputs, seed)))
+    return {name: np.asarray(array).astype(np.float64) for name, array in found.items()}
+
+
+def require_usable(outputs: Outputs) -> None:
+    """An answer that is not finite cannot be compared."""
+    for name, array in outputs.items():
+        if not np.isfinite(array).all():
+            raise SourceError(
+                f"the float64 reference of {name} is not finite for these inputs; give others with --inputs or --range",
+                code="E_SOURCE_INPUTS",
+            )
+
+
+def tolerances(forward: Forward, weights: Arrays, inputs: Arrays, reference: Outputs) -> dict[str, Tolerance]:
+    """By output."""
+    moved = [outputs_of(forward, weights, inputs, seed) for seed in range(_DRAWS)]
+    found = {}
+    for name, exact in reference.items():
+        differences = [np.abs(each[name] - exact) for each in moved]
+        largest = max((float(each.max(initial=0.0)) for each in differences), default=0.0)
+        norm = float(np.linalg.norm(exact))
+        share = max((float(np.linalg.norm(each)) for each in differences), default=0.0) / norm if norm else 0.0
+        scale = float(np.sqrt(np.mean(np.square(exact)))) if exact.size else 0.0
+        relative = max(share, _LEAST)
+        found[name] = Tolerance(_COSINE, MULTIPLE * max(largest, _LEAST * scale), MULTIPLE * relative)
+    return found
+
+
+def loose(found: Mapping[str, Tolerance]) -> list[Notice]:
+    names = [name for name, tolerance in found.items() if tolerance.relative > _LOOSE]
+    if not names:
+        return []
+    return [
+        Notice(
+            "W_LOOSE_CHECK",
+            f"rounding alone moves {', '.join(names)} by so much that answers may be off by "
+            f"{100 * max(found[name].relative for name in names):.2g} % and count as right",
+        )
+    ]
+
+
+def unnoticed(
+    forward: Forward,
+    weights: Arrays,
+    inputs: Arrays,
+    others: Arrays,
+    reference: Outputs,
+    tolerance: Mapping[str, Tolerance],
+    tensors: tuple[Tensor, ...],
+) -> list[Notice]:
+    """Inputs whose values the check would not miss. Raises SourceError if that is all of them."""
+    silent = []
+    for tensor in tensors:
+        changed = {**inputs, tensor.name: others[tensor.name]}
+        if np.array_equal(inputs[tensor.name], others[tensor.name]) or not _differ(
+            outputs_of(forward, weights, changed), reference, tolerance
+        ):
+            silent.append(tensor.name)
+    if len(silent) == len(tensors):
+        raise SourceError(
+            "no input changes the outputs by more than rounding does, so a wrong answer would not be noticed; give "
+            "other inputs with --inputs or --range",
+            code="E_SOURCE_PROOF",
+        )
+    if not silent:
+        return []
+    return [
+        Notice(
+            "W_INPUT_UNNOTICED",
+            f"the outputs do not depend on {', '.join(silent)}: a contestant that ignores it would not be noticed",
+        )
+    ]
+
+
+def _differ(found: Outputs, reference: Outputs, tolerance: Mapping[str, Tolerance]) -> bool:
+    for name, exact in reference.items():
+        off = np.abs(found[name] - exact)
+        allowed = np.maximum(tolerance[name].absolute, tolerance[name].relative * np.abs(exact))
+        if not np.isfinite(off).all() or (off > allowed).any():
+            return True
+    return False

@@ -1,0 +1,52 @@
+"""The kinds of sources: those in ``kinds``, and those of installed packages."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from fairlap.errors import InvalidRequest, described
+from fairlap.models.sources.contract import SourceKind
+from fairlap.request.source import Source
+
+GROUP = "fairlap.sources"
+_OURS = Path(__file__).parent / "kinds"
+
+
+@cache
+def kinds() -> tuple[type[SourceKind], ...]:
+    """Ours first. Imports their modules, and none of the libraries that read the files."""
+    ours = sorted(f"fairlap.models.sources.kinds.{file.stem}:KIND" for file in _OURS.glob("[a-z]*.py"))
+    from importlib.metadata import entry_points
+
+    theirs = [entry.value for entry in entry_points(group=GROUP)]
+    return tuple(kind_at(place) for place in (*ours, *theirs))
+
+
+def kind_of(text: str) -> type[SourceKind] | None:
+    """The kind of source that this text names; None for the name of a model."""
+    return next((kind for kind in kinds() if kind.recognises(text)), None)
+
+
+def place_of(kind: type[SourceKind]) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+@cache
+def kind_at(place: str) -> type[SourceKind]:
+    module, _, name = place.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (Exception, SystemExit) as error:
+        raise InvalidRequest(f"the kind of source at {place} cannot be loaded: {described(error)}") from error
+    if not (isinstance(found, type) and issubclass(found, SourceKind)):
+        raise InvalidRequest(f"{place} is not a SourceKind")
+    return found
+
+
+def require_kind(source: Source) -> type[SourceKind]:
+    found = kind_of(source.text)
+    if found is None:
+        raise InvalidRequest(f"{source.text} is not a model file that fairlap reads", code="E_SOURCE")
+    return found

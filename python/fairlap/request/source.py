@@ -1,0 +1,88 @@
+"""A user's own model as it is requested: what names it, and what its inputs are bound to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from fairlap.errors import InvalidRequest
+
+CODE = "E_SHAPES"
+_MOST_SIZE = 2**31
+_SHAPE = re.compile(r"\s*(?P<name>[^:=\[\],]+(?::\d+)?)[:=]?(?P<sizes>\[[\d,\s]*\]|(?<=[:=])\d+(?:x\d+)*)\s*(?:,|$)")
+_RANGE = re.compile(r"(?P<name>.+?)[:=](?P<low>-?\d+)\.\.(?P<high>-?\d+)")
+
+Shape = tuple[str, tuple[int, ...]]
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A file, a folder or ``module:function``. Equal sources with equal files are the same work."""
+
+    text: str  # as the user wrote it
+    path: str  # an absolute path, or module:function
+    folder: str = ""  # the current folder, where modules and scripts of the user are found
+    shapes: tuple[Shape, ...] = ()
+    dims: tuple[tuple[str, int], ...] = ()
+    batch: int | None = None  # the first size of every input that leaves it open
+    ranges: tuple[tuple[str, int, int], ...] = ()  # both ends included
+    inputs: str = ""  # an absolute path, or file.py:function
+    trust: bool = False  # code in the file may run
+
+    @property
+    def name(self) -> str:
+        """With what distinguishes it from other works of the same file."""
+        bound = [f"{name}:{'x'.join(map(str, sizes))}" for name, sizes in self.shapes]
+        bound += [f"{name}={size}" for name, size in self.dims]
+        bound += [] if self.batch is None else [f"batch={self.batch}"]
+        return f"{self.text}[{','.join(bound)}]" if bound else self.text
+
+
+def shapes_in(text: str) -> tuple[Shape, ...]:
+    """``ids:8x128,mask:[8,128]``; ``ids[8,128]`` and ``ids=8x128`` are read too."""
+    found: list[Shape] = []
+    place = 0
+    while place < len(text):
+        match = _SHAPE.match(text, place)
+        if match is None:
+            raise InvalidRequest(f"{text!r} is not a list of shapes such as ids:8x128,mask:[8,128]", code=CODE)
+        sizes = tuple(_size(part, text) for part in re.findall(r"\d+", match["sizes"]))
+        found.append((match["name"].strip(), sizes))
+        place = match.end()
+    return _each_once(found, "input")
+
+
+def dims_in(text: str) -> tuple[tuple[str, int], ...]:
+    """``batch=8,sequence=128``; ``batch:8`` is read too."""
+    found = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, size = re.sub("[:=]", "=", part, count=1).partition("=")
+        if not name.strip() or not size.strip().isdecimal():
+            raise InvalidRequest(f"{part!r} is not a dimension such as batch=8", code=CODE)
+        found.append((name.strip(), _size(size, part)))
+    return _each_once(found, "dimension")
+
+
+def range_in(text: str) -> tuple[str, int, int]:
+    """``ids:0..30521``, both ends included."""
+    match = _RANGE.fullmatch(text.strip())
+    if match is None or int(match["low"]) > int(match["high"]):
+        raise InvalidRequest(f"{text!r} is not a range such as ids:0..30521", code=CODE)
+    return match["name"], int(match["low"]), int(match["high"])
+
+
+def _size(text: str, whole: str) -> int:
+    size = int(text) if len(text) <= len(str(_MOST_SIZE)) else _MOST_SIZE
+    if not 1 <= size < _MOST_SIZE:
+        raise InvalidRequest(f"{whole!r}: a size must be between 1 and {_MOST_SIZE - 1} (got {text})", code=CODE)
+    return size
+
+
+def _each_once(found: Iterable[tuple], what: str) -> tuple:  # type: ignore[type-arg]
+    pairs = tuple(found)
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidRequest(f"{what} {name!r} is given twice", code=CODE)
+    return pairs

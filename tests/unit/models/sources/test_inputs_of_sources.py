@@ -1,0 +1,94 @@
+"""The inputs that a user gives are those that are raced; the checks use other ones of the same kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fairlap.errors import FairlapError
+from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
+from fairlap.models.spec import Integers, Tensor
+
+SEEDS = {"inputs": 0, "changed": 1000, "unseen-0": 2000}
+TENSORS = (Tensor("ids", (2, 3), Integers(0, 10), "int64"), Tensor("scale", (2,), dtype="float32"))
+IDS = np.array([[1, 2, 3], [4, 5, 9]])
+SCALE = np.array([0.5, 2.0], np.float32)
+
+
+def sets_from(path: Path | str, folder: str = "") -> dict[str, dict[str, np.ndarray]]:
+    return input_sets(TENSORS, given_inputs(str(path), folder), None, SEEDS)
+
+
+def test_the_first_set_is_the_user_s_and_others_are_its_values_in_another_order(tmp_path: Path) -> None:
+    np.savez(tmp_path / "batch.npz", ids=IDS, scale=SCALE)
+    sets = sets_from(tmp_path / "batch.npz")
+    assert list(sets) == list(SEEDS)
+    np.testing.assert_array_equal(sets["inputs"]["ids"], IDS)
+    assert not np.array_equal(sets["changed"]["ids"], IDS)
+    assert not np.array_equal(sets["changed"]["ids"], sets["unseen-0"]["ids"])
+    assert sorted(sets["changed"]["ids"].flat) == sorted(IDS.flat)
+
+
+def test_a_function_may_give_several_sets(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\n"
+        "def batches():\n"
+        "    for number in range(5):\n"
+        "        yield {'ids': np.full((2, 3), number), 'scale': np.ones(2, np.float32)}\n"
+    )
+    sets = sets_from(f"{tmp_path}/own.py:batches")
+    assert [int(own["ids"][0, 0]) for own in sets.values()] == [0, 1, 2]
+
+
+def test_a_test_data_set_of_onnx_is_read_by_name_or_by_place(tmp_path: Path) -> None:
+    numpy_helper = pytest.importorskip("onnx.numpy_helper")
+    (tmp_path / "input_0.pb").write_bytes(numpy_helper.from_array(IDS).SerializeToString())
+    (tmp_path / "input_1.pb").write_bytes(numpy_helper.from_array(SCALE, "scale").SerializeToString())
+    with pytest.raises(FairlapError):  # one has a name, and the other has none
+        sets_from(tmp_path)
+    (tmp_path / "input_1.pb").write_bytes(numpy_helper.from_array(SCALE).SerializeToString())
+    np.testing.assert_array_equal(sets_from(tmp_path)["inputs"]["scale"], SCALE)
+
+
+def test_shapes_come_from_the_first_set(tmp_path: Path) -> None:
+    np.savez(tmp_path / "batch.npz", ids=IDS, scale=SCALE)
+    assert shapes_of(given_inputs(str(tmp_path / "batch.npz"), ""), ["ids", "scale"]) == {"ids": (2, 3), "scale": (2,)}
+    assert shapes_of([], ["ids"]) == {}
+
+
+def test_whole_numbers_of_another_width_are_converted_where_they_fit(tmp_path: Path) -> None:
+    np.savez(tmp_path / "batch.npz", ids=IDS.astype(np.int32), scale=SCALE.astype(np.float64))
+    first = sets_from(tmp_path / "batch.npz")["inputs"]
+    assert {name: str(array.dtype) for name, array in first.items()} == {"ids": "int64", "scale": "float32"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ids": IDS + 1, "scale": SCALE},
+        {"ids": -IDS, "scale": SCALE},
+        {"ids": IDS.astype(np.float32), "scale": SCALE},
+        {"ids": IDS.T, "scale": SCALE},
+        {"ids": IDS},
+        {"ids": IDS, "scale": SCALE, "more": SCALE},
+        {"ids": IDS, "scale": SCALE * np.float32(np.nan)},
+    ],
+    ids=["out of range", "negative", "floats for ids", "another shape", "one missing", "one too many", "not finite"],
+)
+def test_inputs_that_the_model_does_not_take_are_refused(tmp_path: Path, wrong: dict[str, np.ndarray]) -> None:
+    np.savez(tmp_path / "batch.npz", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(FairlapError) as refused:
+        sets_from(tmp_path / "batch.npz")
+    assert refused.value.code == "E_SOURCE_INPUTS"
+
+
+def test_what_is_no_inputs_is_refused_and_a_pickle_is_not_loaded(tmp_path: Path) -> None:
+    np.save(tmp_path / "pickled.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    (tmp_path / "short.npz").write_bytes(b"PK")
+    (tmp_path / "text.txt").write_text("1 2 3")
+    (tmp_path / "raises.py").write_text("def batch():\n    raise SystemExit(3)\n")
+    for name in ("pickled.npy", "short.npz", "text.txt", "none.npz", "raises.py:batch", "none.py:batch"):
+        with pytest.raises(FairlapError) as refused:
+            sets_from(tmp_path / name)
+        assert refused.value.code == "E_SOURCE_INPUTS"

@@ -1,0 +1,93 @@
+"""Conversions that go wrong in the ways that converters do are seen; right ones in float32 are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from fairlap.models.draw import rounded_to_bfloat16
+from fairlap.models.workload import Arrays, hash_of
+from fairlap.race.equal_work import answers
+from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.materials import Materials
+from onnx_files import answers_by_hand, masked_lookup, materials_of, source_of
+
+pytest.importorskip("onnx")
+
+
+@pytest.fixture(scope="module")
+def materials(tmp_path_factory: pytest.TempPathFactory) -> Materials:
+    folder = tmp_path_factory.mktemp("wrong")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRLAP_CACHE", str(folder / "cache"))
+        return materials_of(source_of(masked_lookup(folder / "m.onnx"), "batch=4,sequence=32"), folder)
+
+
+def checked(materials: Materials, answer: np.ndarray) -> None:
+    errors = answers.array_errors(materials, {"logits": answer.astype(np.float32)}, "inputs", "before")
+    answers.require_right_on(materials, {"logits": answer}, "inputs", errors, {}, "a call")
+
+
+Wrong = Callable[[Arrays, np.ndarray, np.ndarray], np.ndarray]
+
+
+def _rounded(weights: Arrays, ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    return answers_by_hand({name: rounded_to_bfloat16(array) for name, array in weights.items()}, ids, mask)
+
+
+def _in_tf32(weights: Arrays, ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    cut = {name: (array.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for name, array in weights.items()}
+    return answers_by_hand(cut, ids, mask)
+
+
+def _changed_by_hand(weights: Arrays, ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    folded = {**weights, "hidden.bias": weights["hidden.bias"] * np.float32(1.001)}
+    return answers_by_hand(folded, ids, mask)
+
+
+WRONG: dict[str, Wrong] = {
+    "an ignored mask": lambda weights, ids, mask: answers_by_hand(weights, ids, np.ones_like(mask)),
+    "clamped ids": lambda weights, ids, mask: answers_by_hand(weights, np.minimum(ids, 40), mask),
+    "a transposed weight": lambda weights, ids, mask: answers_by_hand(
+        {**weights, "hidden.weight": weights["hidden.weight"].T}, ids, mask
+    ),
+    "another order of the axes": lambda weights, ids, mask: (
+        answers_by_hand(weights, ids, mask).swapaxes(0, 1).reshape(4, 32, 4)
+    ),
+    "bfloat16": _rounded,
+    "TF32": _in_tf32,
+    "a constant that was changed by hand": _changed_by_hand,
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_a_wrong_conversion_is_disqualified(materials: Materials, how: str) -> None:
+    inputs = materials.workload("inputs").inputs
+    with pytest.raises(OtherWork) as wrong:
+        checked(materials, WRONG[how](materials.weights, inputs["ids"], inputs["mask"]))
+    assert wrong.value.code == "E_OUTPUT"
+
+
+def test_float32_is_right_with_room_to_spare(materials: Materials) -> None:
+    inputs = materials.workload("inputs").inputs
+    answer = answers_by_hand(materials.weights, inputs["ids"], inputs["mask"].astype(np.float32))
+    assert answer.dtype == np.float32
+    checked(materials, answer)
+    off = np.abs(answer - materials.reference("inputs")["logits"]).max()
+    assert off < materials.tolerance("logits").absolute / 5
+
+
+def test_the_answer_to_other_inputs_is_a_kept_one(materials: Materials) -> None:
+    inputs = materials.workload("changed").inputs
+    with pytest.raises(OtherWork) as wrong:
+        checked(materials, answers_by_hand(materials.weights, inputs["ids"], inputs["mask"].astype(np.float32)))
+    assert wrong.value.code == "E_STALE_ANSWER"
+
+
+def test_weights_that_a_conversion_changed_have_another_hash(materials: Materials) -> None:
+    changed = dict(materials.weights) | {"out.weight": materials.weights["out.weight"] * np.float32(1.0001)}
+    answers.require_weights(materials, hash_of(materials.weights))
+    with pytest.raises(OtherWork) as wrong:
+        answers.require_weights(materials, hash_of(changed))
+    assert wrong.value.code == "E_WEIGHTS"
