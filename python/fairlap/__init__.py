@@ -9,9 +9,9 @@ from fairlap.lazily import lookup
 
 TYPE_CHECKING = False  # Type checkers know the name; importing typing would take most of the import's time.
 if TYPE_CHECKING:
+    from fairlap.comparing import compare
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
     from fairlap.errors import CallableRaised, FairlapError, InvalidRequest, NotAvailable
-    from fairlap.scenarios.in_process import compare
     from fairlap.scenarios.in_process_result import InProcessComparison
 
 __all__ = [
@@ -37,7 +37,7 @@ _HOME = {
     "NotAvailable": "fairlap.errors",
     "InvalidRequest": "fairlap.errors",
     "InProcessComparison": "fairlap.scenarios.in_process_result",
-    "compare": "fairlap.scenarios.in_process",
+    "compare": "fairlap.comparing",
     "DeviceFailed": "fairlap.engine",
     "Measurement": "fairlap.engine",
     "MeasurementInProgress": "fairlap.engine",

@@ -43,7 +43,7 @@ class OpenVino(Framework):
         if work.precision == "bf16":  # the graph is float32 all the same; OpenVINO casts inside
             weights = {name: rounded_to_bfloat16(array) for name, array in weights.items()}
         with phase("build"):
-            graph = graph_of(work, weights)
+            graph = graph_of(work, weights, self.name)
             model = core.read_model(graph)
         with phase("compile"):
             compiled = core.compile_model(
@@ -61,7 +61,7 @@ class OpenVino(Framework):
             bind=partial(_bind, compiled),
             done=None,
             outputs=partial(_answers, work),
-            weights=partial(dict, weights_in(graph, weights)),
+            weights=lambda: weights_in(graph, weights),
             in_force=_in_force(compiled),
             no_memory_because="on the CPU OpenVINO tells no statistics of memory",
             fed=Fed(operator.attrgetter("pointer"), _runner(work, compiled)),

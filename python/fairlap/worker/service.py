@@ -71,7 +71,7 @@ class Service:
         self._phase.now = "reading back"
         self._contestant = contestant
         self._timed = TimedInputs(contestant, self._sets, request.unseen)
-        weights = contestant.weights()
+        weights = contestant.weights() if route is None or route.holds_weights else {}
         return Prepared(
             framework.version(),
             dict(contestant.in_force),

@@ -36,6 +36,7 @@ class Route(msgspec.Struct, frozen=True):
     why_not: str = ""
     conversion_s: float | None = None  # of a conversion that was done once, when the model was opened
     conversion_bytes: int | None = None
+    holds_weights: bool = True  # by the model's names; else only the outputs prove that they are the same
 
 
 class Bundle(msgspec.Struct, frozen=True):

@@ -34,11 +34,15 @@ class OnnxOnDisk:
 
 
 class Imported:
-    """``conversion_s`` grows while the graph is read and built; importing the framework is not part of it."""
+    """``conversion_s`` grows while the graph is read and built; importing the framework is not part of it.
 
-    def __init__(self, file: Path, framework: Any) -> None:
+    ``own`` is for a graph that was converted, whose weights have other names than the model's.
+    """
+
+    def __init__(self, file: Path, framework: Any, *, own: bool = False) -> None:
         began_s = time.monotonic()
         self._graph = load_graph(file)
+        self._own = own
         self._names = [tensor.name for tensor in self._graph.outputs]
         self._framework = framework
         self._model: ImportedModel | None = None
@@ -53,13 +57,13 @@ class Imported:
 
     def build(self, weights: Arrays, dtype: Any = None) -> Any:
         """A PyTorch or a TensorFlow module."""
-        model = self._built()
+        model, weights = self._built(), self._graph.weights if self._own else weights
         if self._framework == "torch":
             return torch_module(model, model.prepare(weights), [each.name for each in self._graph.inputs], self._names)
         return _tensorflow_module(model, model.prepare(weights), self._names)
 
     def params(self, weights: Arrays) -> dict[str, Any]:
-        return self._built().prepare(weights)
+        return self._built().prepare(self._graph.weights if self._own else weights)
 
     def forward(self, params: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[Any, ...]:
         found = self._built()(params, inputs)

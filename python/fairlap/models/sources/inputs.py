@@ -116,9 +116,16 @@ def _fitting(tensor: Tensor, array: np.ndarray) -> np.ndarray:
 
 
 def _reordered(array: np.ndarray, seed: int) -> np.ndarray:
-    """The same values in other places: in range, and of the same size, whatever they mean."""
+    """The same values in other places: in range, and of the same size, whatever they mean. Where that changes nothing,
+    floats are moved."""
+    rng = np.random.default_rng(seed)
     flat = array.reshape(-1)
-    return flat[np.random.default_rng(seed).permutation(flat.size)].reshape(array.shape)
+    other = flat[rng.permutation(flat.size)]
+    if np.array_equal(other, flat):
+        other = np.roll(flat, 1)
+    if np.array_equal(other, flat) and flat.dtype.kind == "f":
+        other = flat + (rng.uniform(0.5, 1.5, flat.size)).astype(flat.dtype)
+    return other.reshape(array.shape)
 
 
 def _with_a_first(array: np.ndarray) -> np.ndarray:

@@ -64,7 +64,7 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route) -> Ope
 
 def implementation_of_graph(folder: Path, framework: str) -> Any:
     file = folder / BOUND
-    return OnnxOnDisk(file) if framework == "onnx" else Imported(file, framework)
+    return OnnxOnDisk(file) if framework in ("onnx", "openvino") else Imported(file, framework)
 
 
 def _reference(model: Any, file: Path) -> tuple[Arrays, Forward, str, str]:

@@ -1,0 +1,109 @@
+"""``fairlap.compare``: callables in this process, or models in processes of their own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from fairlap.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from fairlap.results.results import Results
+    from fairlap.scenarios.in_process_result import InProcessComparison
+
+
+@overload
+def compare(what: str | Sequence[str], *, on: str | Sequence[str], **options: Any) -> Results: ...
+
+
+@overload
+def compare(what: Mapping[str, Callable[..., object]], **options: Any) -> InProcessComparison: ...
+
+
+def compare(
+    what: str | Sequence[str] | Mapping[str, Callable[..., object]],
+    *,
+    on: str | Sequence[str] | None = None,
+    **options: Any,
+) -> Results | InProcessComparison:
+    """Compare callables by name, or a model ``on`` several frameworks.
+
+    A mapping of callables is compared in this process; see :func:`fairlap.scenarios.in_process.compare` for its options.
+
+    The name of a model, or of your own such as ``"model.onnx"``, is raced as ``fairlap compare`` does, each contestant
+    in new processes, with the options of a request file. ``shapes`` and ``inputs`` may be mappings, from the names of
+    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too. The result has a row for each contestant:
+    ``compare("model.onnx", on=["onnxruntime", "jax"], shapes={"ids": (8, 128)}).rows``. Nothing is stored.
+    """
+    if isinstance(what, Mapping):
+        if on is not None:
+            raise InvalidRequest("callables run in this process; `on` is for a model")
+        from fairlap.scenarios.in_process import compare as compare_callables
+
+        return compare_callables(what, **options)
+    if on is None:
+        raise InvalidRequest('name the contestants: compare("model.onnx", on=["onnxruntime", "jax"])')
+    models = (what,) if isinstance(what, str) else tuple(what)
+    return _raced(models, on, options)
+
+
+def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[str, Any]) -> Results:
+    import msgspec
+
+    from fairlap.request.names import Contestants
+    from fairlap.request.race_request import RaceRequest
+
+    with tempfile.TemporaryDirectory(prefix="fairlap-inputs-") as folder:
+        texts = {**options, **_as_texts(options, Path(folder))}
+        unknown = set(texts) - set(RaceRequest.__struct_fields__)
+        if unknown:
+            raise InvalidRequest(f"compare has no option {min(unknown)!r} for models")
+        named = {"models": models, "contestants": Contestants(on), **texts}
+        try:
+            request = msgspec.convert(named, RaceRequest, dec_hook=lambda kind, value: kind(value))
+        except msgspec.ValidationError as error:
+            raise InvalidRequest(str(error)) from None
+        return _results(request)
+
+
+def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Sizes, ranges and arrays as the options of a request file."""
+    texts: dict[str, Any] = {}
+    shapes, dims, ranges, inputs = (options.get(name) for name in ("shapes", "dims", "ranges", "inputs"))
+    if isinstance(shapes, Mapping):
+        texts["shapes"] = (",".join(f"{name}:[{','.join(map(str, sizes))}]" for name, sizes in shapes.items()),)
+    if isinstance(dims, Mapping):
+        texts["dims"] = ",".join(f"{name}={size}" for name, size in dims.items())
+    if isinstance(ranges, Mapping):
+        texts["ranges"] = tuple(f"{name}:{low}..{high}" for name, (low, high) in ranges.items())
+    if isinstance(inputs, Mapping):
+        import numpy as np
+
+        np.savez(folder / "inputs.npz", **{name: np.asarray(array) for name, array in inputs.items()})
+        texts["inputs"] = str(folder / "inputs.npz")
+    return texts
+
+
+def _results(request: Any) -> Results:
+    from fairlap.machine.facts import machine_facts
+    from fairlap.race.plan_from_request import plan_of
+    from fairlap.race.race import Race
+    from fairlap.race.run import Run
+    from fairlap.race.stopping import Ending
+    from fairlap.request.race_request import DEFAULT_BUDGET_S
+    from fairlap.results.prices import price_named
+    from fairlap.results.results import results_of
+
+    plan = plan_of(request)
+    budget_s = request.budget
+    if budget_s is None and plan.until_decided:
+        budget_s = DEFAULT_BUDGET_S
+    race = Race(plan, ending=Ending(plan, target=request.target, budget_s=budget_s))
+    run = Run(plan, race.processes, machine_facts(), {}, datetime.now(UTC).isoformat(timespec="seconds"))
+    race.run()
+    run.wall_s, run.ended_early = race.shares(), race.ended_early
+    price = price_named(request.price) if request.price else None
+    return results_of(run, run.began_at, baseline=request.baseline, price=price)

@@ -1,0 +1,157 @@
+"""PyTorch's files: an ExportedProgram (``.pt2``), and TorchScript (``.pt``, ``.pth``). Nothing in them is unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fairlap.errors import described
+from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.inputs import given_inputs
+from fairlap.models.sources.onnx_binding import require_memory
+from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module, require_no_sizes
+from fairlap.request.source import Source
+
+PROGRAM = "program.pt2"
+_FROM_SCRIPT = "from TorchScript by PyTorch's converter"
+_MOST_TIMES_THE_FILE = 100  # an archive that grows by more when it is read is not a model
+
+
+class TorchFile(SourceKind):
+    title = "PyTorch"
+    suffixes = (".pt2", ".pt", ".pth")
+
+    @classmethod
+    def open(cls, source: Source, folder: Path) -> Opened:
+        path = Path(source.path)
+        _require_archive(path, source)
+        if path.suffix.lower() == ".pt2":
+            require_no_sizes(source)
+            found = _source_of(load_program(path, trust=source.trust), Route("native"))
+        else:
+            program = _from_script(path, source)
+            import torch
+
+            torch.export.save(program, folder / PROGRAM)
+            found = _source_of(program, Route(_FROM_SCRIPT))
+        return opened_module(found, source, folder)
+
+    @classmethod
+    def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
+        own = folder / PROGRAM
+        file = own if own.is_file() else Path(bundle.source.path)
+        trust = bundle.source.trust or file == own
+        return implementation_of_module(
+            folder, framework, lambda: _source_of(load_program(file, trust=trust), Route("native"))
+        )
+
+
+def load_program(path: Path, *, trust: bool) -> Any:
+    import torch
+
+    try:
+        with _nothing_unpickled(trust, path.name):
+            return torch.export.load(path)
+    except SourceError:
+        raise
+    except Exception as error:  # of zipfile, JSON, PyTorch's schema
+        raise SourceError(f"{path.name} is damaged, or not an ExportedProgram: {described(error)}") from None
+
+
+@contextmanager
+def _nothing_unpickled(trust: bool, name: str) -> Iterator[None]:
+    """PyTorch falls back to unpickling when safe loading fails."""
+    import torch
+
+    original = torch.load
+
+    def safe(*arguments: Any, weights_only: bool | None = None, **named: Any) -> Any:
+        if weights_only is False and not trust:
+            raise SourceError(
+                f"{name} holds a pickle, which can run any code when it is read; add --trust if you trust it",
+                code="E_SOURCE_TRUST",
+            )
+        return original(*arguments, weights_only=True if weights_only is None else weights_only, **named)
+
+    torch.load = safe
+    try:
+        yield
+    finally:
+        torch.load = original
+
+
+def _source_of(program: Any, native: Route) -> TorchSource:
+    """With the inputs that the program was exported with, by the names of its arguments."""
+    if program.example_inputs is None:
+        raise SourceError("the program was saved without its example inputs", code="E_SOURCE_INPUTS")
+    arguments, named = program.example_inputs
+    names = program.graph_signature.user_inputs
+    if len(names) != len(arguments) + len(named):
+        raise SourceError("the program takes inputs that are not tensors", code="E_SOURCE_INPUTS")
+    by_place = tuple(names[: len(arguments)])
+    example = dict(zip([*by_place, *named], [*arguments, *named.values()], strict=True))
+    return TorchSource(program.module(check_guards=False), example, native, by_place)
+
+
+def _from_script(path: Path, source: Source) -> Any:
+    import torch
+    from torch._export.converter import TS2EPConverter
+
+    try:
+        script = torch.jit.load(path, map_location="cpu")
+    except RuntimeError as error:
+        raise SourceError(
+            f"{path.name} is not TorchScript ({described(error)}); save it with torch.export.save or torch.jit.save, "
+            "or name module:function"
+        ) from None
+    names = [each.name for each in script.forward.schema.arguments[1:]]
+    example = _example_for(names, source)
+    try:
+        return TS2EPConverter(script.eval(), tuple(example.values()), None).convert()
+    except Exception as error:  # the converter has errors of its own
+        raise SourceError(f"PyTorch cannot convert {path.name} to an ExportedProgram: {described(error)}") from None
+
+
+def _example_for(names: list[str], source: Source) -> Mapping[str, Any]:
+    """TorchScript does not say what its inputs look like."""
+    import torch
+
+    given = given_inputs(source.inputs, source.folder)
+    if given:
+        first = dict(zip(names, given[0].values(), strict=False)) if "" in given[0] else given[0]
+        if set(first) == set(names):
+            return {name: torch.from_numpy(first[name]) for name in names}
+    shapes = dict(source.shapes)
+    if set(shapes) == set(names):
+        return {name: torch.randn(shapes[name], generator=torch.Generator().manual_seed(0)) for name in names}
+    raise SourceError(
+        f"TorchScript does not say the shapes of its inputs; give --inputs, or --shapes for floats: {', '.join(names)}",
+        code="E_SHAPES",
+    )
+
+
+def _require_archive(path: Path, source: Source) -> None:
+    """Before PyTorch reads it: a whole archive whose members stay inside, and which does not grow out of bounds."""
+    try:
+        size = path.stat().st_size
+        require_memory(size, source.text)
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror}") from None
+    except zipfile.BadZipFile:
+        raise SourceError(
+            f"{source.text} is damaged, or a pickle, which is not read; save it with torch.export.save", code="E_SOURCE"
+        ) from None
+    if any(member.filename.startswith("/") or ".." in Path(member.filename).parts for member in members):
+        raise SourceError(f"{source.text} has a member outside of its own folder")
+    whole = sum(member.file_size for member in members)
+    if whole > _MOST_TIMES_THE_FILE * max(size, 1):
+        raise SourceError(f"{source.text} grows to {whole:,} bytes when it is read", code="E_SOURCE_SIZE")
+    require_memory(whole, source.text)
+
+
+KIND = TorchFile

@@ -1,0 +1,309 @@
+"""PyTorch modules as sources: native in PyTorch, and through an ExportedProgram in the other frameworks.
+
+The program is exported once, when the model is opened. What fails there is the outcome of the frameworks that need
+it, and no one else's.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from fairlap.errors import described
+from fairlap.models.sources.contract import Forward, Opened, Route, SourceError
+from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
+from fairlap.models.sources.onnx_ranges import index_ranges
+from fairlap.models.sources.onnx_work import multiplications
+from fairlap.models.spec import Dtype, Fill, Integers, Normal, Tensor
+from fairlap.models.workload import Arrays
+from fairlap.request.source import Source
+
+ONNX_FILE, OPENVINO_FILE = "exported.onnx", "exported.xml"
+EXPORTED = "exported to ONNX by PyTorch"
+_OPENVINO = "from the ExportedProgram by OpenVINO"
+
+
+@dataclass(frozen=True)
+class TorchSource:
+    """``module`` takes the example's inputs and returns tensors in any nesting."""
+
+    module: Any
+    example: Mapping[str, Any]  # tensors, in the order of the arguments
+    native: Route
+    by_place: tuple[str, ...] = ()  # inputs that the module takes by place only
+
+    def __call__(self, inputs: Mapping[str, Any]) -> Any:
+        return self.module(*self.places(inputs), **self.named(inputs))
+
+    def places(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(inputs[name] for name in self.by_place)
+
+    def named(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: each for name, each in inputs.items() if name not in self.by_place}
+
+
+def flattened(result: Any) -> list[tuple[str, Any]]:
+    """All tensors of a result, with the names that it has for them."""
+    import torch
+
+    if isinstance(result, torch.Tensor):
+        return [("", result)]
+    if isinstance(result, Mapping):
+        pairs = list(result.items())
+    elif isinstance(result, tuple | list):
+        pairs = [(str(number), each) for number, each in enumerate(result)]
+    else:
+        return []
+    return [(f"{name}.{inner}" if inner else str(name), each) for name, own in pairs for inner, each in flattened(own)]
+
+
+def wrapped(found: TorchSource) -> Any:
+    """Returns a tuple of tensors, with the weights by the module's own names."""
+    import torch
+
+    class Flat(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = found.module
+
+        def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
+            state: dict[str, Any] = self.module.state_dict()
+            return state
+
+        def forward(self, **inputs: Any) -> tuple[Any, ...]:
+            result = self.module(*[inputs[name] for name in by_place], **{name: inputs[name] for name in by_name})
+            return tuple(each for _, each in flattened(result))
+
+    by_place = found.by_place
+    by_name = [name for name in found.example if name not in by_place]
+    return Flat()
+
+
+def require_no_sizes(source: Source) -> None:
+    if source.shapes or source.dims or source.batch is not None:
+        raise SourceError(f"the example inputs decide the sizes of {source.text}; change them there", code="E_SHAPES")
+
+
+def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
+    import torch
+
+    if not found.example:
+        raise SourceError("the model has no inputs, so nothing could show that it computes", code="E_SOURCE_INPUTS")
+    module = found.module
+    with torch.no_grad():
+        named = flattened(found(found.example))
+    if not named:
+        raise SourceError("the model returns no tensors")
+    outputs = [name or "output" for name, _ in named]
+    routes = {"torch": found.native, **_exported(found, outputs, folder)}
+    ranges, counted = _read_from_onnx(folder)
+    inputs = [_tensor(name, each, ranges, source) for name, each in found.example.items()]
+    return Opened(
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        output_types={name: _dtype(name, each) for name, (_, each) in zip(outputs, named, strict=True)},
+        weights={
+            name: tensor.detach().cpu().contiguous().numpy()
+            for name, tensor in _float_tensors(module).items()
+        },
+        forward=_in_double(found, outputs),
+        routes=routes,
+        reference="the PyTorch module in float64",
+        example={name: each.detach().cpu().numpy() for name, each in found.example.items()},
+        multiplications=counted,
+    )
+
+
+def implementation_of_module(folder: Path, framework: str, load: Callable[[], TorchSource]) -> Any:
+    """``load`` gives the module again, in the process of a contestant."""
+    if framework == "torch":
+        return _Native(load)
+    if framework == "openvino" and (folder / OPENVINO_FILE).is_file():
+        return OnnxOnDisk(folder / OPENVINO_FILE)
+    if framework in ("onnx", "openvino"):
+        return OnnxOnDisk(folder / ONNX_FILE)
+    return Imported(folder / ONNX_FILE, framework, own=True)
+
+
+class _Native:
+    def __init__(self, load: Callable[[], TorchSource]) -> None:
+        self._load = load
+
+    def build(self, weights: Arrays) -> Any:
+        """With the weights that all contestants have, also where the module draws its own."""
+        import torch
+
+        found = self._load()
+        module = found.module
+        held = {name: torch.tensor(array) for name, array in weights.items()}
+        missing = set(held) - set(module.state_dict())
+        if missing:
+            raise SourceError(f"the model has no {min(missing)} any more; does it change between calls?")
+        module.load_state_dict(held, strict=False)
+        return wrapped(found)
+
+
+def _exported(found: TorchSource, outputs: list[str], folder: Path) -> dict[str, Route]:
+    import torch
+
+    began_s = time.monotonic()
+    try:
+        program = torch.export.export(wrapped(found), (), dict(found.example), strict=False)
+    except Exception as error:  # of torch.export and of the module itself
+        none = Route(why_not=f"PyTorch cannot export it: {described(error)}")
+        return dict.fromkeys(("onnx", "openvino", "jax", "tensorflow"), none)
+    exported_s = time.monotonic() - began_s
+    onnx = _converted(lambda: _write_onnx(program, list(found.example), outputs, folder / ONNX_FILE), exported_s)
+    openvino = _converted(lambda: _write_openvino(program, list(found.example), outputs, folder / OPENVINO_FILE), exported_s)
+    routes = {"onnx": _named(onnx, EXPORTED), "openvino": _named(openvino, _OPENVINO)}
+    if openvino.why_not and not onnx.why_not:
+        routes["openvino"] = routes["onnx"]
+    imported = onnx if onnx.why_not else _importable(onnx, folder)
+    return routes | dict.fromkeys(("jax", "tensorflow"), _named(imported, f"{IMPORTED}, {EXPORTED}"))
+
+
+def _converted(write: Callable[[], int], before_s: float) -> Route:
+    began_s = time.monotonic()
+    try:
+        size = write()
+    except ModuleNotFoundError as error:
+        return Route(why_not=f"the conversion needs the package {error.name}; install it")
+    except Exception as error:  # every converter has errors of its own
+        return Route(why_not=described(error))
+    return Route("converted", conversion_s=before_s + time.monotonic() - began_s, conversion_bytes=size)
+
+
+def _named(route: Route, name: str) -> Route:
+    if route.why_not:
+        return Route(why_not=route.why_not)
+    return Route(name, "", route.conversion_s, route.conversion_bytes, holds_weights=False)
+
+
+def _importable(onnx: Route, folder: Path) -> Route:
+    from fairlap.errors import FairlapError
+    from fairlap.models.sources.imported import imported_reference
+
+    try:
+        imported_reference(folder / ONNX_FILE)
+    except FairlapError as error:
+        return Route(why_not=str(error))
+    return onnx
+
+
+def _write_onnx(program: Any, inputs: list[str], outputs: list[str], file: Path) -> int:
+    import torch
+
+    found = torch.onnx.export(program, dynamo=True, verbose=False)
+    model = found.model_proto
+    _rename(model, inputs, outputs)
+    import onnx
+
+    onnx.save_model(model, file)
+    return file.stat().st_size
+
+
+def _rename(model: Any, inputs: list[str], outputs: list[str]) -> None:
+    """Exporters name inputs and outputs as they like; their order is that of the program."""
+    graph = model.graph
+    given = [value for value in graph.input if value.name not in {tensor.name for tensor in graph.initializer}]
+    if len(given) != len(inputs) or len(graph.output) != len(outputs):
+        raise SourceError(f"the export has {len(given)} inputs and {len(graph.output)} outputs")
+    new = dict(zip([value.name for value in given], inputs, strict=True))
+    new |= dict(zip([value.name for value in graph.output], outputs, strict=True))
+    taken = {name for node in graph.node for name in node.output} - set(new)
+    for name in taken & set(new.values()):
+        new[name] = f"{name} inside"
+    for node in graph.node:
+        for names in (node.input, node.output):
+            for place, name in enumerate(names):
+                names[place] = new.get(name, name)
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        value.name = new.get(value.name, value.name)
+
+
+def _write_openvino(program: Any, inputs: list[str], outputs: list[str], file: Path) -> int:
+    import openvino
+
+    model = openvino.convert_model(program)
+    if len(model.inputs) != len(inputs) or len(model.outputs) != len(outputs):
+        raise SourceError(f"the conversion has {len(model.inputs)} inputs and {len(model.outputs)} outputs")
+    for port, name in zip((*model.inputs, *model.outputs), (*inputs, *outputs), strict=True):
+        port.get_tensor().set_names({name})
+    openvino.save_model(model, file, compress_to_fp16=False)
+    return file.stat().st_size + file.with_suffix(".bin").stat().st_size
+
+
+def _read_from_onnx(folder: Path) -> tuple[dict[str, int], int | None]:
+    """What only the graph shows: the tables that inputs index, and the work of a call."""
+    file = folder / ONNX_FILE
+    if not file.is_file():
+        return {}, None
+    import onnx
+
+    model = onnx.load_model(file)
+    return index_ranges(model), multiplications(model)
+
+
+def _float_tensors(module: Any) -> dict[str, Any]:
+    """Parameters and buffers of float32, shared ones once."""
+    import torch
+
+    found = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    state = set(module.state_dict())
+    return {name: each for name, each in found.items() if name in state and each.dtype == torch.float32}
+
+
+def _tensor(name: str, example: Any, ranges: Mapping[str, int], source: Source) -> Tensor:
+    dtype = _dtype(name, example)
+    asked = {own: Integers(low, high + 1) for own, low, high in source.ranges}
+    whole = int(example.max()) + 1 if example.numel() and not dtype.startswith("float") and dtype != "bool" else 2
+    fill: Fill = Normal(1.0) if dtype.startswith("float") else Integers(0, ranges.get(name, max(whole, 2)))
+    return Tensor(name, tuple(example.shape), asked.get(name, fill), dtype)
+
+
+def _dtype(name: str, tensor: Any) -> Dtype:
+    found = str(tensor.dtype).removeprefix("torch.")
+    if found not in get_args(Dtype):
+        raise SourceError(f"{name} is {found}; inputs and outputs may be {', '.join(get_args(Dtype))}")
+    return found  # type: ignore[return-value]
+
+
+def _in_double(source: TorchSource, outputs: list[str]) -> Forward:
+    """``double()`` leaves casts to float32 in the code, so every operation's types are changed when it runs."""
+    import torch
+    from torch.func import functional_call
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    narrow = (torch.float32, torch.float16, torch.bfloat16)
+
+    def widened(value: Any) -> Any:
+        return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
+
+    class InDouble(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.ops.aten._assert_tensor_metadata.default:
+                return None
+            result = func(*map(widened, args), **{key: widened(each) for key, each in (kwargs or {}).items()})
+            return result.double() if isinstance(result, torch.Tensor) and result.dtype in narrow else result
+
+    double = copy.deepcopy(source.module).double()
+
+    def forward(weights: Arrays, arrays: Arrays) -> dict[str, np.ndarray]:
+        held = {name: torch.from_numpy(np.array(weights[name])) for name in weights}
+        given = {name: torch.from_numpy(np.array(arrays[name])) for name in source.example}
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        try:
+            with torch.no_grad(), InDouble():
+                found = flattened(functional_call(double, held, source.places(given), source.named(given)))
+        finally:
+            torch.set_default_dtype(before)
+        return {name: each.numpy() for name, (_, each) in zip(outputs, found, strict=True)}
+
+    return forward

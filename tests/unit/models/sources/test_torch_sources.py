@@ -1,0 +1,187 @@
+"""A user's PyTorch model becomes a work: its reference in float64, its own weights, and conversions that may fail."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.errors import FairlapError
+from fairlap.models import safetensors
+from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
+from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.kinds.python_function import PythonFunction
+from fairlap.models.sources.kinds.torch_files import TorchFile, _nothing_unpickled
+from fairlap.models.sources.registry import kind_of
+from fairlap.request.source import Source, shapes_in
+from onnx_files import opened, source_of
+
+torch = pytest.importorskip("torch")
+
+CODE = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(8, 16)
+        self.second = torch.nn.Linear(16, 4)
+
+    def forward(self, x, scale):
+        hidden = torch.tanh(self.first(x)).to(torch.float32)  # a cast that double() leaves in
+        return {"logits": self.second(hidden * scale), "hidden": (hidden,)}
+
+class Branching(Net):
+    def forward(self, x, scale):
+        return self.first(x) * (2 if x.sum() > 0 else 3) * scale.mean()
+
+def model():
+    return Net(), (torch.randn(3, 8), torch.randn(3, 1))
+
+def named():
+    return Net(), {"scale": torch.randn(3, 1), "x": torch.randn(3, 8)}
+
+def branching():
+    return Branching(), (torch.randn(3, 8), torch.randn(3, 1))
+
+def alone():
+    return Net()
+
+def raising():
+    raise ValueError("no such file")
+
+def without_inputs():
+    return Net(), ()
+
+def of_something_else():
+    return object(), ()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> str:
+    name = f"own_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(CODE)
+    return name
+
+
+def function(module: str, name: str, folder: Path, **bindings: Any) -> Source:
+    return Source(f"{module}:{name}", f"{module}:{name}", str(folder), **bindings)
+
+
+def by_hand(weights: Any, inputs: Any) -> np.ndarray:
+    held = {name: array.astype(np.float64) for name, array in weights.items()}
+    hidden = np.tanh(inputs["x"].astype(np.float64) @ held["first.weight"].T + held["first.bias"])
+    logits: np.ndarray = (hidden * inputs["scale"].astype(np.float64)) @ held["second.weight"].T + held["second.bias"]
+    return logits
+
+
+def test_a_kind_is_known_by_its_name_alone() -> None:
+    assert kind_of("package.module:function") is PythonFunction
+    assert kind_of("Folder/Model.PT2") is TorchFile
+    assert kind_of("resnet50") is None
+
+
+@pytest.mark.parametrize("name", ["model", "named"])
+def test_the_reference_is_in_float64_also_where_the_module_casts(tmp_path: Path, module: str, name: str) -> None:
+    folder, bundle = opened(function(module, name, tmp_path), tmp_path)
+    weights = safetensors.read(weights_file(folder))
+    assert set(weights) == {"first.weight", "first.bias", "second.weight", "second.bias"}
+    assert {tensor.name for tensor in bundle.spec.outputs} == {"logits", "hidden.0"}
+    for which in ("inputs", "changed", "unseen-2"):
+        expected = by_hand(weights, safetensors.read(inputs_file(folder, which)))
+        np.testing.assert_allclose(safetensors.read(reference_file(folder, which))["logits"], expected, rtol=1e-12)
+    assert bundle.notices == ()
+
+
+def test_a_contestant_gets_the_weights_that_were_read_not_those_of_another_call(tmp_path: Path, module: str) -> None:
+    folder, bundle = opened(function(module, "model", tmp_path), tmp_path)
+    weights, inputs = safetensors.read(weights_file(folder)), safetensors.read(inputs_file(folder, "inputs"))
+    net = PythonFunction.implementation(bundle, folder, "torch").build(weights)
+    with torch.inference_mode():
+        found = net(**{name: torch.tensor(array) for name, array in inputs.items()})
+    place = [tensor.name for tensor in bundle.spec.outputs].index("logits")
+    np.testing.assert_allclose(found[place].numpy(), by_hand(weights, inputs), rtol=1e-4, atol=1e-5)
+    assert set(net.state_dict()) == set(weights)
+
+
+def test_a_module_that_cannot_be_exported_still_races_in_pytorch(tmp_path: Path, module: str) -> None:
+    _, bundle = opened(function(module, "branching", tmp_path), tmp_path)
+    assert bundle.routes["torch"].name == "native"
+    for framework in ("onnx", "openvino", "jax", "tensorflow"):
+        assert bundle.routes[framework].why_not
+        assert not bundle.routes[framework].name
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("alone", "E_SOURCE"),
+        ("raising", "E_SOURCE"),
+        ("missing", "E_SOURCE"),
+        ("of_something_else", "E_SOURCE"),
+        ("without_inputs", "E_SOURCE_INPUTS"),
+    ],
+)
+def test_a_function_that_gives_no_model_with_inputs_is_refused(
+    tmp_path: Path, module: str, name: str, code: str
+) -> None:
+    with pytest.raises(FairlapError) as refused:
+        opened(function(module, name, tmp_path), tmp_path)
+    assert refused.value.code == code
+
+
+def test_sizes_come_from_the_example_alone(tmp_path: Path, module: str) -> None:
+    with pytest.raises(FairlapError) as refused:
+        opened(function(module, "model", tmp_path, shapes=shapes_in("x:4x8")), tmp_path)
+    assert refused.value.code == "E_SHAPES"
+
+
+def test_an_exported_program_is_read_with_its_own_inputs(tmp_path: Path) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU()).eval()
+    example = torch.randn(5, 8)
+    torch.export.save(torch.export.export(net, (example,)), tmp_path / "net.pt2")
+    folder, bundle = opened(source_of(tmp_path / "net.pt2"), tmp_path)
+    inputs = safetensors.read(inputs_file(folder, "inputs"))
+    np.testing.assert_array_equal(next(iter(inputs.values())), example.numpy())
+    expected = net.double()(example.double()).detach().numpy()
+    np.testing.assert_allclose(
+        next(iter(safetensors.read(reference_file(folder, "inputs")).values())), expected, rtol=1e-12
+    )
+    assert bundle.batch == 5
+    assert bundle.routes["torch"].name == "native"
+
+
+def test_a_pickle_is_not_read_without_trust(tmp_path: Path) -> None:
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "whole.pt")
+    (tmp_path / "plain.pt").write_bytes(pickle.dumps({"a": 1}))
+    for name in ("whole.pt", "plain.pt"):
+        with pytest.raises(FairlapError) as refused:
+            opened(source_of(tmp_path / name, shapes=shapes_in("input:3x2")), tmp_path)
+        assert refused.value.code == "E_SOURCE"
+    with pytest.raises(SourceError) as refused, _nothing_unpickled(False, "whole.pt"):
+        torch.load(tmp_path / "whole.pt", weights_only=False)
+    assert refused.value.code == "E_SOURCE_TRUST"
+    with _nothing_unpickled(True, "whole.pt"):
+        assert isinstance(torch.load(tmp_path / "whole.pt", weights_only=False), torch.nn.Linear)
+
+
+def test_an_archive_that_escapes_or_explodes_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "escaping.pt2", "w") as archive:
+        archive.writestr("../outside.txt", "x")
+    with zipfile.ZipFile(tmp_path / "exploding.pt2", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model/zeros", bytes(50_000_000))
+    (tmp_path / "short.pt2").write_bytes(b"PK\x03\x04")
+    for name, code in (("escaping", "E_SOURCE"), ("exploding", "E_SOURCE_SIZE"), ("short", "E_SOURCE")):
+        with pytest.raises(FairlapError) as refused:
+            opened(source_of(tmp_path / f"{name}.pt2"), tmp_path)
+        assert refused.value.code == code
+    assert not (tmp_path.parent / "outside.txt").exists()
