@@ -33,8 +33,8 @@ def spec_at(package: str) -> Spec:
 
 
 def implementation_at(package: str, framework: str) -> Any:
-    """The model as that framework's experts would write it: ``<package>.<framework>_model``; of a user's model an object
-    with the same functions."""
+    """The model as that framework's experts would write it: ``<package>.<framework>_model``; of a user's model an
+    object with the same functions."""
     if package.startswith("/"):
         from fairlap.models.sources.bundle import implementation_in
 

@@ -12,8 +12,8 @@ from fairlap.models.workload import Arrays, Workload
 
 
 def graph_of(work: Workload, weights: Arrays, reader: str = "onnx") -> bytes | str:
-    """Bytes of a graph, or the path of a file; ONNX Runtime and OpenVINO take either. A user's model may have a file for
-    one reader alone."""
+    """Bytes of a graph, or the path of a file; ONNX Runtime and OpenVINO take either. A user's model may have a file
+    for one reader alone."""
     implementation = work.implementation(reader if work.package.startswith("/") else "onnx")
     file: Path | None = getattr(implementation, "file", None)
     if file is not None:

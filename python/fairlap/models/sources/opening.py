@@ -58,6 +58,7 @@ def opened_folder(order: Order) -> Path:
 
 def _write(order: Order, kind: type[SourceKind], folder: Path) -> None:
     found = kind.open(order.source, folder)
+    _require_float32(found)
     sets = input_sets(found.inputs, given_inputs(order.source.inputs, order.source.folder), found.example, order.sets)
     first, second = list(sets)[:2]
     references = {which: outputs_of(found.forward, found.weights, own) for which, own in sets.items()}
@@ -87,6 +88,13 @@ def _write(order: Order, kind: type[SourceKind], folder: Path) -> None:
         allowed,
     )
     write_bundle(folder, bundle)
+
+
+def _require_float32(found: Opened) -> None:
+    """Contestants are asked for float32, and their weights are compared in it."""
+    others = {str(array.dtype) for array in found.weights.values()} - {"float32"}
+    if others:
+        raise SourceError(f"the model has weights of {', '.join(sorted(others))}; only models in float32 are raced")
 
 
 def _spec_of(source: Source, kind: type[SourceKind], found: Opened, exact: Outputs) -> Spec:

@@ -108,10 +108,7 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         output_types={name: _dtype(name, each) for name, (_, each) in zip(outputs, named, strict=True)},
-        weights={
-            name: tensor.detach().cpu().contiguous().numpy()
-            for name, tensor in _float_tensors(module).items()
-        },
+        weights={name: tensor.detach().cpu().contiguous().numpy() for name, tensor in _float_tensors(module).items()},
         forward=_in_double(found, outputs),
         routes=routes,
         reference="the PyTorch module in float64",
@@ -159,8 +156,9 @@ def _exported(found: TorchSource, outputs: list[str], folder: Path) -> dict[str,
         none = Route(why_not=f"PyTorch cannot export it: {described(error)}")
         return dict.fromkeys(("onnx", "openvino", "jax", "tensorflow"), none)
     exported_s = time.monotonic() - began_s
-    onnx = _converted(lambda: _write_onnx(program, list(found.example), outputs, folder / ONNX_FILE), exported_s)
-    openvino = _converted(lambda: _write_openvino(program, list(found.example), outputs, folder / OPENVINO_FILE), exported_s)
+    inputs = list(found.example)
+    onnx = _converted(lambda: _write_onnx(program, inputs, outputs, folder / ONNX_FILE), exported_s)
+    openvino = _converted(lambda: _write_openvino(program, inputs, outputs, folder / OPENVINO_FILE), exported_s)
     routes = {"onnx": _named(onnx, EXPORTED), "openvino": _named(openvino, _OPENVINO)}
     if openvino.why_not and not onnx.why_not:
         routes["openvino"] = routes["onnx"]

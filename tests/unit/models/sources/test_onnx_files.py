@@ -151,6 +151,18 @@ def test_an_operator_that_nothing_knows_is_refused(tmp_path: Path) -> None:
     assert code_of(source_of(path), tmp_path) == "E_MODEL_OPERATOR"
 
 
+def test_a_model_in_another_precision_is_refused(tmp_path: Path) -> None:
+    model = onnx.load(masked_lookup(tmp_path / "m.onnx"))
+    for tensor in list(model.graph.initializer):
+        if tensor.name != "last":
+            half = onnx.numpy_helper.to_array(tensor).astype(np.float16)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(half, tensor.name))
+    model.graph.node[1].attribute[0].i = FLOAT16
+    model.graph.output[0].type.tensor_type.elem_type = FLOAT16
+    onnx.save(model, tmp_path / "half.onnx")
+    assert code_of(source_of(tmp_path / "half.onnx", BOUND), tmp_path) == "E_SOURCE"
+
+
 def test_a_model_whose_inputs_change_nothing_is_refused(tmp_path: Path) -> None:
     node = onnx.helper.make_node("Shape", ["x"], ["out"])
     path = one_node(tmp_path / "m.onnx", node, {"x": (FLOAT, [2, 3])}, INT64)

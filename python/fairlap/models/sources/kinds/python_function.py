@@ -83,7 +83,8 @@ def named_inputs(model: Any, example: Any) -> dict[str, Any]:
         given = dict(zip(places, given, strict=False))
     for name, each in given.items():
         if not isinstance(each, torch.Tensor):
-            raise SourceError(f"the example input {name} is a {type(each).__name__}, not a tensor", code="E_SOURCE_INPUTS")
+            kind = type(each).__name__
+            raise SourceError(f"the example input {name} is a {kind}, not a tensor", code="E_SOURCE_INPUTS")
     return dict(given)
 
 

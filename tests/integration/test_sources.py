@@ -1,0 +1,81 @@
+"""A user's own model is raced from the command line and from Python: rows, routes, refusals and wrong conversions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import fairlap
+import numpy as np
+import pytest
+from command_line import fairlap as run
+from fairlap.errors import FairlapError
+from onnx_files import ROWS, masked_lookup
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    return masked_lookup(tmp_path / "m.onnx")
+
+
+def test_routes_are_listed_with_the_reasons_of_those_that_are_missing(model: Path) -> None:
+    done = run("list", "routes", model, "--dims", "batch=2,sequence=6", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    routes = {each["framework"]: each for each in found["routes"]}
+    assert routes["onnxruntime"]["route"] == routes["openvino"]["route"] == "native"
+    assert "importer" in routes["jax"]["route"]
+    assert routes["mxnet"]["why_not"]
+    assert [tensor["shape"] for tensor in found["inputs"]] == [[2, 6], [2, 6]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ((), "E_MODEL_DIMENSIONS"),
+        (("--dims", "batch=2"), "E_MODEL_DIMENSIONS"),
+        (("--shapes", "ids"), "E_SHAPES"),
+        (("--dims", "batch=2,sequence=6", "--inputs", "none.npz"), "E_SOURCE_INPUTS"),
+        (("--dims", "batch=2,sequence=6", "--data", "synthetic"), "E_DATA"),
+        (("--dims", "batch=2,sequence=6", "--mode", "grad"), "E_REQUEST"),
+    ],
+)
+def test_a_request_that_cannot_be_raced_is_one_line_with_a_code(
+    model: Path, arguments: tuple[str, ...], code: str
+) -> None:
+    done = run("compare", model, "--on", "onnxruntime", "--no-store", "--quiet", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert f"[{code}]" in done.stderr
+
+
+def test_bindings_are_for_models_of_one_s_own() -> None:
+    done = run("compare", "mlp", "--on", "onnxruntime", "--dims", "batch=2", "--no-store")
+    assert (done.returncode, "[E_SHAPES]" in done.stderr) == (2, True)
+
+
+def test_a_race_from_python_has_rows_with_routes_and_errors(model: Path) -> None:
+    pytest.importorskip("jax")
+    results = fairlap.compare(
+        str(model), on=["onnxruntime", "jax", "python"], shapes={"ids": (2, 6)}, blocks=1, seconds=0.05, threads=1
+    )
+    rows = {row.contestant: row for row in results.rows}
+    assert rows["onnxruntime"].route == "native"
+    assert rows["onnxruntime"].conversion_s is None
+    assert rows["jax"].outcome == rows["onnxruntime"].outcome == "finished"
+    assert rows["jax"].conversion_s is not None
+    for row in (rows["jax"], rows["onnxruntime"]):
+        assert row.error_relative is not None
+        assert 0 < row.error_relative < 2e-6
+    assert (rows["python"].outcome, rows["python"].code) == ("unsupported", "E_UNSUPPORTED")
+
+
+def test_inputs_of_python_are_checked_against_the_model(model: Path) -> None:
+    ids = np.full((2, 6), ROWS)
+    with pytest.raises(FairlapError) as refused:
+        fairlap.compare(str(model), on="onnxruntime", inputs={"ids": ids, "mask": np.ones((2, 6), int)}, blocks=1)
+    assert refused.value.code == "E_SOURCE_INPUTS"
