@@ -38,16 +38,15 @@ def compare(
     the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too. The result has a row for each contestant:
     ``compare("model.onnx", on=["onnxruntime", "jax"], shapes={"ids": (8, 128)}).rows``. Nothing is stored.
     """
-    if isinstance(what, Mapping):
-        if on is not None:
-            raise InvalidRequest("callables run in this process; `on` is for a model")
+    if on is None and not isinstance(what, str):
         from fairlap.scenarios.in_process import compare as compare_callables
 
-        return compare_callables(what, **options)
+        return compare_callables(what, **options)  # type: ignore[arg-type]
     if on is None:
         raise InvalidRequest('name the contestants: compare("model.onnx", on=["onnxruntime", "jax"])')
-    models = (what,) if isinstance(what, str) else tuple(what)
-    return _raced(models, on, options)
+    if isinstance(what, Mapping):
+        raise InvalidRequest("callables run in this process; `on` is for a model")
+    return _raced((what,) if isinstance(what, str) else tuple(what), on, options)
 
 
 def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[str, Any]) -> Results:
@@ -82,7 +81,8 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(inputs, Mapping):
         import numpy as np
 
-        np.savez(folder / "inputs.npz", **{name: np.asarray(array) for name, array in inputs.items()})
+        named: dict[str, Any] = {name: np.asarray(array) for name, array in inputs.items()}
+        np.savez(folder / "inputs.npz", **named)
         texts["inputs"] = str(folder / "inputs.npz")
     return texts
 
