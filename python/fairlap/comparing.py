@@ -52,7 +52,6 @@ def compare(
 def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[str, Any]) -> Results:
     import msgspec
 
-    from fairlap.request.names import Contestants
     from fairlap.request.race_request import RaceRequest
 
     with tempfile.TemporaryDirectory(prefix="fairlap-inputs-") as folder:
@@ -60,7 +59,7 @@ def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[st
         unknown = set(texts) - set(RaceRequest.__struct_fields__)
         if unknown:
             raise InvalidRequest(f"compare has no option {min(unknown)!r} for models")
-        named = {"models": models, "contestants": Contestants(on), **texts}
+        named = {"models": models, "contestants": on if isinstance(on, str) else list(on), **texts}
         try:
             request = msgspec.convert(named, RaceRequest, dec_hook=lambda kind, value: kind(value))
         except msgspec.ValidationError as error:
