@@ -18,7 +18,7 @@ from fairlap.models.spec import Tensor, Tolerance
 from fairlap.models.workload import Arrays
 
 ROUNDING = 2.0**-24  # of float32, relative
-MULTIPLE = 64.0  # right answers of PyTorch, JAX, TensorFlow, ONNX Runtime and OpenVINO stay below a fifth of it
+MULTIPLE = 64.0  # of a small model, every framework's right answers stayed below a fifth of it
 _LEAST = 2.0**-22  # relative: a model whose output hardly depends on rounding still rounds its last operations
 _DRAWS = 2
 _LOOSE = 1e-2
