@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
-from fairlap.frameworks.adapter_parts.litert_files import converted_file
+from fairlap.frameworks.adapter_parts.litert_files import brought_file, converted_file
 from fairlap.frameworks.adapter_parts.own_threads import thread_count
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, refuse_what_is_unknown
 from fairlap.models.workload import Arrays, Workload
@@ -86,8 +86,11 @@ class LiteRT(Framework):
             import ai_edge_litert
             from ai_edge_litert.interpreter import Interpreter
         self._version = str(ai_edge_litert.__version__)
-        with phase("convert"):
-            file, kept = converted_file(work)
+        file, conversion = brought_file(work), "none"
+        if file is None:
+            with phase("convert"):
+                file, kept = converted_file(work)
+            conversion = "cached" if kept else "new"
         before = thread_count()
         with phase("build"):
             first = _interpreter(Interpreter, file, wanted.threads)
@@ -104,7 +107,7 @@ class LiteRT(Framework):
                 "precision": _precision(first),
                 "weights": held,
                 "delegate": _delegate(first),
-                "conversion": "cached" if kept else "new",
+                "conversion": conversion,
             },
             no_memory_because="LiteRT's Python interface has no statistics of its arena",
         )

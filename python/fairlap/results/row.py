@@ -174,7 +174,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cost_per_1000_items: Annotated[Estimate | None, _about("Money for a thousand items at the given price.", "cost")]
     currency: Annotated[str | None, _about("Of the cost.", "cost")]
 
-    error_relative: Annotated[float | None, _about("Worst distance from the float64 reference, relative.", "accuracy")]
+    error_relative: Annotated[float | None, _about("Worst distance from the reference, relative.", "accuracy")]
     error_absolute: Annotated[float | None, _about("Worst distance of any one element.", "accuracy")]
     accuracy: Annotated[float | None, _about("Share of right answers on a dataset.", "accuracy")]
 

@@ -22,6 +22,7 @@ from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.registry import implementation_at, spec_at
+from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.workload import Workload, hash_of
 
 CANNOT = 3
@@ -52,6 +53,12 @@ def main(package: str, batch: str, weights_file: str, write_to: str) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(*sys.argv[1:]))
+
+
+def brought_file(work: Workload) -> Path | None:
+    """A file for LiteRT that a user brought."""
+    own = Path(work.package) / LITERT_FILE
+    return own if work.package.startswith("/") and own.is_file() else None
 
 
 def converted_file(work: Workload) -> tuple[Path, bool]:

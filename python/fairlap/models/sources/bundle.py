@@ -12,6 +12,7 @@ from fairlap.models.sources.contract import Bundle, Route, SourceError
 from fairlap.models.sources.registry import kind_at
 
 BUNDLE = "bundle.json"
+LITERT_FILE = "model.tflite"  # that LiteRT runs as it is, where the folder has it
 
 
 def weights_file(folder: Path) -> Path:

@@ -109,7 +109,7 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> Non
     if worst.worst_absolute is not None:
         distances.append(f"worst element off by {worst.worst_absolute:.1e}")
     settings = ", ".join(f"{key} {value}" for key, value in in_force.items())
-    against = "" if worst.what.startswith(PEER_GRADIENT) else " from the float64 reference"
+    against = "" if worst.what.startswith(PEER_GRADIENT) else " from the reference"
     code = "E_GRADIENT" if worst.what.startswith("gradient") else "E_OUTPUT"
     raise OtherWork(f"{worst.what} differs{against} ({worst.when}: {', '.join(distances)}). In force: {settings}", code)
 

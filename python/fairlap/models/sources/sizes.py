@@ -1,0 +1,73 @@
+"""Bind the sizes of inputs in files that have no names for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from fairlap.models.onnx_import.dimensions import MOST_ELEMENTS
+from fairlap.models.onnx_import.errors import DimensionsUnbound
+from fairlap.models.sources.contract import SourceError
+from fairlap.models.spec import Dtype, Fill, Integers, Normal
+from fairlap.request.source import Source
+
+Declared = Mapping[str, tuple[int | None, ...]]
+Shapes = dict[str, tuple[int, ...]]
+
+
+def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[int, ...]]) -> Shapes:
+    """Of every input. What is asked for goes before the shapes of the ``given`` inputs, and a batch before those."""
+    if not declared:
+        raise SourceError("the model has no inputs, so nothing could show that it computes", code="E_SOURCE_INPUTS")
+    if source.dims:
+        raise DimensionsUnbound(f"{source.text} has no names for its dimensions; bind them with --shapes or --batch")
+    asked = dict(source.shapes)
+    if unknown := [name for name in asked if name not in declared]:
+        raise DimensionsUnbound(f"no input is named {', '.join(unknown)}; the inputs are {', '.join(declared)}")
+    bound: Shapes = {}
+    unbound = []
+    for name, sizes in declared.items():
+        found = asked.get(name) or _with_batch(name, sizes, source.batch)
+        if None in found and name in given:
+            found = given[name]
+        if len(found) != len(sizes) or any(old not in (None, new) for old, new in zip(sizes, found, strict=True)):
+            raise DimensionsUnbound(f"input {name!r} has the shape {_text(sizes)}, which {_text(found)} does not fit")
+        whole = tuple(size for size in found if size is not None)
+        if len(whole) < len(found):
+            unbound.append(f"{name}: bind {_text(found)}")
+        elif math.prod(whole) > MOST_ELEMENTS:
+            raise DimensionsUnbound(f"input {name!r} of shape {_text(whole)} is too large")
+        bound[name] = whole
+    if unbound:
+        raise DimensionsUnbound("; ".join(["dimensions without a size", *unbound]))
+    return bound
+
+
+def fill_of(name: str, dtype: Dtype, rows: int | None, source: Source, largest: int | None = None) -> Fill:
+    """What may be drawn for an input: as asked for, or the rows of the table that it indexes, or what was given."""
+    for own, low, high in source.ranges:
+        if own == name:
+            return Integers(low, high + 1)
+    if dtype.startswith("float"):
+        return Normal(1.0)
+    return Integers(0, rows or max(2, 1 + (largest or 0)))
+
+
+def require_known_ranges(names: list[str], source: Source) -> None:
+    for name, _, _ in source.ranges:
+        if name not in names:
+            raise SourceError(f"the model has no input {name!r}; it has {', '.join(names)}", code="E_SHAPES")
+
+
+def _with_batch(name: str, sizes: tuple[int | None, ...], batch: int | None) -> tuple[int | None, ...]:
+    if batch is None or not sizes:
+        return sizes
+    if sizes[0] not in (None, batch):
+        raise SourceError(
+            f"the first size of {name} is {sizes[0]} in the file, so the batch cannot be {batch}", code="E_SHAPES"
+        )
+    return (batch, *sizes[1:])
+
+
+def _text(sizes: tuple[int | None, ...]) -> str:
+    return f"({', '.join('?' if size is None else str(size) for size in sizes)})"
