@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from command_line import fairlap as run
 from fairlap.errors import FairlapError
+from keras_files import lookup
 from onnx_files import ROWS, masked_lookup
 
 pytest.importorskip("onnx")
@@ -79,3 +80,20 @@ def test_inputs_of_python_are_checked_against_the_model(model: Path) -> None:
     with pytest.raises(FairlapError) as refused:
         fairlap.compare(str(model), on="onnxruntime", inputs={"ids": ids, "mask": np.ones((2, 6), int)}, blocks=1)
     assert refused.value.code == "E_SOURCE_INPUTS"
+
+
+def test_a_keras_file_is_raced_on_each_of_its_backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("keras", "tensorflow", "jax", "torch"):
+        pytest.importorskip(module)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    file = lookup(tmp_path / "m.keras")
+    on = ["tensorflow:graph", "jax", "torch", "onnxruntime"]
+    results = fairlap.compare(str(file), on=on, shapes={"ids": (2, 5), "x": (2, 8)}, blocks=1, seconds=0.05, threads=1)
+    rows = {row.contestant: row for row in results.rows}
+    for name in on[:3]:
+        assert rows[name].outcome == "finished", rows[name]
+        error = rows[name].error_relative
+        assert error is not None
+        assert 0 < error < 1e-6
+    assert len({rows[name].route for name in on[:3]}) == 3
+    assert rows["onnxruntime"].outcome == "unsupported"

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fairlap.errors import described
+from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.inputs import given_inputs
-from fairlap.models.sources.onnx_binding import require_memory
 from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module, require_no_sizes
 from fairlap.request.source import Source
 
 PROGRAM = "program.pt2"
 _FROM_SCRIPT = "from TorchScript by PyTorch's converter"
-_MOST_TIMES_THE_FILE = 100  # an archive that grows by more when it is read is not a model
 
 
 class TorchFile(SourceKind):
@@ -27,7 +25,7 @@ class TorchFile(SourceKind):
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         path = Path(source.path)
-        _require_archive(path, source)
+        require_archive(source, "a pickle, which is not read; save it with torch.export.save")
         if path.suffix.lower() == ".pt2":
             require_no_sizes(source)
             found = _source_of(load_program(path, trust=source.trust), Route("native"))
@@ -131,27 +129,6 @@ def _example_for(names: list[str], source: Source) -> Mapping[str, Any]:
         f"TorchScript does not say the shapes of its inputs; give --inputs, or --shapes for floats: {', '.join(names)}",
         code="E_SHAPES",
     )
-
-
-def _require_archive(path: Path, source: Source) -> None:
-    """Before PyTorch reads it: a whole archive whose members stay inside, and which does not grow out of bounds."""
-    try:
-        size = path.stat().st_size
-        require_memory(size, source.text)
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {error.strerror}") from None
-    except zipfile.BadZipFile:
-        raise SourceError(
-            f"{source.text} is damaged, or a pickle, which is not read; save it with torch.export.save", code="E_SOURCE"
-        ) from None
-    if any(member.filename.startswith("/") or ".." in Path(member.filename).parts for member in members):
-        raise SourceError(f"{source.text} has a member outside of its own folder")
-    whole = sum(member.file_size for member in members)
-    if whole > _MOST_TIMES_THE_FILE * max(size, 1):
-        raise SourceError(f"{source.text} grows to {whole:,} bytes when it is read", code="E_SOURCE_SIZE")
-    require_memory(whole, source.text)
 
 
 KIND = TorchFile

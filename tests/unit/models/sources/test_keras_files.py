@@ -1,0 +1,135 @@
+"""A Keras file of a user is read in safe mode, computed in float64, and run by Keras's own backends."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.errors import FairlapError
+from fairlap.frameworks.adapter_parts.answers import weights_of_tensors
+from fairlap.models import safetensors
+from fairlap.models.sources import bundle
+from fairlap.models.sources.bundle import inputs_file, reference_file, route_to, weights_file
+from fairlap.models.spec import Integers
+from fairlap.models.workload import hash_of
+from fairlap.race.equal_work.answers import answer_error, require_weights
+from fairlap.request.source import shapes_in
+from keras_files import ROWS, lookup
+from onnx_files import materials_of, opened, source_of
+
+pytest.importorskip("tensorflow")
+pytest.importorskip("keras")
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(bundle, "_implementations", {})  # a process has one contestant
+
+
+def by_hand(folder: Path) -> np.ndarray:
+    held = {name: array.astype(np.float64) for name, array in safetensors.read(weights_file(folder)).items()}
+    inputs = safetensors.read(inputs_file(folder, "inputs"))
+    found = held["table/embeddings"][inputs["ids"]].mean(axis=1) + inputs["x"]
+    centred = found - found.mean(axis=-1, keepdims=True)
+    found = centred / np.sqrt(found.var(axis=-1, keepdims=True) + 1e-3) * held["norm/gamma"] + held["norm/beta"]
+    found = np.exp(found @ held["out/kernel"] + held["out/bias"])
+    answers: np.ndarray = found / found.sum(axis=-1, keepdims=True)
+    return answers
+
+
+def test_the_reference_is_the_model_in_float64(tmp_path: Path) -> None:
+    folder, found = opened(source_of(lookup(tmp_path / "m.keras"), batch=3), tmp_path)
+    (name,) = (tensor.name for tensor in found.spec.outputs)
+    np.testing.assert_allclose(safetensors.read(reference_file(folder, "inputs"))[name], by_hand(folder), rtol=1e-12)
+    assert found.notices == ()
+    assert found.spec.inputs[0].fill == Integers(0, ROWS)
+    assert found.batch == 3
+    assert not route_to(found, "torch", "").why_not
+    assert route_to(found, "openvino", "onnx").why_not
+
+
+@pytest.mark.parametrize("variant", ["eager", "graph", "xla"])
+def test_tensorflow_runs_it_with_the_weights_of_the_file(tmp_path: Path, variant: str) -> None:
+    import tensorflow as tf
+
+    materials = materials_of(source_of(lookup(tmp_path / "m.keras"), batch=3), tmp_path)
+    work = materials.workload("inputs")
+    implementation = work.implementation("tensorflow")
+    model = implementation.build(work.weights)
+    step = model if variant == "eager" else tf.function(model.__call__, jit_compile=variant == "xla", autograph=False)
+    got = step({name: tf.convert_to_tensor(array) for name, array in work.inputs.items()})[0].numpy()
+    (name,) = (tensor.name for tensor in work.spec.outputs)
+    error = answer_error(name, "", got, materials.reference("inputs")[name], materials.tolerance(name))
+    assert error.right
+    assert error.relative is not None
+    assert 0 < error.relative < 1e-6
+    held = weights_of_tensors(work, implementation.canonical, model.variables_by_name)
+    require_weights(materials, hash_of(held))
+
+
+def test_code_in_a_file_runs_only_with_trust(tmp_path: Path) -> None:
+    def double(tensor: Any) -> Any:
+        import keras
+
+        return keras.layers.Lambda(lambda each: each * 2)(tensor)
+
+    file = lookup(tmp_path / "m.keras", last=double)
+    with pytest.raises(FairlapError) as refused:
+        opened(source_of(file, batch=2), tmp_path)
+    assert refused.value.code == "E_SOURCE_TRUST"
+    folder, found = opened(source_of(file, batch=2, trust=True), tmp_path)
+    (name,) = (tensor.name for tensor in found.spec.outputs)
+    reference = safetensors.read(reference_file(folder, "inputs"))[name]
+    np.testing.assert_allclose(reference, 2 * by_hand(folder), rtol=1e-12)
+
+
+def test_a_layer_that_keeps_float32_leaves_no_float64_reference(tmp_path: Path) -> None:
+    import keras
+
+    @keras.saving.register_keras_serializable("fairlap tests")
+    class Narrow(keras.layers.Layer):  # type: ignore[misc]
+        def call(self, tensor: Any) -> Any:
+            return keras.ops.cast(tensor, "float32")
+
+        def compute_output_spec(self, tensor: Any) -> Any:
+            return keras.KerasTensor(tensor.shape, "float32")
+
+    file = lookup(tmp_path / "m.keras", last=lambda tensor: Narrow()(tensor))
+    _, found = opened(source_of(file, batch=2), tmp_path)
+    assert [notice.code for notice in found.notices] == ["W_NO_REFERENCE"]
+    assert "no float64 reference" in found.reference
+
+
+@pytest.mark.parametrize(
+    ("bindings", "code"),
+    [
+        ({}, "E_MODEL_DIMENSIONS"),
+        ({"shapes": shapes_in("ids:2x5")}, "E_MODEL_DIMENSIONS"),
+        ({"shapes": shapes_in("ids:2x6,x:2x8")}, "E_MODEL_DIMENSIONS"),
+        ({"batch": 2, "ranges": (("y", 0, 1),)}, "E_SHAPES"),
+    ],
+)
+def test_sizes_that_are_open_or_do_not_fit_are_refused(tmp_path: Path, bindings: dict[str, Any], code: str) -> None:
+    with pytest.raises(FairlapError) as refused:
+        opened(source_of(lookup(tmp_path / "m.keras"), **bindings), tmp_path)
+    assert refused.value.code == code
+
+
+def test_half_precision_and_damaged_files_are_one_line(tmp_path: Path) -> None:
+    lookup(tmp_path / "half.keras", dtype="mixed_bfloat16")
+    whole = lookup(tmp_path / "m.keras").read_bytes()
+    (tmp_path / "short.keras").write_bytes(whole[: len(whole) // 2])
+    with zipfile.ZipFile(tmp_path / "empty.keras", "w") as archive:
+        archive.writestr("config.json", "{}")
+    with zipfile.ZipFile(tmp_path / "escaping.keras", "w") as archive:
+        archive.writestr("../outside.txt", "x")
+    for name in ("half", "short", "empty", "escaping", "missing"):
+        with pytest.raises(FairlapError) as refused:
+            opened(source_of(tmp_path / f"{name}.keras", batch=2), tmp_path)
+        assert refused.value.code == "E_SOURCE"
+        assert "\n" not in str(refused.value)
+    assert not (tmp_path.parent / "outside.txt").exists()
