@@ -46,7 +46,7 @@ def kind_at(place: str) -> type[SourceKind]:
 
 
 def require_kind(source: Source) -> type[SourceKind]:
-    found = kind_of(source.text)
+    found = kind_of(source.path)
     if found is None:
         raise InvalidRequest(f"{source.text} is not a model file that fairlap reads", code="E_SOURCE")
     return found

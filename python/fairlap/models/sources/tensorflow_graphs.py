@@ -1,0 +1,182 @@
+"""SavedModels: refuse what reads or writes files, and compute the frozen graph in float64."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlap.errors import described
+from fairlap.models.sources.contract import SourceError
+from fairlap.models.workload import Arrays
+
+_REACHES_OUT = re.compile(
+    "File|PyFunc|Reader|RecordDataset|TextLineDataset|Snapshot|SaveDataset|LoadDataset|CacheDataset|Summary|^Debug"
+    "|^Print|Rpc|^Save|^Restore|Checkpoint"
+)
+_OF_SAVERS = {"SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename"}
+_SAVER = "__inference__traced_"  # functions that TensorFlow writes into every SavedModel, and calls when one is saved
+_FLOAT, _DOUBLE = 1, 2  # DataType
+
+
+def require_harmless(folder: Path) -> None:
+    """Loading a SavedModel may run any of its operators."""
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    saved = saved_model_pb2.SavedModel()
+    try:
+        saved.ParseFromString((folder / "saved_model.pb").read_bytes())
+    except OSError as error:
+        raise SourceError(f"cannot read {folder}: {error.strerror}") from None
+    except Exception as error:  # of protobuf, which has several implementations
+        raise SourceError(f"{folder.name}/saved_model.pb is damaged: {described(error)}") from None
+    for graph in saved.meta_graphs:
+        functions = graph.graph_def.library.function
+        called = {name for each in functions for node in each.node_def for name in _called_by(node)}
+        for function in functions:
+            saver = function.signature.name.startswith(_SAVER) and function.signature.name not in called
+            _require_harmless(function.node_def, _OF_SAVERS if saver else set())
+        _require_harmless(graph.graph_def.node, _OF_SAVERS)
+
+
+def _require_harmless(nodes: Any, allowed: set[str]) -> None:
+    for node in nodes:
+        if node.op not in allowed and _REACHES_OUT.search(node.op):
+            raise SourceError(
+                f"the model has the operator {node.op}, which can reach files or run code; add --trust if you trust it",
+                code="E_SOURCE_TRUST",
+            )
+
+
+def _called_by(node: Any) -> Iterator[str]:
+    for value in node.attr.values():
+        yield value.func.name
+        yield from (each.name for each in value.list.func)
+
+
+class SavedFunction:
+    """The signature of a SavedModel that is raced, its float32 variables, and its inputs and outputs by name."""
+
+    def __init__(self, folder: Path) -> None:
+        import tensorflow as tf
+
+        try:
+            self.loaded = tf.saved_model.load(str(folder))
+        except Exception as error:  # TensorFlow has many errors of its own
+            raise SourceError(f"TensorFlow cannot load {folder.name}: {described(error)}") from None
+        signatures = self.loaded.signatures
+        if "serving_default" not in signatures:
+            raise SourceError(
+                f"{folder.name} has no signature serving_default; it has {', '.join(signatures) or 'none'}"
+            )
+        self.function = signatures["serving_default"]
+        self.inputs: dict[str, Any] = dict(self.function.structured_input_signature[1])
+        self.outputs: dict[str, Any] = dict(self.function.structured_outputs)
+        self.variables: dict[str, Any] = {}
+        for number, variable in enumerate(self.function.variables):
+            if variable.dtype == tf.float32:
+                name = variable.name.removesuffix(":0")
+                self.variables[name if name not in self.variables else f"{name}#{number}"] = variable
+
+    def __call__(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+        found = self.function(**inputs)
+        return tuple(found[name] for name in self.outputs)
+
+    def weights(self) -> dict[str, np.ndarray]:
+        return {name: np.array(variable.numpy()) for name, variable in self.variables.items()}
+
+    def forward(self, weights: Arrays, inputs: Arrays) -> dict[str, np.ndarray]:
+        """In float32, whatever it is given."""
+        import tensorflow as tf
+
+        for name, variable in self.variables.items():
+            variable.assign(np.asarray(weights[name]).astype(np.float32))
+        found = self({name: tf.constant(np.asarray(inputs[name]), spec.dtype) for name, spec in self.inputs.items()})
+        return {name: each.numpy() for name, each in zip(self.outputs, found, strict=True)}
+
+
+class DoubleFunction:
+    """The frozen graph of a signature with every float32 made float64. Weights are found in it by their values."""
+
+    def __init__(self, saved: SavedFunction) -> None:
+        import tensorflow as tf
+        from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+        frozen = convert_variables_to_constants_v2(saved.function)
+        definition = frozen.graph.as_graph_def()
+        constants = _float_constants(definition)
+        _widen(definition)
+        by_value = {(array.shape, array.tobytes()): name for name, array in saved.weights().items()}
+        self._places = {
+            node: by_value[array.shape, array.tobytes()]
+            for node, array in constants.items()
+            if (array.shape, array.tobytes()) in by_value
+        }
+        if set(self._places.values()) != set(saved.variables):
+            raise SourceError("a variable is not in the frozen graph as it is")
+        specs = {each.name.partition(":")[0]: each for each in frozen.inputs}
+        if set(specs) != set(saved.inputs):
+            raise SourceError("the frozen graph has other inputs")
+        self._order = list(saved.outputs)
+        wanted = _output_places(frozen, saved)
+
+        @tf.function(autograph=False)  # type: ignore[untyped-decorator]
+        def run(held: dict[str, Any], given: dict[str, Any]) -> list[Any]:
+            mapped = {f"{name}:0": given[name] for name in specs} | {
+                f"{node}:0": held[name] for node, name in self._places.items()
+            }
+            return list(tf.graph_util.import_graph_def(definition, mapped, wanted, name=""))
+
+        self._run = run
+
+    def __call__(self, weights: Arrays, inputs: Arrays) -> dict[str, np.ndarray]:
+        import tensorflow as tf
+
+        held = {name: tf.constant(np.asarray(weights[name]), tf.float64) for name in set(self._places.values())}
+        given = {name: tf.constant(_double(np.asarray(array))) for name, array in inputs.items()}
+        return {name: each.numpy() for name, each in zip(self._order, self._run(held, given), strict=True)}
+
+
+def _double(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _output_places(frozen: Any, saved: SavedFunction) -> list[str]:
+    """Functions return a mapping's values in the order of its sorted keys."""
+    places = dict(zip(sorted(saved.outputs), [each.name for each in frozen.outputs], strict=True))
+    return [places[name] for name in saved.outputs]
+
+
+def _float_constants(definition: Any) -> dict[str, np.ndarray]:
+    from tensorflow import make_ndarray
+
+    return {
+        node.name: make_ndarray(node.attr["value"].tensor)
+        for node in definition.node
+        if node.op == "Const" and node.attr["dtype"].type == _FLOAT
+    }
+
+
+def _widen(definition: Any) -> None:
+    """Types of nodes, of functions, and of constants."""
+    for function in definition.library.function:
+        for argument in (*function.signature.input_arg, *function.signature.output_arg):
+            argument.type = _DOUBLE if argument.type == _FLOAT else argument.type
+    nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
+    for node in nodes:
+        for value in node.attr.values():
+            if value.type == _FLOAT:
+                value.type = _DOUBLE
+            for place, kind in enumerate(value.list.type):
+                value.list.type[place] = _DOUBLE if kind == _FLOAT else kind
+            if value.HasField("tensor") and value.tensor.dtype == _FLOAT:
+                _widen_tensor(value.tensor)
+
+
+def _widen_tensor(tensor: Any) -> None:
+    from tensorflow import make_ndarray, make_tensor_proto
+
+    tensor.CopyFrom(make_tensor_proto(make_ndarray(tensor).astype(np.float64)))
