@@ -16,6 +16,7 @@ _MEASURING = {
     "compare": "Compare frameworks on a model.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
     "rerun": "Run a saved plan again and show what changed.",
+    "convert": "Convert your own model for a framework, and prove the result.",
     "list": "List models, frameworks, routes, devices and prices.",
     "envs": "List and remove the environments made for contestants.",
     "doctor": "Check whether this machine is fit for measuring.",

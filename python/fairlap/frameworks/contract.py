@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -115,6 +116,11 @@ class Framework(ABC):
     def environment_for(cls, settings: Settings) -> dict[str, str]:
         """Variables that must be set before the interpreter starts, so that settings take effect."""
         return dict(cls.environment)
+
+    @classmethod
+    def files(cls, work: Workload) -> tuple[Path, ...]:
+        """What it reads a user's model from, the main file first; none where it gets the model as a function."""
+        return ()
 
     @abstractmethod
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:

@@ -80,6 +80,10 @@ class LiteRT(Framework):
     module = "ai_edge_litert"
     implementation = "tensorflow"
 
+    @classmethod
+    def files(cls, work: Workload) -> tuple[Path, ...]:
+        return (brought_file(work) or converted_file(work)[0],)
+
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted, lacking="its kernels there compute in float32 or in integers")
         with phase("import"):

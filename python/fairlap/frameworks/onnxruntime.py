@@ -10,12 +10,13 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
-from fairlap.frameworks.adapter_parts.onnx_graph import graph_of, weights_in
+from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weights_in
 from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
     provider_of,
     provider_options,
@@ -66,6 +67,10 @@ class OnnxRuntime(Framework):
         # TensorRT would multiply in TF32, and ONNX Runtime has no option for that.
         exact = {"NVIDIA_TF32_OVERRIDE": "0"} if settings.variant == "tensorrt" else {}
         return {"ORT_DISABLE_TELEMETRY": "1", **exact}
+
+    @classmethod
+    def files(cls, work: Workload) -> tuple[Path, ...]:
+        return files_of(work)
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         lacking = "its kernels there compute in float32"

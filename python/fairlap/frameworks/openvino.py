@@ -6,10 +6,11 @@ import operator
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
-from fairlap.frameworks.adapter_parts.onnx_graph import graph_of, weights_in
+from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weights_in
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
 from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
 from fairlap.models.draw import rounded_to_bfloat16
@@ -30,6 +31,10 @@ class OpenVino(Framework):
     def environment_for(cls, settings: Settings) -> dict[str, str]:
         kept = {_CACHE: settings.cache_folder} if settings.cache_folder else {}
         return {"OPENVINO_TELEMETRY": "0", **kept}
+
+    @classmethod
+    def files(cls, work: Workload) -> tuple[Path, ...]:
+        return files_of(work, cls.name)
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)

@@ -22,6 +22,15 @@ def graph_of(work: Workload, weights: Arrays, reader: str = "onnx") -> bytes | s
     return graph
 
 
+def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
+    """The file that a framework reads a user's model from, and the file of its weights where that is a second one."""
+    file: Path | None = getattr(work.implementation(reader), "file", None)
+    if file is None:
+        return ()
+    beside = file.with_suffix(".bin") if file.suffix == ".xml" else file.with_name(f"{file.name}.data")
+    return (file, beside) if beside.is_file() else (file,)
+
+
 def weights_in(graph: bytes | str, given: Arrays) -> Answers:
     """The initializers. One that equals its weight is returned as that weight, to avoid a second copy in memory."""
     import onnx

@@ -1,7 +1,8 @@
 """The interface of a kind of source, and what it finds in a user's model.
 
-A kind runs in two processes, never in the parent: ``open`` in one that reads the model, computes its float64
-reference and may end in a crash, and ``implementation`` in the process of a contestant.
+A kind runs in two processes: ``open`` in one that reads the model, computes its float64 reference and may end in a
+crash, and ``implementation`` in the process of a contestant. The parent asks an implementation at most for the ``file``
+that it names.
 """
 
 from __future__ import annotations

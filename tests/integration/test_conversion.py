@@ -1,0 +1,72 @@
+"""``fairlap convert`` writes a file with its proof, says where there is none, and keeps nothing that is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from command_line import error_code
+from command_line import fairlap as run
+from onnx_files import masked_lookup
+from tflite_files import dense
+
+BOUND = ("--dims", "batch=2,sequence=6")
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    pytest.importorskip("onnx")
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    return masked_lookup(tmp_path / "m.onnx")
+
+
+def test_a_file_is_kept_with_its_proof(model: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    import onnx
+
+    done = run("convert", model, "--for", "onnxruntime", *BOUND, "--json", cwd=model.parent)
+    assert done.returncode == 0, done.stderr
+    folder = model.parent / "m-for-onnxruntime"
+    proof = json.loads((folder / "proof.json").read_text())
+    assert json.loads(done.stdout) == proof
+    assert 0 < proof["error_relative"] < 2e-6
+    assert proof["weights_proven"] is True
+    ((name, digest),) = proof["files"].items()
+    assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    sizes = onnx.load(folder / name).graph.input[0].type.tensor_type.shape.dim
+    assert [size.dim_value for size in sizes] == proof["shapes"]["ids"] == [2, 6]
+    again = run("convert", model, "--for", "onnxruntime", *BOUND, cwd=model.parent)
+    assert (again.returncode, error_code(again)) == (2, "E_FILE")
+
+
+def test_a_function_is_proven_and_nothing_is_written(model: Path) -> None:
+    pytest.importorskip("jax")
+    done = run("convert", model, "--for", "jax", *BOUND, "--json", cwd=model.parent)
+    assert done.returncode == 0, done.stderr
+    proof = json.loads(done.stdout)
+    assert proof["files"] == {}
+    assert proof["conversion_s"] > 0
+    assert not (model.parent / "m-for-jax").exists()
+
+
+def test_a_framework_without_a_route_is_refused(model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    done = run("convert", dense(tmp_path / "m.tflite"), "--for", "jax", "--batch", "2", cwd=model.parent)
+    assert (done.returncode, error_code(done)) == (2, "E_UNSUPPORTED")
+
+
+def test_openvino_s_file_comes_with_its_weights_and_the_missing_reference_is_stated(
+    model: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("ai_edge_litert")
+    pytest.importorskip("openvino")
+    file = dense(tmp_path / "t.tflite")
+    done = run("convert", file, "--for", "openvino", "--batch", "2", "--into", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    proof = json.loads(done.stdout)
+    assert set(proof["files"]) == {"model.xml", "model.bin"}
+    assert proof["weights_proven"] is False
+    assert [notice["code"] for notice in proof["notices"]] == ["W_NO_REFERENCE"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"model.xml", "model.bin", "proof.json"}
