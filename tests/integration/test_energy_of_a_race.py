@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
 from fairlap.race.plan import Measuring, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
@@ -102,10 +103,21 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+_IN_USE = """
+import ctypes, os
+ctypes.CDLL(os.environ["FAIRLAP_LIBCUDA"]).fake_cuda_activate_primary_context(0)
+"""
+
+
 @pytest.fixture
 def board(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU of 100 W in every process. Its clock does not advance, nor does its counter."""
+    """A GPU of 100 W that every process uses. Its clock does not advance, nor does its counter."""
     monkeypatch.setenv("FAIRLAP_LIBNVML", fake_nvml_path())
+    for name, path in environment_with_fakes().items():
+        monkeypatch.setenv(name, path)
+    (machine / "at_start").mkdir()
+    (machine / "at_start" / "sitecustomize.py").write_text(_IN_USE)
+    monkeypatch.setenv("PYTHONPATH", str(machine / "at_start"), prepend=os.pathsep)
     fresh_fake_nvml()
 
 

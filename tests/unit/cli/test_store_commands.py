@@ -203,7 +203,8 @@ def test_a_rerun_on_the_same_machine_says_that_nothing_differs(raced: list[objec
 def test_a_version_that_reports_more_of_itself_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     run = a_run(listed="torch,jax")
     run.machine = machine_facts()
-    monkeypatch.setattr("fairlap.cli.commands.rerun._version_now", {"torch": "2.1", "jax": "0.10.2"}.__getitem__)
+    now = {"torch": "2.1", "jax": "0.10.2"}
+    monkeypatch.setattr("fairlap.cli.commands.rerun._version_now", lambda framework, _device: now[framework])
 
     def differences(version: dict[str, str]) -> list[str]:
         for process in run.processes:
