@@ -12,6 +12,7 @@ from command_line import fairlap as run
 from fairlap.errors import FairlapError
 from keras_files import lookup
 from onnx_files import ROWS, masked_lookup
+from tflite_files import dense
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -97,3 +98,19 @@ def test_a_keras_file_is_raced_on_each_of_its_backends(tmp_path: Path, monkeypat
         assert 0 < error < 1e-6
     assert len({rows[name].route for name in on[:3]}) == 3
     assert rows["onnxruntime"].outcome == "unsupported"
+
+
+def test_rows_without_a_float64_reference_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("ai_edge_litert", "openvino"):
+        pytest.importorskip(module)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    file = dense(tmp_path / "m.tflite")
+    options = ("--on", "litert,openvino,jax", "--batch", "2", "--blocks", "1", "--seconds", "0.05", "--threads", "1")
+    done = run("compare", file, *options, "--no-store", "--quiet", "-o", tmp_path / "rows.jsonl")
+    assert done.returncode == 0, done.stderr
+    rows = {row["contestant"]: row for row in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())}
+    for name in ("litert", "openvino"):
+        assert rows[name]["outcome"] == "finished"
+        assert "W_NO_REFERENCE" in [warning["code"] for warning in rows[name]["warnings"]]
+    assert rows["jax"]["outcome"] == "unsupported"
+    assert done.stdout.count("no float64 reference") == 2

@@ -181,7 +181,7 @@ def _limits(work_result: WorkResult) -> list[str]:
     known = {name: error for name, error in errors.items() if error is not None}
     if known:
         worst = max(known, key=known.__getitem__)
-        limits.append(f"Worst error against float64 {quantity_text.relative_error(known[worst])} ({worst}).")
+        limits.append(f"Worst error against the reference {quantity_text.relative_error(known[worst])} ({worst}).")
     return limits
 
 
@@ -226,7 +226,8 @@ def _route(row: Row) -> list[str]:
         return []
     error = [] if row.error_relative is None else [f"error {quantity_text.relative_error(row.error_relative)}"]
     took = [] if row.conversion_s is None else [f"converted in {quantity_text.seconds(row.conversion_s.value)}"]
-    return [", ".join([row.route, *error, *took])]
+    without = [warning.text for warning in row.warnings if warning.code == "W_NO_REFERENCE"][:1]
+    return [", ".join([row.route, *error, *took, *without])]
 
 
 def _feeding(row: Row) -> list[str]:

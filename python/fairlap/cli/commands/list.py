@@ -76,7 +76,7 @@ def routes(source: str, as_json: bool, **given: Any) -> None:
         route = each.route or f"none: {each.why_not}"
         rows.append([each.framework, "yes" if each.here else "-", route])
     _print_table(rows)
-    click.echo(f"reference: {found.reference}")
+    click.echo(found.reference if found.reference.startswith("no ") else f"float64 reference: {found.reference}")
     for notice in found.notices:
         click.echo(f"! {notice.text} [{notice.code}]")
 

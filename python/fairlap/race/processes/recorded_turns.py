@@ -41,7 +41,8 @@ def record_one_turn(result: ProcessResult, turn: Turn) -> Samples:
     """A process that had the machine for itself: what settles late in it is not steady yet."""
     measured = turn.measured
     _record_counts(result, [turn])
-    result.warnings, result.feeding, result.energy = measured.warnings, measured.feeding, measured.energy
+    result.warnings = [*result.warnings, *measured.warnings]  # after those of the model
+    result.feeding, result.energy = measured.feeding, measured.energy
     result.untimed = measured.absent
     if measured.warm_up is not None:
         result.phases_s["warm_up"] = measured.warm_up.elapsed_s
@@ -63,7 +64,8 @@ def record_rounds(result: ProcessResult, turns: Sequence[Turn]) -> Samples:
         result.phases_s["warm_up"] = warm_up.warm_up.elapsed_s + warm_up.elapsed_s
     warnings = [warning for turn in rounds for warning in turn.measured.warnings]
     first_of_each = {warning.code: warning for warning in reversed(warnings)}
-    result.warnings = [warning for code, warning in first_of_each.items() if code not in _OF_A_SHORT_TURN]
+    lasting = [warning for code, warning in first_of_each.items() if code not in _OF_A_SHORT_TURN]
+    result.warnings = [*result.warnings, *lasting]
     result.rounds_ns = [float(np.nanmedian(turn.headline_ns)) for turn in rounds]
     together = {
         quantity.name: np.concatenate([turn.samples_ns[quantity.name] for turn in rounds])

@@ -167,7 +167,7 @@ def errors(with_tolerance: bool) -> Chart:
         "relative:Q",
         scale=alt.Scale(type="log", nice=False, padding=14),
         axis=alt.Axis(
-            title="relative error against float64", format="~e", values=[10.0**power for power in range(-20, 10)]
+            title="relative error against the reference", format="~e", values=[10.0**power for power in range(-20, 10)]
         ),
     )
     when = alt.Scale(
@@ -202,7 +202,7 @@ def errors(with_tolerance: bool) -> Chart:
         note += " The tolerance of the model is unknown here."
     return Chart(
         "errors",
-        "Error against float64",
+        "Error against the reference",
         note,
         ("errors", "tolerances"),
         spec_of(alt.layer(*layers)),
