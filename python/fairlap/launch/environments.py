@@ -65,7 +65,7 @@ def _home_of(name: str) -> Path | None:
     return path.parent if path.name == "__init__.py" else path
 
 
-WORKER_NEEDS = ("numpy", "msgspec", "nvidia-ml-py")
+WORKER_NEEDS = ("numpy", "msgspec", "nvidia-ml-py", "scipy")
 _MARK = "made-from.json"
 _INSTALL_LIMIT_S = 3600.0
 

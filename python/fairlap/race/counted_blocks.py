@@ -189,7 +189,7 @@ def busy_share(processes: Sequence[ProcessResult]) -> float:
     if not by_block:
         return 0.0
     waited = float(np.median([min(own) for own in by_block.values()]))
-    return waited if waited >= _BUSY else 0.0
+    return min(waited, 1.0) if waited >= _BUSY else 0.0  # several waited at once
 
 
 def _readings(blocks: Sequence[int], processes: Sequence[ProcessResult]) -> Mapping[str, npt.NDArray[np.float64]]:

@@ -98,6 +98,12 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
     found = []
     for source in sources:
         _, bundle = opened(source, seeds_of_inputs(_data_seeds(request)[0]), notify)
+        if source.batch not in (None, bundle.batch):
+            raise InvalidRequest(
+                f"{source.name}: a batch of {source.batch} was asked for, but its inputs are bound to {bundle.batch}; "
+                "give --batch or the sizes, not both",
+                code="E_SHAPES",
+            )
         works = _combinations(request, source.name, bundle.batch, batches=(bundle.batch,))
         found += [(msgspec.structs.replace(work, source=source), bundle.spec) for work in works]
     return found

@@ -134,8 +134,13 @@ def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
     from fairlap.request.race_request import RaceRequest, read_request
 
     if not any(model.lower().endswith(".toml") for model in models):
-        if not models or "contestants" not in given:
+        if not models:
             raise InvalidRequest("give a model and contestants: fairlap compare mlp --on torch,jax")
+        if "contestants" not in given:
+            raise InvalidRequest(
+                f"name the contestants with --on, such as --on torch,jax; `fairlap list routes {models[0]}` lists "
+                "those that can run a file of yours"
+            )
         return RaceRequest(models=models, **given)
     if len(models) > 1:
         raise InvalidRequest("a request file names its own models; give it alone")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +165,8 @@ def _from_script(script: Path, function: str, folder: str) -> Sets:
         result = getattr(module, function)()
     except (Exception, SystemExit) as error:
         raise SourceError(f"{script}:{function} raised {described(error)}", code=CODE) from None
+    if not isinstance(result, Iterable):
+        raise SourceError(f"{script}:{function} gives {type(result).__name__}, not arrays by name", code=CODE)
     sets = []
     for own in [result] if isinstance(result, Mapping) else result:
         if not isinstance(own, Mapping):
