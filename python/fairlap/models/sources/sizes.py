@@ -39,7 +39,8 @@ def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[i
             raise DimensionsUnbound(f"input {name!r} of shape {_text(whole)} is too large")
         bound[name] = whole
     if unbound:
-        raise DimensionsUnbound("; ".join(["dimensions without a size", *unbound]))
+        what = "some dimensions have no size; give them with --batch or --shapes INPUT:8x128"
+        raise DimensionsUnbound("; ".join([what, *unbound]))
     return bound
 
 
