@@ -1,4 +1,4 @@
-"""``fairlap.compare``: callables in this process, or models in processes of their own."""
+"""``fairlap.compare``: callables in this process, or models in separate processes."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def frameworks() -> None:
-    """For tests that start frameworks in processes of their own."""
+    """For tests that start frameworks in separate processes."""
     if os.environ.get(_REHEARSAL):
-        pytest.skip("a rehearsal on fakes has no framework")
+        pytest.skip("a rehearsal on fakes has no framework; `make gpu-proof` runs it on a GPU")
 
 
 @pytest.fixture(scope="session")

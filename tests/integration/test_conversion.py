@@ -17,13 +17,13 @@ BOUND = ("--dims", "batch=2,sequence=6")
 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    pytest.importorskip("onnx")
+    pytest.importorskip("onnx", reason="`make test` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     return masked_lookup(tmp_path / "m.onnx")
 
 
 def test_a_file_is_kept_with_its_proof(model: Path) -> None:
-    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
     import onnx
 
     done = run("convert", model, "--for", "onnxruntime", *BOUND, "--json", cwd=model.parent)
@@ -42,7 +42,7 @@ def test_a_file_is_kept_with_its_proof(model: Path) -> None:
 
 
 def test_a_function_is_proven_and_nothing_is_written(model: Path) -> None:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="`make test` installs it and runs this")
     done = run("convert", model, "--for", "jax", *BOUND, "--json", cwd=model.parent)
     assert done.returncode == 0, done.stderr
     proof = json.loads(done.stdout)
@@ -52,7 +52,7 @@ def test_a_function_is_proven_and_nothing_is_written(model: Path) -> None:
 
 
 def test_a_framework_without_a_route_is_refused(model: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ai_edge_litert")
+    pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
     done = run("convert", dense(tmp_path / "m.tflite"), "--for", "jax", "--batch", "2", cwd=model.parent)
     assert (done.returncode, error_code(done)) == (2, "E_UNSUPPORTED")
 
@@ -60,8 +60,8 @@ def test_a_framework_without_a_route_is_refused(model: Path, tmp_path: Path) -> 
 def test_openvino_s_file_comes_with_its_weights_and_the_missing_reference_is_stated(
     model: Path, tmp_path: Path
 ) -> None:
-    pytest.importorskip("ai_edge_litert")
-    pytest.importorskip("openvino")
+    pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
+    pytest.importorskip("openvino", reason="`make test` installs it and runs this")
     file = dense(tmp_path / "t.tflite")
     done = run("convert", file, "--for", "openvino", "--batch", "2", "--into", tmp_path / "out", "--json")
     assert done.returncode == 0, done.stderr

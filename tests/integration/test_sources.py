@@ -14,8 +14,8 @@ from keras_files import lookup
 from onnx_files import ROWS, masked_lookup
 from tflite_files import dense
 
-pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_bindings_are_for_models_of_one_s_own() -> None:
 
 
 def test_a_race_from_python_has_rows_with_routes_and_errors(model: Path) -> None:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="`make test` installs it and runs this")
     results = fairlap.compare(
         str(model), on=["onnxruntime", "jax", "python"], shapes={"ids": (2, 6)}, blocks=1, seconds=0.05, threads=1
     )

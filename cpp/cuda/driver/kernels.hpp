@@ -7,7 +7,7 @@
 namespace fairlap::cuda {
 
 // The embedded device code, assembled by the driver for the device of a context: once for each context where
-// the driver can tell contexts apart (CUDA 12.0), else for each of these, which then owns it.
+// the driver can distinguish contexts (CUDA 12.0), else for each of these, which then owns it.
 class Kernels : public Owned<CUmodule> {
  public:
   explicit Kernels(const BorrowedContext& context);

@@ -44,7 +44,7 @@ std::string why_launches_wait(const BorrowedStream& stream, const Kernels* kerne
     return waits ? "every launch waits for its kernel, as under a debugger or a checker" : "";
   } catch (const CudaError& error) {
     if (breaks_the_context(error.code())) throw;
-    return "";  // The gates are tried, and give reasons of their own.
+    return "";  // The gates are tried, and give their own reasons.
   }
 }
 

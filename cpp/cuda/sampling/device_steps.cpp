@@ -82,7 +82,7 @@ CUevent DeviceSteps::last_event_of(const Slot& slot) const noexcept {
 }
 
 // The driver wants a current context for this, and the calling thread may have none: JAX, TensorFlow and ONNX
-// Runtime make theirs current on threads of their own.
+// Runtime make theirs current on their own threads.
 double DeviceSteps::span_between(const Event& start, const Event& stop) const {
   const CurrentContext current(driver_, stream_.context().handle());
   return span_ns(driver_, start.handle(), stop.handle());

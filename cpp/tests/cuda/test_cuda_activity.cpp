@@ -181,7 +181,7 @@ TEST("an incomplete record costs the samples that it may belong to, and no other
     fake_cupti_spoiling spoiling;
     std::size_t lost;
   };
-  // Without times it may be of its own sample or of a neighbour's; a start names the sample. One that was
+  // Without times it may belong to this sample or to a neighbour; a start names the sample. One that was
   // never written hides those behind it in the buffer, too: samples 20 to 100, and more of the 19th.
   for (const auto& [spoiling, lost] :
        {Case{FAKE_CUPTI_NO_TIMES, 3}, Case{FAKE_CUPTI_NO_END, 1}, Case{FAKE_CUPTI_NEVER_WRITTEN, 82}}) {

@@ -507,7 +507,7 @@ TEST("device code is assembled once for each context, and again for one that got
   CHECK_EQUAL(loads, 2);
 }
 
-TEST("a driver that does not tell contexts apart has the device code unloaded after each call") {
+TEST("a driver that cannot distinguish contexts has the device code unloaded after each call") {
   const EngineAtWork at_work;
   fake_cuda_set_driver_version(11080);
   const auto driver = open_fake_driver();

@@ -179,7 +179,7 @@ TEST("a lost device gives its error and stays listed; an unplugged one is not li
   CHECK(Monitored::handle(0) == second);
 }
 
-TEST("an instance of a MIG device is found by its UUID, is not listed, and has no energy of its own") {
+TEST("an instance of a MIG device is found by its UUID, is not listed, and has no energy reading") {
   fake_nvml_reset();
   nvmlInit_v2();
   fake_nvml_set_device_count(2);

@@ -82,7 +82,7 @@ class ListedRoutes:
 
 
 def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]) -> ListedRoutes:
-    """Opens the model in a process of its own."""
+    """Opens the model in a separate process."""
     from fairlap.launch.opened_source import opened
     from fairlap.models.sources.bundle import route_to
     from fairlap.race.equal_work.materials import seeds_of_inputs

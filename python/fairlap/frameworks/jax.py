@@ -178,7 +178,7 @@ def stream_of_xla(device: Any, _call: Callable[[], Any]) -> int:
     def look(context: Any, _out: Any, _value: Any) -> None:
         try:
             found.append(int(context.stream))
-        except Exception as error:  # XLA would log it, and a thread of its own has no one to raise it to
+        except Exception as error:  # XLA would log it, and in XLA's thread nothing catches it
             errors.append(error)
 
     value = jax.device_put(np.float32(0), device)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
 
-from fairlap.errors import InvalidRequest, described
+from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Framework
+from fairlap.plugins import class_at
 
 GROUP = "fairlap.frameworks"
 
@@ -47,14 +47,7 @@ def place_of(name: str) -> str:
 
 
 def framework_at(place: str) -> type[Framework]:
-    module, _, attribute = place.partition(":")
-    try:
-        found = getattr(import_module(module), attribute)
-    except (Exception, SystemExit) as error:
-        raise InvalidRequest(f"the adapter at {place} cannot be loaded: {described(error)}") from error
-    if not (isinstance(found, type) and issubclass(found, Framework)):
-        raise InvalidRequest(f"{place} is not a Framework")
-    return found
+    return class_at(place, Framework, "the adapter")  # type: ignore[type-abstract]
 
 
 def is_importable(framework: type[Framework]) -> bool:

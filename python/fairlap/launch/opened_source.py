@@ -1,4 +1,4 @@
-"""Open a user's model in a process of its own. A file that crashes what reads it does not end this process."""
+"""Open a user's model in a separate process, so that a file that crashes its reader does not end this one."""
 
 from __future__ import annotations
 

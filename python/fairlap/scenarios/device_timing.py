@@ -113,7 +113,7 @@ def callables_on_device(callables: Callables, wanted: OnDevice) -> Timed:
 
 
 def kernels_of(timed: Timed, name: str) -> Kernels:
-    """Of one call, from activity records: in a measurement of its own, because records make launches slower."""
+    """Of one call, from activity records: in a separate measurement, because records make launches slower."""
     try:
         traced = time_on_stream(
             timed.callables[name],

@@ -56,7 +56,7 @@ def test_tensorrt_keeps_its_engines_where_the_race_keeps_what_was_compiled() -> 
 
 
 def test_a_run_of_onnx_runtime_returns_when_its_work_is_enqueued() -> None:
-    onnxruntime = pytest.importorskip("onnxruntime")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
     options = ort.run_options(onnxruntime)
     assert options.get_run_config_entry("disable_synchronize_execution_providers") == "1"
 
@@ -107,7 +107,7 @@ def test_tensorrt_is_for_a_gpu_and_refused_before_anything_is_imported() -> None
 @pytest.mark.sanitized
 @pytest.mark.skipif(sys.platform != "linux", reason="workers run on Linux")
 def test_the_callback_that_names_xlas_stream_runs_and_says_when_there_is_none() -> None:
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason="`make test` installs it and runs this")
     from fairlap.frameworks.jax import stream_of_xla
 
     with pytest.raises(NotAvailable, match="GPU context is not available"):

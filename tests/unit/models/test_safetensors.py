@@ -37,7 +37,7 @@ def test_what_is_written_is_read_back_bit_by_bit(tmp_path: Path, given_arrays: d
 @SAME_FOLDER
 @given(ARRAYS)
 def test_the_format_s_own_package_reads_what_we_write(tmp_path: Path, given_arrays: dict[str, np.ndarray]) -> None:
-    theirs = pytest.importorskip("safetensors.numpy")
+    theirs = pytest.importorskip("safetensors.numpy", reason="`make test` installs it and runs this")
     file = tmp_path / "any.safetensors"
     write(file, given_arrays)
     read_by_them = {name: array for name, array in theirs.load_file(file).items() if not name.startswith("padding/")}
@@ -48,7 +48,7 @@ def test_the_format_s_own_package_reads_what_we_write(tmp_path: Path, given_arra
 @SAME_FOLDER
 @given(ARRAYS)
 def test_we_read_what_the_format_s_own_package_writes(tmp_path: Path, given_arrays: dict[str, np.ndarray]) -> None:
-    theirs = pytest.importorskip("safetensors.numpy")
+    theirs = pytest.importorskip("safetensors.numpy", reason="`make test` installs it and runs this")
     file = tmp_path / "theirs.safetensors"
     theirs.save_file(given_arrays, file, metadata={"written": "by others"})
     back = read(file)

@@ -64,7 +64,7 @@ def load_graph(
 
 
 def _prepared(model: Any, path: Path) -> Any:
-    """The model in a supported opset, without functions of its own."""
+    """The model in a supported opset, with its functions expanded."""
     import onnx
 
     domains = {each.domain: each.version for each in model.opset_import}

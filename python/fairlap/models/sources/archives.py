@@ -25,7 +25,7 @@ def require_archive(source: Source, otherwise: str) -> None:
     except zipfile.BadZipFile:
         raise SourceError(f"{source.text} is damaged, or {otherwise}") from None
     if any(member.filename.startswith("/") or ".." in Path(member.filename).parts for member in members):
-        raise SourceError(f"{source.text} has a member outside of its own folder")
+        raise SourceError(f"{source.text} has a member outside of its folder")
     whole = sum(member.file_size for member in members)
     if whole > _MOST_TIMES_THE_FILE * max(size, 1):
         raise SourceError(f"{source.text} grows to {whole:,} bytes when it is read", code="E_SOURCE_SIZE")

@@ -43,7 +43,7 @@ def bundle_in(folder: Path) -> Bundle:
 
 
 def route_to(bundle: Bundle, framework: str, implementation: str) -> Route:
-    """``implementation`` is which of a model's implementations the framework runs. A route of its own goes before."""
+    """``implementation`` is which of a model's implementations the framework runs. A route by framework goes first."""
     kind = kind_at(bundle.kind).title
     found = bundle.routes.get(framework) or bundle.routes.get(implementation or framework)
     return found or Route(why_not=f"there is no conversion from {kind} to {framework}")

@@ -47,7 +47,7 @@ class Bundle(msgspec.Struct, frozen=True):
     kind: str  # module:Class
     spec: Spec
     batch: int
-    routes: dict[str, Route]  # by implementation, such as onnx; or by framework, where it has one of its own
+    routes: dict[str, Route]  # by implementation, such as onnx; or by framework, where it has a separate one
     reference: str  # how the float64 reference was computed
     notices: tuple[Notice, ...] = ()
     tolerances: dict[str, Tolerance] = {}  # by output

@@ -38,7 +38,7 @@ def given_inputs(text: str, folder: str) -> Sets:
                 return [{name: arrays[name] for name in arrays.files}]
         if path.suffix == ".npy":
             return [{"": np.load(path, allow_pickle=False)}]
-    except Exception as error:  # zipfile, NumPy and protobuf have types of their own
+    except Exception as error:  # zipfile, NumPy and protobuf raise their own types
         raise SourceError(f"{text} cannot be read as inputs: {described(error)}", code=CODE) from None
     raise SourceError(
         f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, or file.py:function",

@@ -34,8 +34,7 @@ def load_keras(file: Path, *, trust: bool) -> Any:
     except Exception as error:  # of zipfile, JSON, h5py and every layer
         if not trust and "safe_mode" in str(error):
             raise SourceError(
-                f"{file.name} holds code of its own (such as a Lambda layer), which was not read; add --trust if you "
-                "trust it",
+                f"{file.name} contains code (such as a Lambda layer), which was not read; add --trust if you trust it",
                 code="E_SOURCE_TRUST",
             ) from None
         raise SourceError(f"Keras cannot load {file.name}: {described(error)}") from None

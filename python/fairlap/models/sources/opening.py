@@ -1,4 +1,4 @@
-"""Open a source in a process of its own: read it, compute what answers are compared with, and write its bundle.
+"""Open a source in a separate process: read it, compute what answers are compared with, and write its bundle.
 
 ``python -m fairlap.models.sources.opening`` reads an ``Order`` from standard input and prints an ``Outcome``.
 """

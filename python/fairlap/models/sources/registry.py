@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
-from fairlap.errors import InvalidRequest, described
+from fairlap.errors import InvalidRequest
 from fairlap.models.sources.contract import SourceKind
+from fairlap.plugins import class_at
 from fairlap.request.source import Source
 
 GROUP = "fairlap.sources"
@@ -35,14 +35,7 @@ def place_of(kind: type[SourceKind]) -> str:
 
 @cache
 def kind_at(place: str) -> type[SourceKind]:
-    module, _, name = place.partition(":")
-    try:
-        found = getattr(import_module(module), name)
-    except (Exception, SystemExit) as error:
-        raise InvalidRequest(f"the kind of source at {place} cannot be loaded: {described(error)}") from error
-    if not (isinstance(found, type) and issubclass(found, SourceKind)):
-        raise InvalidRequest(f"{place} is not a SourceKind")
-    return found
+    return class_at(place, SourceKind, "the kind of source")  # type: ignore[type-abstract]
 
 
 def require_kind(source: Source) -> type[SourceKind]:

@@ -65,7 +65,7 @@ class SavedFunction:
 
         try:
             self.loaded = tf.saved_model.load(str(folder))
-        except Exception as error:  # TensorFlow has many errors of its own
+        except Exception as error:  # TensorFlow raises many errors
             raise SourceError(f"TensorFlow cannot load {folder.name}: {described(error)}") from None
         signatures = self.loaded.signatures
         if "serving_default" not in signatures:

@@ -172,7 +172,7 @@ def _converted(write: Callable[[], int], before_s: float) -> Route:
         size = write()
     except ModuleNotFoundError as error:
         return Route(why_not=f"the conversion needs the package {error.name}; install it")
-    except Exception as error:  # every converter has errors of its own
+    except Exception as error:  # every converter raises its own errors
         return Route(why_not=described(error))
     return Route("converted", conversion_s=before_s + time.monotonic() - began_s, conversion_bytes=size)
 

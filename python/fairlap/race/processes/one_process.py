@@ -115,7 +115,7 @@ class ProcessRun:
         prepared = self._here.prepared()
         self.result.version, self.result.in_force = prepared.version, prepared.in_force
         self.result.route = prepared.route
-        if prepared.route:  # some adapters convert in a phase of their own
+        if prepared.route:  # some adapters convert in a separate phase
             self.result.conversion_s = prepared.conversion_s or self.result.phases_s.get("convert")
         self.result.warnings = [*self.result.warnings, *self._materials.notices]
         answers.require_settings(prepared.in_force, self.plan.threads, self._materials.work.precision)

@@ -47,7 +47,7 @@ def test_the_weights_of_an_imported_model_hash_as_those_of_the_model(name: str, 
 
 
 def test_an_imported_model_compiles_and_exports_without_graph_breaks(tmp_path: Path) -> None:
-    torch: Any = pytest.importorskip("torch")
+    torch: Any = pytest.importorskip("torch", reason="`make test` installs it and runs this")
     work = workload_of("convnet")
     _, graph = _imported(work, tmp_path)
     model = build(graph, "torch")

@@ -49,7 +49,7 @@ def _operators(graph: Graph) -> list[str]:
 
 def _agree(graph: Graph) -> bool:
     """Fused in PyTorch, as written in NumPy."""
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
     random = np.random.default_rng(1)
     inputs = {each.name: random.normal(size=each.shape).astype(np.float32) for each in graph.inputs}
     spelt, model = build(graph, "numpy"), build(graph, "torch")

@@ -25,12 +25,12 @@ def _transpositions(model: ImportedModel) -> int:
 
 @pytest.mark.parametrize("name", ["convnet", "mobilenet_v2"])
 def test_an_image_network_transposes_its_image_and_nothing_else(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("tensorflow")
+    pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
     assert _transpositions(_model(name, tmp_path)) == 1
 
 
 def test_weights_come_back_in_the_layout_of_the_file(tmp_path: Path) -> None:
-    pytest.importorskip("tensorflow")
+    pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
     model = _model("convnet", tmp_path)
     prepared = model.prepare(model.graph.weights)
     assert any(tuple(prepared[name].shape) != array.shape for name, array in model.graph.weights.items())

@@ -42,7 +42,7 @@ def test_a_function_may_give_several_sets(tmp_path: Path) -> None:
 
 
 def test_a_test_data_set_of_onnx_is_read_by_name_or_by_place(tmp_path: Path) -> None:
-    numpy_helper = pytest.importorskip("onnx.numpy_helper")
+    numpy_helper = pytest.importorskip("onnx.numpy_helper", reason="`make test` installs it and runs this")
     (tmp_path / "input_0.pb").write_bytes(numpy_helper.from_array(IDS).SerializeToString())
     (tmp_path / "input_1.pb").write_bytes(numpy_helper.from_array(SCALE, "scale").SerializeToString())
     with pytest.raises(FairlapError):  # one has a name, and the other has none

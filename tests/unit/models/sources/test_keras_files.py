@@ -20,8 +20,8 @@ from fairlap.request.source import shapes_in
 from keras_files import ROWS, lookup
 from onnx_files import materials_of, opened, source_of
 
-pytest.importorskip("tensorflow")
-pytest.importorskip("keras")
+pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
+pytest.importorskip("keras", reason="`make test` installs it and runs this")
 
 
 @pytest.fixture(autouse=True)

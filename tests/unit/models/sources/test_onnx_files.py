@@ -15,7 +15,7 @@ from fairlap.race.equal_work.materials import IN_TURN, UNSEEN
 from fairlap.request.source import Source, range_in, shapes_in
 from onnx_files import BOUND, ROWS, answers_by_hand, drawn, masked_lookup, one_node, opened, source_of, weights
 
-onnx = pytest.importorskip("onnx")
+onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 FLOAT, INT64, BOOL, FLOAT16 = 1, 7, 9, 10
 
 

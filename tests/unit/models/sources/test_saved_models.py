@@ -21,7 +21,7 @@ from fairlap.race.equal_work.answers import answer_error, require_weights
 from fairlap.request.source import shapes_in
 from onnx_files import drawn, materials_of, opened, source_of
 
-pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
 
 WIDTH, CLASSES = 8, 4
 
@@ -68,7 +68,7 @@ def test_the_reference_is_the_frozen_graph_in_float64(tmp_path: Path) -> None:
 
 
 def test_openvino_binds_inputs_and_outputs_by_their_names(tmp_path: Path) -> None:
-    pytest.importorskip("openvino")
+    pytest.importorskip("openvino", reason="`make test` installs it and runs this")
     materials = materials_of(source_of(saved(tmp_path / "net"), batch=3), tmp_path)
     work = materials.workload("inputs")
     contestant = framework_named("openvino")().prepare(work, Settings(threads=1), lambda _: nullcontext())
@@ -93,7 +93,7 @@ def test_tensorflow_runs_it_with_the_weights_of_the_folder(tmp_path: Path) -> No
 
 
 def test_litert_runs_what_tensorflow_converts(tmp_path: Path) -> None:
-    interpreters = pytest.importorskip("ai_edge_litert.interpreter")
+    interpreters = pytest.importorskip("ai_edge_litert.interpreter", reason="`make test` installs it and runs this")
     materials = materials_of(source_of(saved(tmp_path / "net"), batch=3), tmp_path)
     assert main(materials.package, "3", str(materials.weights_file), str(tmp_path / "m.tflite")) == 0
     interpreter = interpreters.Interpreter(model_path=str(tmp_path / "m.tflite"))

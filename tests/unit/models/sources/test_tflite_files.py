@@ -19,7 +19,7 @@ from fairlap.request.source import Source, dims_in, shapes_in
 from onnx_files import materials_of, opened, source_of
 from tflite_files import dense, weights
 
-pytest.importorskip("ai_edge_litert")
+pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
 
 
 @pytest.fixture(autouse=True)

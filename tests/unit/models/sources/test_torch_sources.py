@@ -19,7 +19,7 @@ from fairlap.models.sources.registry import kind_of
 from fairlap.request.source import Source, shapes_in
 from onnx_files import opened, source_of
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
 
 CODE = """
 import torch

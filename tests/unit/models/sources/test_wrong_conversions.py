@@ -13,7 +13,7 @@ from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from onnx_files import answers_by_hand, masked_lookup, materials_of, source_of
 
-pytest.importorskip("onnx")
+pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 
 
 @pytest.fixture(scope="module")

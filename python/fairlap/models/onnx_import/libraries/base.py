@@ -1,4 +1,4 @@
-"""What operators may ask of a library. Where a library has a function of its own it is used; the rest is here."""
+"""What operators may ask of a library. A library's native function is used where there is one; the rest is here."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def elements_per_window(
     outputs: Sequence[int],
     with_padding: bool,
 ) -> Array:
-    """How many elements each window's mean is taken over: those of the image, or also those of its own padding."""
+    """How many elements each window's mean is taken over: those of the image, or also those of its padding."""
     axes = []
     for axis, (low, high) in enumerate(pads):
         start = np.arange(outputs[axis])[:, None] * strides[axis] - low

@@ -79,10 +79,8 @@ def _centred(library: Any, value: Any, zero: Any, axis: int) -> Any:
     wide = library.cast(value, "float64")
     if zero is None:
         return wide
-    if len(zero.shape) == 1 and zero.shape[0] != 1:
-        zero = library.reshape(zero, tuple(-1 if at == axis else 1 for at in range(len(value.shape))))
-    elif len(zero.shape) < 2:
-        zero = library.reshape(zero, ())
+    if len(zero.shape) < 2:
+        zero = _spread(library, zero, value, axis, 0)
     return wide - library.cast(zero, "float64")
 
 

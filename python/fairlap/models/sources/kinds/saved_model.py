@@ -133,7 +133,7 @@ def _openvino(path: Path, file: Path, saved: SavedFunction, shapes: Mapping[str,
         openvino.save_model(model, file, compress_to_fp16=False)
     except ModuleNotFoundError:
         return Route(why_not="the folder is read by the package openvino, which is not installed here")
-    except Exception as error:  # OpenVINO has errors of its own
+    except Exception as error:  # OpenVINO raises its own errors
         return Route(why_not=described(error))
     return Route("native", holds_weights=False)
 

@@ -126,7 +126,7 @@ def _openvino(file: Path, graph: TfliteGraph, shapes: Mapping[str, tuple[int, ..
         return Route(why_not="the file is read by the package openvino, which is not installed here")
     except KeyError as error:
         return Route(why_not=f"OpenVINO reads no tensor named {error}")
-    except Exception as error:  # OpenVINO has errors of its own
+    except Exception as error:  # OpenVINO raises its own errors
         return Route(why_not=described(error))
     return Route("native", holds_weights=False)
 

@@ -109,7 +109,7 @@ def _from_script(path: Path, source: Source) -> Any:
     example = _example_for(names, source)
     try:
         return TS2EPConverter(script.eval(), tuple(example.values()), None).convert()
-    except Exception as error:  # the converter has errors of its own
+    except Exception as error:  # the converter raises its own errors
         raise SourceError(f"PyTorch cannot convert {path.name} to an ExportedProgram: {described(error)}") from None
 
 
