@@ -37,23 +37,6 @@ std::size_t groups_for(const Settings& settings, std::size_t places) {
   return std::min(at_most, kGroupsAtLeast + 2 * static_cast<std::size_t>(slices));
 }
 
-// In place: a tick count and a double are both eight bytes, and a double begins to live where a tick
-// count ended.
-std::size_t ticks_to_ns(std::span<std::uint64_t> samples, double ns_per_tick, double correction_ns,
-                        double calls) {
-  std::size_t backward = 0;
-  for (std::uint64_t& sample : samples) {
-    const auto ticks = static_cast<std::int64_t>(sample);
-    double ns = (static_cast<double>(ticks) * ns_per_tick - correction_ns) / calls;
-    if (ticks < 0) {
-      ns = std::numeric_limits<double>::quiet_NaN();
-      ++backward;
-    }
-    std::construct_at(reinterpret_cast<double*>(&sample), ns);
-  }
-  return backward;
-}
-
 StopReason reason_of(Interruption why) noexcept {
   return why == Interruption::raised ? StopReason::raised : StopReason::interrupt;
 }
@@ -180,6 +163,21 @@ void to_nanoseconds(Record& record, const clock::Clock& clock) {
 }
 
 }  // namespace
+
+std::size_t ticks_to_ns(std::span<std::uint64_t> samples, double ns_per_tick, double correction_ns,
+                        double calls) {
+  std::size_t backward = 0;
+  for (std::uint64_t& sample : samples) {
+    const auto ticks = static_cast<std::int64_t>(sample);
+    double ns = (static_cast<double>(ticks) * ns_per_tick - correction_ns) / calls;
+    if (ticks < 0) {
+      ns = std::numeric_limits<double>::quiet_NaN();
+      ++backward;
+    }
+    std::construct_at(reinterpret_cast<double*>(&sample), ns);
+  }
+  return backward;
+}
 
 Record::Record(std::size_t places, std::size_t group_places, bool with_completion, bool with_target)
     : capacity(places),

@@ -98,6 +98,11 @@ class TakerFor final : public SliceTaker {
   clock::Source source_;
 };
 
+// Turns every tick count into nanoseconds per call, in place: both are eight bytes, and a double begins to
+// live where a tick count ended. Samples whose clock went backwards become NaN; their number is returned.
+std::size_t ticks_to_ns(std::span<std::uint64_t> samples, double ns_per_tick, double correction_ns,
+                        double calls);
+
 // Warms up, chooses the calls per sample, takes samples until the stop rule is met, converts them
 // to nanoseconds per call. Never throws once the first sample is taken: what was sampled is returned.
 std::unique_ptr<Record> run(SliceTaker& taker, const clock::Clock& clock, const Settings& settings);

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -101,6 +103,22 @@ double median_of(std::span<const double> values) {
 }
 
 }  // namespace
+
+TEST("a sample's ticks become nanoseconds per call without the clock's bias") {
+  std::vector<std::uint64_t> samples = {1000, 25, 0, static_cast<std::uint64_t>(-3)};
+  CHECK_EQUAL(ticks_to_ns(samples, 0.5, 20.0, 4.0), 1U);
+  std::array<double, 4> ns{};
+  std::memcpy(ns.data(), samples.data(), sizeof(ns));
+  CHECK_EQUAL(ns[0], (1000 * 0.5 - 20.0) / 4);
+  CHECK_EQUAL(ns[1], (25 * 0.5 - 20.0) / 4);  // below the bias: an honest reading around nothing
+  CHECK_EQUAL(ns[2], -20.0 / 4);
+  CHECK(std::isnan(ns[3]));
+}
+
+TEST("a run corrects its samples by the bias of its clock") {
+  CountedWork work;
+  CHECK_EQUAL(run_on_best_clock(work, exactly(10))->correction_ns, clock::Clock::best().floor().bias_ns);
+}
 
 TEST("a run stopped by count calls the work exactly samples times calls per sample") {
   CountedWork work;
