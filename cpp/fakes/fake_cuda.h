@@ -45,9 +45,15 @@ FAKE_CUDA_API void fake_cuda_set_device_uuid(int device, const char* digits);
 FAKE_CUDA_API void fake_cuda_set_launches_block(int block);
 /* Whether the driver can assemble PTX; a container may lack libnvidia-ptxjitcompiler. */
 FAKE_CUDA_API void fake_cuda_set_jit(int present);
-/* Whether an event of a context happens when the last of its streams gets there (1, the default) or the
- * first (0), which its documentation would not forbid. */
-FAKE_CUDA_API void fake_cuda_set_context_events_see_last(int last);
+/* When an event of a context happens: when all of its busy streams get there (the default), or just one of
+ * them does, which its documentation would not forbid. */
+enum {
+  FAKE_CUDA_OF_ALL = 0,
+  FAKE_CUDA_OF_FIRST_TO_END = 1,
+  FAKE_CUDA_OF_FIRST_MADE = 2,
+  FAKE_CUDA_OF_LAST_MADE = 3
+};
+FAKE_CUDA_API void fake_cuda_set_context_events_of(int whose);
 /* Streams that wait for a value: 0 held, as they should be; 1 refused with CUDA_ERROR_NOT_SUPPORTED; 2
  * accepted and not held. */
 FAKE_CUDA_API void fake_cuda_set_stream_waits(int behaviour);

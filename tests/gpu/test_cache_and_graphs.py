@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from fairlap.engine.cuda.request import Rotate
 from fairlap.engine.cuda.stream_calls import time_on_stream
-from fairlap.errors import CallableRaised, NotAvailable
+from fairlap.engine.measurement import CallableRaised
+from fairlap.errors import NotAvailable
 
 
 @pytest.fixture

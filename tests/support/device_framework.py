@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 from fairlap.errors import NotAvailable
 from fairlap.frameworks.contract import Contestant, DeviceStream, Framework, Phase, Settings
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
 
 KERNEL_NS = 20_000
 LATE_NS = 5_000_000
@@ -19,6 +20,8 @@ LATE_NS = 5_000_000
 machine: Any = None
 stream = 0
 other_stream = 0  # of the same device
+context = 0  # in which an operation of a real framework launches, and on which streams
+streams: tuple[int, ...] = ()
 
 
 class OnFakeDevice(Framework):

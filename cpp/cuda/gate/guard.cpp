@@ -107,12 +107,18 @@ ContextEvents probe_context_events(const BorrowedContext& context, const Kernels
       wait_for(driver, after.handle());
       idle.push_back(span_ns(driver, before.handle(), after.handle()));
     }
+    // The long work is on each stream once, and is enqueued first once: an event with the time of the first
+    // or the last stream, whichever way they are counted, is too early in one of the two.
     for (const bool long_first : {true, false}) {
       driver.cuCtxSynchronize();
       driver.cuCtxRecordEvent(context.handle(), before.handle());
-      if (!long_first) work.enqueue_short(two.handle());
-      work.enqueue_long(one.handle());
-      if (long_first) work.enqueue_short(two.handle());
+      if (long_first) {
+        work.enqueue_long(one.handle());
+        work.enqueue_short(two.handle());
+      } else {
+        work.enqueue_short(one.handle());
+        work.enqueue_long(two.handle());
+      }
       driver.cuCtxRecordEvent(context.handle(), after.handle());
       wait_for(driver, after.handle());
       const double seen_ns = span_ns(driver, before.handle(), after.handle());

@@ -58,7 +58,9 @@ CUresult check_limit(CUlimit limit) {
 // The streams that an event of the context waits for.
 std::vector<OpPtr> recorded_by_context(World& w, Context& context) {
   std::vector<OpPtr> pending = pending_of(w, context);
-  if (w.context_events_see_last || pending.size() < 2) return pending;
+  if (w.context_events_of == FAKE_CUDA_OF_ALL || pending.size() < 2) return pending;
+  if (w.context_events_of == FAKE_CUDA_OF_FIRST_MADE) return {pending.front()};
+  if (w.context_events_of == FAKE_CUDA_OF_LAST_MADE) return {pending.back()};
   const auto ends_first = [](const OpPtr& a, const OpPtr& b) { return a->end_ns < b->end_ns; };
   return {*std::min_element(pending.begin(), pending.end(), ends_first)};
 }

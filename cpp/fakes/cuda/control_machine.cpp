@@ -95,9 +95,9 @@ void fake_cuda_set_jit(int present) {
   world().has_jit = present != 0;
 }
 
-void fake_cuda_set_context_events_see_last(int last) {
+void fake_cuda_set_context_events_of(int whose) {
   const Lock lock = locked();
-  world().context_events_see_last = last != 0;
+  world().context_events_of = whose;
 }
 
 void fake_cuda_set_stream_waits(int behaviour) {

@@ -64,7 +64,7 @@ void reset_world(World& w) {
   w.stream_waits = StreamWaits::held;
   w.launches_block = false;
   w.has_jit = true;
-  w.context_events_see_last = true;
+  w.context_events_of = 0;
   w.block_limit_ms = 30000;
   w.pushed_contexts = 0;
   w.look_ns = 0;

@@ -135,9 +135,9 @@ struct World {
   std::int64_t event_record_ns = 0;
   std::int64_t globaltimer_step_ns = 32;
   StreamWaits stream_waits = StreamWaits::held;
-  bool launches_block = false;          // as CUDA_LAUNCH_BLOCKING=1 makes them
-  bool has_jit = true;                  // libnvidia-ptxjitcompiler is installed
-  bool context_events_see_last = true;  // their stamp is that of the last stream, and not of the first
+  bool launches_block = false;  // as CUDA_LAUNCH_BLOCKING=1 makes them
+  bool has_jit = true;          // libnvidia-ptxjitcompiler is installed
+  int context_events_of = 0;    // whose stamp they have: see fake_cuda_set_context_events_of
   std::int64_t block_limit_ms = 30000;
   std::int64_t blocked_calls = 0;
   std::int64_t look_ns = 0;  // what the last of the looks in a row cost

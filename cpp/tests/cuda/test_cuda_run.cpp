@@ -532,17 +532,19 @@ TEST("without a compiler of device code context-wide events are tried with fills
   CHECK_EQUAL(outstanding_objects(), 0);
 }
 
-TEST("context-wide events with the time of the first of several streams are refused") {
-  for (const int jit : {1, 0}) {
-    const EngineAtWork at_work;
-    fake_cuda_set_jit(jit);
-    fake_cuda_set_context_events_see_last(0);
-    ScriptedWork work(kernel_of(at_work.stream, 7000));
-    StreamSettings settings = quick_settings(5);
-    settings.method = Method::context_span;
-    const std::string message = message_of([&] { time_it(at_work, work, settings); });
-    CHECK(contains(message, "do not time correctly"));
-    CHECK_EQUAL(work.calls, 0);
+TEST("context-wide events with the time of one of several streams are refused, whichever it is") {
+  for (const int whose : {FAKE_CUDA_OF_FIRST_TO_END, FAKE_CUDA_OF_FIRST_MADE, FAKE_CUDA_OF_LAST_MADE}) {
+    for (const int jit : {1, 0}) {
+      const EngineAtWork at_work;
+      fake_cuda_set_jit(jit);
+      fake_cuda_set_context_events_of(whose);
+      ScriptedWork work(kernel_of(at_work.stream, 7000));
+      StreamSettings settings = quick_settings(5);
+      settings.method = Method::context_span;
+      const std::string message = message_of([&] { time_it(at_work, work, settings); });
+      CHECK(contains(message, "do not time correctly"));
+      CHECK_EQUAL(work.calls, 0);
+    }
   }
 }
 

@@ -1,4 +1,6 @@
+#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <thread>
 
 #include "fakes/fake_nvml.h"
@@ -121,6 +123,16 @@ TEST("a window is unknown where nothing moved, nothing fits, or too little was w
   CHECK(contains(averaging_window(published, turns).unknown_because, "repeats itself"));
 }
 
+// Whether this thread has to share its core, so that looks come too late to find a period of 20 ms.
+bool looks_come_late() {
+  constexpr double kOwnShare = 0.8;
+  const auto began = std::chrono::steady_clock::now();
+  const std::clock_t cpu_began = std::clock();
+  std::chrono::duration<double> took{};
+  while (took < milliseconds(300)) took = std::chrono::steady_clock::now() - began;
+  return static_cast<double>(std::clock() - cpu_began) / CLOCKS_PER_SEC < kOwnShare * took.count();
+}
+
 TEST("each NVML field is called alone, and its cost, period and window are found") {
   fake_nvml_reset();
   fake_nvml_use_real_clock(1);
@@ -146,8 +158,8 @@ TEST("each NVML field is called alone, and its cost, period and window are found
   const FieldCalibration& power = of_field(found, device, "power_instant_w");
   CHECK(power.call_ns < 300'000.0);
   const FieldCalibration& average = of_field(found, device, "power_average_w");
-  CHECK_EQUAL(average.period.unknown_because, "");
-  CHECK_NEAR(average.period.seconds, 0.02, 0.003);
+  CHECK(average.period.known() || looks_come_late());
+  if (average.period.known()) CHECK_NEAR(average.period.seconds, 0.02, 0.003);
   // Instant power is itself new every 20 ms only, and on a busy machine looks come late: then it is unknown.
   if (average.window.known()) CHECK_NEAR(average.window.seconds, 0.1, 0.03);
 }
@@ -178,7 +190,9 @@ TEST("a sampler that was calibrated keeps the period that was found; one that ru
   CHECK_EQUAL(sampler.period().count(), 50'000'000);
   sampler.calibrate(milliseconds(400), true);
   fake_nvml_use_real_clock(0);
-  CHECK_NEAR(static_cast<double>(sampler.period().count()), 10e6, 3e6);
+  const bool found = sampler.period().count() < 50'000'000;
+  CHECK(found || looks_come_late());
+  if (found) CHECK_NEAR(static_cast<double>(sampler.period().count()), 10e6, 3e6);
   sampler.start();
   bool refused = false;
   try {

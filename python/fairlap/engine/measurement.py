@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlap import quantity_text
 from fairlap.engine import _native
-from fairlap.errors import NotAvailable
+from fairlap.errors import FairlapError, NotAvailable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -244,3 +244,16 @@ def _quantity_dict(quantity: Quantity, raw: bool) -> dict[str, Any]:
         values = memoryview(quantity.samples).cast("B").cast("d").tolist()
         out["samples_ns"] = [None if math.isnan(value) else value for value in values]
     return out
+
+
+class CallableRaised(FairlapError):
+    """The timed callable raised. Its exception is the cause; ``result`` holds the samples taken before."""
+
+    code = "E_CALLABLE_RAISED"
+
+    def __init__(self, message: str, result: Measurement) -> None:
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[type[CallableRaised], tuple[str, Measurement]]:
+        return type(self), (str(self), self.result)

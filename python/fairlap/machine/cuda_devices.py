@@ -15,6 +15,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from fairlap.errors import NotAvailable
 from fairlap.machine.gpu import DeviceMemory, NvmlAbsent, device_memory, open_nvml, or_none
 
 _ASK = "import json; from fairlap.engine import _native; print(json.dumps(_native.cuda_device_identities()))"
@@ -32,6 +33,17 @@ class Board:
     @property
     def is_whole(self) -> bool:
         return not self.instance
+
+
+def require_driver(device: str) -> None:
+    """Refuse a GPU on a machine without NVIDIA's driver once, not in every contestant, and before an environment of
+    gigabytes is made for one."""
+    if device == "cpu":
+        return
+    from fairlap.engine import _native
+
+    if absent := _native.cuda_absent_because():
+        raise NotAvailable(f"cannot race on {device}: {absent}")
 
 
 def board_of(device: str) -> Board | str:

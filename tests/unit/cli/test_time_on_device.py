@@ -85,7 +85,7 @@ def test_a_cold_cache_and_a_graph_are_in_force(folder: Path) -> None:
     cold = document(folder, "kernels:fast", "--device", "cuda", "--cache", "cold", "--samples", 20, "--calls", 1)
     assert "flushed" in cold["settings"]["cache"]
     graph = document(folder, "kernels:fast", "--device", "cuda", "--graph", "--samples", 20)
-    assert graph["settings"]["graph"] == "1 nodes"
+    assert graph["settings"]["graph"] == "1 node"
 
 
 def test_two_callables_are_compared_on_the_device(folder: Path) -> None:

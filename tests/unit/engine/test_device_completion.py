@@ -9,7 +9,8 @@ from cuda_on_fakes import ILLEGAL_ADDRESS, Machine, on_fakes
 from fairlap.engine import time_calls
 from fairlap.engine.cuda.device_completion import device_completion, own_stream, stream_used_by
 from fairlap.engine.cuda.streams import stream_of
-from fairlap.errors import CallableRaised, InvalidRequest, NotAvailable
+from fairlap.engine.measurement import CallableRaised
+from fairlap.errors import InvalidRequest, NotAvailable
 
 
 def pending(machine: Machine) -> int:

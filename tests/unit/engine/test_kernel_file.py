@@ -10,7 +10,8 @@ import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.engine import measure
 from fairlap.engine.cuda.kernel_file import Launch, extent, is_kernel_file, kernel_arguments, loaded_kernels
-from fairlap.errors import CallableRaised, InvalidRequest
+from fairlap.engine.measurement import CallableRaised
+from fairlap.errors import InvalidRequest
 from fairlap.scenarios.device_timing import OnDevice, kernel_files, kernels_of
 from fairlap.scenarios.in_process import compare
 

@@ -18,7 +18,8 @@ from fairlap.engine.cuda.libraries import DeviceFailed
 from fairlap.engine.cuda.request import Rotate
 from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.engine.cuda.stream_measurement import StreamMeasurement
-from fairlap.errors import CallableRaised, InvalidRequest, NotAvailable
+from fairlap.engine.measurement import CallableRaised
+from fairlap.errors import InvalidRequest, NotAvailable
 
 
 def timed(machine: Machine, fn: Callable[..., object], **options: object) -> StreamMeasurement:
@@ -78,7 +79,7 @@ def test_a_graph_is_replayed_without_the_callable() -> None:
     result = timed(machine, work, graph=True)
     assert np.allclose(result.device_span_ns, 4000, atol=0.01)
     assert len(calls) == 4
-    assert result.settings["graph"] == "1 nodes"
+    assert result.settings["graph"] == "1 node"
     assert machine.outstanding() == 0
 
 

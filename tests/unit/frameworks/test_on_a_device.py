@@ -24,20 +24,21 @@ def test_a_device_is_counted_from_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("driver", "built", "part"),
+    ("driver", "built", "seen", "part"),
     [
-        ("libcuda.so.1 was not found", True, "libcuda.so.1 was not found"),
-        ("", False, "install jax[cuda13]"),
-        ("", True, "CUDA_VISIBLE_DEVICES"),
+        ("libcuda.so.1 was not found", True, 0, "libcuda.so.1 was not found"),
+        ("", False, 0, "install jax[cuda13]"),
+        ("", True, 0, "install jax[cuda13]"),  # the libraries come in packages of their own
+        ("", True, 1, "CUDA_VISIBLE_DEVICES"),
     ],
 )
 def test_what_is_missing_for_a_gpu_is_one_line(
-    driver: str, built: bool, part: str, monkeypatch: pytest.MonkeyPatch
+    driver: str, built: bool, seen: int, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_native, "cuda_absent_because", lambda: driver)
-    why = str(missing_device("jax", "cuda:1", 0, built_with_cuda=built, install="jax[cuda13]"))
+    why = str(missing_device("jax", "cuda:1", seen, built_with_cuda=built, install="jax[cuda13]"))
     assert part in why
-    assert why.startswith("jax sees 0 CUDA devices here; requested was cuda:1: ")
+    assert why.startswith(f"jax sees {seen} CUDA devices here; requested was cuda:1: ")
     assert len(why.splitlines()) == 1
 
 
@@ -45,6 +46,7 @@ def test_onnx_runtime_works_on_the_stream_that_it_is_given() -> None:
     options = ort.provider_options(ort.CUDA, ON_CUDA, 0xABCD)
     assert options["user_compute_stream"] == str(0xABCD)
     assert (options["device_id"], options["use_tf32"], options["gpu_mem_limit"]) == ("1", "0", str(2**30))
+    assert ort.provider_options(ort.CUDA, ON_CUDA, 0xABCD, tf32=True)["use_tf32"] == "1"
 
 
 def test_tensorrt_keeps_its_engines_where_the_race_keeps_what_was_compiled() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
+import pytest
 from gpu.proof import kit
+from gpu.proof.machine import ROOT
 
 _OWN = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
@@ -44,3 +48,22 @@ def test_wheels_are_fetched_for_the_python_of_the_other_machine(tmp_path: Path) 
     assert command[command.index("--python-version") + 1] == "3.12"
     assert {*kit.NEEDED, "cupy-cuda13x"} <= set(command)
     assert "manylinux_2_28_x86_64" in command
+
+
+def test_the_kit_has_all_that_fairlap_and_its_tests_need_without_a_framework() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {re.split(r"[<>=\[]", each)[0] for each in project["dependencies"]}
+    assert needed | {"pybind11", "pytest", "pytest-timeout"} == set(kit.NEEDED)
+
+
+def test_what_pip_cannot_fetch_is_one_line_and_a_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [sys.executable, "-c", "import sys; sys.exit(3)"]
+    monkeypatch.setattr(kit, "download_command", lambda *_: command)
+    assert kit.main(["--to", str(tmp_path)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    monkeypatch.setattr(kit, "download_command", lambda *_: [*command[:2], ""])
+    wheel(tmp_path, "fetched", "py3-none-any")
+    assert kit.main(["--to", str(tmp_path)]) == 0
+    assert "1 wheels" in capsys.readouterr().out

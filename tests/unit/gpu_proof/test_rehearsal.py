@@ -3,38 +3,72 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cuda_on_fakes import environment_with_fakes, fakes, on_fakes
-from gpu.proof.machine import ROOT
 from gpu.proof.parts import gpu_tests, telemetry
 from gpu.proof.record import Deadline, NotHere, PartRecord, read
 
 _NEEDS_MORE = ("rehearsal on fakes", "two GPUs")
 
 
+@pytest.fixture
+def with_fakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """For the processes that a part starts; and a compute-sanitizer that finds nothing."""
+    for name, value in {**environment_with_fakes(), "FAIRLAP_GPU_REHEARSAL": "1"}.items():
+        monkeypatch.setenv(name, value)
+    sanitizer = tmp_path / "bin/compute-sanitizer"
+    sanitizer.parent.mkdir()
+    sanitizer.write_text(_SANITIZER)
+    sanitizer.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{sanitizer.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+_SANITIZER = """#!/bin/sh
+while [ "$1" != "-m" ]; do program=$1; shift; done
+"$program" "$@" && echo "========= ERROR SUMMARY: 0 errors"
+"""
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("with_fakes")
 def test_the_tests_of_a_gpu_pass_on_the_fakes_unless_they_need_a_framework(tmp_path: Path) -> None:
-    report = tmp_path / "report.xml"
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "tests/gpu", f"--junit-xml={report}", "-q", "-p", "no:cacheprovider"],
-        env={**environment_with_fakes(), "FAIRLAP_GPU_REHEARSAL": "1"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert report.exists(), run.stdout + run.stderr
-    cases = [gpu_tests._case(case) for case in ElementTree.parse(report).getroot().iter("testcase")]
-    assert [case for case in cases if case["outcome"] == "failed"] == []
-    skipped = [str(case["note"]) for case in cases if case["outcome"] == "skipped"]
+    record = PartRecord(tmp_path / "part.json", 1, "made up")
+    gpu_tests.run(record, Deadline(1200))
+    record.end()
+    content = read(tmp_path / "part.json")
+    assert content is not None
+    assert content["status"] == "finished", content["reason"]
+    tests = content["tables"]["tests"]
+    assert [row for row in tests if row["outcome"] not in ("passed", "skipped")] == []
+    skipped = [row["note"] for row in tests if row["outcome"] == "skipped"]
     assert [reason for reason in skipped if not any(words in reason for words in _NEEDS_MORE)] == []
-    assert sum(case["outcome"] == "passed" for case in cases) >= 30
+    assert sum(row["outcome"] == "passed" for row in tests) >= 30
+    assert [row["outcome"] for row in content["tables"]["compute-sanitizer"]] == ["clean"] * len(gpu_tests._TOOLS)
+    assert all(goal["reached"] for goal in content["goals"]), content["goals"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "status", "outcome"),
+    [("========= ERROR SUMMARY: 2 errors", 86, "errors"), ("no such device", 1, "refused")],
+)
+@pytest.mark.usefixtures("with_fakes")
+def test_what_a_sanitizer_finds_or_refuses_is_a_goal_that_was_missed(
+    tmp_path: Path, printed: str, status: int, outcome: str
+) -> None:
+    (tmp_path / "bin/compute-sanitizer").write_text(f"#!/bin/sh\necho '{printed}'\nexit {status}\n")
+    record = PartRecord(tmp_path / "part.json", 1, "made up")
+    rows_of_tests(record, "")
+    gpu_tests._sanitized(record, Deadline(60), "memcheck")
+    gpu_tests._goal(record)
+    [row] = record.rows("compute-sanitizer")
+    assert row["outcome"] == outcome
+    content = read(tmp_path / "part.json")
+    assert content is not None
+    assert [goal["reached"] for goal in content["goals"]] == [True, False]
 
 
 class _Load:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 
+import fairlap
 import pytest
 from cuda_on_fakes import Machine, fakes, on_fakes
 from fairlap.engine import _native
+from fairlap.errors import NotAvailable
 from fairlap.machine import cuda_devices
 from fairlap.machine.cuda_devices import Board, board_of, total_bytes, used_bytes
 from watched_machine import fake_nvml_path, fresh_fake_nvml
@@ -65,6 +67,14 @@ def test_an_instance_of_a_mig_device_has_its_own_memory(nvml: ctypes.CDLL, monke
     assert (board_of("cuda:1"), used_bytes("cuda:1")) == (Board(0), _GIB)
 
 
+def test_the_only_device_may_be_divided_too(nvml: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = nvml.fake_nvml_add_mig_instance(0, f"MIG-{_INSTANCE}".encode())
+    nvml.fake_nvml_set_reading(instance, b"memory_used", 3 * _GIB)
+    cuda_sees(monkeypatch, (at(0)[0], _INSTANCE))
+    assert board_of("cuda:0") == Board(0, f"MIG-{_INSTANCE}")
+    assert used_bytes("cuda:0") == 3 * _GIB
+
+
 def test_a_single_device_is_known_without_asking_the_driver(nvml: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_devices, "_seen_by_cuda", lambda visible, order: pytest.fail("the driver was asked"))
     assert board_of("cuda:0") == Board(0)
@@ -92,3 +102,10 @@ def test_the_driver_gives_addresses_and_uuids_in_its_own_order() -> None:
     machine.cuda.fake_cuda_set_device_uuid(1, _INSTANCE.encode())
     assert _native.cuda_device_identities() == [at(4), ("0000:02:00.0", _INSTANCE)]
     assert machine.outstanding() == 0
+
+
+def test_without_a_driver_no_race_on_a_gpu_is_started_from_python_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native, "cuda_absent_because", lambda: "libcuda.so.1 is not there")
+    cuda_devices.require_driver("cpu")
+    with pytest.raises(NotAvailable, match=r"cuda:0: libcuda\.so\.1 is not there"):
+        fairlap.compare("mlp", on="torch", device="cuda:0")

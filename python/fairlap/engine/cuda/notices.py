@@ -153,5 +153,6 @@ def _profiled_before(run: _Run) -> Notice | None:
         return None
     return Notice(
         "W_PROFILED_BEFORE",
-        "activity records were taken in this process before, and launches may cost more since; time in a new process",
+        "CUPTI was used in this process before, for records or to find a stream, and launches may cost more since; "
+        "name the stream, and time in a new process",
     )

@@ -13,9 +13,10 @@ from fairlap.engine.cuda.notices import ENDED_BY_THE_DEVICE
 from fairlap.engine.cuda.request import Gate, Method, Rotate, checked_request, works_for
 from fairlap.engine.cuda.stream_measurement import StreamMeasurement, stream_measurement
 from fairlap.engine.cuda.streams import stream_of
+from fairlap.engine.measurement import CallableRaised
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.timed_calls import kept_samples, name_of
-from fairlap.errors import CallableRaised, NotAvailable, described
+from fairlap.errors import NotAvailable, described
 
 QUANTUM_SHARE = 0.01
 """With ``calls_per_sample="auto"`` the event quantum is at most this share of a sample."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fairlap import quantity_text
 from fairlap.engine import _native
 from fairlap.engine.arguments import StopRule, WarmUpWish
 from fairlap.engine.cuda.notices import notices_of_stream
@@ -143,7 +144,7 @@ def _settings(
     if request.method in ("device_span", "context_span"):
         settings["guard"] = record.guard.name
     if request.graph:
-        settings["graph"] = f"{record.graph_nodes} nodes"
+        settings["graph"] = quantity_text.count(record.graph_nodes, "node")
     if request.method == "kernel_sum":
         settings["cupti"] = record.cupti_path
     return settings

@@ -1,0 +1,3 @@
+"""What the documentation's example imports."""
+
+constexpr = int
