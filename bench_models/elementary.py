@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 Array = npt.NDArray[Any]
 

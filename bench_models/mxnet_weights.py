@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from mxnet import nd
 
 _NAMES = {"gamma": "weight", "beta": "bias"}  # of a normalisation: Gluon's, and the spec's

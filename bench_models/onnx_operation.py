@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec, Tensor
-from fairlap.models.workload import Arrays
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 _NAMES = {"_mean": "running_mean", "_variance": "running_var"}  # Paddle's, and the spec's
 

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from fairlap.bench_models.attention.spec import SCALE
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

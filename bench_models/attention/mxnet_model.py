@@ -10,7 +10,7 @@ from typing import Any
 
 from fairlap.bench_models.attention.spec import HEADS, KEYS, QUERIES, SCALE, SIZE
 from fairlap.bench_models.mxnet_weights import with_weights
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from mxnet.gluon import HybridBlock
 
 

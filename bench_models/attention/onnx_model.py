@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlap.bench_models.attention.spec import SCALE, SPEC
 from fairlap.bench_models.onnx_operation import model_of
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from onnx import TensorProto, helper
 
 

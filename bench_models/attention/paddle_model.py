@@ -10,7 +10,7 @@ from typing import Any
 import paddle
 from fairlap.bench_models.attention.spec import HEADS, KEYS, SCALE, SIZE
 from fairlap.bench_models.paddle_weights import with_weights
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class Attention(paddle.nn.Layer):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.attention.spec import SCALE
 from fairlap.bench_models.elementary import softmax
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
     scores = inputs["query"] @ weights["key"].transpose(0, 2, 1) * SCALE
-    return {"attended": np.asarray(softmax(scores) @ weights["value"])}
+    return {"attended": softmax(scores) @ weights["value"]}

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 from fairlap.bench_models.attention.spec import SCALE
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class Attention(tf.Module):

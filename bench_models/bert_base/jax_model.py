@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from fairlap.bench_models.bert_base.spec import EPSILON, HEADS, LAYER_NAMES, TABLE_NAMES
 from fairlap.bench_models.transformer.jax_layers import attention, layer_norm, linear, to_jax_layout, to_spec_layout
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from fairlap.bench_models.bert_base.spec import EPSILON, HEADS, HIDDEN, LAYER_NAMES, LENGTH, SPEC
 from fairlap.bench_models.onnx_operation import model_of
 from fairlap.bench_models.transformer.onnx_layers import TransformerGraph
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from onnx import TensorProto
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from fairlap.bench_models.bert_base.spec import EPSILON, HEADS, LAYER_NAMES
 from fairlap.bench_models.elementary import gelu, layer_norm, linear
 from fairlap.bench_models.transformer.numpy_layers import attention
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 Array = npt.NDArray[Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 from fairlap.bench_models.bert_base.spec import EPSILON, HEADS, LAYER_NAMES, TABLE_NAMES
 from fairlap.bench_models.transformer.tensorflow_layers import attention, layer_norm, linear, variables
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class BertBase(tf.Module):

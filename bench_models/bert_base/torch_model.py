@@ -15,7 +15,7 @@ from fairlap.bench_models.bert_base.spec import (
     TYPES,
     VOCABULARY,
 )
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from torch import nn
 from torch.nn import functional
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy.typing as npt
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

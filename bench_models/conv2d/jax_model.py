@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from fairlap.bench_models.conv2d.spec import PADDING
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

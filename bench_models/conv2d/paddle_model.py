@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlap.bench_models.conv2d.spec import INWARD, KERNEL, OUTWARD, PADDING
 from fairlap.bench_models.paddle_weights import with_weights
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from paddle import nn
 
 

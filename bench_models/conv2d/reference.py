@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.conv2d.spec import IMAGE, INWARD, KERNEL, OUTWARD, PADDING
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class Convolution(tf.Module):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from fairlap.bench_models.convnet.spec import STRIDES
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 _PADDING = [[0, 0], [1, 1], [1, 1], [0, 0]]  # TensorFlow's own "SAME" pads a stride of two on one side only
 

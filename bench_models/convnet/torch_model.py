@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from fairlap.bench_models.convnet.spec import CHANNELS, CLASSES, STRIDES
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from torch import nn
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from fairlap.bench_models.convolution.units import EPSILON, Unit
-from fairlap.models.workload import Arrays
+from fairlap.bench_models.convolution.units import EPSILON, MOMENTUM, Unit
+from fairlap.models.arrays import Arrays
 from jax import lax
 
 
-def apply_unit(params: dict[str, Any], unit: Unit, image: Any) -> Any:
+def apply_unit(params: dict[str, Any], unit: Unit, image: Any, statistics: dict[str, Any] | None = None) -> Any:
+    """With ``statistics``, as in training: normalised by the batch, whose moving averages are put there."""
     convolved = lax.conv_general_dilated(
         image,
         params[f"{unit.convolution}.weight"],
@@ -20,8 +21,19 @@ def apply_unit(params: dict[str, Any], unit: Unit, image: Any) -> Any:
         feature_group_count=unit.groups,
     )
     norm = unit.normalisation
+    if statistics is not None:
+        return _normalise_by_batch(params, norm, convolved, statistics)
     scale = params[f"{norm}.weight"] * lax.rsqrt(params[f"{norm}.running_var"] + EPSILON)
     return convolved * scale + (params[f"{norm}.bias"] - params[f"{norm}.running_mean"] * scale)
+
+
+def _normalise_by_batch(params: dict[str, Any], norm: str, image: Any, statistics: dict[str, Any]) -> Any:
+    mean, variance = image.mean(axis=(0, 1, 2)), image.var(axis=(0, 1, 2))
+    pixels = image.size // image.shape[-1]
+    for part, value in (("running_mean", mean), ("running_var", variance * (pixels / (pixels - 1)))):
+        statistics[f"{norm}.{part}"] = (1 - MOMENTUM) * params[f"{norm}.{part}"] + MOMENTUM * value
+    scale = params[f"{norm}.weight"] * lax.rsqrt(variance + EPSILON)
+    return image * scale + (params[f"{norm}.bias"] - mean * scale)
 
 
 def to_jax_layout(weights: Arrays) -> dict[str, Any]:

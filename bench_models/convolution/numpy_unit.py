@@ -6,18 +6,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.bench_models.convolution.units import EPSILON, Unit
-from fairlap.models.workload import Arrays
+from fairlap.bench_models.convolution.units import EPSILON, MOMENTUM, Unit
+from fairlap.models.arrays import Arrays
+from fairlap.models.differentiation import plain
 
 Array = npt.NDArray[Any]
 
 
-def apply_unit(weights: Arrays, unit: Unit, image: Array) -> Array:
+def apply_unit(weights: Arrays, unit: Unit, image: Array, statistics: dict[str, Array] | None = None) -> Array:
+    """With ``statistics``, as in training: normalised by the batch, whose moving averages are put there."""
     kernel = weights[f"{unit.convolution}.weight"]
     margin = ((0, 0), (0, 0), (unit.padding, unit.padding), (unit.padding, unit.padding))
     padded = np.pad(image, margin) if unit.padding else image
     convolve = _depthwise if unit.groups > 1 else _dense
-    return _normalise(weights, unit.normalisation, convolve(padded, kernel, unit))
+    convolved = convolve(padded, kernel, unit)
+    if statistics is None:
+        return _normalise(weights, unit.normalisation, convolved)
+    return _normalise_by_batch(weights, unit.normalisation, convolved, statistics)
 
 
 def _dense(padded: Array, kernel: Array, unit: Unit) -> Array:
@@ -31,11 +36,10 @@ def _dense(padded: Array, kernel: Array, unit: Unit) -> Array:
 
 
 def _depthwise(padded: Array, kernel: Array, unit: Unit) -> Array:
-    shape = (len(padded), unit.outward, unit.image_after, unit.image_after)
-    total = np.zeros(shape, dtype=padded.dtype)
-    for row, column in _positions(unit):
-        total += _shifted(padded, row, column, unit) * kernel[:, 0, row, column, None, None]
-    return total
+    first, *others = (
+        _shifted(padded, row, column, unit) * kernel[:, 0, row, column, None, None] for row, column in _positions(unit)
+    )
+    return sum(others, start=first)
 
 
 def _positions(unit: Unit) -> list[tuple[int, int]]:
@@ -53,3 +57,19 @@ def _normalise(weights: Arrays, name: str, image: Array) -> Array:
         weights[f"{name}.{part}"][:, None, None] for part in ("running_mean", "running_var", "weight", "bias")
     )
     return (image - mean) / np.sqrt(variance + EPSILON) * scale + shift
+
+
+def _normalise_by_batch(weights: Arrays, name: str, image: Array, statistics: dict[str, Array]) -> Array:
+    """The moving variance is that of a sample, divided by one less than the number of pixels."""
+    centred = image - image.mean(axis=(0, 2, 3), keepdims=True)
+    variance = (centred**2).mean(axis=(0, 2, 3), keepdims=True)
+    pixels = image.size / image.shape[1]
+    found = {
+        "running_mean": plain(image).mean(axis=(0, 2, 3)),
+        "running_var": plain(variance).reshape(-1) * (pixels / (pixels - 1)),
+    }
+    for part, value in found.items():
+        statistics[f"{name}.{part}"] = (1 - MOMENTUM) * weights[f"{name}.{part}"] + MOMENTUM * value
+    scale, shift = (weights[f"{name}.{part}"][:, None, None] for part in ("weight", "bias"))
+    normalised: Array = centred / np.sqrt(variance + EPSILON) * scale + shift
+    return normalised

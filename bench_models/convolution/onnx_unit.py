@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.bench_models.convolution.units import EPSILON, STATISTICS, Unit
+from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec
-from fairlap.models.workload import Arrays
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 20

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from fairlap.bench_models.convolution.units import EPSILON, STATISTICS, Unit
-from fairlap.models.workload import Arrays
+from fairlap.bench_models.convolution.units import EPSILON, MOMENTUM, STATISTICS, Unit
+from fairlap.models.arrays import Arrays
 
 
 def variables(weights: Arrays, dtype: Any) -> dict[str, Any]:
@@ -25,7 +25,8 @@ def to_spec_layout(array: Any) -> Any:
     return array.transpose(_AXES_OUT[kind])
 
 
-def apply_unit(weights: dict[str, Any], unit: Unit, image: Any) -> Any:
+def apply_unit(weights: dict[str, Any], unit: Unit, image: Any, training: bool = False) -> Any:
+    """In training, normalised by the batch, which also moves the running averages."""
     kernel = weights[f"{unit.convolution}.weight"]
     # TensorFlow's own "SAME" pads a stride of two on one side only.
     edge = [unit.padding, unit.padding]
@@ -39,6 +40,14 @@ def apply_unit(weights: dict[str, Any], unit: Unit, image: Any) -> Any:
         tf.cast(weights[f"{unit.normalisation}.{part}"], tf.float32)  # the fused operation wants float32 here
         for part in ("weight", "bias", *STATISTICS)
     )
+    if training:
+        normalised, batch_mean, batch_variance = tf.compat.v1.nn.fused_batch_norm(
+            convolved, scale, shift, epsilon=EPSILON, is_training=True
+        )
+        for part, value in zip(STATISTICS, (batch_mean, batch_variance), strict=True):
+            average = weights[f"{unit.normalisation}.{part}"]
+            average.assign((1 - MOMENTUM) * average + MOMENTUM * tf.cast(value, average.dtype))
+        return normalised
     normalised, _, _ = tf.compat.v1.nn.fused_batch_norm(
         convolved, scale, shift, mean, variance, epsilon=EPSILON, is_training=False
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.bench_models.convolution.units import EPSILON
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from tinygrad import Tensor, nn
 
 

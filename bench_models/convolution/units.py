@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from fairlap.models.spec import Fill, Normal, Uniform, Weight
 
-EPSILON = 1e-5  # added to the running variance by every implementation
+EPSILON = 1e-5  # added to the variance by every implementation
+MOMENTUM = 0.1  # the share of a batch in the moving averages, in training
 STATISTICS = ("running_mean", "running_var")
 
 # For a variance from 0.5 to 1.5 the mean of 1 / variance is ln 3, and the mean square of this scale is 0.893. Their

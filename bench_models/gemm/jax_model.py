@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

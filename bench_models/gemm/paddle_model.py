@@ -7,7 +7,7 @@ from typing import Any
 import paddle
 from fairlap.bench_models.gemm.spec import COLUMNS, INNER
 from fairlap.bench_models.paddle_weights import with_weights
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class Product(paddle.nn.Layer):

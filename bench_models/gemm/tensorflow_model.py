@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class Product(tf.Module):

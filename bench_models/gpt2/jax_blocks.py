@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from fairlap.bench_models.gpt2.weights import EPSILON, Size
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def to_jax_layout(weights: Arrays) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.elementary import layer_norm, linear, softmax
 from fairlap.bench_models.gpt2.weights import EPSILON, Size, cache_names
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 Array = npt.NDArray[Any]
 Cache = tuple[Array, Array]

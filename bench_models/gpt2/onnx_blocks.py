@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.gpt2.weights import EPSILON, Size, cache_names
 from fairlap.bench_models.onnx_operation import model_of
+from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec
-from fairlap.models.workload import Arrays
 from onnx import helper
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from fairlap.bench_models.gpt2.weights import EPSILON, Size
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class GPT2(tf.Module):

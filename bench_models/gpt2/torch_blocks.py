@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from fairlap.bench_models.gpt2.weights import EPSILON, Size
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from torch import nn
 from torch.nn import functional
 

@@ -7,7 +7,7 @@ from typing import Any
 from fairlap.bench_models.gpt2.onnx_blocks import build_model
 from fairlap.bench_models.gpt2.weights import SMALL
 from fairlap.bench_models.gpt2_decode.spec import PAST, PAST_NAMES, SPEC
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def build(weights: Arrays, batch: int) -> Any:

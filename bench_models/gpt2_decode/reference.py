@@ -8,7 +8,7 @@ import numpy.typing as npt
 from fairlap.bench_models.gpt2.numpy_blocks import extend
 from fairlap.bench_models.gpt2.weights import SMALL
 from fairlap.bench_models.gpt2_decode.spec import PAST_NAMES
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 from fairlap.bench_models.gpt2.torch_blocks import GPT2, with_weights
 from fairlap.bench_models.gpt2.weights import SMALL
 from fairlap.bench_models.gpt2_decode.spec import PAST_NAMES
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class Decode(GPT2):

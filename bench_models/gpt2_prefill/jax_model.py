@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlap.bench_models.gpt2.jax_blocks import extend, to_jax_layout, to_spec_layout
 from fairlap.bench_models.gpt2.weights import SMALL
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 from fairlap.bench_models.gpt2.numpy_blocks import extend, nothing_read
 from fairlap.bench_models.gpt2.weights import SMALL
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

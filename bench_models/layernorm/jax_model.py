@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 from fairlap.bench_models.layernorm.spec import EPSILON
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

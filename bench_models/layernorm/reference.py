@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 from fairlap.bench_models.elementary import layer_norm
 from fairlap.bench_models.layernorm.spec import EPSILON
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:

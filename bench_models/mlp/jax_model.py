@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 from fairlap.bench_models.mlp.spec import EPSILON
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def params(weights: Arrays) -> dict[str, Any]:

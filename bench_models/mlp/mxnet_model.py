@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlap.bench_models.mlp.spec import CLASSES, EPSILON, HIDDEN, INPUTS
 from fairlap.bench_models.mxnet_weights import with_weights
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from mxnet.gluon import HybridBlock, nn
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.bench_models.mlp.spec import CLASSES, EPSILON, INPUTS
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from onnx import TensorProto, helper, numpy_helper
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlap.bench_models.mlp.spec import CLASSES, EPSILON, HIDDEN, INPUTS
 from fairlap.bench_models.paddle_weights import turned, with_weights
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from paddle import nn
 
 

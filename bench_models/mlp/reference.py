@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.elementary import gelu, layer_norm, linear
 from fairlap.bench_models.mlp.spec import EPSILON
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
     hidden = gelu(linear(inputs["image"], weights, "first"))
     hidden = layer_norm(hidden, weights, "norm", EPSILON)
     hidden = gelu(linear(hidden, weights, "second"))
-    return {"logits": np.asarray(linear(hidden, weights, "third"))}
+    return {"logits": linear(hidden, weights, "third")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.models.spec import Constant, Normal, Spec, Tensor, Uniform, Weight
+from fairlap.models.spec import LEARNS, Constant, Normal, Spec, Tensor, Uniform, Weight
 
 INPUTS, HIDDEN, CLASSES = 784, 256, 10
 EPSILON = 1e-5
@@ -29,4 +29,5 @@ SPEC = Spec(
     gmacs_per_item=0.0002688,
     published="arithmetic: the sizes of its layers",
     loss="cross_entropy",
+    modes=LEARNS,
 )

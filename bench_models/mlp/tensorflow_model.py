@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from fairlap.bench_models.mlp.spec import EPSILON
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class Perceptron(tf.Module):

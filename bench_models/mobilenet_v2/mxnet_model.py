@@ -7,7 +7,7 @@ from typing import Any
 from fairlap.bench_models.convolution.mxnet_unit import convolution, normalisation, sequence
 from fairlap.bench_models.mobilenet_v2.spec import CLASSES, FEATURES, STAGES
 from fairlap.bench_models.mxnet_weights import with_weights
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from mxnet.gluon import HybridBlock, nn
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from fairlap.bench_models.convolution.onnx_unit import ImageGraph
 from fairlap.bench_models.convolution.units import Unit
 from fairlap.bench_models.mobilenet_v2.spec import BLOCKS, LAST, SPEC, STEM
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def build(weights: Arrays, batch: int) -> Any:

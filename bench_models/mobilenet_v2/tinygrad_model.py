@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlap.bench_models.convolution.tinygrad_unit import convolution, normalisation, with_weights
 from fairlap.bench_models.mobilenet_v2.spec import CLASSES, FEATURES, STAGES
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from tinygrad import Tensor, nn
 
 

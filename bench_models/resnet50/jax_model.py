@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from fairlap.bench_models.convolution.jax_unit import apply_unit, to_jax_layout, to_spec_layout
 from fairlap.bench_models.resnet50.spec import BLOCKS, STEM, Block
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from jax import lax, nn
 
 
@@ -19,18 +19,18 @@ def canonical(params: dict[str, Any]) -> dict[str, Any]:
     return to_spec_layout(params)
 
 
-def forward(params: dict[str, Any], inputs: dict[str, Any]) -> tuple[Any]:
+def forward(params: dict[str, Any], inputs: dict[str, Any], statistics: dict[str, Any] | None = None) -> tuple[Any]:
     hidden = jnp.transpose(inputs["image"], (0, 2, 3, 1))
-    hidden = nn.relu(apply_unit(params, STEM, hidden))
+    hidden = nn.relu(apply_unit(params, STEM, hidden, statistics))
     padding = ((0, 0), (1, 1), (1, 1), (0, 0))
     hidden = lax.reduce_window(hidden, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), padding)
     for block in BLOCKS:
-        hidden = _apply_block(params, block, hidden)
+        hidden = _apply_block(params, block, hidden, statistics)
     return (hidden.mean(axis=(1, 2)) @ params["fc.weight"] + params["fc.bias"],)
 
 
-def _apply_block(params: dict[str, Any], block: Block, image: Any) -> Any:
-    hidden = nn.relu(apply_unit(params, block.narrow, image))
-    hidden = nn.relu(apply_unit(params, block.spatial, hidden))
-    hidden = apply_unit(params, block.widen, hidden)
-    return nn.relu(hidden + (apply_unit(params, block.shortcut, image) if block.shortcut else image))
+def _apply_block(params: dict[str, Any], block: Block, image: Any, statistics: dict[str, Any] | None) -> Any:
+    hidden = nn.relu(apply_unit(params, block.narrow, image, statistics))
+    hidden = nn.relu(apply_unit(params, block.spatial, hidden, statistics))
+    hidden = apply_unit(params, block.widen, hidden, statistics)
+    return nn.relu(hidden + (apply_unit(params, block.shortcut, image, statistics) if block.shortcut else image))

@@ -7,7 +7,7 @@ from typing import Any
 from fairlap.bench_models.convolution.mxnet_unit import convolution, normalisation, sequence
 from fairlap.bench_models.mxnet_weights import with_weights
 from fairlap.bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from mxnet.gluon import HybridBlock, nn
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlap.bench_models.convolution.onnx_unit import ImageGraph
 from fairlap.bench_models.resnet50.spec import BLOCKS, SPEC, STEM, Block
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def build(weights: Arrays, batch: int) -> Any:

@@ -8,24 +8,24 @@ import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.convolution.numpy_unit import apply_unit
 from fairlap.bench_models.resnet50.spec import BLOCKS, STEM, Block
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 Array = npt.NDArray[Any]
 
 
-def forward(weights: Arrays, inputs: Arrays) -> dict[str, Array]:
-    hidden = _largest_of_nine(_rectified(apply_unit(weights, STEM, inputs["image"])))
+def forward(weights: Arrays, inputs: Arrays, statistics: dict[str, Array] | None = None) -> dict[str, Array]:
+    hidden = _largest_of_nine(_rectified(apply_unit(weights, STEM, inputs["image"], statistics)))
     for block in BLOCKS:
-        hidden = _apply_block(weights, block, hidden)
+        hidden = _apply_block(weights, block, hidden, statistics)
     features = hidden.mean(axis=(2, 3))
     return {"logits": features @ weights["fc.weight"].T + weights["fc.bias"]}
 
 
-def _apply_block(weights: Arrays, block: Block, image: Array) -> Array:
-    hidden = _rectified(apply_unit(weights, block.narrow, image))
-    hidden = _rectified(apply_unit(weights, block.spatial, hidden))
-    hidden = apply_unit(weights, block.widen, hidden)
-    return _rectified(hidden + (apply_unit(weights, block.shortcut, image) if block.shortcut else image))
+def _apply_block(weights: Arrays, block: Block, image: Array, statistics: dict[str, Array] | None) -> Array:
+    hidden = _rectified(apply_unit(weights, block.narrow, image, statistics))
+    hidden = _rectified(apply_unit(weights, block.spatial, hidden, statistics))
+    hidden = apply_unit(weights, block.widen, hidden, statistics)
+    return _rectified(hidden + (apply_unit(weights, block.shortcut, image, statistics) if block.shortcut else image))
 
 
 def _largest_of_nine(image: Array) -> Array:

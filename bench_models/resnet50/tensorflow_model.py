@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 from fairlap.bench_models.convolution.tensorflow_unit import apply_unit, to_spec_layout, variables
 from fairlap.bench_models.resnet50.spec import BLOCKS, STEM, Block
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class ResNet50(tf.Module):
@@ -15,23 +15,23 @@ class ResNet50(tf.Module):
         super().__init__()
         self.variables_by_name = variables(weights, dtype)
 
-    def __call__(self, inputs: dict[str, Any]) -> tuple[Any]:
+    def __call__(self, inputs: dict[str, Any], training: bool = False) -> tuple[Any]:
         weights = self.variables_by_name
         hidden = tf.transpose(inputs["image"], (0, 2, 3, 1))
-        hidden = tf.nn.relu(apply_unit(weights, STEM, hidden))
+        hidden = tf.nn.relu(apply_unit(weights, STEM, hidden, training))
         # After a ReLU a padding of zeros is never larger than what it stands beside.
         hidden = tf.nn.max_pool2d(tf.pad(hidden, [[0, 0], [1, 1], [1, 1], [0, 0]]), 3, 2, "VALID")
         for block in BLOCKS:
-            hidden = self._apply_block(block, hidden)
+            hidden = self._apply_block(block, hidden, training)
         features = tf.reduce_mean(hidden, axis=(1, 2))
         return (tf.nn.bias_add(features @ weights["fc.weight"], weights["fc.bias"]),)
 
-    def _apply_block(self, block: Block, image: Any) -> Any:
+    def _apply_block(self, block: Block, image: Any, training: bool) -> Any:
         weights = self.variables_by_name
-        hidden = tf.nn.relu(apply_unit(weights, block.narrow, image))
-        hidden = tf.nn.relu(apply_unit(weights, block.spatial, hidden))
-        hidden = apply_unit(weights, block.widen, hidden)
-        return tf.nn.relu(hidden + (apply_unit(weights, block.shortcut, image) if block.shortcut else image))
+        hidden = tf.nn.relu(apply_unit(weights, block.narrow, image, training))
+        hidden = tf.nn.relu(apply_unit(weights, block.spatial, hidden, training))
+        hidden = apply_unit(weights, block.widen, hidden, training)
+        return tf.nn.relu(hidden + (apply_unit(weights, block.shortcut, image, training) if block.shortcut else image))
 
 
 def build(weights: Arrays, dtype: Any) -> ResNet50:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from fairlap.bench_models.convolution.torch_unit import with_weights
 from fairlap.bench_models.resnet50.spec import CLASSES, EXPANSION, FEATURES, STAGES
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from torch import nn
 from torch.nn import functional
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def linear(params: dict[str, Any], name: str, hidden: Any) -> Any:

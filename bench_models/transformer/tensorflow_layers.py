@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def variables(weights: Arrays, dtype: Any, tables: Collection[str]) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings
+from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to_bfloat16
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.workload import Workload
 
 Call = Callable[[], Any]
 Forward = Callable[[Arrays], dict[str, Any]]

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.errors import NotAvailable
-from fairlap.models.spec import Constant, Fill, Integers, Normal, Spec
+from fairlap.models.spec import LABELS, Constant, Fill, Integers, Normal, Spec
+from fairlap.request.work import Precision
 
 
 def rounded_to_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -19,7 +20,14 @@ def rounded_to_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     return rounded.view(np.float32)
 
 
-LABELS = "labels"
+def rounded_to(precision: Precision, array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """What a framework holds of a weight in this precision."""
+    if precision == "bf16":
+        return rounded_to_bfloat16(array)
+    if precision == "fp16":
+        with np.errstate(over="ignore"):
+            return array.astype(np.float16).astype(np.float32)
+    return array
 
 
 def draw_weights(spec: Spec, seed: int) -> dict[str, npt.NDArray[np.float32]]:

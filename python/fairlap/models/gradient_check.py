@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.models.arrays import Arrays
 from fairlap.models.reference import loss_at
 from fairlap.models.spec import Weight
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.workload import Workload
 
 DIRECTIONS = 3
 # In units of each weight's own size. Larger ones cross the kinks of ReLU: at 1e-7 the slope of a deep net's loss was

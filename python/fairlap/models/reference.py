@@ -8,22 +8,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Loss
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.workload import Workload
 
 Array = npt.NDArray[Any]
 
 
-def loss_of(kind: Loss, output: Array, labels: npt.NDArray[np.int32] | None) -> float:
-    """``cross_entropy``: the mean over rows, classes last; ``mean_square``: of all elements."""
+def loss_of(kind: Loss, output: Any, labels: npt.NDArray[np.int32] | None) -> Any:
+    """``cross_entropy``: the mean over rows, classes last; ``mean_square``: of all elements. Of a traced output, a
+    traced loss."""
     if kind == "mean_square":
-        return float(np.mean(output**2))
+        return np.mean(output**2)
     if labels is None:
         raise ValueError("cross-entropy needs labels")
     shifted = output - output.max(axis=-1, keepdims=True)
     log_shares = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     chosen = np.take_along_axis(log_shares, labels[..., None].astype(np.int64), axis=-1)
-    return float(-chosen.mean())
+    return -chosen.mean()
 
 
 Answers = dict[str, npt.NDArray[np.float64]]
@@ -45,7 +47,7 @@ def answers_in_float32(work: Workload) -> dict[str, npt.NDArray[Any]]:
 
 def loss_at(work: Workload, weights: Arrays, inputs: Arrays) -> float:
     outputs = _forward(work)(weights, inputs)
-    return loss_of(work.spec.loss, outputs[work.spec.outputs[0].name], work.labels)
+    return float(loss_of(work.spec.loss, outputs[work.spec.outputs[0].name], work.labels))
 
 
 def _forward(work: Workload) -> Callable[[Arrays, Arrays], dict[str, npt.NDArray[Any]]]:

@@ -52,6 +52,8 @@ def find(name: str) -> Model:
     if name not in packages:
         import difflib
 
+        if Path(name).suffix or "/" in name:
+            raise InvalidRequest(f"{name} is not a model file that fairlap reads; {_files_read()}")
         near = difflib.get_close_matches(name, packages, n=3)
         hint = f"did you mean {', '.join(near)}?" if near else "`fairlap list models` lists them"
         raise InvalidRequest(f"no model named {name!r}; {hint}")
@@ -63,6 +65,13 @@ def find(name: str) -> Model:
     if not isinstance(spec, Spec):
         raise InvalidRequest(f"{package}.spec.SPEC is a {type(spec).__name__}, not a Spec")
     return Model(spec, package)
+
+
+def _files_read() -> str:
+    from fairlap.models.sources.registry import kinds
+
+    endings = sorted({suffix for kind in kinds() for suffix in kind.suffixes})
+    return f"files end with {', '.join(endings)}; a SavedModel is a folder with saved_model.pb"
 
 
 def _packages() -> dict[str, str]:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
+from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Mode, Precision
 
 Dtype = Literal["float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool"]
 Loss = Literal["cross_entropy", "mean_square"]
+
+LEARNS: tuple[Mode, ...] = ("infer", "grad", "train")
+"""Modes of a whole model, which can be trained."""
+
+PLAIN_TRAINING = Training(Sgd(lr=0.01, momentum=0.9))
+
+LABELS = "labels"
+BATCH_LABELS = "batch_labels"  # of these inputs alone, for training
 
 BATCH = "batch"
 """In a shape, the number of items."""
@@ -83,6 +92,15 @@ TOLERANCES: Mapping[Precision, Tolerance] = {
     "bf16": Tolerance(cosine=0.99, absolute=2e-2, relative=1e-1),
 }
 
+UNIT_ROUNDOFF: Mapping[Precision, float] = {
+    "fp32": 2.0**-24,
+    "tf32": 2.0**-11,  # of a product's factors
+    "fp16": 2.0**-11,
+    "autocast": 2.0**-8,
+    "bf16": 2.0**-8,
+}
+"""What rounding to a precision changes at most, relative to the value. int8 has none: its steps are of one size."""
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -98,10 +116,29 @@ class Spec:
     published: str  # where both figures were published
     loss: Loss = "mean_square"  # of the first output; what mode "grad" differentiates
     modes: tuple[Mode, ...] = ("infer", "grad")
-    precisions: tuple[Precision, ...] = ("fp32", "bf16")
+    training: Training = PLAIN_TRAINING  # unless another one is asked for
+    precisions: tuple[Precision, ...] = get_args(Precision)
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
     computes: bool = True  # False if only the call is checked, not its answer
+
+    def tolerance(self, precision: Precision) -> Tolerance:
+        """The spec's own; else that of bfloat16, as much narrower as the precision rounds less. Raises KeyError for
+        int8, whose answers are compared in another way."""
+        found = self.tolerances.get(precision)
+        if found is not None:
+            return found
+        wide, narrower = self.tolerances["bf16"], UNIT_ROUNDOFF[precision] / UNIT_ROUNDOFF["bf16"]
+        return Tolerance(
+            # The angle that a cosine stands for grows as its square root.
+            cosine=1 - (1 - wide.cosine) * narrower**2,
+            absolute=wide.absolute * narrower,
+            relative=wide.relative * narrower,
+        )
+
+    def has_statistics(self) -> bool:
+        """Whether its normalisations keep moving averages."""
+        return any(not weight.trained for weight in self.weights)
 
     def trained_parameters(self) -> int:
         return sum(_product(weight.shape) for weight in self.weights if weight.trained)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.models import safetensors
+from fairlap.models.arrays import Arrays
 from fairlap.models.registry import implementation_at
 from fairlap.models.spec import Spec
+from fairlap.request.training import Training
 from fairlap.request.work import Mode, Precision
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -35,20 +36,19 @@ class Workload:
     weights: Arrays
     inputs: Arrays
     labels: npt.NDArray[np.int32] | None = None
+    training: Training | None = None  # in mode "train"
+    calibration: tuple[Path, ...] = ()  # sets of inputs that a quantization may look at
+
+    def calibration_sets(self) -> Iterator[Arrays]:
+        for file in self.calibration:
+            yield safetensors.read(file)
 
     def implementation(self, framework: str) -> Any:
-        """See ``implementation_at``."""
-        return implementation_at(self.package, framework)
+        """See ``implementation_at``. One that is made from a graph is given the precision; adapters convert others."""
+        found = implementation_at(self.package, framework)
+        if hasattr(found, "hold_in"):
+            found.hold_in(self.precision)
+        return found
 
     def implementation_of_reference(self) -> ModuleType:
         return import_module(f"{self.package}.reference")
-
-
-def hash_of(arrays: Arrays) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = arrays[name]
-        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        digest.update(f"{name} {little.dtype.str} {list(array.shape)}\n".encode())
-        digest.update(little.reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import traceback
 
-from fairlap.errors import CallableRaised, FairlapError, described, shortened
+from fairlap.engine.measurement import CallableRaised
+from fairlap.errors import FairlapError, described, shortened
 from fairlap.frameworks.contract import Unsupported
 from fairlap.worker.protocol import Failed, FailureKind
 

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from fairlap.meters.memory import Memory
+from fairlap.request.training import Training
 from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
 
@@ -19,7 +20,7 @@ VERSION = 3
 LONGEST_LINE_BYTES = 64 * 2**20
 MOST_RAW_BYTES = 8 * 10**9
 
-Which = Literal["inputs", "changed", "fed"]
+Which = Literal["inputs", "changed", "fed", "data"]
 FailureKind = Literal["unsupported", "exception", "out_of_memory"]
 
 
@@ -40,18 +41,22 @@ class Prepare(Message, frozen=True):
     labels: str | None = None  # a file with a tensor "labels"
     mode: Mode = "infer"
     precision: Precision = "fp32"
+    training: Training | None = None  # in mode "train"
     variant: str = ""
     device: str = "cpu"
     options: dict[str, str] = {}
     device_memory_limit_bytes: int | None = None  # enforced by the framework
     unseen: tuple[str, ...] = ()  # inputs of drawn calls; none is read before its call is due
+    calibration: tuple[str, ...] = ()  # sets of inputs for the quantization of precision int8
 
 
 class Answer(Message, frozen=True):
-    """Run one call on these inputs and write its outputs to a safetensors file."""
+    """Run one call on these inputs and write its outputs to a safetensors file. In mode "train", take some steps from
+    the weights that were given, beginning with these inputs, and write the state after them too."""
 
     which: Which
     path: str
+    inputs: str = ""  # of "data": a safetensors file
 
 
 class Quit(Message, frozen=True):

@@ -12,6 +12,8 @@ from fairlap.data.pipeline_choice import choice_in, without_choice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported, device_number
 from fairlap.meters.memory import MemoryMeter
+from fairlap.models.spec import BATCH_LABELS, LABELS
+from fairlap.request.training import STEPS_OF_AN_ANSWER
 from fairlap.scenarios import latency
 from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measured
 from fairlap.worker.phases import OURS, Phases
@@ -20,12 +22,12 @@ from fairlap.worker.slowdown import slowdown_in, slowed
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
+    from fairlap.models.arrays import Arrays
     from fairlap.models.sources.contract import Route
-    from fairlap.models.workload import Arrays, Workload
+    from fairlap.models.workload import Workload
     from fairlap.scenarios.fed_latency import FedCalls
     from fairlap.scenarios.timed_inputs import TimedInputs
 
-LABELS = "labels"
 FIRST_CALL = "first_call"
 
 
@@ -49,7 +51,7 @@ class Service:
             self._device = request.device
             self._memory = MemoryMeter(self._device)
             from fairlap.engine import measure  # noqa: F401  (loaded here, so that it does not count as the first call)
-            from fairlap.models.workload import hash_of
+            from fairlap.models.arrays import hash_of
             from fairlap.scenarios.timed_inputs import TimedInputs
 
             framework = framework_class(request.framework)()
@@ -72,12 +74,16 @@ class Service:
         self._contestant = contestant
         self._timed = TimedInputs(contestant, self._sets, request.unseen)
         weights = contestant.weights() if route is None or route.holds_weights else {}
+        quantization = contestant.quantization
+        names = ([] if route is None else [route.name]) + ([] if quantization is None else [quantization.name])
+        seconds = [_conversion_s(route), None if quantization is None else quantization.seconds]
+        known_s = [each for each in seconds if each is not None]
         return Prepared(
             framework.version(),
             dict(contestant.in_force),
             hash_of(weights) if weights else "",
-            "" if route is None else route.name,
-            _conversion_s(route),
+            "; ".join(names),
+            sum(known_s) if known_s else None,
         )
 
     def answer(self, request: Answer) -> Answered:
@@ -85,18 +91,34 @@ class Service:
         contestant = self._prepared()
         if request.which == "fed":
             return self._fed_answer(request)
+        if request.which == "data":
+            return self._data_answer(request, contestant)
         is_first = not self._was_called
         if is_first:
             self._memory.before_first_call()
         bound = self._bound(request.which == "changed")
+        if contestant.training is not None:
+            contestant.training.reset()
         result, seconds = self._call_once(bound, contestant)
+        if contestant.training is not None:
+            result = self._further_steps(request.which == "changed", contestant)
         if is_first:
             self._memory.ready(contestant)
         from fairlap.scenarios.reading import read_result
 
+        state = {} if contestant.training is None else contestant.training.read()
         arrays, reading = read_result(contestant, bound, result, seconds)
-        _write(request.path, arrays)
+        _write(request.path, {**arrays, **state})
         return Answered(seconds, reading)
+
+    def _data_answer(self, request: Answer, contestant: Contestant) -> Answered:
+        """To inputs that are used once, outside of every measurement."""
+        from fairlap.models import safetensors
+
+        bound = contestant.bind(safetensors.read(Path(request.inputs)))
+        result, seconds = self._call_once(bound, contestant)
+        _write(request.path, contestant.outputs(result))
+        return Answered(seconds)
 
     def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
         self._phase.now = "measure"
@@ -135,6 +157,16 @@ class Service:
         self._fed = calls
         return Fed(calls.open())
 
+    def _further_steps(self, changed: bool, contestant: Contestant) -> Any:
+        """After the first step of an answer; the result of the last one."""
+        assert self._timed is not None
+        result = None
+        for step in self._timed.steps(int(changed), STEPS_OF_AN_ANSWER)[1:]:
+            result = step()
+            if contestant.done is not None:
+                contestant.done(result)
+        return result
+
     def _fed_answer(self, request: Answer) -> Answered:
         if self._fed is None:
             raise InvalidRequest("no pipeline feeds this worker yet")
@@ -160,8 +192,13 @@ class Service:
         names = [tensor.name for tensor in spec.inputs]
         for file in (request.inputs, request.changed):
             arrays = safetensors.read(Path(file))
-            self._sets.append({name: arrays[name] for name in names})
+            of_set = {name: arrays[name] for name in names}
+            if request.mode == "train" and request.labels is not None:
+                of_set[LABELS] = arrays[BATCH_LABELS]
+            self._sets.append(of_set)
         labels = None if request.labels is None else safetensors.read(Path(request.labels))[LABELS]
+        if request.mode == "train":
+            labels = self._sets[0].get(LABELS)
         return Workload(
             spec,
             request.workload,
@@ -169,8 +206,10 @@ class Service:
             request.mode,
             request.precision,
             weights,
-            self._sets[0],
+            {name: self._sets[0][name] for name in names},
             labels,
+            request.training,
+            tuple(map(Path, request.calibration)),
         )
 
     def _prepared(self) -> Contestant:
@@ -232,8 +271,8 @@ def _route_of(framework: Framework, request: Prepare) -> Route | None:
 
     bundle = bundle_in(Path(request.workload))
     route = route_to(bundle, framework.name, framework.implementation)
-    if route.why_not:
-        raise Unsupported(f"{framework.name} cannot run {bundle.source.text}: {route.why_not}")
+    if why := route.why_not_in(request.precision):
+        raise Unsupported(f"{framework.name} cannot run {bundle.source.text}: {why}")
     return route
 
 
@@ -249,8 +288,9 @@ def _require_support(framework: Framework, request: Prepare) -> None:
     for what, value, known in (
         ("variant", request.variant, framework.variants),
         ("mode", request.mode, framework.modes),
-        ("precision", request.precision, framework.precisions),
     ):
         if value not in known:
             listed = ", ".join(each or "(none)" for each in known)
             raise Unsupported(f"{framework.name} has no {what} {value}; it has {listed}")
+    if why := framework.why_not_in(request.precision):
+        raise Unsupported(why)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairlap.frameworks.contract import Contestant, Unsupported
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 OPTION = "slowdown"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fairlap.errors import NotAvailable
+from fairlap.models.arrays import hash_of
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.registry import find
 from fairlap.models.spec import Constant, Fill, Integers, Normal, Spec, Tensor, Uniform, Weight
-from fairlap.models.workload import hash_of
 from hypothesis import given
 from hypothesis import strategies as st
 

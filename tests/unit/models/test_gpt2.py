@@ -10,10 +10,10 @@ import pytest
 from fairlap.bench_models.gpt2.numpy_blocks import extend, nothing_read
 from fairlap.bench_models.gpt2.weights import Size, cache_names, weights_of
 from fairlap.models.answer_check import output_errors
+from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_weights
 from fairlap.models.registry import find
 from fairlap.models.spec import TOLERANCES, Spec
-from fairlap.models.workload import Arrays
 
 TINY = Size(layers=3, heads=2, width=16, context=12, vocabulary=40)
 BATCH, TOKENS = 2, 9

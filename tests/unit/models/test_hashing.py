@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from fairlap.models.workload import hash_of
+from fairlap.models.arrays import hash_of
 
 W = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fairlap.models.answer_check import output_errors
+from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
 from fairlap.models.reference import loss_at, reference_answers
 from fairlap.models.registry import find
 from fairlap.models.spec import BATCH, Constant, Uniform, Weight
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.workload import Workload
 from workloads_of_models import our_models, quick_models, workload_of
 
 INFERS_ONLY = {"gpt2_decode"}  # nobody trains through one step of a generation

@@ -1,0 +1,111 @@
+"""Training steps in TensorFlow: a gradient tape, and the optimizer's formulas on variables.
+
+Keras' optimizers mean other formulas by the same names: its momentum takes the learning rate in, so that a schedule
+acts later, and its Adam adds epsilon before the correction. So the updates are written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlap.frameworks.adapter_parts.answers import Answers, Canonical, copied, trained_names
+from fairlap.models.training_reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT, kept_by
+from fairlap.models.workload import Workload
+from fairlap.request.training import Sgd
+
+
+class TensorFlowTraining:
+    """One model with its optimizer. ``loss`` takes the inputs and labels by name."""
+
+    def __init__(self, work: Workload, model: Any, canonical: Canonical, loss: Callable[[Any], Any]) -> None:
+        import tensorflow as tf
+
+        assert work.training is not None
+        self._work, self._model, self._canonical, self._loss = work, model, canonical, loss
+        self._training = work.training
+        variables = model.variables_by_name
+        self._trained = [variables[name] for name in trained_names(work.spec)]
+        self._initial = {name: tf.identity(each) for name, each in variables.items()}
+        self._kept = {
+            kind: [tf.Variable(tf.zeros_like(each), trainable=False) for each in self._trained]
+            for kind in kept_by(work.training)
+        }
+        self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
+
+    def step(self, batch: dict[str, Any]) -> Any:
+        import tensorflow as tf
+
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(self._trained)
+            loss = self._loss(batch)
+        gradients = tape.gradient(loss, self._trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        gradients = [tf.convert_to_tensor(each) for each in gradients]  # those of a lookup come as rows
+        rate = self._rate()
+        if isinstance(self._training.optimizer, Sgd):
+            self._descend(rate, gradients)
+        else:
+            self._adapt(rate, gradients)
+        self._step.assign_add(1)
+        return loss
+
+    def reset(self) -> None:
+        import tensorflow as tf
+
+        for name, each in self._model.variables_by_name.items():
+            each.assign(self._initial[name])
+        for of_kind in self._kept.values():
+            for each in of_kind:
+                each.assign(tf.zeros_like(each))
+        self._step.assign(0)
+
+    def state(self) -> Answers:
+        names = trained_names(self._work.spec)
+        held = self._model.variables_by_name
+        found = {
+            WEIGHT + weight.name: copied(self._canonical(weight.name, held[weight.name].numpy()))
+            for weight in self._work.spec.weights
+        }
+        found[STEP] = copied(self._step.numpy())
+        for kind, of_kind in self._kept.items():
+            pairs = zip(names, of_kind, strict=True)
+            found |= {kind + name: copied(self._canonical(name, each.numpy())) for name, each in pairs}
+        return found
+
+    def in_force(self) -> dict[str, str]:
+        return {"optimizer": f"{self._training.text} by fairlap, on TensorFlow's variables"}
+
+    def _rate(self) -> Any:
+        import tensorflow as tf
+
+        schedule, rate = self._training.schedule, self._training.optimizer.lr
+        if schedule.is_constant:
+            return tf.constant(rate, tf.float32)
+        return rate * schedule.at_traced(tf.cast(self._step, tf.float32), tf)
+
+    def _descend(self, rate: Any, gradients: list[Any]) -> None:
+        optimizer = self._training.optimizer
+        assert isinstance(optimizer, Sgd)
+        for place, (weight, gradient) in enumerate(zip(self._trained, gradients, strict=True)):
+            if optimizer.decay:
+                gradient = gradient + optimizer.decay * weight
+            if optimizer.momentum:
+                gradient = self._kept[BUFFER][place].assign(optimizer.momentum * self._kept[BUFFER][place] + gradient)
+            weight.assign_sub(rate * gradient)
+
+    def _adapt(self, rate: Any, gradients: list[Any]) -> None:
+        import tensorflow as tf
+
+        optimizer = self._training.optimizer
+        assert not isinstance(optimizer, Sgd)
+        beta1, beta2 = optimizer.beta1, optimizer.beta2
+        steps = tf.cast(self._step + 1, tf.float64)  # in float32, 1 - 0.999 ** 1 is off by 1e-5
+        share1, share2 = (
+            tf.cast(1.0 - tf.pow(tf.constant(beta, tf.float64), steps), tf.float32) for beta in (beta1, beta2)
+        )
+        for place, (weight, gradient) in enumerate(zip(self._trained, gradients, strict=True)):
+            mean, square = self._kept[MEAN][place], self._kept[SQUARE][place]
+            mean_now = mean.assign(beta1 * mean + (1 - beta1) * gradient)
+            square_now = square.assign(beta2 * square + (1 - beta2) * tf.square(gradient))
+            moved = (mean_now / share1) / (tf.sqrt(square_now / share2) + optimizer.epsilon)
+            weight.assign_sub(rate * (optimizer.decay * weight + moved))

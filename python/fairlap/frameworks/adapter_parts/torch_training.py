@@ -1,0 +1,84 @@
+"""Training steps in PyTorch as its users write them: zero_grad, forward, backward, step of the optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlap.frameworks.adapter_parts.answers import Answers, copied, trained_names
+from fairlap.models.training_reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
+from fairlap.models.workload import Workload
+from fairlap.request.training import Sgd
+
+_KEPT = {BUFFER: "momentum_buffer", MEAN: "exp_avg", SQUARE: "exp_avg_sq"}
+
+
+class TorchTraining:
+    """One model with its optimizer. ``loss`` takes a batch and its labels."""
+
+    def __init__(self, work: Workload, model: Any, loss: Callable[..., Any]) -> None:
+        assert work.training is not None
+        self._work, self._model, self._loss = work, model, loss
+        self._training = work.training
+        model.train()
+        self._parameters = dict(model.named_parameters())
+        self._initial = {name: each.detach().clone() for name, each in model.state_dict().items()}
+        self.reset()
+
+    def step(self, batch: tuple[Any, ...], labels: Any) -> Any:
+        """Of the batch: its loss before the update."""
+        self._optimizer.zero_grad()
+        loss = self._loss(labels, *batch)
+        loss.backward()
+        self._optimizer.step()
+        if self._scheduler is not None:
+            self._scheduler.step()
+        return loss
+
+    def reset(self) -> None:
+        import torch
+
+        with torch.no_grad():
+            for name, each in self._model.state_dict().items():
+                each.copy_(self._initial[name])
+        trained = [self._parameters[name] for name in trained_names(self._work.spec)]
+        optimizer = self._training.optimizer
+        if isinstance(optimizer, Sgd):
+            self._optimizer: Any = torch.optim.SGD(
+                trained, lr=optimizer.lr, momentum=optimizer.momentum, weight_decay=optimizer.decay
+            )
+        else:
+            self._optimizer = torch.optim.AdamW(
+                trained,
+                lr=optimizer.lr,
+                betas=(optimizer.beta1, optimizer.beta2),
+                eps=optimizer.epsilon,
+                weight_decay=optimizer.decay,
+            )
+        schedule = self._training.schedule
+        self._scheduler = (
+            None if schedule.is_constant else torch.optim.lr_scheduler.LambdaLR(self._optimizer, schedule.at)
+        )
+
+    def state(self) -> Answers:
+        held = self._model.state_dict()
+        weights = [weight.name for weight in self._work.spec.weights]
+        found = {WEIGHT + name: copied(held[name].numpy(force=True)) for name in weights}
+        found[STEP] = copied(self._steps_taken())
+        for name in trained_names(self._work.spec):
+            kept = self._optimizer.state.get(self._parameters[name], {})
+            for kind, key in _KEPT.items():
+                if kept.get(key) is not None:
+                    found[kind + name] = copied(kept[key].numpy(force=True))
+        return found
+
+    def _steps_taken(self) -> float:
+        """0 where neither the optimizer nor the schedule counts them, since nothing then depends on it."""
+        counted = (float(kept["step"]) for kept in self._optimizer.state.values() if "step" in kept)
+        return next(counted, 0.0 if self._scheduler is None else self._scheduler.last_epoch)
+
+    def in_force(self) -> dict[str, str]:
+        group = self._optimizer.param_groups[0]
+        keys = ("lr", "momentum", "betas", "eps", "weight_decay", "foreach", "fused")
+        settings = ", ".join(f"{key} {group[key]}" for key in keys if key in group)
+        return {"optimizer": f"torch.optim.{type(self._optimizer).__name__} ({settings})"}

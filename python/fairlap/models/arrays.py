@@ -1,0 +1,22 @@
+"""Arrays by name, as weights, inputs and answers are handed around, and their hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def hash_of(arrays: Arrays) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = arrays[name]
+        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        digest.update(f"{name} {little.dtype.str} {list(array.shape)}\n".encode())
+        digest.update(little.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()

@@ -1,0 +1,138 @@
+"""Training steps of the reference: gradients by the chain rule through its NumPy code, and the optimizer's formulas.
+
+The same steps are taken in float64 and, to see what rounding does to them, in float32 and from weights that were
+moved by what float32 rounds away. How far those end from the float64 ones says how far a right contestant may end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.models.differentiation import gradients
+from fairlap.models.reference import loss_of
+from fairlap.models.spec import Spec
+from fairlap.request.training import Sgd, Training
+
+Array = npt.NDArray[Any]
+
+LOSS, WEIGHT, BUFFER, MEAN, SQUARE = "loss", "weight/", "buffer/", "mean/", "square/"
+STEP = "step"
+
+
+@dataclass(frozen=True)
+class Batch:
+    inputs: Mapping[str, Array]
+    labels: npt.NDArray[np.int32] | None
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What steps do wrong on purpose, to be compared with a contestant's."""
+
+    gradient_times: float = 1.0
+    decay_in_gradient: float = 0.0
+
+
+@dataclass
+class State:
+    """Weights, what the optimizer keeps for each trained one, and the number of steps taken."""
+
+    weights: dict[str, Array]
+    kept: dict[str, dict[str, Array]] = field(default_factory=dict)  # by "buffer/", "mean/" or "square/"
+    step: int = 0
+
+    def named(self) -> dict[str, Array]:
+        """As flat names: what a contestant reads out of its framework."""
+        found = {WEIGHT + name: array for name, array in self.weights.items()}
+        for kind, arrays in self.kept.items():
+            found |= {kind + name: array for name, array in arrays.items()}
+        return found | {STEP: np.asarray(self.step, dtype=np.float64)}
+
+
+def state_named(arrays: Mapping[str, Array]) -> State:
+    """What ``State.named`` wrote."""
+    state = State({}, step=int(arrays[STEP]))
+    for name, array in arrays.items():
+        for kind in (BUFFER, MEAN, SQUARE):
+            if name.startswith(kind):
+                state.kept.setdefault(kind, {})[name.removeprefix(kind)] = array
+        if name.startswith(WEIGHT):
+            state.weights[name.removeprefix(WEIGHT)] = array
+    return state
+
+
+def kept_by(training: Training) -> tuple[str, ...]:
+    if isinstance(training.optimizer, Sgd):
+        return (BUFFER,) if training.optimizer.momentum else ()
+    return (MEAN, SQUARE)
+
+
+def steps_of(
+    spec: Spec,
+    forward: Any,
+    training: Training,
+    state: State,
+    batches: Sequence[Batch],
+    dtype: Any = np.float64,
+    mistake: Mistake = Mistake(),
+) -> tuple[list[float], State]:
+    """The loss of each step, before its update, and the state after the last one."""
+    state = State(
+        {name: array.astype(dtype) for name, array in state.weights.items()},
+        {kind: {name: array.astype(dtype) for name, array in of.items()} for kind, of in state.kept.items()},
+        state.step,
+    )
+    losses = [_step(spec, forward, training, state, batch, dtype, mistake) for batch in batches]
+    return losses, state
+
+
+def _step(
+    spec: Spec, forward: Any, training: Training, state: State, batch: Batch, dtype: Any, mistake: Mistake
+) -> float:
+    inputs = {name: each.astype(dtype) if each.dtype.kind == "f" else each for name, each in batch.inputs.items()}
+    trained = {weight.name: state.weights[weight.name] for weight in spec.weights if weight.trained}
+    fixed = {name: array for name, array in state.weights.items() if name not in trained}
+    statistics: dict[str, Array] = {}
+    further = (statistics,) if fixed else ()  # a model without running statistics takes none
+
+    def loss(weights: Mapping[str, Any]) -> Any:
+        outputs = forward({**fixed, **weights}, inputs, *further)
+        return loss_of(spec.loss, outputs[spec.outputs[0].name], batch.labels)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        found, slopes = gradients(loss, trained)
+        for name, slope in slopes.items():
+            slope = dtype(mistake.gradient_times) * slope.astype(dtype)
+            if mistake.decay_in_gradient:
+                slope = slope + dtype(mistake.decay_in_gradient) * state.weights[name]
+            _update(training, state, name, slope, dtype)
+    state.weights |= {name: array.astype(dtype) for name, array in statistics.items()}
+    state.step += 1
+    return found
+
+
+def _update(training: Training, state: State, name: str, slope: Array, dtype: Any) -> None:
+    optimizer, weight = training.optimizer, state.weights[name]
+    rate = dtype(training.rate_at(state.step))
+    if isinstance(optimizer, Sgd):
+        if optimizer.decay:
+            slope = slope + dtype(optimizer.decay) * weight
+        if optimizer.momentum:
+            buffers = state.kept.setdefault(BUFFER, {})
+            slope = slope + dtype(optimizer.momentum) * buffers.get(name, np.zeros_like(weight))
+            buffers[name] = slope
+        state.weights[name] = weight - rate * slope
+        return
+    means, squares = state.kept.setdefault(MEAN, {}), state.kept.setdefault(SQUARE, {})
+    beta1, beta2 = optimizer.beta1, optimizer.beta2
+    means[name] = dtype(beta1) * means.get(name, np.zeros_like(weight)) + dtype(1 - beta1) * slope
+    squares[name] = dtype(beta2) * squares.get(name, np.zeros_like(weight)) + dtype(1 - beta2) * slope * slope
+    mean = means[name] / dtype(1 - beta1 ** (state.step + 1))
+    square = squares[name] / dtype(1 - beta2 ** (state.step + 1))
+    moved = rate * mean / (np.sqrt(square) + dtype(optimizer.epsilon))
+    state.weights[name] = weight - rate * dtype(optimizer.decay) * weight - moved

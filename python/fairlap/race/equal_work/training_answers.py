@@ -1,0 +1,82 @@
+"""Equal training: the state after some steps against the reference's, and drawn timed steps from the state they found.
+
+An array is right if it is as near to the float64 one as rounding explains. What is wrong is named, where another
+training of the reference ends at the same place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap import quantity_text
+from fairlap.models.arrays import Arrays
+from fairlap.models.training_check import Exercise, Trained, as_trained, distances, trained, what_it_did
+from fairlap.race.equal_work.materials import Materials
+from fairlap.race.process_result import AnswerError
+
+Array = npt.NDArray[Any]
+
+AFTER_TRAINING = " of training"
+
+
+def training_errors(materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
+    found = as_trained(materials.reference(which))
+    return _errors(found, materials.exercise(which), got, when)
+
+
+def drawn_step_errors(materials: Materials, got: Arrays, before: Arrays, which: str, when: str) -> list[AnswerError]:
+    exercise = materials.drawn_step(which, before)
+    return _errors(trained(exercise), exercise, got, when)
+
+
+def _errors(found: Trained, exercise: Exercise, got: Arrays, when: str) -> list[AnswerError]:
+    """One for the loss, one for the weights, one for each thing that the optimizer keeps: the distance of all its
+    arrays together, and whether each of them is right."""
+    times_allowed = distances(found, got)
+    wrong = any(times > 1 for times in times_allowed.values())
+    why = what_it_did(exercise, got) if wrong else ""
+    kinds: dict[str, list[str]] = {}
+    for name in found.expected:
+        kinds.setdefault(name.partition("/")[0], []).append(name)
+    start = exercise.start.named()
+    return [
+        _error(
+            f"{kind} after {quantity_text.count(len(exercise.batches), 'step')}{AFTER_TRAINING}",
+            when,
+            [got.get(name) for name in names],
+            [found.expected[name] for name in names],
+            [start.get(name, np.zeros(())) for name in names],
+            right=all(times_allowed[name] <= 1 for name in names),
+            why=why,
+        )
+        for kind, names in kinds.items()
+    ]
+
+
+def _error(
+    what: str,
+    when: str,
+    got: Sequence[Array | None],
+    expected: Sequence[Array],
+    start: Sequence[Array],
+    *,
+    right: bool,
+    why: str,
+) -> AnswerError:
+    """The relative error is that of how far the steps moved them."""
+    moved = _norm(end - begin for end, begin in zip(expected, start, strict=True))
+    relative = worst = math.nan
+    if all(one is not None and one.shape == other.shape for one, other in zip(got, expected, strict=True)):
+        differences = [one - other for one, other in zip(got, expected, strict=True) if one is not None]
+        relative = _norm(differences) / max(moved, 1e-300)
+        worst = max(float(np.abs(each).max(initial=0.0)) for each in differences)
+    return AnswerError(what, when, None, worst, relative, right, why)
+
+
+def _norm(arrays: Iterable[Array]) -> float:
+    return math.sqrt(sum(float(np.sum(np.square(each, dtype=np.float64))) for each in arrays))
