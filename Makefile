@@ -13,7 +13,7 @@ PIP := $(BIN)/pip install --quiet
 EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-importer fuzz-importer importer-table bench-importer test-cpp test-python test-environments test-sanitized lint format \
+.PHONY: help demo test test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-adapters bench-turns bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-peers trust-mutants gpu-proof gpu-proof-kit
 
@@ -103,6 +103,12 @@ importer-table: $(VENV)/.frameworks build/release/.module  ## Write the importer
 
 bench-importer: $(VENV)/.frameworks build/release/.module  ## Compare the speed of imported models with hand-written ones.
 	PYTHONPATH=tests/support $(BIN)/python tests/bench/imported_models.py
+
+bench-exported: $(VENV)/.frameworks build/release/.module  ## Race built-in models that PyTorch exported, and write the errors into the documentation.
+	PYTHONPATH=tests/support $(BIN)/python tests/bench/exported_models.py
+
+conversion-margins: $(VENV)/.frameworks build/release/.module  ## Measure how far right and wrong conversions are from what is allowed.
+	PYTHONPATH=tests/support $(BIN)/python tests/bench/conversion_margins.py
 
 ## Prove the statistics
 trust: $(VENV)/.dev build/release/.module  ## Run the simulated trust suite at full size (the figures in docs/explanation/verdict.md).

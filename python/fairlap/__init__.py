@@ -11,7 +11,8 @@ TYPE_CHECKING = False  # Type checkers know the name; importing typing would tak
 if TYPE_CHECKING:
     from fairlap.comparing import compare
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
-    from fairlap.errors import CallableRaised, FairlapError, InvalidRequest, NotAvailable
+    from fairlap.engine.measurement import CallableRaised
+    from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
     from fairlap.scenarios.in_process_result import InProcessComparison
 
 __all__ = [
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "CallableRaised": "fairlap.errors",
+    "CallableRaised": "fairlap.engine.measurement",
     "FairlapError": "fairlap.errors",
     "NotAvailable": "fairlap.errors",
     "InvalidRequest": "fairlap.errors",

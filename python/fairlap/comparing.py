@@ -35,7 +35,8 @@ def compare(
 
     The name of a model, or of your own such as ``"model.onnx"``, is raced as ``fairlap compare`` does, each contestant
     in new processes, with the options of a request file. ``shapes`` and ``inputs`` may be mappings, from the names of
-    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too. The result has a row for each contestant:
+    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. The result has a
+    row for each contestant:
     ``compare("model.onnx", on=["onnxruntime", "jax"], shapes={"ids": (8, 128)}).rows``. Nothing is stored.
     """
     if on is None and not isinstance(what, str):
@@ -83,24 +84,27 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         named: dict[str, Any] = {name: np.asarray(array) for name, array in inputs.items()}
         np.savez(folder / "inputs.npz", **named)
         texts["inputs"] = str(folder / "inputs.npz")
+    if options.get("labels") is not None and not isinstance(options["labels"], str):
+        import numpy as np
+
+        np.save(folder / "labels.npy", np.asarray(options["labels"]), allow_pickle=False)
+        texts["labels"] = str(folder / "labels.npy")
     return texts
 
 
 def _results(request: Any) -> Results:
+    from fairlap.machine.cuda_devices import require_driver
     from fairlap.machine.facts import machine_facts
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.race import Race
     from fairlap.race.run import Run
     from fairlap.race.stopping import Ending
-    from fairlap.request.race_request import DEFAULT_BUDGET_S
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
 
     plan = plan_of(request)
-    budget_s = request.budget
-    if budget_s is None and plan.until_decided:
-        budget_s = DEFAULT_BUDGET_S
-    race = Race(plan, ending=Ending(plan, target=request.target, budget_s=budget_s))
+    require_driver(plan.device)
+    race = Race(plan, ending=Ending(plan, target=request.target, budget_s=request.budget))
     run = Run(plan, race.processes, machine_facts(), {}, datetime.now(UTC).isoformat(timespec="seconds"))
     race.run()
     run.wall_s, run.ended_early = race.shares(), race.ended_early

@@ -6,12 +6,6 @@ code with the message; ``fairlap explain CODE`` prints its section of codes.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fairlap.engine.measurement import Measurement
-
-
 NOT_ENOUGH_MEMORY = "there is not enough memory for the samples, eight bytes each; ask for fewer"
 
 
@@ -39,19 +33,6 @@ class NotAvailable(FairlapError, RuntimeError):
     """This machine lacks a method or source that was asked for; the message gives the reason."""
 
     code = "E_NOT_AVAILABLE"
-
-
-class CallableRaised(FairlapError):
-    """The timed callable raised. Its exception is the cause; ``result`` holds the samples taken before."""
-
-    code = "E_CALLABLE_RAISED"
-
-    def __init__(self, message: str, result: Measurement) -> None:
-        super().__init__(message)
-        self.result = result
-
-    def __reduce__(self) -> tuple[type[CallableRaised], tuple[str, Measurement]]:
-        return type(self), (str(self), self.result)
 
 
 def shortened(text: str, most: int = 200) -> str:

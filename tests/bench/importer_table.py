@@ -8,15 +8,14 @@ Without ``--on`` the shares stay as they are and only the list of operators is w
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from importlib.metadata import version
-from pathlib import Path
 
 from fairlap.models.onnx_import.operators.table import claimed
+from generated_page import DOCS, write_part
 from onnx_cases import EXCLUDED, EXCLUDED_IN_NUMPY, LIBRARIES, check, claimed_cases, loaded, reason_to_exclude
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "onnx-import.md"
+PAGE = DOCS / "reference" / "onnx-import.md"
 
 
 def shares(chosen: list[str]) -> str:
@@ -45,19 +44,13 @@ def operators() -> str:
     return f"{len(claimed())} operators: " + ", ".join(f"`{name}`" for name in claimed()) + "."
 
 
-def written(page: str, name: str, text: str) -> str:
-    """The page with the text between its two marks replaced."""
-    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    return re.sub(f"{start}.*?{end}", lambda _: f"{start}\n\n{text}\n\n{end}", page, flags=re.DOTALL)
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--on", default="")
     chosen = options.parse_args().on
-    found = shares(chosen.split(",")) if chosen else ""
-    page = written(PAGE.read_text(encoding="utf-8"), "operators", operators())
-    PAGE.write_text(written(page, "shares", found) if found else page, encoding="utf-8")
+    write_part(PAGE, "operators", operators())
+    if chosen:
+        write_part(PAGE, "shares", shares(chosen.split(",")))
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported
+from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to_bfloat16
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.workload import Workload
 
 VARIANTS = (
     *("slow", "loud", "daemon"),  # these do the work all the same
@@ -59,7 +60,10 @@ class Example(Framework):
             ),
         }
         at_once.get(variant, lambda: None)()
-        forward = partial(work.implementation_of_reference().forward, _spoiled(weights, variant))
+        # Of a user's model, what its kind of source has for this framework; else the model's reference.
+        own = work.package.startswith("/")
+        model = work.implementation("example") if own else work.implementation_of_reference()
+        forward = partial(model.forward, _spoiled(weights, variant))
         return Contestant(
             bind=lambda inputs: _call(forward, inputs, variant),
             done=None,

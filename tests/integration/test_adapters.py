@@ -119,10 +119,10 @@ def test_openvino_computes_in_bfloat16_or_says_that_this_cpu_cannot() -> None:
         (
             "onnxruntime",
             {"precision": "bf16"},
-            "onnxruntime has no bf16 on the CPU: its kernels there",
+            "onnxruntime has no bf16",
         ),
-        ("onnxruntime", {"mode": "grad"}, "onnxruntime runs models only; it does not differentiate them"),
-        ("litert", {"precision": "bf16"}, "litert has no bf16 on the CPU"),
+        ("onnxruntime", {"mode": "grad"}, "onnxruntime has no mode grad"),
+        ("litert", {"precision": "bf16"}, "litert has no bf16"),
         ("jax", {"options": {"mode": "fast"}}, "jax has no option 'mode'; it has none"),
         ("torch", {"options": {"mode": "fast"}}, "torch has no option 'mode'; it has none"),
         (

@@ -70,3 +70,10 @@ def test_openvino_s_file_comes_with_its_weights_and_the_missing_reference_is_sta
     assert proof["weights_proven"] is False
     assert [notice["code"] for notice in proof["notices"]] == ["W_NO_REFERENCE"]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"model.xml", "model.bin", "proof.json"}
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_converted(model: Path) -> None:
+    done = run("convert", model, "--for", "onnxruntime", *BOUND, "--into", "/proc/nope", cwd=model.parent)
+    assert (done.returncode, error_code(done)) == (2, "E_FILE")
+    assert done.stderr.count("\n") == 1
+    assert not (model.parent / "cache").exists()

@@ -14,7 +14,7 @@ import pytest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models import safetensors
-from fairlap.models.workload import hash_of
+from fairlap.models.arrays import hash_of
 from fairlap.scenarios.latency_messages import DrawnCall
 from fairlap.worker.guardian import living_processes
 from fairlap.worker.protocol import Prepare, Which

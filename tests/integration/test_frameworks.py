@@ -124,7 +124,8 @@ def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
     assert [process["outcome"] for process in document["processes"]] == ["finished"] * 8
     assert {work_result["conditions"] for work_result in document["work_results"]} == {"controlled", "as-found"}
     [work] = document["plan"]["works"]
-    assert work == {"model": "mlp", "batch": 1, "mode": "infer", "precision": "fp32", "source": None}
+    asked = {"model": "mlp", "batch": 1, "mode": "infer", "precision": "fp32"}
+    assert work == {**asked, "source": None, "training": None, "together": []}
 
 
 def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import fairlap
 import numpy as np
 import pytest
+from command_line import error_code
 from command_line import fairlap as run
 from fairlap.errors import FairlapError
 from keras_files import lookup
 from onnx_files import ROWS, masked_lookup
 from tflite_files import dense
+from transformers_folders import SIZES, folder_of
 
 pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
@@ -55,6 +59,19 @@ def test_a_request_that_cannot_be_raced_is_one_line_with_a_code(
     assert f"[{code}]" in done.stderr
 
 
+@pytest.mark.parametrize("debug", [(), ("--debug",)])
+def test_a_bad_file_is_one_line_with_a_code_and_keeps_its_exit_status_with_debug(
+    tmp_path: Path, debug: tuple[str, ...]
+) -> None:
+    with (tmp_path / "sparse.pt2").open("wb") as file:
+        os.truncate(file.fileno(), 5 * 10**9)
+    done = run(*debug, "compare", tmp_path / "sparse.pt2", "--on", "torch", "--no-store", "--quiet")
+    assert done.returncode == 2
+    assert ("Traceback" in done.stderr) == bool(debug)
+    if not debug:
+        assert error_code(done) in ("E_SOURCE", "E_SOURCE_SIZE")
+
+
 def test_bindings_are_for_models_of_one_s_own() -> None:
     done = run("compare", "mlp", "--on", "onnxruntime", "--dims", "batch=2", "--no-store")
     assert (done.returncode, "[E_SHAPES]" in done.stderr) == (2, True)
@@ -88,7 +105,7 @@ def test_a_keras_file_is_raced_on_each_of_its_backends(tmp_path: Path, monkeypat
         pytest.importorskip(module)
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     file = lookup(tmp_path / "m.keras")
-    on = ["tensorflow:graph", "jax", "torch", "onnxruntime"]
+    on = ["tensorflow:graph", "jax", "torch", "mxnet"]
     results = fairlap.compare(str(file), on=on, shapes={"ids": (2, 5), "x": (2, 8)}, blocks=1, seconds=0.05, threads=1)
     rows = {row.contestant: row for row in results.rows}
     for name in on[:3]:
@@ -97,7 +114,7 @@ def test_a_keras_file_is_raced_on_each_of_its_backends(tmp_path: Path, monkeypat
         assert error is not None
         assert 0 < error < 1e-6
     assert len({rows[name].route for name in on[:3]}) == 3
-    assert rows["onnxruntime"].outcome == "unsupported"
+    assert rows["mxnet"].outcome == "unsupported"
 
 
 def test_rows_without_a_float64_reference_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,3 +131,124 @@ def test_rows_without_a_float64_reference_say_so(tmp_path: Path, monkeypatch: py
         assert "W_NO_REFERENCE" in [warning["code"] for warning in rows[name]["warnings"]]
     assert rows["jax"]["outcome"] == "unsupported"
     assert done.stdout.count("no float64 reference") == 2
+
+
+OWN = """
+import numpy as np
+
+def of_jax():
+    import jax
+
+    drawn = np.random.default_rng(0)
+    params = {"kernel": drawn.normal(size=(8, 4)).astype(np.float32)}
+    return (lambda params, x: jax.nn.gelu(x @ params["kernel"])), params, (drawn.normal(size=(3, 8)),)
+
+def of_keras():
+    import keras
+
+    keras.utils.set_random_seed(0)
+    image = keras.Input((6, 6, 3), name="image")
+    found = keras.layers.BatchNormalization()(keras.layers.Conv2D(4, 3, padding="same")(image))
+    return keras.Model(image, keras.layers.Dense(3)(keras.layers.GlobalAveragePooling2D()(found)))
+"""
+
+
+def _raced(text: str, on: list[str], **options: Any) -> dict[str, Any]:
+    results = fairlap.compare(text, on=on, blocks=1, seconds=0.05, threads=1, **options)
+    rows = {row.contestant: row for row in results.rows}
+    for name in on:
+        assert rows[name].outcome == "finished", rows[name]
+        error = rows[name].error_relative
+        assert error is not None
+        assert 0 < error < 2e-6
+    return rows
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_models.py").write_text(OWN)
+    return "own_models"
+
+
+def test_a_jax_function_is_raced_in_jax_tensorflow_and_litert(own: str) -> None:
+    for module in ("jax", "tensorflow", "ai_edge_litert"):
+        pytest.importorskip(module, reason="`make test` installs it and runs this")
+    rows = _raced(f"{own}:of_jax", ["jax", "tensorflow:graph", "tensorflow:xla", "litert"])
+    assert rows["jax"].route == "native"
+    assert len({row.route for row in rows.values()}) == 3
+    assert rows["litert"].conversion_s is not None
+
+
+def test_a_keras_model_of_a_function_is_raced_by_its_exports_too(own: str) -> None:
+    for module in ("keras", "tensorflow", "torch", "onnxscript", "openvino"):
+        pytest.importorskip(module, reason="`make test` installs it and runs this")
+    rows = _raced(f"{own}:of_keras", ["tensorflow:graph", "onnxruntime", "openvino"], batch=2)
+    assert len({row.route for row in rows.values()}) == 3
+    for name in ("onnxruntime", "openvino"):
+        assert rows[name].conversion_s is not None
+
+
+@pytest.mark.parametrize("name", ["qwen2", "resnet"])
+def test_a_folder_of_transformers_is_raced(own: str, tmp_path: Path, name: str) -> None:
+    for module in ("torch", "transformers", "onnxscript", "openvino"):
+        pytest.importorskip(module, reason="`make test` installs it and runs this")
+    folder = folder_of(tmp_path / "m", name, weights=True)
+    rows = _raced(f"hf:{folder}", ["torch", "onnxruntime", "openvino"], dims=SIZES[name])
+    assert rows["torch"].route == "native"
+    assert "W_WEIGHTS_DRAWN" not in [warning.code for warning in rows["torch"].warnings]
+
+
+def test_no_environment_is_made_for_a_framework_without_a_route(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
+    monkeypatch.setenv("FAIRLAP_ENVS", str(tmp_path / "envs"))
+    file = dense(tmp_path / "m.tflite")
+    results = fairlap.compare(str(file), on=["litert", "torch==2.12.0"], batch=2, blocks=1, seconds=0.05, threads=1)
+    rows = {row.contestant: row for row in results.rows}
+    assert rows["litert"].outcome == "finished"
+    assert (rows["torch==2.12.0"].outcome, rows["torch==2.12.0"].code) == ("unsupported", "E_UNSUPPORTED")
+    assert not (tmp_path / "envs").exists()
+
+
+def test_a_name_that_is_almost_a_file_s_is_refused_with_the_endings() -> None:
+    done = run("compare", "model.onxx", "--on", "onnxruntime", "--no-store")
+    assert (done.returncode, "[E_REQUEST]" in done.stderr) == (2, True)
+    assert {".onnx", ".pt2", ".keras", ".tflite"} <= set(done.stderr.replace(",", " ").replace(";", " ").split())
+
+
+@pytest.mark.parametrize("what", ["model", "inputs"])
+def test_a_run_is_not_repeated_with_other_files(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    inputs, plan = tmp_path / "x.npz", tmp_path / "plan.json"
+    np.savez(inputs, ids=np.arange(12).reshape(2, 6), mask=np.eye(2, 6, dtype=np.int64))
+    short = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--quiet")
+    done = run("compare", model, "--on", "onnxruntime", "--inputs", inputs, *short, "--save-plan", plan)
+    assert done.returncode == 0, done.stderr
+    assert run("compare", "--plan", plan, "--dry-run").returncode == 0
+    if what == "model":
+        masked_lookup(model, table=np.ones((ROWS, 32), np.float32))
+    else:
+        np.savez(inputs, ids=np.arange(12)[::-1].reshape(2, 6), mask=np.eye(2, 6, dtype=np.int64))
+    for arguments in (("rerun", "last"), ("compare", "--plan", plan), ("compare", "--resume", "last")):
+        again = run(*arguments, "--quiet")
+        assert again.returncode == 2
+        assert "[E_SOURCE_CHANGED]" in again.stderr
+
+
+def test_a_recipe_has_the_model_and_its_plan_runs_from_there(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    short = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--quiet")
+    done = run("compare", model, "--on", "onnxruntime", "--dims", "batch=2,sequence=6", *short)
+    assert done.returncode == 0, done.stderr
+    done = run("recipe", "last", "-o", tmp_path / "again")
+    assert done.returncode == 0, done.stderr
+    model.unlink()
+    again = run("compare", "--plan", tmp_path / "again" / "plan.json", "--quiet", "--no-store", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.elementary import gelu, layer_norm, linear, softmax
 from fairlap.bench_models.mlp.spec import EPSILON
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
 from scipy.special import ndtr  # type: ignore[import-untyped,unused-ignore]
 
 Array = npt.NDArray[Any]

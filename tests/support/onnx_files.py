@@ -12,7 +12,7 @@ from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.opening import Order, opened_folder
 from fairlap.race.equal_work.materials import Materials, seeds_of_inputs
 from fairlap.request.source import Source, dims_in
-from fairlap.request.work import Work
+from fairlap.request.work import Precision, Work
 
 ROWS, WIDTH, CLASSES = 50, 32, 4
 BOUND = "batch=2,sequence=6"
@@ -98,7 +98,8 @@ def opened(source: Source, scratch: Path) -> tuple[Path, Bundle]:
     return folder, bundle_in(folder)
 
 
-def materials_of(source: Source, scratch: Path) -> Materials:
+def materials_of(source: Source, scratch: Path, precision: Precision = "fp32") -> Materials:
     folder, bundle = opened(source, scratch)
-    work = Work(source.name, bundle.batch, source=source)
-    return Materials(work, bundle.spec, str(folder), folder, bundle.notices, bundle.tolerances)
+    work = Work(source.name, bundle.batch, precision=precision, source=source)
+    allowed = bundle.tolerances.get(precision, {})
+    return Materials(work, bundle.spec, str(folder), folder, bundle.notices, allowed)

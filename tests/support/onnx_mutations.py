@@ -102,7 +102,8 @@ def _change_operand(model: ModelProto, random: Random) -> None:
 
 
 def _readable(tensor: TensorProto) -> bool:
-    return tensor.HasField("raw_data") and len(tensor.raw_data) == 8 * int(np.prod(list(tensor.dims), dtype=object))
+    inside = tensor.HasField("raw_data") and tensor.data_location != TensorProto.EXTERNAL
+    return inside and len(tensor.raw_data) == 8 * int(np.prod(list(tensor.dims), dtype=object))
 
 
 def _change_name(model: ModelProto, random: Random) -> None:

@@ -12,6 +12,7 @@ from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
+from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Work
 
 pytestmark = [
@@ -55,17 +56,22 @@ def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
     info = folder / "fairlap_hostile-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fairlap-hostile\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[fairlap.frameworks]\nhostile = hostile_framework:Hostile\n")
+    (info / "entry_points.txt").write_text(
+        "[fairlap.frameworks]\n"
+        "hostile = hostile_framework:Hostile\nhostile-training = hostile_training:HostileTraining\n"
+    )
     path = os.pathsep.join([str(folder), str(HERE), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", path.rstrip(os.pathsep))
     for each in (folder, HERE):
         monkeypatch.syspath_prepend(str(each))
 
 
-def process_of(contestant: str, model: str = "convnet", mode: Mode = "infer", batch: int = 2) -> ProcessResult:
+def process_of(
+    contestant: str, model: str = "convnet", mode: Mode = "infer", batch: int = 2, training: Training | None = None
+) -> ProcessResult:
     plan = draw_plan(
         Contestants(contestant),
-        (Work(model, batch, mode),),
+        (Work(model, batch, mode, training=training),),
         blocks=1,
         conditions="as-found",
         threads=1,
@@ -117,3 +123,33 @@ def test_a_framework_is_not_disqualified(framework: str, model: str, mode: Mode)
     process = process_of(framework, model, mode)
     assert process.outcome in ("finished", "unsupported"), process.message
     assert {notice.code for notice in process.warnings}.isdisjoint({"W_OTHER_PROCESSES", "W_LITTLE_CPU_TIME"})
+
+
+SGD = Training(Sgd(lr=0.01, momentum=0.9))
+ADAMW = Training(AdamW(lr=0.001, decay=0.1), Schedule("linear", warmup=1, steps=4))
+TRAINERS = {
+    "doubled-rate": (SGD, "learning rate is 2 times"),
+    "no-momentum": (SGD, "without momentum"),
+    "other-epsilon": (ADAMW, "epsilon is 100000 times"),
+    "no-schedule": (ADAMW, "schedule"),
+    "coupled-decay": (ADAMW, "added to the gradient"),
+    "accumulated": (ADAMW, "adds up its gradients twice"),
+    "shuffled-labels": (SGD, ""),
+    "repeated-batch": (SGD, "repeats a batch"),
+    "late-update": (SGD, "one step too few"),
+    "frozen": (SGD, "does not train at all"),
+}
+
+
+@pytest.mark.parametrize("variant", TRAINERS)
+def test_a_contestant_that_trains_otherwise_is_disqualified_and_its_mistake_named(variant: str) -> None:
+    training, mistake = TRAINERS[variant]
+    process = process_of(f"hostile-training:{variant}", "mlp", "train", 4, training)
+    assert (process.outcome, process.code) == ("disqualified", "E_TRAINING"), process.message
+    assert mistake in process.message
+
+
+@pytest.mark.parametrize("training", [SGD, ADAMW])
+def test_an_honest_trainer_is_not_disqualified(training: Training) -> None:
+    process = process_of("hostile-training", "mlp", "train", 4, training)
+    assert process.outcome == "finished", process.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from importlib import import_module
 
 import click
@@ -91,7 +92,9 @@ def _code_of(error: click.ClickException) -> str:
 
 
 def main() -> None:
-    """Run the command line: every error a user can cause is one or two lines, a code and an exit status."""
+    """Run the command line: every error a user can cause is one or two lines, a code and an exit status.
+
+    ``--debug`` adds the traceback and changes nothing else."""
     arguments = _without_debug(sys.argv[1:])
     debug = len(arguments) < len(sys.argv) - 1
     as_json = "--json" in arguments
@@ -104,7 +107,7 @@ def main() -> None:
         sys.exit(status)
     except OSError as error:
         if debug:
-            raise
+            traceback.print_exc()
         discard_output()
         reason = error.strerror or str(error)
         where = f"{error.filename}: {reason}" if error.filename else f"{reason}; the output is incomplete"
@@ -121,6 +124,6 @@ def main() -> None:
         sys.exit(status_of(abort.__cause__))
     except FairlapError as error:
         if debug:
-            raise
+            traceback.print_exc()
         print_error(str(error), error.code, as_json=as_json)
         sys.exit(2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
@@ -14,6 +14,7 @@ from fairlap.frameworks.contract import Framework
 from fairlap.frameworks.registry import framework_named, framework_names, is_importable
 from fairlap.models.registry import find, workload_names
 from fairlap.models.spec import Tensor
+from fairlap.request.work import Precision
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PART_OF_PYTHON = "builtins"
@@ -67,6 +68,8 @@ class ListedRoute:
     route: str
     why_not: str
     conversion_s: float | None = None
+    precisions: tuple[str, ...] = ()
+    no_precision: Mapping[str, str] = field(default_factory=dict)  # why it lacks the others
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,18 @@ def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]
     for name in framework_names():
         adapter = framework_named(name)
         route = route_to(bundle, name, adapter.implementation)
-        found.append(ListedRoute(name, is_importable(adapter), route.name, route.why_not, route.conversion_s))
+        lacks = {each: adapter.why_not_in(each) or route.why_not_in(each) for each in get_args(Precision)}
+        found.append(
+            ListedRoute(
+                name,
+                is_importable(adapter),
+                route.name,
+                route.why_not,
+                route.conversion_s,
+                tuple(precision for precision, why in lacks.items() if not why),
+                {precision: why for precision, why in lacks.items() if why and not route.why_not},
+            )
+        )
     found.sort(key=lambda each: bool(each.why_not))
     spec = bundle.spec
     return ListedRoutes(bundle.source.name, spec.inputs, spec.outputs, bundle.reference, tuple(found), bundle.notices)

@@ -59,8 +59,7 @@ def converted(
     from fairlap.results.results import results_of
 
     adapter = framework_named(framework)
-    if folder.exists():
-        raise InvalidRequest(f"{folder} exists; name a new folder with --into", code="E_FILE")
+    _require_new(folder)
     request = RaceRequest(
         models=(text,), contestants=Contestants(framework), blocks=1, seconds=Seconds(_SECONDS), threads=1, **bindings
     )
@@ -101,6 +100,18 @@ def converted(
             shutil.copyfile(file, folder / file.name)
         (folder / PROOF).write_bytes(msgspec.json.format(msgspec.json.encode(proof), indent=2) + b"\n")
     return proof
+
+
+def _require_new(folder: Path) -> None:
+    """That it can be made, before the conversion takes minutes."""
+    if folder.exists():
+        raise InvalidRequest(f"{folder} exists; name a new folder with --into", code="E_FILE")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir()
+        folder.rmdir()
+    except OSError as error:
+        raise InvalidRequest(f"cannot create {folder}: {error.strerror}", code="E_FILE") from None
 
 
 def _sha256(file: Path) -> str:

@@ -16,6 +16,7 @@ from fairlap.cli.output import print_error, print_json, print_note
 from fairlap.cli.output_options import writable
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
+from fairlap.machine.cuda_devices import require_driver
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Progress, progress_for
@@ -24,8 +25,7 @@ from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
 from fairlap.render.outputs import Format, write_all
 from fairlap.render.terminal import text_of
-from fairlap.request.race_request import DEFAULT_BUDGET_S, RaceOptions
-from fairlap.request.units import Seconds
+from fairlap.request.race_request import RaceOptions
 from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
 from fairlap.store.run_file import run_document, save_run
@@ -70,6 +70,7 @@ def checked_output(
 
 def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:
     """The exit status: 0 when a contestant finished; 1 when none did, or a file or data is lost; 130 after Ctrl-C."""
+    require_driver(plan.device)
     with interrupted_once():
         return _run_race(plan, output, resumed)
 
@@ -79,11 +80,8 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
 
     began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
     run = Run(plan, [], machine_facts(), {}, began_at)
-    budget_s = output.options.budget
-    if budget_s is None and plan.until_decided:
-        budget_s = Seconds(DEFAULT_BUDGET_S)
-    progress = progress_for(plan, budget_s, quiet=output.quiet)
-    ending = Ending(plan, target=output.options.target, budget_s=budget_s)
+    ending = Ending(plan, target=output.options.target, budget_s=output.options.budget)
+    progress = progress_for(plan, ending.longest_s, quiet=output.quiet)
     recorder = _Recorder(run, resumed, progress) if output.store else None
     record = recorder.record if recorder else _discard
     race = Race(plan, progress, ending, record, resumed.run.processes if resumed else ())

@@ -103,7 +103,7 @@ def require_feedable(text: str, spec: Spec, work: Work, device: str) -> None:
     """Raise InvalidRequest for data that cannot be fed to this work, before the race starts."""
     if work.mode != "infer":
         raise InvalidRequest(f"{work.label}: --data feeds inference only, as gradients need labels", code="E_DATA")
-    if work.precision != "fp32":
+    if work.precisions != ("fp32",):
         raise InvalidRequest(f"{work.label}: --data feeds float32 only; leave out --precision", code="E_DATA")
     if device != "cpu":
         raise InvalidRequest(

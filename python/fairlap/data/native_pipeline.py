@@ -9,7 +9,7 @@ import numpy as np
 
 from fairlap.data.pipeline import NUMBERS, WAITED, Job, Pipeline
 from fairlap.engine import Batch, Feeder
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 SLOTS = 4
 _CAUSES = ("source_ns", "staging_ns", "no_slot_ns")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 NUMBERS = "fairlap.numbers"
 """In a numbered job, an extra input with the number of each sample. No real input can have this name."""

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from fairlap.data.pipeline import NUMBERS, Job, TimedIterator
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class TfDataPipeline(TimedIterator):

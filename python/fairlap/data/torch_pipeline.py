@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 
 from fairlap import quantity_text
 from fairlap.data.pipeline import NUMBERS, Job, TimedIterator
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 class Samples:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
+from fairlap.request.work import Precision
 
 if TYPE_CHECKING:
     from fairlap.engine import Batch
@@ -59,16 +61,29 @@ class DeviceStream:
 
 
 @dataclass(frozen=True)
+class TrainingState:
+    """What a contestant in mode "train" has learnt so far.
+
+    ``read`` gives it by the names of ``State.named``, in the spec's layout; ``reset`` goes back to the weights that
+    were given and to an optimizer that has taken no step.
+    """
+
+    read: Callable[[], dict[str, npt.NDArray[np.float32]]]
+    reset: Callable[[], Any]
+
+
+@dataclass(frozen=True)
 class Contestant:
     """A framework with its model loaded.
 
     ``bind`` takes inputs (by the spec's names) and gives the callable for one unit of work on them: an inference,
-    or the loss and its gradients. Such callables take turns while they are timed, so they should share everything but
-    their inputs; a result need not outlive the next call of any of them. ``done`` waits for all that such a call
-    returned; None when calls return when done. On a GPU the worker waits for the device after it, so None also stands
-    for calls that return when all their work is enqueued. ``outputs`` turns what a call returned into NumPy arrays by
-    the spec's names; in mode "grad" they are "loss" and "grad/<weight>" in the weight's own layout. ``weights`` reads
-    the weights back out of the framework, by the spec's names and in its layout, for hashing.
+    or the loss and its gradients, or a step of training, for which inputs include "labels" where the loss has some.
+    Such callables take turns while they are timed, so they should share everything but their inputs; a result need not
+    outlive the next call of any of them. ``done`` waits for all that such a call returned; None when calls return when
+    done. On a GPU the worker waits for the device after it, so None also stands for calls that return when all their
+    work is enqueued. ``outputs`` turns what a call returned into NumPy arrays by the spec's names; in mode "grad" they
+    are "loss" and "grad/<weight>" in the weight's own layout, in mode "train" the "loss". ``weights`` reads the weights
+    back out of the framework, by the spec's names and in its layout, for hashing.
     """
 
     bind: Callable[[Arrays], Callable[[], Any]]
@@ -82,7 +97,17 @@ class Contestant:
     stream: DeviceStream | None = None  # on a GPU: where its work goes; None where that cannot be known
     device: int | None = None  # the CUDA device that the worker waits for, which sets this; None on a CPU
     fed: Fed | None = None  # None if it cannot be fed
+    training: TrainingState | None = None  # in mode "train"
     switching_copies: bool = False  # a call on other inputs than the call before copies them first
+    quantization: Quantization | None = None  # in int8
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """How the framework's own tool quantized the model: a conversion, done once and kept."""
+
+    name: str
+    seconds: float
 
 
 NO_WEIGHTS = "cannot be read: no weights"
@@ -103,7 +128,8 @@ class Framework(ABC):
     implementation: ClassVar[str] = ""  # which of a model's implementations it runs, such as onnx; by default its own
     variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one, the default, first
     modes: ClassVar[tuple[str, ...]] = ("infer",)
-    precisions: ClassVar[tuple[str, ...]] = ("fp32",)
+    precisions: ClassVar[tuple[Precision, ...]] = ("fp32",)
+    no_precision: ClassVar[Mapping[Precision, str]] = {}  # why it lacks one, where that is known
     device_memory_limit: ClassVar[str] = ""  # how it limits a device's memory
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
 
@@ -111,6 +137,14 @@ class Framework(ABC):
     def packages_for(cls, device: str) -> tuple[str, ...]:
         """What pip installs for this device, such as "cuda:1"."""
         return cls.packages_on.get(device.partition(":")[0], cls.packages)
+
+    @classmethod
+    def why_not_in(cls, precision: Precision) -> str:
+        """Why it does not compute in this precision; empty where it does, or may."""
+        if precision in cls.precisions:
+            return ""
+        why = cls.no_precision.get(precision, f"it has {', '.join(cls.precisions)}")
+        return f"{cls.name} has no {precision}: {why}"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -142,10 +176,9 @@ def refuse_what_is_unknown(
     wanted: Settings,
     *,
     options: tuple[str, ...] = (),
-    lacking: str = "",
     devices: tuple[str, ...] = ("cpu",),
 ) -> None:
-    """``options`` are those the adapter knows; ``lacking`` is the reason for a missing precision."""
+    """``options`` are those the adapter knows."""
     name = framework.name
     if wanted.device.partition(":")[0] not in devices:
         raise Unsupported(f"{name} runs on {' or '.join(devices)} here; requested was {wanted.device}")
@@ -154,9 +187,11 @@ def refuse_what_is_unknown(
     if wanted.variant not in framework.variants:
         raise Unsupported(f"{name} has no variant {wanted.variant!r}")
     if work.mode not in framework.modes:
-        raise Unsupported(f"{name} runs models only; it does not differentiate them")
-    if work.precision not in framework.precisions:
-        raise Unsupported(f"{name} has no {work.precision} on the CPU{lacking and f': {lacking}'}")
+        raise Unsupported(f"{name} has no mode {work.mode} here; it has {', '.join(framework.modes)}")
+    if why := framework.why_not_in(work.precision):
+        raise Unsupported(why)
+    if work.precision == "tf32" and wanted.device == "cpu":
+        raise Unsupported("tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none")
     for option in wanted.options:
         if option not in options:
             known = f"it has {', '.join(options)}" if options else "it has none"

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ import numpy.typing as npt
 from fairlap.errors import described
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
 
 _KERNEL_LAYOUTS = ((0, 1, 2, 3), (0, 2, 3, 1), (1, 2, 3, 0))  # as given, channels last, depthwise for XNNPACK
 
@@ -61,11 +62,12 @@ class ExecuTorch(Framework):
     name = "executorch"
     packages = ("executorch==1.5.1", "torch==2.13.0", "setuptools==84.2.1")  # it does not declare the latter two
     module = "executorch"
+    no_precision: ClassVar = dict.fromkeys(("fp16", "bf16"), "XNNPACK computes there in float32 or in integers")
     implementation = "torch"
     variants = ("", "portable")
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted, lacking="XNNPACK computes there in float32 or in integers")
+        refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import torch
             from executorch import version
@@ -75,8 +77,12 @@ class ExecuTorch(Framework):
         portable_lib._unsafe_reset_threadpool(wanted.threads)
         with phase("convert"), torch.no_grad():
             model = work.implementation("torch").build(work.weights)
-            names = [name for name in signature(model.forward).parameters if name in work.inputs]
-            program = _converted(work, model, _tensors(work.inputs, names), wanted.variant)
+            places = [name for name in signature(model.forward).parameters if name in work.inputs]
+            by_place = len(places) == len(work.inputs)
+            names = places if by_place else [tensor.name for tensor in work.spec.inputs]
+            tensors = _tensors(work.inputs, names)
+            named = {} if by_place else dict(zip(names, tensors, strict=True))
+            program = _converted(work, model, tensors if by_place else (), named, wanted.variant)
         with phase("build"):
             file = program.buffer
             first = _loaded(file)
@@ -112,13 +118,14 @@ def _tensors(arrays: Arrays, names: list[str]) -> tuple[Any, ...]:
         return tuple(torch.from_numpy(arrays[name]) for name in names)
 
 
-def _converted(work: Workload, model: Any, inputs: tuple[Any, ...], variant: str) -> Any:
+def _converted(work: Workload, model: Any, inputs: tuple[Any, ...], named: dict[str, Any], variant: str) -> Any:
+    """The program takes inputs in the order in which the module is given them, named ones last."""
     import torch
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import to_edge_transform_and_lower
 
     try:
-        exported = torch.export.export(model, inputs)
+        exported = torch.export.export(model, inputs, named)
         partitioner = None if variant == "portable" else [XnnpackPartitioner()]
         return to_edge_transform_and_lower(exported, partitioner=partitioner).to_executorch()
     except Exception as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -16,7 +16,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlap.errors import NotAvailable, described
-from fairlap.frameworks.adapter_parts.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap.frameworks.adapter_parts.answers import (
+    LOSS,
+    Answers,
+    as_float32,
+    batch_of,
+    named_gradients,
+    named_outputs,
+    trained_names,
+)
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
@@ -28,11 +36,13 @@ from fairlap.frameworks.contract import (
     Framework,
     Phase,
     Settings,
+    TrainingState,
     device_number,
     refuse_what_is_unknown,
 )
-from fairlap.models.spec import Spec
+from fairlap.models.spec import LABELS, Spec
 from fairlap.models.workload import Workload
+from fairlap.request.work import Precision
 
 
 def trained_leaves(spec: Spec, leaves: list[Any], canonical: Callable[[list[Any]], dict[str, Any]]) -> list[bool]:
@@ -54,13 +64,21 @@ _STATISTICS = {
 }
 
 
+_TYPES: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
+_PRODUCTS: Mapping[Precision, str] = {"fp32": "highest", "tf32": "tensorfloat32"}  # on a GPU
+
+
 class Jax(Framework):
     name = "jax"
-    packages = ("jax==0.10.2",)
-    packages_on: ClassVar = {"cuda": ("jax[cuda13]==0.10.2",)}
+    packages = ("jax==0.10.2", "optax==0.2.8")
+    packages_on: ClassVar = {"cuda": ("jax[cuda13]==0.10.2", "optax==0.2.8")}
     module = "jax"
-    modes = ("infer", "grad")
-    precisions = ("fp32", "bf16")
+    modes = ("infer", "grad", "train")
+    precisions = ("fp32", "fp16", "bf16", "tf32")
+    no_precision: ClassVar = {
+        "autocast": "it leaves mixed precision to the program; there is none to switch on",
+        "int8": "it has no quantization after training",
+    }
     device_memory_limit = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 
     @classmethod
@@ -83,8 +101,8 @@ class Jax(Framework):
             import jax
         device = _device(wanted.device)
         jax.config.update("jax_default_device", device)
-        if wanted.device != "cpu" and work.precision == "fp32":
-            jax.config.update("jax_default_matmul_precision", "highest")  # it would multiply in TF32 otherwise
+        if wanted.device != "cpu" and work.precision in _PRODUCTS:  # otherwise it would multiply in TF32
+            jax.config.update("jax_default_matmul_precision", _PRODUCTS[work.precision])
         self._version = str(jax.__version__)
         model = work.implementation("jax")
         with phase("build"):
@@ -95,6 +113,8 @@ class Jax(Framework):
             back: dict[str, Any] = model.canonical(jax.tree.unflatten(tree, [np.asarray(each) for each in arrays]))
             return back
 
+        if work.mode == "train":
+            return _trained(work, wanted, model.forward, tree, leaves, canonical, phase)
         if work.mode == "infer":
             function = model.forward
             arguments: tuple[Any, ...] = (jax.tree.unflatten(tree, leaves),)
@@ -125,6 +145,58 @@ class Jax(Framework):
 
     def version(self) -> str:
         return self._version
+
+
+def _trained(
+    work: Workload,
+    wanted: Settings,
+    forward: Callable[..., Any],
+    tree: Any,
+    leaves: list[Any],
+    canonical: Callable[[list[Any]], dict[str, Any]],
+    phase: Phase,
+) -> Contestant:
+    import jax
+    from jax import numpy as jnp
+
+    from fairlap.frameworks.adapter_parts.jax_training import JaxTraining
+
+    learns = trained_leaves(work.spec, leaves, canonical)
+    learnt, fixed = _parted(leaves, learns)
+    moving = work.spec.has_statistics()
+
+    def loss(learnt: Any, fixed: Any, batch: Any) -> Any:
+        params = _joined(tree, learns, learnt, fixed)
+        if moving:
+            statistics: dict[str, Any] = {}
+            first = forward(params, batch, statistics)[0].astype(jnp.float32)
+            fixed = _parted(jax.tree.leaves({**params, **statistics}), learns)[1]
+        else:
+            first = forward(params, batch)[0].astype(jnp.float32)
+        if work.spec.loss == "mean_square":
+            return jnp.mean(jnp.square(first)), fixed
+        chosen = jnp.take_along_axis(jax.nn.log_softmax(first), batch[LABELS][..., None], axis=-1)
+        return -jnp.mean(chosen), fixed
+
+    def named(learnt: list[Any], fixed: list[Any] | None) -> dict[str, Any]:
+        whole = _zeros_between(leaves, learns, learnt) if fixed is None else _joined_leaves(learns, learnt, fixed)
+        return canonical(whole)
+
+    training = JaxTraining(work, learnt, fixed, loss, named)
+    with phase("lower"):
+        lowered = training.lowered(_put(dict(batch_of(work)), work))
+    with phase("compile"):
+        lowered.compile()
+    return Contestant(
+        bind=lambda arrays: partial(training.step, _put(dict(arrays), work)),
+        done=training.done,
+        outputs=lambda loss: {LOSS: as_float32(loss)},
+        weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
+        in_force={**_in_force(leaves, wanted), **training.in_force()},
+        training=TrainingState(training.state, training.reset),
+        no_memory_because="JAX keeps no statistics of memory on the CPU",
+        **({} if wanted.device == "cpu" else _on_device(_device(wanted.device))),
+    )
 
 
 def _cached_in(folder: str) -> dict[str, str]:
@@ -205,8 +277,8 @@ def _put(arrays: Any, work: Workload) -> Any:
     import jax
 
     def one(array: Any) -> Any:
-        if work.precision == "bf16" and array.dtype == np.float32:
-            array = array.astype(jax.numpy.bfloat16)
+        if work.precision in _TYPES and array.dtype == np.float32:
+            array = array.astype(getattr(jax.numpy, _TYPES[work.precision]))
         return jax.device_put(array, may_alias=True)
 
     return jax.tree.map(one, arrays)
@@ -233,8 +305,12 @@ def _parted(leaves: list[Any], trained: list[bool]) -> tuple[list[Any], list[Any
 def _joined(tree: Any, trained: list[bool], learnt: list[Any], fixed: list[Any]) -> Any:
     import jax
 
+    return jax.tree.unflatten(tree, _joined_leaves(trained, learnt, fixed))
+
+
+def _joined_leaves(trained: list[bool], learnt: list[Any], fixed: list[Any]) -> list[Any]:
     first, second = iter(learnt), iter(fixed)
-    return jax.tree.unflatten(tree, [next(first if learns else second) for learns in trained])
+    return [next(first if learns else second) for learns in trained]
 
 
 def _zeros_between(leaves: list[Any], trained: list[bool], gradients: list[Any]) -> list[Any]:
@@ -258,12 +334,15 @@ def _gradients(work: Workload, canonical: Any, completed: Any, result: Any) -> A
 def _in_force(leaves: list[Any], wanted: Settings) -> dict[str, str]:
     import jax
 
-    names = {"float32": "fp32", "bfloat16": "bf16"}
+    names = {"float32": "fp32", **{kind: precision for precision, kind in _TYPES.items()}}
     kinds = {str(leaf.dtype) for leaf in leaves if jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating)}
+    held = " and ".join(sorted(names.get(kind, kind) for kind in kinds)) or NO_WEIGHTS
+    if held == "fp32" and jax.config.values.get("jax_default_matmul_precision") == _PRODUCTS["tf32"]:
+        held = "tf32"
     pool = threads_named("tf_XLAEigen")
     return {
         **({"threads": str(pool)} if pool else {"threads_asked": str(wanted.threads)}),
-        "precision": " and ".join(sorted(names.get(kind, kind) for kind in kinds)) or NO_WEIGHTS,
+        "precision": held,
         "device": str(jax.config.values.get("jax_default_device")),
         "matmul_precision": str(jax.config.values.get("jax_default_matmul_precision") or "default"),
         "x64": str(jax.config.values.get("jax_enable_x64")).lower(),

@@ -11,16 +11,18 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
-from fairlap.frameworks.adapter_parts.litert_files import brought_file, converted_file
+from fairlap.frameworks.adapter_parts.litert_files import brought_file, converted_file, quantized_litert_file
 from fairlap.frameworks.adapter_parts.own_threads import thread_count
+from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, refuse_what_is_unknown
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
 
 Array = npt.NDArray[Any]
 
@@ -74,24 +76,37 @@ def _turned_to(weight: Array, constant: Array) -> Array | None:
     return None
 
 
+_PRODUCTS = ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "BATCH_MATMUL")
+_QUANTIZED = "quantized; the answers alone prove that they are the same"
+
+
 class LiteRT(Framework):
     name = "litert"
     packages = ("ai-edge-litert==2.3.0", "tensorflow==2.21.0")
     module = "ai_edge_litert"
     implementation = "tensorflow"
+    precisions = ("fp32", "int8")
+    no_precision: ClassVar = dict.fromkeys(
+        ("fp16", "bf16", "autocast", "tf32"), "its kernels compute in float32 or in integers"
+    )
 
     @classmethod
     def files(cls, work: Workload) -> tuple[Path, ...]:
         return (brought_file(work) or converted_file(work)[0],)
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted, lacking="its kernels there compute in float32 or in integers")
+        refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import ai_edge_litert
             from ai_edge_litert.interpreter import Interpreter
         self._version = str(ai_edge_litert.__version__)
         file, conversion = brought_file(work), "none"
-        if file is None:
+        made: QuantizedFile | None = None
+        if work.precision == "int8":
+            with phase("convert"):
+                made = quantized_litert_file(work)
+            file = made.file
+        elif file is None:
             with phase("convert"):
                 file, kept = converted_file(work)
             conversion = "cached" if kept else "new"
@@ -99,13 +114,14 @@ class LiteRT(Framework):
         with phase("build"):
             first = _interpreter(Interpreter, file, wanted.threads)
         threads = 1 + thread_count() - before if before else 0
-        held = read_back(weights_in(first, work.weights), work.weights)
+        held = _QUANTIZED if made else read_back(weights_in(first, work.weights), work.weights)
         return Contestant(
             bind=_Bindings(first).bind,
             switching_copies=True,
             done=None,
             outputs=partial(_answers, work),
-            weights=partial(_weights, first, work),
+            weights=dict if made else partial(_weights, first, work),
+            quantization=made.quantization if made else None,
             in_force={
                 **({"threads": str(threads)} if threads else {"threads_asked": str(wanted.threads)}),
                 "precision": _precision(first),
@@ -168,6 +184,13 @@ def _weights(interpreter: Any, work: Workload) -> Answers:
 
 
 def _precision(interpreter: Any) -> str:
+    """Quantized where products have a result in 8 bits. Inputs and outputs stay floats."""
+    operations = getattr(interpreter, "_get_ops_details", None)
+    if operations is not None:
+        by_index = {each["index"]: each["dtype"] for each in interpreter.get_tensor_details()}
+        results = [by_index.get(each["outputs"][0]) for each in operations() if each["op_name"] in _PRODUCTS]
+        if np.int8 in results:
+            return "int8"
     kinds = {np.dtype(each["dtype"]) for each in interpreter.get_tensor_details() if each["dtype"] is not np.bytes_}
     floating = {kind.name for kind in kinds if kind.kind == "f"}
     return "fp32" if floating == {"float32"} else " and ".join(sorted(floating))

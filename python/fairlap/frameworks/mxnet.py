@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, refuse_what_is_unknown
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
 
 
 class MXNet(Framework):
     name = "mxnet"
     packages = ("mxnet==1.9.1", "numpy==1.23.5")  # it imports a name that newer NumPy lacks
     module = "mxnet"
+    no_precision: ClassVar = dict.fromkeys(("fp16", "bf16"), "its products and normalisations do not take it")
     variants = ("", "hybrid")
     modes = ("infer", "grad")
 
@@ -29,7 +31,7 @@ class MXNet(Framework):
         }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted, lacking="its products and normalisations do not take it")
+        refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import mxnet
         self._version = str(mxnet.__version__)

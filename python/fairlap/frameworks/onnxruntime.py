@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,11 +19,14 @@ import numpy as np
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weights_in
 from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
+    CUDA,
     provider_of,
     provider_options,
     run_options,
     why_not_loaded,
 )
+from fairlap.frameworks.adapter_parts.onnxruntime_quantized import operations_in, quantized
+from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile
 from fairlap.frameworks.contract import (
     Contestant,
     DeviceStream,
@@ -34,7 +38,9 @@ from fairlap.frameworks.contract import (
     device_number,
     refuse_what_is_unknown,
 )
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
+from fairlap.request.work import Precision
 
 _LEVELS = {
     "all": "ORT_ENABLE_ALL",
@@ -60,6 +66,10 @@ class OnnxRuntime(Framework):
     module = "onnxruntime"
     implementation = "onnx"
     variants = ("", "tensorrt")
+    precisions = ("fp32", "tf32", "int8")
+    no_precision: ClassVar = dict.fromkeys(
+        ("fp16", "bf16", "autocast"), "its kernels on the CPU compute in float32 or in integers"
+    )
     device_memory_limit = "gpu_mem_limit of the CUDA provider"
 
     @classmethod
@@ -73,15 +83,21 @@ class OnnxRuntime(Framework):
         return files_of(work)
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        lacking = "its kernels there compute in float32"
         devices = ("cuda",) if wanted.variant == "tensorrt" else ("cpu", "cuda")
-        refuse_what_is_unknown(type(self), work, wanted, options=_OPTIONS, lacking=lacking, devices=devices)
+        refuse_what_is_unknown(type(self), work, wanted, options=_OPTIONS, devices=devices)
         with phase("import"):
             import onnxruntime
         self._version = str(onnxruntime.__version__)
-        options, place = _session_options(onnxruntime, wanted), _Place.of(onnxruntime, wanted)
+        options, place = _session_options(onnxruntime, wanted), _Place.of(onnxruntime, wanted, work.precision)
         with phase("build"):
             graph = graph_of(work, work.weights)
+        made: QuantizedFile | None = None
+        if work.precision == "int8":
+            if place.stream is not None or wanted.options:
+                raise Unsupported("onnxruntime is raced in int8 on the CPU, with its default options")
+            with phase("convert"):
+                made = quantized(work, graph, self._version)
+            graph = str(made.file)
         with phase("compile"):  # making the session is what optimizes the graph, and what builds TensorRT's engines
             session = onnxruntime.InferenceSession(
                 graph, options, providers=[place.provider], provider_options=[place.provider_options]
@@ -100,8 +116,9 @@ class OnnxRuntime(Framework):
             bind=partial(_bind, session, held, place),
             done=None,
             outputs=partial(_answers, work, held),
-            weights=partial(dict, weights_in(graph, work.weights)),
-            in_force=_in_force(session),
+            weights=partial(dict, {} if made else weights_in(graph, work.weights)),
+            in_force=_in_force(session) | (_integers_in(onnxruntime, made.file, options) if made else {}),
+            quantization=made.quantization if made else None,
             fed=Fed(operator.attrgetter("pointer"), _runner(work, session, held)) if place.stream is None else None,
             stream=None if place.stream is None else DeviceStream("user_compute_stream", lambda _call: place.stream),
             no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
@@ -136,7 +153,7 @@ class _Place:
     stream: Any = None
 
     @classmethod
-    def of(cls, onnxruntime: Any, wanted: Settings) -> _Place:
+    def of(cls, onnxruntime: Any, wanted: Settings, precision: Precision) -> _Place:
         if wanted.device == "cpu":
             here = onnxruntime.get_available_providers()
             known = {name: provider for name, provider in _PROVIDERS.items() if provider in here}
@@ -148,7 +165,9 @@ class _Place:
 
         number = device_number(wanted.device)
         stream = own_stream(number)
-        options = provider_options(provider, wanted, stream.address)
+        if precision == "tf32" and wanted.variant:
+            raise Unsupported("onnxruntime:tensorrt has no tf32 here: ONNX Runtime cannot switch it on or off")
+        options = provider_options(provider, wanted, stream.address, tf32=precision == "tf32")
         return cls(provider, "cuda", number, options, run_options(onnxruntime), stream)
 
 
@@ -202,11 +221,26 @@ def _answers(work: Workload, held: Mapping[str, Any], _result: None) -> Answers:
     return named_outputs(work.spec, [held[tensor.name].numpy().copy() for tensor in work.spec.outputs])
 
 
+def _integers_in(onnxruntime: Any, file: Path, options: Any) -> dict[str, str]:
+    """The session cannot be asked for its graph, but another one of the same options writes it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        options.optimized_model_filepath = str(Path(scratch) / "optimized.onnx")
+        onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        integers, floats = operations_in(Path(options.optimized_model_filepath))
+    products = f"{integers} of {integers + floats} products in integers"
+    return {
+        "precision": "int8" if integers else "fp32",
+        "quantized": products,
+        "weights": "quantized; the answers alone prove that they are the same",
+    }
+
+
 def _in_force(session: Any) -> dict[str, str]:
     options = session.get_session_options()
+    tf32 = session.get_provider_options().get(CUDA, {}).get("use_tf32", "0")
     return {
         "threads": str(options.intra_op_num_threads),
-        "precision": "fp32",
+        "precision": "tf32" if tf32 == "1" else "fp32",
         "providers": ", ".join(session.get_providers()),
         "optimization": options.graph_optimization_level.name,
         "execution_mode": options.execution_mode.name,

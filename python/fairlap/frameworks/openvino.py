@@ -7,17 +7,21 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weights_in
+from fairlap.frameworks.adapter_parts.openvino_quantized import products_in, quantized
+from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
 from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
-from fairlap.models.draw import rounded_to_bfloat16
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.draw import rounded_to
+from fairlap.models.workload import Workload
+from fairlap.request.work import Precision
 
 _CACHE = "FAIRLAP_OPENVINO_CACHE"
-_HINTS = {"fp32": "f32", "bf16": "bf16"}
+_HINTS: Mapping[Precision, str] = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "f32"}
 
 
 class OpenVino(Framework):
@@ -25,7 +29,11 @@ class OpenVino(Framework):
     packages = ("openvino==2026.4.1", "onnx==1.23.2")
     module = "openvino"
     implementation = "onnx"
-    precisions = ("fp32", "bf16")
+    precisions = ("fp32", "fp16", "bf16", "int8")
+    no_precision: ClassVar = {
+        "autocast": "its hint sets one type for all operations",
+        "tf32": "it runs on the CPU here",
+    }
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -42,14 +50,18 @@ class OpenVino(Framework):
             import openvino
         self._version = str(openvino.__version__)
         core = openvino.Core()
-        if work.precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
-            raise Unsupported("openvino has no bf16 on this CPU: it lacks the instructions for it")
-        weights = work.weights
-        if work.precision == "bf16":  # the graph is float32 all the same; OpenVINO casts inside
-            weights = {name: rounded_to_bfloat16(array) for name, array in weights.items()}
+        if work.precision.upper() not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+            raise Unsupported(f"openvino has no {work.precision} on this CPU: it lacks the instructions for it")
+        # The graph is float32 in any precision; OpenVINO casts inside.
+        weights = {name: rounded_to(work.precision, array) for name, array in work.weights.items()}
         with phase("build"):
             graph = graph_of(work, weights, self.name)
             model = core.read_model(graph)
+        made: QuantizedFile | None = None
+        if work.precision == "int8":
+            with phase("convert"):
+                made = quantized(work, model)
+            model = core.read_model(made.file)
         with phase("compile"):
             compiled = core.compile_model(
                 model,
@@ -66,8 +78,9 @@ class OpenVino(Framework):
             bind=partial(_bind, compiled),
             done=None,
             outputs=partial(_answers, work),
-            weights=lambda: weights_in(graph, weights),
-            in_force=_in_force(compiled),
+            weights=dict if made else partial(_weights, work, graph, weights),
+            in_force=_in_force(compiled) | (_integers_in(compiled) if made else {}),
+            quantization=made.quantization if made else None,
             no_memory_because="on the CPU OpenVINO tells no statistics of memory",
             fed=Fed(operator.attrgetter("pointer"), _runner(work, compiled)),
         )
@@ -99,13 +112,28 @@ def _runner(work: Workload, compiled: Any) -> Callable[[Mapping[str, int]], Any]
     return run
 
 
+def _weights(work: Workload, graph: bytes | str, weights: Arrays) -> Answers:
+    """A user's file has them as they were."""
+    held = weights_in(graph, weights)
+    return {name: rounded_to(work.precision, array) for name, array in held.items()}
+
+
 def _answers(work: Workload, result: Any) -> Answers:
     return named_outputs(work.spec, [result[tensor.name].copy() for tensor in work.spec.outputs])
 
 
+def _integers_in(compiled: Any) -> dict[str, str]:
+    integers, floats = products_in(compiled)
+    return {
+        "precision": "int8" if integers else "fp32",
+        "quantized": f"{integers} of {integers + floats} products in integers",
+        "weights": "quantized; the answers alone prove that they are the same",
+    }
+
+
 def _in_force(compiled: Any) -> dict[str, str]:
     kind = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
-    names = {hint: precision for precision, hint in _HINTS.items()}
+    names = {hint: precision for precision, hint in _HINTS.items() if precision != "int8"}
     return {
         "threads": str(compiled.get_property("INFERENCE_NUM_THREADS")),
         "precision": names.get(kind, kind),

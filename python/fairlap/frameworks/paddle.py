@@ -6,13 +6,14 @@ import ctypes
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import answers_of_tensors, trained_names, weights_of_tensors
 from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, refuse_what_is_unknown
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
 
 # Without it, operations of a graph run concurrently on a thread pool, whatever the requested number of threads.
 _ON_THE_CALLING_THREAD = "FLAGS_enable_pir_in_executor_trace_run"
@@ -22,6 +23,7 @@ class Paddle(Framework):
     name = "paddle"
     packages = ("paddlepaddle==3.3.1", "setuptools==80.9.0")  # it imports setuptools, but not the newest
     module = "paddle"
+    no_precision: ClassVar = dict.fromkeys(("fp16", "bf16"), "its products do not take it")
     variants = ("", "static")
     modes = ("infer", "grad")
 
@@ -35,7 +37,7 @@ class Paddle(Framework):
         }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted, lacking="its products do not take it")
+        refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import paddle
         paddle.base.core.set_num_threads(wanted.threads)

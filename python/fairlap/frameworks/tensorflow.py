@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-from fairlap.frameworks.adapter_parts.answers import answers_of_tensors, trained_names, weights_of_tensors
+from fairlap.frameworks.adapter_parts.answers import (
+    LOSS,
+    answers_of_tensors,
+    as_float32,
+    batch_of,
+    trained_names,
+    weights_of_tensors,
+)
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.contract import (
@@ -18,10 +25,17 @@ from fairlap.frameworks.contract import (
     Framework,
     Phase,
     Settings,
+    TrainingState,
+    Unsupported,
     device_number,
     refuse_what_is_unknown,
 )
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.spec import LABELS
+from fairlap.models.workload import Workload
+from fairlap.request.work import Precision
+
+_TYPES: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 
 
 class TensorFlow(Framework):
@@ -30,8 +44,9 @@ class TensorFlow(Framework):
     packages_on: ClassVar = {"cuda": ("tensorflow[and-cuda]==2.21.0",)}
     module = "tensorflow"
     variants = ("", "graph", "xla")
-    modes = ("infer", "grad")
-    precisions = ("fp32", "bf16")
+    modes = ("infer", "grad", "train")
+    precisions = ("fp32", "fp16", "bf16", "autocast", "tf32")
+    no_precision: ClassVar = {"int8": "it quantizes for LiteRT only: race litert"}
     device_memory_limit = "tf.config.LogicalDeviceConfiguration(memory_limit=)"
 
     @classmethod
@@ -49,36 +64,55 @@ class TensorFlow(Framework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
+        if work.precision == "autocast" and (wanted.variant != "graph" or wanted.device != "cpu"):
+            raise Unsupported(
+                "tensorflow's automatic mixed precision rewrites graphs, to bfloat16 on a CPU only: race "
+                "tensorflow:graph there"
+            )
         with phase("import"):
             import tensorflow as tf
         if wanted.device != "cpu":
-            _prepare_device(wanted.device, wanted.device_memory_limit_bytes)
+            _prepare_device(wanted.device, wanted.device_memory_limit_bytes, tf32=work.precision == "tf32")
         tf.config.threading.set_intra_op_parallelism_threads(wanted.threads)
         tf.config.threading.set_inter_op_parallelism_threads(1)
         self._version = str(tf.__version__)
+        if work.precision == "autocast":
+            tf.config.optimizer.set_experimental_options({"auto_mixed_precision_onednn_bfloat16": True})
         implementation = work.implementation("tensorflow")
         with phase("build"):
-            model = implementation.build(work.weights, tf.bfloat16 if work.precision == "bf16" else tf.float32)
-        step = model.__call__
-        if work.mode == "grad":
+            model = implementation.build(work.weights, getattr(tf, _TYPES.get(work.precision, "float32")))
+        step, training = model.__call__, None
+        if work.mode == "train":
+            from fairlap.frameworks.adapter_parts.tensorflow_training import TensorFlowTraining
+
+            training = TensorFlowTraining(work, model, implementation.canonical, _loss_of_batch(model, work))
+            step = training.step
+        elif work.mode == "grad":
             trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
             labels = None if work.labels is None else tf.constant(work.labels)
             step = _loss_and_gradients(model, work.spec.loss, labels, trained)
         if wanted.variant:
-            inputs = _tensors(work, work.inputs)
+            inputs = _tensors(work, batch_of(work))
             with phase("trace"):
                 step = _traced(step, wanted.variant, inputs)
             with phase("compile"):
+                narrow = _narrow_operations(partial(step, inputs)) if work.precision == "autocast" else 0
                 step(inputs)  # the first call optimizes the graph, and XLA compiles it
+                if training is not None:
+                    training.reset()
+        in_force = _in_force(model, wanted)
+        if work.precision == "autocast":
+            in_force |= {"autocast": f"{narrow} operations in bfloat16"} | ({"precision": "autocast"} if narrow else {})
         return Contestant(
             bind=partial(_bind, work, step),
             # On a CPU eager and graph calls return when they are complete, on a GPU when all is enqueued.
             done=None,
-            outputs=partial(answers_of_tensors, work, implementation.canonical),
+            outputs=partial(answers_of_tensors, work, implementation.canonical) if training is None else _loss_alone,
             weights=partial(weights_of_tensors, work, implementation.canonical, model.variables_by_name),
-            in_force=_in_force(model, wanted),
+            in_force={**in_force, **({} if training is None else training.in_force())},
+            training=None if training is None else TrainingState(training.state, training.reset),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
-            fed=Fed(_lent_tensor, step),
+            fed=Fed(_lent_tensor, step) if training is None else None,
             **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),
         )
 
@@ -86,8 +120,8 @@ class TensorFlow(Framework):
         return self._version
 
 
-def _prepare_device(wanted: str, limit_bytes: int | None) -> None:
-    """Use the only visible GPU for every operation with a kernel, in true float32."""
+def _prepare_device(wanted: str, limit_bytes: int | None, *, tf32: bool) -> None:
+    """Use the only visible GPU for every operation with a kernel, in true float32 unless TF32 is asked for."""
     import tensorflow as tf
 
     found, number = tf.config.list_physical_devices("GPU"), device_number(wanted)
@@ -98,7 +132,7 @@ def _prepare_device(wanted: str, limit_bytes: int | None) -> None:
     if limit_bytes is not None:
         limited = tf.config.LogicalDeviceConfiguration(memory_limit=max(1, limit_bytes >> 20))  # in MiB
         tf.config.set_logical_device_configuration(found[number], [limited])
-    tf.config.experimental.enable_tensor_float_32_execution(False)
+    tf.config.experimental.enable_tensor_float_32_execution(tf32)
 
 
 def _device_memory() -> dict[str, int]:
@@ -139,6 +173,22 @@ def _traced(step: Callable[[Any], Any], variant: str, inputs: dict[str, Any]) ->
     return concrete
 
 
+def _narrow_operations(call: Callable[[], Any]) -> int:
+    """Of the graph that runs: TensorFlow rewrites it at the first call, and shows it in that call's metadata alone."""
+    import tensorflow as tf
+    from tensorflow.python.eager import context  # nothing public asks for the metadata of a function's call
+
+    here = context.context()
+    here.enable_run_metadata()
+    try:
+        call()
+        graphs = here.export_run_metadata().partition_graphs
+    finally:
+        here.disable_run_metadata()
+    narrow = tf.bfloat16.as_datatype_enum
+    return sum("T" in node.attr and node.attr["T"].type == narrow for graph in graphs for node in graph.node)
+
+
 def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays) -> Callable[[], Any]:
     return partial(step, _tensors(work, inputs))
 
@@ -153,8 +203,9 @@ def _tensors(work: Workload, arrays: Arrays) -> dict[str, Any]:
     import tensorflow as tf
 
     tensors = {name: tf.convert_to_tensor(array) for name, array in arrays.items()}
-    if work.precision == "bf16":
-        return {name: tf.cast(each, tf.bfloat16) if each.dtype.is_floating else each for name, each in tensors.items()}
+    if work.precision in _TYPES:
+        kind = getattr(tf, _TYPES[work.precision])
+        return {name: tf.cast(each, kind) if each.dtype.is_floating else each for name, each in tensors.items()}
     return tensors
 
 
@@ -178,14 +229,36 @@ def _loss_and_gradients(model: Any, kind: str, labels: Any, trained: list[Any]) 
     return step
 
 
+def _loss_of_batch(model: Any, work: Workload) -> Callable[[Any], Any]:
+    import tensorflow as tf
+
+    # A model without running statistics is the same in training.
+    learning = {"training": True} if work.spec.has_statistics() else {}
+
+    def loss(batch: dict[str, Any]) -> Any:
+        first = tf.cast(model(batch, **learning)[0], tf.float32)
+        if work.spec.loss == "mean_square":
+            return tf.reduce_mean(tf.square(first))
+        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(batch[LABELS], first))
+
+    return loss
+
+
+def _loss_alone(loss: Any) -> dict[str, Any]:
+    return {LOSS: as_float32(loss.numpy())}
+
+
 def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
     import tensorflow as tf
 
-    names = {tf.float32: "fp32", tf.bfloat16: "bf16"}
+    names = {tf.float32: "fp32", tf.float16: "fp16", tf.bfloat16: "bf16"}
     kinds = {variable.dtype for variable in model.variables_by_name.values()}
+    held = " and ".join(sorted(names.get(kind, kind.name) for kind in kinds)) or NO_WEIGHTS
+    if wanted.device != "cpu" and held == "fp32" and tf.config.experimental.tensor_float_32_execution_enabled():
+        held = "tf32"
     found = {
         "threads": str(tf.config.threading.get_intra_op_parallelism_threads()),
-        "precision": " and ".join(sorted(names.get(kind, kind.name) for kind in kinds)) or NO_WEIGHTS,
+        "precision": held,
         "interop_threads": str(tf.config.threading.get_inter_op_parallelism_threads()),
         "execution": {"": "eager", "graph": "graph", "xla": "XLA"}[wanted.variant],
         "synchronous": str(tf.config.experimental.get_synchronous_execution()).lower(),

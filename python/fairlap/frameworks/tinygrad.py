@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
 from fairlap.frameworks.adapter_parts.own_threads import thread_count
@@ -24,7 +24,8 @@ from fairlap.frameworks.contract import (
     Unsupported,
     refuse_what_is_unknown,
 )
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
 
 Step = Callable[..., tuple[Any, ...]]
 
@@ -33,6 +34,7 @@ class TinyGrad(Framework):
     name = "tinygrad"
     packages = ("tinygrad==0.14.0",)
     module = "tinygrad"
+    no_precision: ClassVar = dict.fromkeys(("fp16", "bf16"), "Debian's clang 14 does not compile its kernels for it")
     variants = ("", "jit")
     modes = ("infer", "grad")
 
@@ -43,9 +45,7 @@ class TinyGrad(Framework):
         return {"DEV": "CPU", "NUM_CPU_THREADS": str(settings.threads), "PARALLEL": "0"}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(
-            type(self), work, wanted, lacking="Debian's clang 14 does not compile its kernels for it"
-        )
+        refuse_what_is_unknown(type(self), work, wanted)
         compiler = _compiler()
         with phase("import"):
             from tinygrad import Device

@@ -11,8 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.frameworks.adapter_parts.answers import Answers, as_float32, named_gradients, named_outputs, trained_names
+from fairlap import quantity_text
+from fairlap.frameworks.adapter_parts.answers import (
+    LOSS,
+    Answers,
+    as_float32,
+    batch_of,
+    named_gradients,
+    named_outputs,
+    trained_names,
+)
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
+from fairlap.frameworks.adapter_parts.torch_quantized import integer_products, quantized
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -21,11 +31,17 @@ from fairlap.frameworks.contract import (
     Framework,
     Phase,
     Settings,
+    TrainingState,
     Unsupported,
     device_number,
     refuse_what_is_unknown,
 )
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.spec import LABELS
+from fairlap.models.workload import Workload
+from fairlap.request.work import Precision
+
+_TYPES: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 
 
 class Torch(Framework):
@@ -33,8 +49,8 @@ class Torch(Framework):
     packages = ("torch==2.13.0",)  # on Linux the package index has the build with CUDA under the same name
     module = "torch"
     variants = ("", "compile")
-    modes = ("infer", "grad")
-    precisions = ("fp32", "bf16")
+    modes = ("infer", "grad", "train")
+    precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
     device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
 
     @classmethod
@@ -50,7 +66,7 @@ class Torch(Framework):
         with phase("import"):
             import torch
         if wanted.device != "cpu":
-            _prepare_device(wanted.device, wanted.device_memory_limit_bytes)
+            _prepare_device(wanted.device, wanted.device_memory_limit_bytes, tf32=work.precision == "tf32")
         torch.set_num_threads(wanted.threads)
         torch.set_num_interop_threads(1)
         self._version = str(torch.__version__)
@@ -58,41 +74,83 @@ class Torch(Framework):
             # For the whole process: a context around each call would be timed with it.
             self._no_gradients = torch.inference_mode()
             self._no_gradients.__enter__()
+        if work.precision == "autocast":  # without its cache, which a context around each call would empty each time
+            kind = wanted.device.partition(":")[0]
+            self._autocast = torch.autocast(kind, dtype=torch.bfloat16, cache_enabled=False)
+            self._autocast.__enter__()
         with phase("build"):
             implementation = work.implementation("torch")
-            model = implementation.build(work.weights).requires_grad_(work.mode == "grad").to(wanted.device)
+            model = implementation.build(work.weights).requires_grad_(work.mode != "infer").to(wanted.device)
             if getattr(implementation, "MEMORY_FORMAT", "") == "channels_last":
                 model = model.to(memory_format=torch.channels_last)
-            if work.precision == "bf16":
-                model = model.to(torch.bfloat16)
-        forward = model if work.mode == "infer" else _loss(model, work.spec.loss, _labels(work, wanted.device))
+            if work.precision in _TYPES:
+                model = model.to(getattr(torch, _TYPES[work.precision]))
+        if work.mode == "train":
+            return self._trained(work, wanted, model, phase)
+        held, made = model, None
+        if work.precision == "int8":
+            if not compiled or wanted.device != "cpu":
+                raise Unsupported("PyTorch runs quantized models through torch.compile, on x86: race torch:compile")
+            with phase("convert"):
+                held, made = quantized(work, model)
+        forward = held if work.mode == "infer" else _loss(model, work.spec.loss, _labels(work, wanted.device))
         if compiled:
             with phase("compile"):
                 forward = _compiled(forward, wanted.options.get("mode"))
-                self._bind(work, wanted.device, model, forward, work.inputs)()  # the first call compiles
+                self._bind(work, wanted.device, held, forward, work.inputs)()  # the first call compiles
         on_device = wanted.device != "cpu"
         return Contestant(
-            bind=partial(self._bind, work, wanted.device, model, forward),
+            bind=partial(self._bind, work, wanted.device, held, forward),
             done=None,
             outputs=partial(_answers, work),
-            weights=partial(_weights, work, model),
-            in_force=_in_force(model, wanted),
+            weights=dict if made else partial(_weights, work, model),
+            in_force=_in_force(model, wanted) | (_integers_in_force() if made else {}),
+            quantization=made.quantization if made else None,
             stream=DeviceStream("torch.cuda.current_stream", _current_stream) if on_device else None,
             memory_bytes=_device_memory if on_device else None,
             forget_memory_peak=torch.cuda.reset_peak_memory_stats if on_device else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
-            fed=Fed(_lent_tensor, _runner(forward, _places(model, work))),
+            fed=Fed(_lent_tensor, _runner(forward, _places(held, work))),
         )
 
     def version(self) -> str:
         return self._version
 
+    def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
+        from fairlap.frameworks.adapter_parts.torch_training import TorchTraining
+
+        loss = _loss_of_batch(model, work.spec.loss)
+        if wanted.variant == "compile":
+            loss = _compiled(loss, wanted.options.get("mode"))
+        training = TorchTraining(work, model, loss)
+        places = _places(model, work)
+
+        def bind(arrays: Arrays) -> Callable[[], Any]:
+            tensors = {name: _tensor(array).to(wanted.device) for name, array in arrays.items()}
+            labels = tensors[LABELS].reshape(-1).long() if LABELS in tensors else None
+            return partial(training.step, tuple(tensors[name] for name in places), labels)
+
+        if wanted.variant == "compile":
+            with phase("compile"):
+                bind(batch_of(work))()
+                training.reset()
+        return Contestant(
+            bind=bind,
+            done=None,
+            outputs=lambda loss: {LOSS: as_float32(loss.detach().cpu().numpy())},
+            weights=partial(_weights, work, model),
+            in_force={**_in_force(model, wanted), **training.in_force()},
+            training=TrainingState(training.state, training.reset),
+            stream=DeviceStream("torch.cuda.current_stream", _current_stream) if wanted.device != "cpu" else None,
+            no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
+        )
+
     def _bind(
         self, work: Workload, device: str, model: Any, forward: Callable[..., Any], inputs: Arrays
     ) -> Callable[[], Any]:
         tensors = {name: _tensor(array).to(device) for name, array in inputs.items()}
-        if work.precision == "bf16":
-            tensors = {name: each.bfloat16() if each.is_floating_point() else each for name, each in tensors.items()}
+        if work.precision in _TYPES:
+            tensors = {name: _narrowed(each, work.precision) for name, each in tensors.items()}
         # By place where the model allows it: names cost 0.4 us a call.
         places = _places(model, work)
         bound = partial(forward, *(tensors[name] for name in places)) if places else partial(forward, **tensors)
@@ -100,6 +158,12 @@ class Torch(Framework):
             return bound
         parameters = dict(model.named_parameters())
         return _loss_and_gradients(bound, [parameters[name] for name in trained_names(work.spec)])
+
+
+def _narrowed(tensor: Any, precision: Precision) -> Any:
+    import torch
+
+    return tensor.to(getattr(torch, _TYPES[precision])) if tensor.is_floating_point() else tensor
 
 
 def _places(model: Any, work: Workload) -> list[str]:
@@ -134,8 +198,8 @@ def _labels(work: Workload, device: str) -> Any:
     return None if work.labels is None else _tensor(work.labels.reshape(-1).astype(np.int64)).to(device)
 
 
-def _prepare_device(device: str, limit_bytes: int | None) -> None:
-    """Use true float32: by default, convolutions would be computed in TF32."""
+def _prepare_device(device: str, limit_bytes: int | None, *, tf32: bool) -> None:
+    """Use true float32, unless TF32 is asked for: by default, convolutions would be computed in it."""
     import torch
 
     number, seen = device_number(device), torch.cuda.device_count()
@@ -146,8 +210,8 @@ def _prepare_device(device: str, limit_bytes: int | None) -> None:
     if limit_bytes is not None:
         whole = torch.cuda.get_device_properties(number).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, limit_bytes / whole), number)
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
 
 
 def _current_stream(_call: Callable[[], Any]) -> object:
@@ -178,6 +242,18 @@ def _loss(model: Any, kind: str, labels: Any) -> Callable[..., Any]:
         return cross_entropy(first.reshape(-1, first.shape[-1]), labels)
 
     return mean_square if kind == "mean_square" else mean_cross_entropy
+
+
+def _loss_of_batch(model: Any, kind: str) -> Callable[..., Any]:
+    from torch.nn.functional import cross_entropy
+
+    def loss(labels: Any, *batch: Any) -> Any:
+        first = model(*batch)[0]
+        if kind == "mean_square":
+            return first.square().mean()
+        return cross_entropy(first.reshape(-1, first.shape[-1]), labels)
+
+    return loss
 
 
 def _loss_and_gradients(bound: Callable[[], Any], trained: list[Any]) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
@@ -215,11 +291,9 @@ def _weights(work: Workload, model: Any) -> Answers:
 def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
     import torch
 
-    kinds = {each.dtype for each in model.state_dict().values() if each.is_floating_point()}
-    names = {torch.float32: "fp32", torch.bfloat16: "bf16"}
     found = {
         "threads": str(torch.get_num_threads()),
-        "precision": " and ".join(sorted(names.get(kind, str(kind)) for kind in kinds)) or NO_WEIGHTS,
+        "precision": _precision(model, wanted.device),
         "interop_threads": str(torch.get_num_interop_threads()),
         "matmul_precision": torch.get_float32_matmul_precision(),
         "memory_format": _memory_format(model),
@@ -239,6 +313,31 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
         found["graph_breaks"] = str(sum(counters["graph_break"].values()))
         found["compile_cache_hits"] = str(counters["inductor"]["fxgraph_cache_hit"])
     return found
+
+
+def _integers_in_force() -> dict[str, str]:
+    products = integer_products()
+    return {
+        "precision": "int8" if products else "fp32",
+        "quantized": quantity_text.count(products, "product") + " in integers",
+        "weights": "quantized; the answers alone prove that they are the same",
+    }
+
+
+def _precision(model: Any, device: str) -> str:
+    """The type of the weights, and what the switches do with it."""
+    import torch
+
+    kinds = {each.dtype for each in model.state_dict().values() if each.is_floating_point()}
+    names = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
+    held = " and ".join(sorted(names.get(kind, str(kind)) for kind in kinds))
+    kind = device.partition(":")[0]
+    if torch.is_autocast_enabled(kind):
+        into = names.get(torch.get_autocast_dtype(kind))
+        return "autocast" if held in ("fp32", "") and into == "bf16" else f"{held} with autocast to {into}"
+    if kind != "cpu" and torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32:
+        return "tf32" if held in ("fp32", "") else held
+    return held or NO_WEIGHTS
 
 
 def _memory_format(model: Any) -> str:

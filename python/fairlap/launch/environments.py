@@ -26,9 +26,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from fairlap.errors import FairlapError, InvalidRequest, shortened
-from fairlap.machine.user_folders import user_cache
+from fairlap.machine.user_folders import work_cache
 
-PLUG_IN_GROUPS = ("fairlap.frameworks", "fairlap.workloads")
+PLUG_IN_GROUPS = ("fairlap.frameworks", "fairlap.workloads", "fairlap.sources")
 
 
 def linked_packages() -> tuple[Path, ...]:
@@ -94,10 +94,10 @@ class Environment:
 
 
 def environments_folder() -> Path:
-    """``FAIRLAP_ENVS``, else the user's cache."""
+    """``FAIRLAP_ENVS``, else in the cache."""
     if chosen := os.environ.get("FAIRLAP_ENVS"):
         return Path(chosen)
-    return user_cache() / "envs"
+    return work_cache() / "envs"
 
 
 def key_of(requirements: tuple[str, ...]) -> str:

@@ -31,10 +31,10 @@ def opened(
 ) -> tuple[Path, Bundle]:
     """The folder of the source's bundle, and the bundle; opened once in a process.
 
-    Raises SourceError when the model cannot be raced.
+    Raises SourceError when the model cannot be raced, also when its files are others than those of the source.
     """
-    key = (source, tuple(seeds.items()))
-    if key not in _opened:
+    key = (msgspec.structs.replace(source, files=()), tuple(seeds.items()))
+    if key not in _opened or (source.files and source.files != bundle_in(_opened[key]).files):
         notify(f"{source.text}: reading the model and computing its float64 reference")
         _opened[key] = _open(Order(source, dict(seeds), _scratch()))
     return _opened[key], bundle_in(_opened[key])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,12 @@ class NotInstalled(FairlapError):
     """The framework or program of a contestant is not here."""
 
     code = "E_NOT_INSTALLED"
+
+
+class NoRoute(FairlapError):
+    """There is no way of a user's model into the framework of a contestant."""
+
+    code = "E_UNSUPPORTED"
 
 
 @dataclass(frozen=True)
@@ -41,14 +47,19 @@ def runners_for(
     caches: Path,
     stack: ExitStack,
     report: Callable[[str], None],
+    refused: Mapping[ContestantName, NoRoute] | None = None,
 ) -> list[Runner]:
-    """One per contestant. A failed installation is the outcome of that contestant; the race continues.
+    """One per contestant. A failed installation is the outcome of that contestant; the race continues. No environment
+    is made for the ``refused``.
 
     Each gets a separate folder in ``caches``: it must not find what another contestant or an earlier race compiled.
     """
     frameworks = require_known(contestants)
+    refused = refused or {}
     return [
-        _runner(name, frameworks.get(name), threads, device, str(caches / str(place)), stack, report)
+        Runner(name, missing=refused[name])
+        if name in refused
+        else _runner(name, frameworks.get(name), threads, device, str(caches / str(place)), stack, report)
         for place, name in enumerate(contestants)
     ]
 

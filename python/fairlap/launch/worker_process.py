@@ -198,9 +198,10 @@ class WorkerProcess:
         deadline_s = max(self._prepared_by_s, time.monotonic() + _READ_WITHIN_S)
         return self._await(protocol.Prepared, deadline_s, self._prepared_within_s)
 
-    def answer(self, which: Which, path: Path, *, within_s: float) -> protocol.Answered:
-        """Its outputs are in the file."""
-        return self._request(protocol.Answer(which, str(path)), protocol.Answered, within_s)
+    def answer(self, which: Which, path: Path, *, within_s: float, inputs: Path | None = None) -> protocol.Answered:
+        """Its outputs are in the file. ``inputs`` are those of "data"."""
+        request = protocol.Answer(which, str(path), "" if inputs is None else str(inputs))
+        return self._request(request, protocol.Answered, within_s)
 
     def feed(self, files: Mapping[str, str], samples: int, seed: int, path: Path, *, within_s: float) -> str:
         """Return the name of the pipeline; the proof is in the file."""

@@ -21,7 +21,7 @@ def user_settings() -> Path:
 
 
 def work_cache() -> Path:
-    """``FAIRLAP_CACHE``, else the user's cache: weights, inputs and converted models that races share."""
+    """``FAIRLAP_CACHE``, else the user's cache: weights, inputs, converted models and environments that races share."""
     chosen = os.environ.get("FAIRLAP_CACHE")
     return Path(chosen) if chosen else user_cache()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,31 @@ def output_errors(
     elif not near.all():
         why = f"{int((~near).sum()):,} of {near.size:,} elements are off by more than allowed"
     return OutputError(name, cosine, float(difference.max(initial=0.0)), worst_relative, relative_error, why)
+
+
+LARGEST_QUANTIZATION_ERROR = 1 / 2
+ANY = Tolerance(cosine=-1.0, absolute=float("inf"), relative=0.0)
+
+
+def quantized_errors(
+    name: str, got: npt.NDArray[Any], reference: npt.NDArray[np.float64], usual: npt.NDArray[np.float64]
+) -> OutputError:
+    """Of a quantized model, which no tolerance proves equal. ``usual`` is the average of the reference's answers to
+    several inputs. Right means that the answer is off by at most half the distance from there to the reference,
+    so that what the inputs change is in it: of a model that ignores them, or has a layer less, it is not."""
+    found = output_errors(name, got, reference, ANY)
+    if not found.right:
+        return found
+    off = float(np.linalg.norm((got.astype(np.float64) - reference).reshape(-1)))
+    depends = float(np.linalg.norm((reference - usual).reshape(-1)))
+    if off <= LARGEST_QUANTIZATION_ERROR * depends:
+        return found
+    share = off / depends if depends else float("inf")
+    return replace(
+        found,
+        why=f"it is off by {share:.2f} times what the inputs change in it; quantized, it may be off by "
+        f"{LARGEST_QUANTIZATION_ERROR:.2f} times",
+    )
 
 
 def _incomparable(got: npt.NDArray[Any], reference: npt.NDArray[np.float64]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fairlap import quantity_text, verdict
 from fairlap.meters import disturbances
 from fairlap.race.plan import Plan
+from fairlap.race.precision_drop import error_drop, exceeded
 from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.request.work import Conditions, Work
 
@@ -56,6 +57,12 @@ class WorkBlocks:
     why_no_verdict: str = ""  # then there is no table
     compared: Mapping[str, Sequence[ProcessResult]] = field(default_factory=dict)  # one process for each block
     table: verdict.BlockTable | None = None
+    drops: Mapping[str, float | None] = field(default_factory=dict)  # of the error against fp32, by contestant
+    unqualified: Mapping[str, str] = field(default_factory=dict)  # contestants with too large a drop, and why
+
+    @property
+    def ranked(self) -> list[str]:
+        return [name for name, own in self.processes.items() if is_ranked(own) and name not in self.unqualified]
 
     @property
     def busy_share(self) -> float:
@@ -107,28 +114,35 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     names = [name.text for name in plan.contestants]
     by_contestant = {name: tuple(each for each in here if each.contestant == name) for name in names}
     by_contestant = {name: own for name, own in by_contestant.items() if own}
+    precisions = {name.text: name.precision for name in plan.contestants}
+    drops = {
+        name: error_drop(plan, work.in_precision(precisions[name]), own, processes)
+        for name, own in by_contestant.items()
+    }
+    unqualified = {name: why for name, drop in drops.items() if (why := exceeded(plan, drop))}
+    found = WorkBlocks(work, conditions, by_contestant, GatedBlocks(()), drops=drops, unqualified=unqualified)
     ranked = {
         name: {each.block: each for each in own if each.finished}
         for name, own in by_contestant.items()
-        if is_ranked(own)
+        if name in found.ranked
     }
     complete = sorted(set.intersection(*(set(own) for own in ranked.values()))) if ranked else []
     gated = GatedBlocks(tuple(complete))
     if len(ranked) < 2:
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked; a comparison needs two"
-        return WorkBlocks(work, conditions, by_contestant, gated, why)
+        return replace(found, gated=gated, why_no_verdict=why)
     if not plan.until_decided:  # its blocks are drawn into looks as they come, and all of them count
         gated = gate_blocks(complete, here, works=len(plan.works), contestants=len(ranked))
     if len(gated.kept) < 2:
         complete_blocks = quantity_text.count(len(gated.kept), "complete block")
         why = f"{complete_blocks}; a verdict needs two, and six to claim a difference"
-        return WorkBlocks(work, conditions, by_contestant, gated, why)
+        return replace(found, gated=gated, why_no_verdict=why)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
     try:
         table = verdict.block_table(_block_figures(compared), workload=label)
     except verdict.UnlikeQuantities as error:  # in a run of an older fairlap
-        return WorkBlocks(work, conditions, by_contestant, gated, f"{error} [{error.code}]")
-    return WorkBlocks(work, conditions, by_contestant, gated, compared=compared, table=table)
+        return replace(found, gated=gated, why_no_verdict=f"{error} [{error.code}]")
+    return replace(found, gated=gated, compared=compared, table=table)
 
 
 def _block_figures(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, verdict.Figures]:

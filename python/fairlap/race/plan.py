@@ -13,6 +13,7 @@ from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import MOST_BLOCKS
+from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Work
 
 PLAN_FORMAT = 2
@@ -68,6 +69,7 @@ class Plan(msgspec.Struct, frozen=True):
     device: str = "cpu"
     min_memory: bool = False  # the smallest memory of each contestant is looked for when the blocks have run
     data: str = ""  # what the measured calls are fed: nothing, "synthetic", or a path
+    max_drop: float | None = None  # the largest error against fp32 of a contestant that is ranked
     format: int = PLAN_FORMAT
 
     @property
@@ -106,6 +108,10 @@ class Plan(msgspec.Struct, frozen=True):
             else f"{done} of {self.process_count()} processes"
         )
 
+    def work_of(self, block: Block, place: int) -> Work:
+        """What the contestant at this place does in this block, in its own precision."""
+        return self.works[block.work].in_precision(self.contestants[place].precision)
+
     def process_count(self) -> int:
         return sum(len(block.order) for block in self.blocks)
 
@@ -127,6 +133,7 @@ def draw_plan(
     data: str = "",
     until_decided: bool = False,
     only_winner: bool = False,
+    max_drop: float | None = None,
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
@@ -168,6 +175,7 @@ def draw_plan(
         device,
         min_memory,
         data,
+        max_drop,
     )
 
 
@@ -206,4 +214,15 @@ def load_plan(path: Path) -> Plan:
     for block in plan.blocks:
         if not 0 <= block.work < len(plan.works) or sorted(block.order) != list(range(len(plan.contestants))):
             raise InvalidRequest(f"{path}: block {block.number} does not run every contestant once")
-    return plan
+    return with_paths_from(plan, path.absolute().parent)
+
+
+def with_paths_from(plan: Plan, folder: Path) -> Plan:
+    """Relative paths of users' models, as recipes have them, are relative to this folder."""
+    works = tuple(
+        work
+        if work.source is None
+        else msgspec.structs.replace(work, source=with_paths(work.source, lambda path: str(folder / path)))
+        for work in plan.works
+    )
+    return msgspec.structs.replace(plan, works=works)

@@ -16,17 +16,20 @@ from fairlap.launch.runners import require_known
 from fairlap.models.registry import find, workload_names
 from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Spec
+from fairlap.models.task_metrics import require_installed
 from fairlap.race.equal_work.fed_check import require_choices, require_data
 from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
 from fairlap.race.plan import DATA_SEEDS, Limits, Measuring, Plan, draw_plan, require_blocks
+from fairlap.request.names import ContestantName
 from fairlap.request.race_request import (
     BLOCKS_OF_ONE_CONTESTANT,
     BLOCKS_UNTIL_DECIDED,
     DEFAULT_BLOCKS_WITH_TARGET,
     RaceRequest,
 )
-from fairlap.request.source import Source, dims_in, range_in, shapes_in
-from fairlap.request.work import Work
+from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
+from fairlap.request.training import Training, optimizer_in, schedule_in
+from fairlap.request.work import Precision, Work
 
 _MOST_BATCH = 2**20
 _MOST_SEED = 2**31
@@ -35,15 +38,16 @@ _MOST_SEED = 2**31
 def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None) -> Plan:
     works = _works(request, notify)
     require_known(request.contestants)
+    contestants = _contestants(request)
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)
     data = require_data(request.data, works, device)
-    until_decided = request.blocks is None and request.target is None and len(request.contestants) > 1
+    until_decided = request.blocks is None and request.target is None and len(contestants) > 1
     blocks = _blocks(request, until_decided=until_decided)
     require_blocks(blocks)
     cores = tuple(sorted(os.sched_getaffinity(0)))
     return draw_plan(
-        request.contestants,
+        contestants,
         works,
         blocks=blocks,
         conditions=request.conditions,
@@ -58,7 +62,31 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         data=data,
         until_decided=until_decided,
         only_winner=request.only_winner,
+        max_drop=None if request.max_drop is None else float(request.max_drop),
     )
+
+
+def _contestants(request: RaceRequest) -> tuple[ContestantName, ...]:
+    """In the order of the request; across precisions, each in all of them."""
+    precisions = _precisions(request)
+    if not request.across_precisions:
+        return request.contestants
+    if len(precisions) < 2:
+        raise InvalidRequest("--across-precisions ranks several precisions; name them, such as --precision fp32,bf16")
+    return tuple(each for name in request.contestants for each in name.across(precisions))
+
+
+def _precisions(request: RaceRequest) -> tuple[Precision, ...]:
+    """Each once. Raises InvalidRequest for what no contestant could do."""
+    found = request.precision if isinstance(request.precision, tuple) else (request.precision,)
+    modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
+    if "tf32" in found and request.device == "cpu":
+        raise InvalidRequest("tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none: add --device cuda")
+    if "int8" in found and "grad" in modes:
+        raise InvalidRequest("int8 is for inference; a quantized model has no gradients: leave out --mode grad")
+    if request.max_drop is not None and "fp32" not in found:
+        raise InvalidRequest("--max-drop compares with fp32; race it too, such as --precision fp32,bf16")
+    return tuple(dict.fromkeys(found))
 
 
 def _blocks(request: RaceRequest, *, until_decided: bool) -> int:
@@ -82,11 +110,14 @@ def _works(request: RaceRequest, notify: Callable[[str], None]) -> tuple[Work, .
     works: list[Work] = []
     for model in request.models:
         for work, spec in _works_of(request, model, notify):
-            require_offered(spec, work)
+            for precision in work.precisions:
+                require_offered(spec, work.in_precision(precision))
             if work in works:
                 raise InvalidRequest(f"{work.label} is given twice")
             works.append(work)
     _require_use_of_bindings(request, works)
+    if (request.optimizer or request.schedule) and not any(work.training for work in works):
+        raise InvalidRequest("an optimizer and a schedule are for --mode train")
     return tuple(works)
 
 
@@ -94,7 +125,8 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
     sources = sources_named(request, model)
     if not sources:
         spec = find(model).spec
-        return [(work, spec) for work in _combinations(request, spec.name, spec.default_batch)]
+        works = _combinations(request, spec.name, spec.default_batch)
+        return [(_with_training(request, work, spec), spec) for work in works]
     found = []
     for source in sources:
         _, bundle = opened(source, seeds_of_inputs(_data_seeds(request)[0]), notify)
@@ -105,7 +137,8 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
                 code="E_SHAPES",
             )
         works = _combinations(request, source.name, bundle.batch, batches=(bundle.batch,))
-        found += [(msgspec.structs.replace(work, source=source), bundle.spec) for work in works]
+        read = msgspec.structs.replace(source, files=bundle.files)
+        found += [(msgspec.structs.replace(work, source=read), bundle.spec) for work in works]
     return found
 
 
@@ -124,13 +157,26 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         ranges=tuple(map(range_in, request.ranges)),
         inputs=inputs,
         trust=request.trust,
+        metrics=_metrics(request),
+        labels=str(Path(request.labels).absolute()) if request.labels else "",
     )
     shaped = [msgspec.structs.replace(whole, shapes=shapes_in(text)) for text in request.shapes] or [whole]
     return [msgspec.structs.replace(each, batch=one) for each in shaped for one in batches or (None,)]
 
 
+def _metrics(request: RaceRequest) -> tuple[str, ...]:
+    names = (request.metric,) if isinstance(request.metric, str) else request.metric
+    for name in names:
+        require_installed(name)
+    if bool(names) != bool(request.labels) or (names and not request.inputs):
+        raise InvalidRequest("a metric takes --metric, --labels and --inputs together", code="E_METRIC")
+    return tuple(dict.fromkeys(names))
+
+
 def _absolute(text: str) -> str:
     """A path from the root on; of ``file.py:function`` the file's. A module stays as it is."""
+    if text.startswith(PREFIX_OF_TRANSFORMERS):
+        return PREFIX_OF_TRANSFORMERS + str(Path(text.removeprefix(PREFIX_OF_TRANSFORMERS)).absolute())
     file, colon, function = text.rpartition(":")
     if colon and file.endswith(".py"):
         return f"{Path(file).absolute()}:{function}"
@@ -138,18 +184,30 @@ def _absolute(text: str) -> str:
 
 
 def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> None:
-    given = [name for name in ("shapes", "dims", "inputs", "ranges", "trust") if getattr(request, name)]
+    given = [
+        name for name in ("shapes", "dims", "inputs", "ranges", "trust", "metric", "labels") if getattr(request, name)
+    ]
     if given and not any(work.source for work in works):
         raise InvalidRequest(
             f"{given[0]} is for a user's own model; the inputs of a built-in model are known", code="E_SHAPES"
         )
 
 
+def _with_training(request: RaceRequest, work: Work, spec: Spec) -> Work:
+    if work.mode != "train":
+        return work
+    optimizer = spec.training.optimizer if request.optimizer is None else optimizer_in(request.optimizer)
+    schedule = spec.training.schedule if request.schedule is None else schedule_in(request.schedule)
+    return msgspec.structs.replace(work, training=Training(optimizer, schedule))
+
+
 def _combinations(request: RaceRequest, model: str, default_batch: int, batches: tuple[int, ...] = ()) -> list[Work]:
     modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
-    precisions = request.precision if isinstance(request.precision, tuple) else (request.precision,)
+    precisions = _precisions(request)
     batch = default_batch if request.batch is None else request.batch
     batches = batches or (batch if isinstance(batch, tuple) else (batch,))
     for each in batches:
         whole_number("batch", each, least=1, most=_MOST_BATCH)
+    if request.across_precisions:
+        return [Work(model, batch, mode, precisions[0], together=precisions) for mode in modes for batch in batches]
     return [Work(model, batch, mode, precision) for mode in modes for precision in precisions for batch in batches]

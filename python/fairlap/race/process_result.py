@@ -11,12 +11,14 @@ import msgspec
 from fairlap.engine.measurement import Notice
 from fairlap.meters.energy import EnergyOfBlock, IdlePower
 from fairlap.meters.memory import Memory
+from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
 from fairlap.scenarios.latency_messages import Feeding
 
 Outcome = Literal[
     "finished",
     "disqualified",  # it ran, but did not do the work that was asked for
+    "unqualified",  # of a row: it did, with a larger error than --max-drop allows
     "unsupported",
     "failed",  # an exception in the worker
     "crash",
@@ -107,9 +109,11 @@ class ProcessResult(msgspec.Struct):
     timings: dict[str, Timing] = {}  # by quantity; the first is the headline
     untimed: dict[str, str] = {}  # by quantity, why the device could not be timed by it
     errors: list[AnswerError] = []
+    scores: dict[str, Score] = {}  # by metric, of the answers to the user's data
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     in_turn_because: str = ""  # why the block's contestants ran one after the other
     data_seed: int = 0
+    zero_weights: float | None = None  # the share of the weights that are 0
     started: Started = "alone"
     caches: CompileCaches = "warm"
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from fairlap.launch.worker_process import Samples
 from fairlap.meters.energy import idle_power
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.fed_check import Feeding
-from fairlap.race.equal_work.materials import Materials, materials_for
+from fairlap.race.equal_work.materials import Materials, materials_for, without_route
+from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import CompileCaches, ProcessResult, Started
@@ -66,7 +67,7 @@ class Race:
             try:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
                 first = self.plan.data_seeds[0] if self.plan.blocks else 0
-                works = [self._materials_of(work, first) for work in self.plan.works]
+                works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]
                 feeding = Feeding(self.plan, works)
                 runners = runners_for(
                     self.plan.contestants,
@@ -75,16 +76,16 @@ class Race:
                     scratch / "caches",
                     stack,
                     self._progress.say,
+                    without_route(self.plan.contestants, works),
                 )
                 self._began_s = time.monotonic()
                 sensed = idle_power(self.plan.device, self._progress.say)
-                bench = Bench(scratch, Agreement(scratch), sensed, feeding)
+                bench = Bench(scratch, Agreement(scratch), sensed, feeding, Scores(self.processes))
                 ran = {process.block for process in self.processes}
                 for number, block in enumerate(self.plan.blocks, start=1):
                     if block.number in ran:
                         continue
-                    materials = self._materials_of(self.plan.works[block.work], block.data_seed)
-                    self._run_block(block, materials, runners, bench)
+                    self._run_block(block, runners, bench)
                     self._progress.block_over(self.processes)
                     after_block()
                     self.ended_early = self.data_lost
@@ -95,20 +96,20 @@ class Race:
                     if self.ended_early:
                         break
                 if self.plan.min_memory and not self.data_lost:
-                    self._find_smallest_memories(works, runners, bench)
+                    self._find_smallest_memories(runners, bench)
                     after_block()
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
 
-    def _find_smallest_memories(self, works: list[Materials], runners: list[Runner], bench: Bench) -> None:
+    def _find_smallest_memories(self, runners: list[Runner], bench: Bench) -> None:
         """For every contestant and work, under the headline's conditions; stored with its last finished process."""
-        for place, materials in enumerate(works):
+        for place, work in enumerate(self.plan.works):
             drawn = [each for each in self.plan.blocks if each.work == place]
             block = next((each for each in drawn if each.conditions == self.plan.headline), None)
             if block is None:
                 continue
-            for runner in runners:
-                named = (runner.name.text, materials.work.label, self.plan.headline)
+            for number, runner in enumerate(runners):
+                named = (runner.name.text, work.label, self.plan.headline)
                 processes = [
                     process
                     for process in self.processes
@@ -119,6 +120,7 @@ class Race:
                     continue
                 self.looking_for_memory_of = runner.name.text
                 self._progress.say(f"{runner.name.text}: looking for the smallest memory in which it runs")
+                materials = self._materials_of(self.plan.work_of(block, number), self.plan.data_seeds[0])
                 request = request_for(self.plan, materials, runner)
                 trial = Trial(self.plan, block, materials, runner, request, processes, bench.scratch, bench.feeding)
                 found = smallest_memory(trial)
@@ -136,23 +138,29 @@ class Race:
             self._materials[key] = materials_for(work, data_seed, self._progress.say)
         return self._materials[key]
 
-    def _run_block(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> None:
+    def _run_block(self, block: Block, runners: list[Runner], bench: Bench) -> None:
+        # Before anything is timed: they may have to be drawn, and a reference computed.
+        materials = [self._materials_of(self.plan.work_of(block, place), block.data_seed) for place in block.order]
+        by_place = dict(zip(block.order, materials, strict=True))
         began_s = time.monotonic()
-        runs = self._runs_of(block, materials, runners, bench)
+        runs = self._runs_of(block, by_place, runners, bench)
         if not self._in_turn_because:
             try:
                 self._run_in_rounds(runs, block)
             except NoRoom as full:
                 self._in_turn_because = str(full)
                 self._progress.say(f"{full}; they run one after the other from here on")
-                runs = self._runs_of(block, materials, runners, bench)
+                runs = self._runs_of(block, by_place, runners, bench)
         if self._in_turn_because:
             self._run_one_by_one(runs, bench)
         in_frameworks_s = sum(run.result.in_framework_s for run in runs)
         self._in_frameworks_s += min(in_frameworks_s, time.monotonic() - began_s)
 
-    def _runs_of(self, block: Block, materials: Materials, runners: list[Runner], bench: Bench) -> list[ProcessRun]:
+    def _runs_of(
+        self, block: Block, materials: Mapping[int, Materials], runners: list[Runner], bench: Bench
+    ) -> list[ProcessRun]:
         began_s = time.monotonic() - self._began_s
+        work = self.plan.works[block.work].label
         still_in = contestants_of(self.plan, block, self.processes)
         places = [place for place in block.order if self.plan.contestants[place].text in still_in]
         return [
@@ -161,11 +169,11 @@ class Race:
                     block=block.number,
                     position=position,
                     contestant=runners[place].name.text,
-                    work=materials.work.label,
+                    work=work,
                     conditions=block.conditions,
                     data_seed=block.data_seed,
-                    started=self._started(block, runners[place], materials),
-                    caches=self._caches_of(runners[place], materials),
+                    started=self._started(block, runners[place], work),
+                    caches=self._caches_of(runners[place], work),
                     hash_seed=block.hash_seed,
                     padding_bytes=block.padding_bytes,
                     cores=block.cores,
@@ -173,24 +181,24 @@ class Race:
                 ),
                 block,
                 self.plan,
-                materials,
+                materials[place],
                 runners[place],
                 bench,
             )
             for position, place in enumerate(places)
         ]
 
-    def _started(self, block: Block, runner: Runner, materials: Materials) -> Started:
+    def _started(self, block: Block, runner: Runner, work: str) -> Started:
         before = [
             each
             for each in self.processes
-            if (each.contestant, each.work) == (runner.name.text, materials.work.label) and each.finished
+            if (each.contestant, each.work) == (runner.name.text, work) and each.finished
         ]
         compiles_again = len(before) == 1 and (before[0].compile_s() or 0.0) >= _LONG_COMPILATION_S
         return "alone" if compiles_again else block.started
 
-    def _caches_of(self, runner: Runner, materials: Materials) -> CompileCaches:
-        return "warm" if (runner.name.text, materials.work.label) in self._compiled else "cold"
+    def _caches_of(self, runner: Runner, work: str) -> CompileCaches:
+        return "warm" if (runner.name.text, work) in self._compiled else "cold"
 
     def _run_in_rounds(self, runs: list[ProcessRun], block: Block) -> None:
         for run in runs:

@@ -43,6 +43,13 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
     return finished <= {(process.contestant, process.work) for process in processes if process.smallest_memory}
 
 
+def require_same_sources(plan: Plan, notify: Callable[[str], None] = lambda _: None) -> None:
+    """Users' models, inputs and labels must be the files that the plan was made from. Raises SourceError."""
+    for work in plan.works:
+        if work.source is not None:
+            materials_for(work, plan.data_seed, notify)
+
+
 def changed_data(
     plan: Plan, processes: Sequence[ProcessResult], notify: Callable[[str], None] = lambda _: None
 ) -> list[FactDifference]:

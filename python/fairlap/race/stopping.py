@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fairlap import quantity_text, verdict
-from fairlap.race.counted_blocks import WorkBlocks, design_of, is_ranked, work_blocks
+from fairlap.race.counted_blocks import WorkBlocks, design_of, work_blocks
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
+from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
 
 MINIMUM_BLOCKS = 12
 _CHANCES = 2  # blocks in which it may turn out that there is something to compare
@@ -25,6 +26,8 @@ class Ending:
     """Asked after each block. A race ends only between rounds, so that every work has had as many blocks.
 
     ``target`` is the half-width wanted of every interval, as a share; the rule sees each block's figures sorted.
+    A race until decided that was given no budget has the default one, or longer while it has too few blocks to claim
+    anything: a large model compiles for most of a minute, and no verdict is of no use.
     """
 
     def __init__(self, plan: Plan, *, target: float | None = None, budget_s: float | None = None) -> None:
@@ -33,10 +36,16 @@ class Ending:
         self._rule: verdict.StoppingRule | None = None
         if target is not None:
             self._rule = verdict.StoppingRule(target, minimum=MINIMUM_BLOCKS, cap=max(MINIMUM_BLOCKS, rounds))
-        self._budget_s = budget_s
+        self._patient = plan.until_decided and budget_s is None
+        self._budget_s = DEFAULT_BUDGET_S if self._patient else budget_s
         self._began_s = time.monotonic()
         self._last_round_ended_s = 0.0
         self._rounds_ended = 0
+
+    @property
+    def longest_s(self) -> float | None:
+        """How long the race may take in all, where that is known."""
+        return LONGEST_BY_DEFAULT_S if self._patient else self._budget_s
 
     def budget_left_s(self) -> float | None:
         return None if self._budget_s is None else self._budget_s - self._elapsed_s()
@@ -58,8 +67,10 @@ class Ending:
                 return "fewer than two contestants can be ranked"
         elapsed_s = self._elapsed_s()
         next_round_s = self._next_round_s(elapsed_s, rounds, len(ran), kept)
-        if self._budget_s is not None and elapsed_s + next_round_s > self._budget_s:
-            return f"another block would not have fitted into {self._budget_s:g} s"
+        few = rounds < verdict.blocks_to_claim(len(self._plan.works), contestants=len(self._plan.contestants))
+        budget_s = self.longest_s if few else self._budget_s
+        if budget_s is not None and elapsed_s + next_round_s > budget_s:
+            return f"another block would not have fitted into {budget_s:g} s"
         if self._rule is None or rounds < MINIMUM_BLOCKS:
             return ""
         tables = [each.table for each in work_blocks(self._plan, processes, self._plan.headline)]
@@ -89,7 +100,7 @@ class Ending:
 
 
 def _has_a_pair(basis: WorkBlocks) -> bool:
-    return sum(is_ranked(own) for own in basis.processes.values()) >= 2
+    return len(basis.ranked) >= 2
 
 
 def blinded_half_width(plan: Plan, processes: Sequence[ProcessResult]) -> float:

@@ -96,7 +96,7 @@ def _is_baseline(row: Row) -> bool:
 def _standing(row: Row) -> str:
     if row.verdict is not None:
         return row.verdict
-    if row.outcome in ("disqualified", "unsupported"):
+    if row.outcome in ("disqualified", "unqualified", "unsupported"):
         return row.outcome
     return "failed" if row.processes_finished == 0 else "no verdict"
 
@@ -124,14 +124,14 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
     """The rows of one table each, in their order."""
     groups: dict[object, list[Row]] = {}
     for row in rows:
-        key = (row.run, row.workload, row.mode, row.precision, row.batch, row.threads, row.device, row.data)
+        key = (row.run, row.workload, row.mode, *row.ranked_precisions, row.batch, row.threads, row.device, row.data)
         groups.setdefault((*key, row.conditions), []).append(row)
     return list(groups.values())
 
 
 def _work(row: Row) -> str:
     fed = f" fed {as_code(row.data)}" if row.data else ""
-    return f"{as_code(row.workload)} {row.mode} {row.precision} batch {row.batch}{fed}"
+    return f"{as_code(row.workload)} {row.mode} {', '.join(row.ranked_precisions)} batch {row.batch}{fed}"
 
 
 def _circumstances(row: Row) -> str:

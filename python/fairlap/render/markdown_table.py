@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fairlap import quantity_text
 from fairlap.errors import shortened
+from fairlap.render.scores import scores_text
 from fairlap.results.row import Estimate, Row, judged_time_ns
 
 _MOST_CHARACTERS = 120
@@ -98,5 +99,5 @@ _COLUMNS = (
     ShownColumn(
         "error", lambda row: quantity_text.relative_error(row.error_relative) if row.error_relative is not None else ""
     ),
-    ShownColumn("accuracy", lambda row: quantity_text.share(row.accuracy, 4) if row.accuracy is not None else ""),
+    ShownColumn("scores", lambda row: ", ".join(scores_text(row))),
 )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
+from fairlap.render.scores import scores_text
 from fairlap.request.work import Work, work_title
 from fairlap.results.feeding import UNKNOWN_CAUSE, WORK
 from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE
@@ -207,12 +208,19 @@ def causes_of_modes(row: ContestantResult) -> list[str]:
 
 def _resources(result: ContestantResult, row: Row) -> list[str]:
     """What the contestant took besides time; nothing for what was not asked for or could not be read."""
-    return [*_route(row), *_on_device(row), *_feeding(row), *_smallest_memory(row), *_energy(result, row)]
+    return [
+        *_route(row),
+        *_scores(row),
+        *_on_device(result, row),
+        *_feeding(row),
+        *_smallest_memory(row),
+        *_energy(result, row),
+    ]
 
 
-def _on_device(row: Row) -> list[str]:
+def _on_device(result: ContestantResult, row: Row) -> list[str]:
     """How long a GPU worked, which is less than its user waits; or why that is not known."""
-    if row.device == "cpu":
+    if row.device == "cpu" or not result.finished:  # what kept it from finishing is in its line
         return []
     times = {"device span": row.device_span_ns, "context span": row.context_span_ns, "kernels": row.kernel_sum_ns}
     known = [f"{name} {quantity_text.duration(time.value)}" for name, time in times.items() if time is not None]
@@ -228,6 +236,13 @@ def _route(row: Row) -> list[str]:
     took = [] if row.conversion_s is None else [f"converted in {quantity_text.seconds(row.conversion_s.value)}"]
     without = [warning.text for warning in row.warnings if warning.code == "W_NO_REFERENCE"][:1]
     return [", ".join([row.route, *error, *took, *without])]
+
+
+def _scores(row: Row) -> list[str]:
+    if not row.scores:
+        return []
+    items = next(iter(row.scores.values())).items
+    return [f"{', '.join(scores_text(row))} on {quantity_text.count(items, 'item')}"]
 
 
 def _feeding(row: Row) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Self
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.request.work import Precision
 
 _PACKAGE = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>(==|~=|>=|<=|!=|<|>)\s*[^:\s]+)?$")
 
@@ -23,6 +24,19 @@ class ContestantName(msgspec.Struct, frozen=True):
     variant: str = ""
     options: tuple[tuple[str, str], ...] = ()
     program: str = ""
+    precision: Precision | None = None  # in a race across precisions; it is part of the text
+
+    def across(self, precisions: Iterable[Precision]) -> tuple[ContestantName, ...]:
+        """Itself in each precision, named as ``torch (bf16)``."""
+        return tuple(
+            msgspec.structs.replace(self, text=f"{self.text} ({precision})", precision=precision)
+            for precision in precisions
+        )
+
+    @property
+    def plain_text(self) -> str:
+        """Without the precision: what a user writes."""
+        return self.text.removesuffix(f" ({self.precision})") if self.precision else self.text
 
 
 def contestant_named(text: str) -> ContestantName:

@@ -21,6 +21,7 @@ from fairlap.request.work import Conditions, Mode, Precision
 
 MOST_BLOCKS = 10_000  # of each kind of conditions and each work
 DEFAULT_BUDGET_S = 60.0
+LONGEST_BY_DEFAULT_S = 150.0  # of a race without a budget in which too few blocks for a claim have run
 DEFAULT_BLOCKS_WITH_TARGET = 60
 BLOCKS_UNTIL_DECIDED = 200
 BLOCKS_OF_ONE_CONTESTANT = 12  # there is nothing to decide
@@ -55,8 +56,24 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     models: Annotated[_Some[str], _about("Models to race; see `fairlap list models`. Or your own, such as model.onnx.")]
     contestants: Annotated[Contestants, _about('Contestants, such as "torch:compile" or "jax==0.4.30".')]
     batch: Annotated[int | _Some[int] | None, _about("Items in one call; the model's own by default.")] = None
-    mode: Annotated[Mode | _Some[Mode], _about("Inference, or the loss and its gradients.")] = "infer"
+    mode: Annotated[Mode | _Some[Mode], _about("Inference, the loss and its gradients, or steps of training.")] = (
+        "infer"
+    )
+    optimizer: Annotated[
+        str | None, _about('In mode train: "sgd:lr=0.01,momentum=0.9" or "adamw:lr=0.001"; the model\'s by default.')
+    ] = None
+    schedule: Annotated[
+        str | None,
+        _about('Of the learning rate: "cosine:steps=1000,warmup=100", "linear:steps=1000"; constant by default.'),
+    ] = None
     precision: Annotated[Precision | _Some[Precision], _about("The precision of the computation.")] = "fp32"
+    across_precisions: Annotated[
+        bool, _about("Rank contestants of all these precisions together, each contestant once in each.")
+    ] = False
+    max_drop: Annotated[
+        Share | None,
+        _about('Rank only contestants whose error grew by at most this against fp32: 0.01 or "1%".'),
+    ] = None
     device: Annotated[Device, _about("cpu, cuda or cuda:N; cpu by default.")] = field(
         default_factory=lambda: Device("cpu")
     )
@@ -74,6 +91,13 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     ranges: Annotated[
         tuple[str, ...], _about('What is drawn for integer inputs of your own model: "ids:0..30521".')
     ] = ()
+    metric: Annotated[
+        str | tuple[str, ...],
+        _about('Metrics of the answers to all inputs: top1, top5, f1, perplexity, mse, mae; or "top1:OUTPUT".'),
+    ] = ()
+    labels: Annotated[str | None, _about("The right answers for the metrics, a .npy file with one for each item.")] = (
+        None
+    )
     trust: Annotated[bool, _about("Allow your own model's file to run code when it is loaded.")] = False
     threads: Annotated[_AtLeast1 | None, _about("Threads of every contestant; all cores by default.")] = None
     blocks: Annotated[

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from fairlap.errors import InvalidRequest
 
 CODE = "E_SHAPES"
+PREFIX_OF_TRANSFORMERS = "hf:"  # then a folder, or a config.json
 _MOST_SIZE = 2**31
 _SHAPE = re.compile(r"\s*(?P<name>[^:=\[\],]+(?::\d+)?)[:=]?(?P<sizes>\[[\d,\s]*\]|(?<=[:=])\d+(?:x\d+)*)\s*(?:,|$)")
 _RANGE = re.compile(r"(?P<name>.+?)[:=](?P<low>-?\d+)\.\.(?P<high>-?\d+)")
@@ -21,7 +22,7 @@ class Source(msgspec.Struct, frozen=True):
     """A file, a folder or ``module:function``. Equal sources with equal files are the same work."""
 
     text: str  # as the user wrote it
-    path: str  # an absolute path, or module:function
+    path: str  # an absolute path, hf: and one, or module:function
     folder: str = ""  # the current folder, where modules and scripts of the user are found
     shapes: tuple[Shape, ...] = ()
     dims: tuple[tuple[str, int], ...] = ()
@@ -29,6 +30,9 @@ class Source(msgspec.Struct, frozen=True):
     ranges: tuple[tuple[str, int, int], ...] = ()  # both ends included
     inputs: str = ""  # an absolute path, or file.py:function
     trust: bool = False  # code in the file may run
+    metrics: tuple[str, ...] = ()  # of the answers to all items of the inputs
+    labels: str = ""  # an absolute path
+    files: tuple[tuple[str, str], ...] = ()  # all that was read, with its SHA-256, once it was; none of a module
 
     @property
     def name(self) -> str:
@@ -37,6 +41,22 @@ class Source(msgspec.Struct, frozen=True):
         bound += [f"{name}={size}" for name, size in self.dims]
         bound += [] if self.batch is None else [f"batch={self.batch}"]
         return f"{self.text}[{','.join(bound)}]" if bound else self.text
+
+
+def with_paths(source: Source, changed: Callable[[str], str]) -> Source:
+    """Every path changed. A module is found in the folder, and stays as it is."""
+    prefix = PREFIX_OF_TRANSFORMERS if source.path.startswith(PREFIX_OF_TRANSFORMERS) else ""
+    bare = source.path.removeprefix(prefix)
+    script, colon, function = source.inputs.rpartition(":")
+    inputs = f"{changed(script)}:{function}" if colon and script.endswith(".py") else source.inputs
+    return msgspec.structs.replace(
+        source,
+        path=prefix + changed(bare) if "/" in bare else source.path,
+        folder=changed(source.folder),
+        inputs=inputs if inputs != source.inputs or not inputs else changed(inputs),
+        labels=changed(source.labels) if source.labels else "",
+        files=tuple((changed(path), digest) for path, digest in source.files),
+    )
 
 
 def shapes_in(text: str) -> tuple[Shape, ...]:

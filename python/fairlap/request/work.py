@@ -7,11 +7,15 @@ from typing import Literal
 import msgspec
 
 from fairlap.request.source import Source
+from fairlap.request.training import Training
 
-Mode = Literal["infer", "grad"]
+Mode = Literal["infer", "grad", "train"]
 
 
-Precision = Literal["fp32", "bf16"]
+Precision = Literal["fp32", "fp16", "bf16", "autocast", "tf32", "int8"]
+"""fp16 and bf16 hold weights and inputs in that type. autocast keeps the weights in float32 and leaves it to the
+framework which operations run in bfloat16. tf32 lets a GPU round the factors of products. int8 is the framework's own
+quantization after training, with calibration."""
 
 
 Conditions = Literal["controlled", "as-found"]
@@ -25,10 +29,21 @@ class Work(msgspec.Struct, frozen=True):
     mode: Mode = "infer"
     precision: Precision = "fp32"
     source: Source | None = None  # of a user's own model; then ``model`` is its name
+    training: Training | None = None  # in mode "train"
+    together: tuple[Precision, ...] = ()  # ranked with each other: then every contestant has one of these
 
     @property
     def label(self) -> str:
-        return f"{self.model} · {self.mode} · {self.precision} · batch {self.batch}"
+        mode = self.mode if self.training is None else f"{self.mode} {self.training.text}"
+        return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}"
+
+    @property
+    def precisions(self) -> tuple[Precision, ...]:
+        return self.together or (self.precision,)
+
+    def in_precision(self, precision: Precision | None) -> Work:
+        """What one contestant does of it; ``precision`` is None where all contestants have the same one."""
+        return msgspec.structs.replace(self, precision=precision or self.precision, together=())
 
 
 def work_title(label: str, data: str) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 
 from fairlap.engine.measurement import Notice
+from fairlap.models.task_metrics import Score
 from fairlap.race.process_result import Outcome
 from fairlap.request.work import Conditions, Mode, Precision
 
@@ -43,7 +44,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     workload: Annotated[str, _about("The model.", "work")]
     mode: Annotated[Mode, _about("Inference, or the loss and its gradients.", "work")]
-    precision: Annotated[Precision, _about("The precision that was asked of everyone.", "work")]
+    precision: Annotated[Precision, _about("The precision that was asked of it.", "work")]
+    ranked_precisions: Annotated[
+        list[Precision], _about("The precisions whose contestants are ranked with each other.", "work")
+    ]
     batch: Annotated[int, _about("Items in one call.", "work")]
     threads: Annotated[int, _about("Threads that every contestant was given.", "work")]
     device: Annotated[str, _about("Where the work ran.", "work")]
@@ -176,7 +180,21 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     error_relative: Annotated[float | None, _about("Worst distance from the reference, relative.", "accuracy")]
     error_absolute: Annotated[float | None, _about("Worst distance of any one element.", "accuracy")]
-    accuracy: Annotated[float | None, _about("Share of right answers on a dataset.", "accuracy")]
+    error_drop: Annotated[
+        float | None,
+        _about("How much larger its relative error is than the smallest one in fp32 on the same work.", "accuracy"),
+    ]
+    zero_weights: Annotated[
+        float | None, _about("Share of the model's weights that are 0, as pruning leaves them.", "accuracy")
+    ]
+    accuracy: Annotated[
+        Estimate | None,
+        _about("The metric top1: share of right answers, with its interval over the items.", "accuracy"),
+    ]
+    scores: Annotated[
+        dict[str, Score],
+        _about("Every metric of the answers to the user's data, with its interval and how that was found.", "accuracy"),
+    ]
 
     baseline: Annotated[str | None, _about("The contestant that it is compared with.", "verdict")]
     ratio: Annotated[

@@ -6,6 +6,7 @@ Two fingerprints in a row identify the machine and the software around the conte
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -15,6 +16,8 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
+from fairlap.models.task_metrics import Score
+from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.request.work import Work
@@ -78,7 +81,12 @@ def _row(
         **energy_of(result, work),
         **_cost(estimate(result.finished, lambda process: process.headline_ns), work, price),
         **_errors(result),
-        "accuracy": Cell(None, "the model has no dataset"),
+        "error_drop": _drop(run.plan, result),
+        "zero_weights": cell_or(
+            next((each.zero_weights for each in result.processes if each.zero_weights is not None), None),
+            absence_reason(result) or "the model has no weights",
+        ),
+        "accuracy": _accuracy(result),
         **_against(work_result, result, baseline, only_winner=run.plan.only_winner),
         "order_depends_on_data": order_depends_on_data(work_result.basis),
     }
@@ -90,7 +98,8 @@ def _row(
         environment=environment,
         workload=work.model,
         mode=work.mode,
-        precision=work.precision,
+        precision=work.in_precision(name.precision).precision,
+        ranked_precisions=list(work.precisions),
         batch=work.batch,
         threads=run.plan.threads,
         device=run.plan.device,
@@ -111,6 +120,7 @@ def _row(
         memory_bytes=memory_by_layer(result),
         memory_absent=memory_absent(result),
         energy_by_sensor_j=energy_by_sensor(result, work),
+        scores=_scores(result),
         blocks_kept=len(work_result.blocks.kept),
         blocks_dropped=len(work_result.blocks.dropped),
         processes=len(result.processes),
@@ -218,6 +228,28 @@ def _errors(result: ContestantResult) -> dict[str, Cell]:
         "error_relative": _worst([each.relative for each in errors], why),
         "error_absolute": _worst([each.worst_absolute for each in by_element], why),
     }
+
+
+def _scores(result: ContestantResult) -> dict[str, Score]:
+    return next((process.scores for process in result.processes if process.scores), {})
+
+
+def _accuracy(result: ContestantResult) -> Cell:
+    found = next((score for name, score in _scores(result).items() if name.partition(":")[0] == "top1"), None)
+    if found is not None:
+        return Cell(Estimate(found.value, found.low, found.high))
+    return Cell(None, absence_reason(result) or "the metric top1 was not asked for")
+
+
+def _drop(plan: Plan, result: ContestantResult) -> Cell:
+    if result.error_drop is not None:
+        finite = math.isfinite(result.error_drop)
+        return Cell(result.error_drop) if finite else Cell(None, "an answer was not finite")
+    if not any("fp32" in each.precisions for each in plan.works):
+        return Cell(None, "fp32 was not raced")
+    if not any(process.errors for process in result.processes):
+        return Cell(None, absence_reason(result) or "no answer was checked")
+    return Cell(None, "no contestant finished in fp32")
 
 
 def _worst(distances: Sequence[float | None], why: str) -> Cell:

@@ -13,6 +13,7 @@ from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.race import counted_blocks
 from fairlap.race.counted_blocks import GatedBlocks, WorkBlocks
+from fairlap.race.precision_drop import EXCEEDED
 from fairlap.race.process_result import Outcome, ProcessResult, SmallestMemory
 from fairlap.request.work import Conditions, Work
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
@@ -30,6 +31,8 @@ class ContestantResult:
     processes: tuple[ProcessResult, ...]
     figure: verdict.ContestantFigure | None  # None when no process finished
     causes: tuple[verdict.ModeCause, ...]
+    error_drop: float | None = None  # against fp32
+    unqualified: str = ""  # why --max-drop keeps it from being ranked
 
     @property
     def finished(self) -> tuple[ProcessResult, ...]:
@@ -38,12 +41,14 @@ class ContestantResult:
     @property
     def trouble(self) -> str:
         """Why it is not ranked, or what went wrong in some of its processes; empty when all finished."""
-        return counted_blocks.trouble(self.processes)
+        return counted_blocks.trouble(self.processes) or self.unqualified
 
     @property
     def code(self) -> str:
         """Of the trouble; empty when all finished."""
         worst = self.worst_outcome
+        if worst == "unqualified":
+            return EXCEEDED
         return next((each.code for each in self.processes if each.outcome == worst), "")
 
     @property
@@ -52,11 +57,12 @@ class ContestantResult:
 
     @property
     def worst_outcome(self) -> Outcome:
-        return counted_blocks.worst_outcome(self.processes)
+        worst = counted_blocks.worst_outcome(self.processes)
+        return "unqualified" if worst == "finished" and self.unqualified else worst
 
     @property
     def ranked(self) -> bool:
-        return counted_blocks.is_ranked(self.processes)
+        return counted_blocks.is_ranked(self.processes) and not self.unqualified
 
     @property
     def median_ns(self) -> float:
@@ -138,7 +144,7 @@ def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison])
     """Without its rows, which name the run."""
     contestants = tuple(
         sorted(
-            (_contestant(name, basis.conditions, own) for name, own in basis.processes.items()),
+            (_contestant(name, basis, own) for name, own in basis.processes.items()),
             key=lambda each: (not each.ranked, each.median_ns if each.finished else float("inf")),
         )
     )
@@ -148,13 +154,14 @@ def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison])
     return WorkResult(basis, contestants, own, verdict.standing(basis.table, own))
 
 
-def _contestant(name: str, conditions: Conditions, processes: tuple[ProcessResult, ...]) -> ContestantResult:
+def _contestant(name: str, basis: WorkBlocks, processes: tuple[ProcessResult, ...]) -> ContestantResult:
+    drop, unqualified = basis.drops.get(name), basis.unqualified.get(name, "")
     finished = [process for process in processes if process.finished]
     if not finished:
-        return ContestantResult(name, conditions, processes, None, ())
+        return ContestantResult(name, basis.conditions, processes, None, (), drop, unqualified)
     figure = verdict.contestant_figure(np.log([process.headline_ns for process in finished]))
     causes = verdict.mode_causes(figure.modes, _covariates(finished))
-    return ContestantResult(name, conditions, processes, figure, causes)
+    return ContestantResult(name, basis.conditions, processes, figure, causes, drop, unqualified)
 
 
 def _covariates(processes: Sequence[ProcessResult]) -> dict[str, Sequence[float] | Sequence[str]]:

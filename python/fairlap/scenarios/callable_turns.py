@@ -13,8 +13,8 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine import measure
 from fairlap.engine.calls_in_turns import CallsInTurns
-from fairlap.engine.measurement import Measurement, Notice
-from fairlap.errors import CallableRaised, described
+from fairlap.engine.measurement import CallableRaised, Measurement, Notice
+from fairlap.errors import described
 from fairlap.scenarios.idle_threads import cpu_of_others_s, wait_until_quiet
 
 INTERRUPTED = "interrupted"

@@ -13,7 +13,7 @@ from fairlap.data.pipeline import NUMBERS, WAITED, Job, Pipeline
 from fairlap.data.pipeline_choice import Choice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Fed, Unsupported
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from fairlap.scenarios.latency_messages import Feed, Feeding, Measure
 
 if TYPE_CHECKING:

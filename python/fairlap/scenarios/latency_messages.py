@@ -15,6 +15,10 @@ from fairlap.meters.energy import EnergyOfBlock
 BYTES_PER_SAMPLE = 8
 
 
+BEFORE = "before/"
+"""In the outputs of a drawn step of training: the state that it found."""
+
+
 class DrawnCall(msgspec.Struct, frozen=True):
     """A timed call whose outputs are kept."""
 

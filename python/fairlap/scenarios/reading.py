@@ -14,7 +14,7 @@ from fairlap.scenarios.latency_messages import Reading, takes_suspiciously_long
 
 if TYPE_CHECKING:
     from fairlap.frameworks.contract import Contestant
-    from fairlap.models.workload import Arrays
+    from fairlap.models.arrays import Arrays
 
 _LOOK_AT_ITEMS = 8
 _MOST_TRIES = 8

@@ -15,8 +15,9 @@ import numpy as np
 from fairlap.frameworks.contract import Contestant
 from fairlap.meters.core_demand import CoreDemandMeter
 from fairlap.models import safetensors
-from fairlap.models.workload import Arrays
-from fairlap.scenarios.latency_messages import Drawn, DrawnResult, Measure
+from fairlap.models.arrays import Arrays
+from fairlap.models.spec import BATCH_LABELS, LABELS
+from fairlap.scenarios.latency_messages import BEFORE, Drawn, DrawnResult, Measure
 from fairlap.scenarios.reading import read_result
 
 if TYPE_CHECKING:
@@ -43,9 +44,15 @@ class TimedInputs:
     def _take_turns_call_by_call(self) -> bool:
         return not self._contestant.switching_copies
 
+    def steps(self, first: int, count: int) -> list[Callable[[], Any]]:
+        """Callables for steps of training on the sets in turn."""
+        return [self.bound((first + number) % len(self._sets)) for number in range(count)]
+
     def measure(self, request: Measure) -> tuple[Measurement, Drawn]:
         from fairlap.engine import time_calls
 
+        if self._contestant.training is not None:
+            self._contestant.training.reset()  # after many steps on few batches nothing is left to learn
         drawing = _Drawing(self._contestant, request, self._drawn_call)
         demand = CoreDemandMeter() if request.drawn else None
         measurement = time_calls(
@@ -92,7 +99,7 @@ class TimedInputs:
         if number < len(self._sets):
             return self.bound(number)
         arrays = safetensors.read(Path(self._unseen[number - len(self._sets)]))
-        inputs = {name: _in_memory(arrays[name]) for name in self._sets[0]}
+        inputs = {name: _in_memory(arrays[BATCH_LABELS if name == LABELS else name]) for name in self._sets[0]}
         self._unseen_inputs.append(inputs)  # some frameworks only point to them
         return self._contestant.bind(inputs)
 
@@ -113,9 +120,15 @@ class _Drawing:
 
     def _bind(self, number: int) -> Callable[[], Any]:
         self._call = self._bound(self._request.drawn[number].inputs)
+        if self._contestant.training is not None:
+            before = self._contestant.training.read()
+            self.outputs |= {f"{number}/{BEFORE}{name}": array for name, array in before.items()}
         return self._call
 
     def _look(self, number: int, result: Any, call_ns: float) -> None:
+        if self._contestant.training is not None:
+            after = self._contestant.training.read()
+            self.outputs |= {f"{number}/{name}": array for name, array in after.items()}
         arrays, reading = read_result(self._contestant, self._call, result, call_ns / 1e9)
         self.outputs |= {f"{number}/{name}": array for name, array in arrays.items()}
         self.results.append(DrawnResult(number, call_ns, reading))

@@ -121,12 +121,14 @@ def _placed(db: sqlite3.Connection, ids: str) -> dict[str, list[Placed]]:
     """Controlled rows come first in a run; a work's as-found ones count where there are no others."""
     found: dict[str, list[Placed]] = {}
     headline: dict[tuple[str, str], str] = {}
-    for run, conditions, contestant, place, *work in db.execute(
-        "SELECT run, conditions, contestant, place, workload, batch, mode, precision FROM rows"
+    for run, conditions, contestant, place, *work, precisions in db.execute(
+        "SELECT run, conditions, contestant, place, workload, batch, mode, precision, ranked_precisions FROM rows"
         f" WHERE run IN ({_OF_LIST}) ORDER BY rowid",
         (ids,),
     ):
-        label = Work(*work).label
+        model, batch, mode, precision = work
+        together = tuple(msgspec.json.decode(precisions or "[]"))
+        label = Work(model, batch, mode, precision, together=together).label
         if headline.setdefault((run, label), conditions) == conditions:
             found.setdefault(run, []).append(Placed(label, contestant, place))
     return found

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 
 def forward(weights: Arrays, inputs: Arrays) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
 
 CALLED_WITH_DONE = "asynchronous"
 

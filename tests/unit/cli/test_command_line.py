@@ -131,9 +131,11 @@ def test_python_dash_m_and_version_agree_with_the_package() -> None:
     assert fairlap("--version").stdout.strip() == f"fairlap {package.__version__}"
 
 
-def test_debug_shows_the_traceback_wherever_it_stands() -> None:
+def test_debug_adds_the_traceback_wherever_it_stands_and_changes_nothing_else() -> None:
+    plain = fairlap("time", "math:pi")
     for arguments in (("--debug", "time", "math:pi"), ("time", "math:pi", "--debug")):
         done = fairlap(*arguments)
-        assert done.returncode != 0
+        assert done.returncode == plain.returncode == 2
         assert "Traceback" in done.stderr
         assert "InvalidRequest" in done.stderr
+        assert done.stderr.endswith(plain.stderr)

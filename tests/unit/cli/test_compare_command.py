@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import fairlap, invoke, refusal
+from command_line import error_code, fairlap, invoke, refusal
 
 pytestmark = pytest.mark.sanitized
 
@@ -65,7 +65,7 @@ def test_a_race_that_cannot_be_run_is_refused(arguments: list[str], value: str) 
         ("--on", "torch,torch"),
         ("--batch", "1,x"),
         ("--batch", ","),
-        ("--mode", "infer,train"),
+        ("--mode", "infer,learn"),
         ("--precision", ""),
         ("--device", "gpu"),
         ("--target", "200%"),
@@ -94,6 +94,15 @@ def test_a_dry_run_prints_the_plan_and_runs_nothing() -> None:
     assert done.returncode == 0
     assert "6 processes in 3 blocks" in done.stdout
     assert done.stdout == fairlap("compare", "mlp", "--on", "torch,jax", "--blocks=3", "--seed=1", "--dry-run").stdout
+
+
+@pytest.mark.parametrize("command", ["compare", "self-test"])
+def test_a_race_on_a_gpu_is_refused_once_where_there_is_no_driver(command: str, tmp_path: Path) -> None:
+    """And before an environment is made: PyTorch's for CUDA has gigabytes."""
+    arguments = (command, "mlp", "--on", "torch==2.0.0", "--device", "cuda:0")
+    done = fairlap(*arguments, FAIRLAP_LIBCUDA=tmp_path / "none.so", FAIRLAP_ENVS=tmp_path / "envs")
+    assert (done.returncode, done.stdout, error_code(done)) == (2, "", "E_NOT_AVAILABLE")
+    assert not (tmp_path / "envs").exists()
 
 
 def test_where_no_environment_was_made_envs_says_so(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_values_are_parsed_when_the_file_is_read(tmp_path: Path) -> None:
         (GOOD + "batch = [1,\n 0]\n", "batch"),
         (GOOD + "batch = []\n", "batch: "),
         (GOOD + "batch = '8'\n", "batch: "),
-        (GOOD + "mode = ['infer', 'train']\n", "mode[1]: 'train'"),
+        (GOOD + "mode = ['infer', 'learn']\n", "mode[1]: 'learn'"),
         (GOOD + "conditions = 'quiet'\n", "as-found, controlled"),
         (GOOD + "target = '200%'\n", "target: '200%'"),
         (GOOD + "budget = 'soon'\n", "budget: 'soon'"),

@@ -16,8 +16,8 @@ from fairlap.request.work import Precision
 @pytest.mark.parametrize(
     ("name", "precision", "settings", "why"),
     [
-        ("paddle", "bf16", {}, "paddle has no bf16 on the CPU: its products do not take it"),
-        ("mxnet", "bf16", {}, "mxnet has no bf16 on the CPU: its products and normalisations do not take it"),
+        ("paddle", "bf16", {}, "paddle has no bf16: its products do not take it"),
+        ("mxnet", "bf16", {}, "mxnet has no bf16: its products and normalisations do not take it"),
         ("paddle", "fp32", {"variant": "hybrid"}, "paddle has no variant 'hybrid'"),
         ("mxnet", "fp32", {"options": {"mode": "fast"}}, "mxnet has no option 'mode'; it has none"),
     ],

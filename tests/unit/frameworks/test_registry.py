@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks import registry
 from fairlap.frameworks.contract import Framework, Settings
 from fairlap.frameworks.registry import framework_at, framework_named, framework_names, is_importable
-from fairlap.launch.runners import requirements_of
+from fairlap.launch.environments import InstallFailed
+from fairlap.launch.runners import requirements_of, runners_for
 from fairlap.request.names import contestant_named
 
 NAMES = [
@@ -107,3 +110,22 @@ def test_an_environment_for_a_gpu_gets_the_packages_for_it(name: str, package: s
         [first, *_] = requirements_of(contestant_named(f"{name}==9.9.9"), framework, device)
         assert first == f"{package}==9.9.9"
     assert framework.packages_for("cpu") == framework.packages
+
+
+@pytest.mark.parametrize(("device", "package"), [("cuda:1", "onnxruntime-gpu[cuda,cudnn]"), ("cpu", "onnxruntime")])
+def test_a_contestant_with_a_version_gets_an_environment_for_the_device_of_the_race(
+    device: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def environment_with(requirements: tuple[str, ...], _report: object) -> object:
+        asked.append(requirements)
+        raise InstallFailed("nothing is downloaded here")
+
+    monkeypatch.setattr("fairlap.launch.runners.environment_with", environment_with)
+    contestants = (contestant_named("onnxruntime==1.20.0"),)
+    with ExitStack() as stack:
+        [runner] = runners_for(contestants, 1, device, tmp_path, stack, lambda _: None)
+    assert runner.missing is not None
+    [(first, *_)] = asked
+    assert first == f"{package}==1.20.0"

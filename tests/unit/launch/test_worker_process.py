@@ -17,7 +17,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
 from fairlap.models import safetensors
-from fairlap.models.workload import hash_of
+from fairlap.models.arrays import hash_of
 from fairlap.worker.guardian import living_processes
 from workers_of_fake import Files, environment, left_of, nothing_left_of
 

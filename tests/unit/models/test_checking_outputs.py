@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from fairlap.models.answer_check import output_errors
-from fairlap.models.spec import TOLERANCES
+from fairlap.models.answer_check import output_errors, quantized_errors
+from fairlap.models.registry import find
+from fairlap.models.spec import TOLERANCES, UNIT_ROUNDOFF
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -92,3 +93,37 @@ def test_an_element_off_by_far_is_always_wrong(reference: np.ndarray, place: int
     got = reference.copy()
     got[place] += 1e-3 + 2e-3 * abs(reference[place])
     assert not output_errors("y", got, reference, FP32).right
+
+
+USUAL = np.full((4, 5), 10.0)  # what the answers to several inputs have in common
+
+
+@pytest.mark.parametrize(
+    ("share", "right"), [(0.0, True), (0.4, True), (0.6, False), (1.0, False)], ids=["exact", "near", "far", "usual"]
+)
+def test_a_quantized_answer_has_more_than_half_of_what_the_inputs_change(share: float, right: bool) -> None:
+    reference = USUAL + REFERENCE
+    got = reference - share * REFERENCE
+    error = quantized_errors("y", got, reference, USUAL)
+    assert error.right is right
+    assert error.cosine > 0.99  # says nothing here: the answers to all inputs point the same way
+    assert error.relative_error == pytest.approx(share * np.linalg.norm(REFERENCE) / np.linalg.norm(reference))
+
+
+def test_a_quantized_answer_that_no_distance_can_be_computed_of_is_wrong() -> None:
+    assert not quantized_errors("y", np.full((4, 5), np.nan), REFERENCE, USUAL).right
+    assert not quantized_errors("y", REFERENCE.T, REFERENCE, USUAL).right
+
+
+@pytest.mark.parametrize("model", ["mlp", "softmax", "resnet50", "gpt2_prefill"])
+def test_precisions_that_round_an_eighth_as_much_have_an_eighth_of_the_tolerance(model: str) -> None:
+    spec = find(model).spec
+    wide = spec.tolerance("bf16")
+    assert spec.tolerance("autocast") == wide
+    assert UNIT_ROUNDOFF["bf16"] == 8 * UNIT_ROUNDOFF["fp16"] == 8 * UNIT_ROUNDOFF["tf32"]
+    for precision in ("fp16", "tf32"):
+        narrow = spec.tolerance(precision)
+        assert (narrow.absolute, narrow.relative) == (wide.absolute / 8, wide.relative / 8)
+        assert wide.cosine < narrow.cosine < 1
+    with pytest.raises(KeyError):
+        spec.tolerance("int8")

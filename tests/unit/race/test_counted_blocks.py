@@ -259,3 +259,8 @@ def test_the_summary_of_a_race_on_a_gpu_shows_the_device_and_its_comparison_besi
     text = text_of(results_of(Run(plan, processes, {}, {})))
     assert "no device span: its stream was not found" in text
     assert "By device span" not in text
+    for each in processes:
+        each.timings, each.untimed = {}, {}
+        each.outcome, each.message = "unsupported", "it is a build without CUDA"
+    text = text_of(results_of(Run(plan, processes, {}, {})))
+    assert text.count("it is a build without CUDA") == len("ab")  # once for each contestant, in its line

@@ -17,7 +17,9 @@ from fairlap.request.work import Conditions, Work
 WORKS = (Work("mlp", 1), Work("gemm", 1))
 
 
-def plan(works: int = 1, conditions: Conditions = "controlled", blocks: int = 40) -> Plan:
+def plan(
+    works: int = 1, conditions: Conditions = "controlled", blocks: int = 40, *, until_decided: bool = False
+) -> Plan:
     return draw_plan(
         Contestants("a,b"),
         WORKS[:works],
@@ -26,6 +28,7 @@ def plan(works: int = 1, conditions: Conditions = "controlled", blocks: int = 40
         threads=1,
         available_cores=(0,),
         seed=1,
+        until_decided=until_decided,
     )
 
 
@@ -100,6 +103,19 @@ def test_a_budget_ends_the_race_before_the_block_that_would_not_fit(monkeypatch:
     number, reason = ended_after(Ending(planned, budget_s=75.0), planned, processes_around(planned, 0.01))
     assert number == 7
     assert reason == "another block would not have fitted into 75 s"
+
+
+@pytest.mark.parametrize(("block_s", "blocks", "limit"), [(5.0, 12, "60"), (20.0, 6, "60"), (40.0, 3, "150")])
+def test_without_a_budget_a_race_goes_on_while_it_could_claim_nothing(
+    monkeypatch: pytest.MonkeyPatch, block_s: float, blocks: int, limit: str
+) -> None:
+    """A minute; or six blocks, if they fit into two and a half."""
+    planned = plan(conditions="as-found", blocks=30, until_decided=True)
+    clock = count(0.0, block_s)
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    monkeypatch.setattr(Ending, "_decided", lambda *_: False)
+    number, reason = ended_after(Ending(planned), planned, processes_around(planned, 0.01))
+    assert (number, reason) == (blocks, f"another block would not have fitted into {limit} s")
 
 
 def test_blocks_from_before_take_nothing_of_the_budget_of_a_race_that_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

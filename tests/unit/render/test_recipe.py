@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import shlex
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,8 @@ from command_line import output, refusal
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan import load_plan
 from fairlap.race.run import Run
-from fairlap.render.recipe import write_recipe
+from fairlap.render.recipe import own_models, write_recipe
+from fairlap.request.source import Source
 from fairlap.store.run_file import load_run, save_run
 from runs_for_rows import a_run
 
@@ -74,7 +76,8 @@ def test_the_container_has_the_interpreter_the_versions_and_the_plan(tmp_path: P
     assert lines[-1] == ("CMD", '["fairlap", "compare", "--plan", "plan.json", "-o", "/out/run.json"]')
     copied = {file for name, rest in lines if name == "COPY" for file in rest.split()[:-1]}
     assert all((tmp_path / "again" / file).exists() for file in copied)
-    assert requirements(written["requirements.txt"]) == [f"fairlap=={run.fairlap}", "jax==0.10.2", "torch==2.13.0"]
+    pinned = [f"fairlap=={run.fairlap}", "jax==0.10.2", "optax==0.2.8", "torch==2.13.0"]
+    assert requirements(written["requirements.txt"]) == pinned
     assert requirements(written["constraints.txt"]) == ["jaxlib==0.10.2", "numpy==2.4.6"]
     assert load_plan(tmp_path / "again/plan.json") == run.plan
     assert load_run(tmp_path / "again/recorded.json").plan == run.plan
@@ -254,3 +257,60 @@ def test_the_command_writes_the_recipe_and_refuses_rubbish(tmp_path: Path) -> No
     assert [file for file in _FILES if not (tmp_path / "again" / file).exists()] == []
     (tmp_path / "rubbish.json").write_text("{")
     assert refusal("recipe", tmp_path / "rubbish.json", "-o", tmp_path / "other").code == "E_RUN_FILE"
+
+
+def test_a_user_s_model_is_in_the_recipe_where_its_plan_looks_for_it(tmp_path: Path) -> None:
+    run = run_with_model(tmp_path / "mine")
+    written = {path.relative_to(tmp_path / "again") for path in write_recipe(run, tmp_path / "again")}
+    assert Path("plan.json") in written
+    (work,) = load_plan(tmp_path / "again" / "plan.json").works
+    assert work.source is not None
+    assert Path(work.source.path) == tmp_path / "again" / "models" / "m.onnx"
+    assert Path(work.source.path).read_bytes() == b"model"
+    assert Path(work.source.labels).read_bytes() == b"labels"
+    assert dict(work.source.files)[work.source.path] == sha256(b"model").hexdigest()
+    assert work.label == run.plan.works[0].label
+    assert ("COPY", "models models") in instructions((tmp_path / "again" / "Dockerfile").read_text())
+
+
+@pytest.mark.parametrize("change", ["changed", "gone", "large"])
+def test_a_model_that_is_not_in_the_recipe_is_named_with_its_hash_and_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    run = run_with_model(tmp_path / "mine")
+    if change == "large":
+        monkeypatch.setattr(own_models, "MOST_BYTES", 5)
+    elif change == "gone":
+        (tmp_path / "mine" / "m.onnx").unlink()
+    else:
+        (tmp_path / "mine" / "m.onnx").write_bytes(b"another")
+    write_recipe(run, tmp_path / "again")
+    assert not (tmp_path / "again" / "models" / "m.onnx").exists()
+    text = (tmp_path / "again" / "README.md").read_text()
+    assert sha256(b"model").hexdigest() in text
+    assert "models/m.onnx" in text
+
+
+def test_a_path_that_leaves_the_recipe_is_refused(tmp_path: Path) -> None:
+    run = run_with_model(tmp_path / "mine")
+    (work,) = run.plan.works
+    assert work.source is not None
+    escaping = msgspec.structs.replace(work.source, path="/tmp/../etc/m.onnx")
+    run.plan = msgspec.structs.replace(run.plan, works=(msgspec.structs.replace(work, source=escaping),))
+    with pytest.raises(InvalidRequest) as refused:
+        write_recipe(run, tmp_path / "again")
+    assert refused.value.code == "E_RECIPE"
+
+
+def run_with_model(folder: Path) -> Run:
+    """A run of a user's model with labels next to it."""
+    folder.mkdir()
+    contents = {"m.onnx": b"model", "y.npy": b"labels"}
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    files = tuple((str(folder / name), sha256(content).hexdigest()) for name, content in contents.items())
+    run = run_of("torch")
+    (work,) = run.plan.works
+    source = Source("m.onnx", str(folder / "m.onnx"), str(folder), labels=str(folder / "y.npy"), files=files)
+    run.plan = msgspec.structs.replace(run.plan, works=(msgspec.structs.replace(work, source=source),))
+    return run

@@ -12,7 +12,7 @@ from fairlap.data.native_pipeline import NativePipeline
 from fairlap.data.pipeline import NUMBERS, Job, Pipeline
 from fairlap.data.pipeline_choice import Choice
 from fairlap.frameworks.contract import Contestant, Fed
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.fed_check import require_each_once
 from fairlap.scenarios.fed_latency import FedCalls

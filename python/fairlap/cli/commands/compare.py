@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from fairlap.cli.output import print_note
 from fairlap.cli.output_options import race_options
 from fairlap.cli.source_options import source_options
-from fairlap.cli.values import CONTESTANTS, DEVICE, DURATION, FILE, SHARE, WHOLE_NUMBERS, one_or_more
+from fairlap.cli.values import CONTESTANTS, DEVICE, DURATION, FILE, NAMES, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.errors import InvalidRequest
+from fairlap.request.work import Precision
 
 if TYPE_CHECKING:
     from fairlap.cli.run_race import StoredRun
@@ -25,14 +26,37 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
 @click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items in one call.  [default: the model's]")
-@click.option("--mode", type=one_or_more("infer", "grad"), help="Modes.  [default: infer]")
-@click.option("--precision", type=one_or_more("fp32", "bf16"), help="Precisions.  [default: fp32]")
+@click.option("--mode", type=one_or_more("infer", "grad", "train"), help="Modes.  [default: infer]")
+@click.option("--optimizer", metavar="NAME:lr=...", help="In mode train: sgd:lr=0.01,momentum=0.9 or adamw:lr=0.001.")
+@click.option(
+    "--schedule", metavar="NAME:steps=...", help="Of its learning rate: cosine:steps=1000,warmup=100 or linear."
+)
+@click.option("--precision", type=one_or_more(*get_args(Precision)), help="Precisions.  [default: fp32]")
+@click.option(
+    "--across-precisions", is_flag=True, default=None, help="Rank contestants of all the precisions together."
+)
+@click.option(
+    "--max-drop",
+    type=SHARE,
+    metavar="SHARE",
+    help="Rank only contestants whose error grew by at most this against fp32.",
+)
 @click.option("--device", type=DEVICE, help="cpu, cuda or cuda:N.  [default: cpu]")
 @click.option("--data", metavar="synthetic|PATH", help="Feed the calls from drawn data, a .npy file or a folder.")
 @source_options
+@click.option(
+    "--metric",
+    type=NAMES,
+    metavar="NAME,...",
+    help="Score the answers to all --inputs: top1, top5, f1, perplexity, mse, mae; NAME:OUTPUT for another output.",
+)
+@click.option("--labels", metavar="FILE.npy", help="The right answers for --metric, one for each item of --inputs.")
 @click.option("--threads", type=int, help="Threads of every contestant.  [default: all cores]")
 @click.option(
-    "--budget", type=DURATION, help="Race until every comparison is decided, or for DURATION.  [default: 60s]"
+    "--budget",
+    type=DURATION,
+    help="Race until every comparison is decided, or for DURATION."
+    "  [default: 60s, up to 150s while too few blocks have run to claim anything]",
 )
 @click.option(
     "--only-winner", is_flag=True, default=None, help="Compare only the fastest with the others: decided sooner."
@@ -101,6 +125,7 @@ def command(
     from fairlap.race.plan import load_plan
     from fairlap.race.plan import save_plan as save
     from fairlap.race.plan_from_request import plan_of
+    from fairlap.race.resume import require_same_sources
 
     given = {name: value for name, value in given.items() if value not in (None, ())}
     if resume is not None and plan_file is not None:
@@ -115,6 +140,7 @@ def command(
         plan = resumed.run.plan
     elif plan_file is not None:
         plan = load_plan(plan_file)
+        require_same_sources(plan, print_note)
     else:
         options = request = _requested(models, given)
         plan = plan_of(request, lambda text: None if quiet else print_note(text))
@@ -162,7 +188,7 @@ def _resumable(name: str) -> StoredRun:
     """A stored run with its whole blocks. Blocks of two machines or of two sets of data do not make one run."""
     from fairlap.cli.run_race import StoredRun
     from fairlap.machine.facts import machine_facts
-    from fairlap.race.resume import changed_data, whole_blocks
+    from fairlap.race.resume import changed_data, require_same_sources, whole_blocks
     from fairlap.store.store import open_store
 
     if Path(name).exists() or Path(name).suffix:
@@ -179,6 +205,7 @@ def _resumable(name: str) -> StoredRun:
               if run.machine.get(fact) != here.get(fact)]  # fmt: skip
     if differ:
         raise InvalidRequest(f"{run_id} cannot be resumed on another machine: {'; '.join(differ)}", code="E_RESUME")
+    require_same_sources(run.plan, print_note)
     run.processes = whole_blocks(run.plan, run.processes)
     for data in changed_data(run.plan, run.processes, print_note):
         raise InvalidRequest(

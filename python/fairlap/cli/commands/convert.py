@@ -35,7 +35,7 @@ def command(source: str, framework: str, folder: Path | None, as_json: bool, **g
     from fairlap.quantity_text import relative_error
 
     given = {name: value for name, value in given.items() if value not in (None, ())}
-    target = folder or Path(f"{Path(source.rpartition(':')[2] or source).stem}-for-{framework}")
+    target = folder or Path(f"{Path(source.rpartition(':')[2] or source).stem or 'model'}-for-{framework}")
     proof = converted(source, framework, target, given, print_note)
     if as_json:
         print_json(proof)

@@ -71,10 +71,10 @@ def routes(source: str, as_json: bool, **given: Any) -> None:
     if as_json:
         print_json(found)
         return
-    rows = [["framework", "here", "route"]]
+    rows = [["framework", "here", "precisions", "route"]]
     for each in found.routes:
         route = each.route or f"none: {each.why_not}"
-        rows.append([each.framework, "yes" if each.here else "-", route])
+        rows.append([each.framework, "yes" if each.here else "-", ", ".join(each.precisions) or "-", route])
     _print_table(rows)
     click.echo(found.reference if found.reference.startswith("no ") else f"float64 reference: {found.reference}")
     for notice in found.notices:

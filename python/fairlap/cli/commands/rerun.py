@@ -23,11 +23,13 @@ def command(run: str, store: bool, quiet: bool, as_json: bool, **given: Any) -> 
     RUN is `last`, the id of a stored run or its beginning; FILE is a run file.
     """
     from fairlap.cli.run_race import checked_output, run_race
+    from fairlap.race.resume import require_same_sources
     from fairlap.request.race_request import RaceOptions
     from fairlap.store.run_sources import run_named
 
     then, _ = run_named(run)
     _require_cores(then)
+    require_same_sources(then.plan, print_note)
     for line in _differences(then):
         print_note(line)
     options = RaceOptions(**{name: value for name, value in given.items() if value is not None})

@@ -16,6 +16,7 @@ from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, SHARE
 from fairlap.engine.arguments import whole_number
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.launch.runners import require_known
+from fairlap.machine.cuda_devices import require_driver
 from fairlap.models.registry import find
 from fairlap.race.equal_work.materials import require_offered
 from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, verdicts_of
@@ -49,6 +50,7 @@ def run_self_test(
     work = Work(model, spec.default_batch if batch is None else whole_number("batch", batch, least=1, most=2**20))
     require_offered(spec, work)
     require_known((name,))
+    require_driver(str(device))
     cores = tuple(sorted(os.sched_getaffinity(0)))
     writable(output, only=".json")
     trial = Trial(

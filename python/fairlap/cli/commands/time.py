@@ -18,7 +18,7 @@ from fairlap.cli.device_options import device_options, device_timing_of, timed_o
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
-from fairlap.errors import CallableRaised, InvalidRequest
+from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def command(
 
     Exit status: 2 when a callable raises; the samples before are printed. 130 after Ctrl-C.
     """
+    from fairlap.engine.measurement import CallableRaised
+
     if raw and not as_json and not output:
         raise InvalidRequest("--raw needs --json or -o FILE.json")
     several = len(names) > 1

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.models.spec import Spec
+from fairlap.models.arrays import Arrays
+from fairlap.models.spec import LABELS, Spec
 from fairlap.models.workload import Workload
 
 LOSS = "loss"
@@ -21,6 +22,11 @@ Answers = dict[str, npt.NDArray[np.float32]]
 def as_float32(array: Any) -> npt.NDArray[np.float32]:
     """Unlike ``ascontiguousarray``, this keeps a shape without axes."""
     return np.asarray(array, dtype=np.float32, order="C")
+
+
+def copied(array: Any) -> npt.NDArray[np.float32]:
+    """Of memory that the next step writes to."""
+    return np.array(array, dtype=np.float32, order="C")
 
 
 def named_outputs(spec: Spec, results: Iterable[Any]) -> Answers:
@@ -47,3 +53,10 @@ def weights_of_tensors(work: Workload, canonical: Canonical, held: Mapping[str, 
 
 def trained_names(spec: Spec) -> list[str]:
     return [weight.name for weight in spec.weights if weight.trained]
+
+
+def batch_of(work: Workload) -> Arrays:
+    """The inputs; in mode "train" with their labels."""
+    if work.mode != "train" or work.labels is None:
+        return work.inputs
+    return {**work.inputs, LABELS: work.labels}

@@ -1,7 +1,7 @@
 """Convert models for LiteRT, and cache the files under a hash of everything that determines them.
 
 The conversion runs in a separate process, so that TensorFlow's memory and threads are gone when LiteRT runs:
-``python -m fairlap.frameworks.adapter_parts.litert_files PACKAGE BATCH WEIGHTS FILE``
+``python -m fairlap.frameworks.adapter_parts.litert_files PACKAGE BATCH WEIGHTS FILE [CALIBRATION...]``
 """
 
 from __future__ import annotations
@@ -11,25 +11,27 @@ import os
 import subprocess
 import sys
 import tempfile
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from fairlap.errors import described, shortened
+from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile, quantized_file, sources_of
 from fairlap.frameworks.contract import Unsupported
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
+from fairlap.models.arrays import hash_of
 from fairlap.models.registry import implementation_at, spec_at
 from fairlap.models.sources.bundle import LITERT_FILE
-from fairlap.models.workload import Workload, hash_of
+from fairlap.models.workload import Workload
 
 CANNOT = 3
 """The exit status if TensorFlow's converter refuses the model."""
 
 
-def main(package: str, batch: str, weights_file: str, write_to: str) -> int:
+def main(package: str, batch: str, weights_file: str, write_to: str, *calibration: str) -> int:
+    """With calibration inputs the file is quantized; its inputs and outputs stay floats."""
     import tensorflow as tf
 
     spec = spec_at(package)
@@ -42,7 +44,11 @@ def main(package: str, batch: str, weights_file: str, write_to: str) -> int:
     shapes = {each.name: tf.TensorSpec(each.sized(int(batch)), each.dtype, each.name) for each in spec.inputs}
     try:
         function = tf.function(serve).get_concrete_function(**shapes)
-        converted = tf.lite.TFLiteConverter.from_concrete_functions([function], model).convert()
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([function], model)
+        if calibration:
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+            converter.representative_dataset = lambda: (dict(safetensors.read(Path(file))) for file in calibration)
+        converted = converter.convert()
     except Exception as error:
         print(described(error), file=sys.stderr)
         return CANNOT
@@ -63,11 +69,8 @@ def brought_file(work: Workload) -> Path | None:
 
 def converted_file(work: Workload) -> tuple[Path, bool]:
     """The file, and whether it was in the cache."""
-    try:
-        converter = version("tensorflow")
-    except PackageNotFoundError:
-        raise Unsupported("litert needs tensorflow, whose converter makes its model files") from None
-    made_of = [work.package, str(work.batch), converter, hash_of(work.weights), _sources(work.package)]
+    converter = _version_of_converter()
+    made_of = [work.package, str(work.batch), converter, hash_of(work.weights), sources_of(work.package)]
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
     file = work_cache() / "litert" / f"{Path(work.spec.name).stem}-b{work.batch}-{key}.tflite"
     if _is_complete(file):
@@ -79,6 +82,25 @@ def converted_file(work: Workload) -> tuple[Path, bool]:
         _convert(work, weights, file)
     write_atomically(_length_of(file), str(file.stat().st_size).encode())
     return file, False
+
+
+def quantized_litert_file(work: Workload) -> QuantizedFile:
+    version_of = _version_of_converter()
+
+    def write(file: Path) -> None:
+        weights = file.with_suffix(".safetensors")
+        safetensors.write(weights, work.weights)
+        _convert(work, weights, file, work.calibration)
+        weights.unlink()
+
+    return quantized_file(work, "TensorFlow's converter", version_of, "model.tflite", write)
+
+
+def _version_of_converter() -> str:
+    try:
+        return version("tensorflow")
+    except PackageNotFoundError:
+        raise Unsupported("litert needs tensorflow, whose converter makes its model files") from None
 
 
 def _is_complete(file: Path) -> bool:
@@ -93,9 +115,9 @@ def _length_of(file: Path) -> Path:
     return file.with_suffix(".bytes")
 
 
-def _convert(work: Workload, weights: Path, file: Path) -> None:
+def _convert(work: Workload, weights: Path, file: Path, calibration: tuple[Path, ...] = ()) -> None:
     command = [sys.executable, "-P", "-m", "fairlap.frameworks.adapter_parts.litert_files"]
-    command += [work.package, str(work.batch), str(weights), str(file)]
+    command += [work.package, str(work.batch), str(weights), str(file), *map(str, calibration)]
     quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=quiet)
     if done.returncode == 0:
@@ -106,15 +128,3 @@ def _convert(work: Workload, weights: Path, file: Path) -> None:
             f"litert cannot run {work.spec.name}: TensorFlow's converter refuses it: {shortened(lines[-1])}"
         )
     raise RuntimeError(f"TensorFlow's converter failed on {work.spec.name}: {shortened(lines[-1])}")
-
-
-def _sources(package: str) -> str:
-    """The hash of the model's source, since a changed model must be converted again. The folder of a user's model is
-    named after it."""
-    if package.startswith("/"):
-        return package
-    folder = Path(str(import_module(package).__file__)).parent
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

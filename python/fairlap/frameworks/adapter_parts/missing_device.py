@@ -1,4 +1,5 @@
-"""Why a framework does not see a GPU, in one line: no driver, a build without CUDA, or too few devices."""
+"""Why a framework does not see a GPU, in one line: no driver, a build without CUDA or without its libraries, or too few
+devices."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ def missing_device(framework: str, wanted: str, seen: int, *, built_with_cuda: b
         why = f"there is no CUDA driver: {shortened(absent)}"
     elif not built_with_cuda:
         why = f"it is a build without CUDA; install {install}"
+    elif seen == 0:
+        why = f"its CUDA libraries may be missing (install {install}), or CUDA_VISIBLE_DEVICES hides the devices"
     else:
         why = "look at CUDA_VISIBLE_DEVICES and nvidia-smi"
     return Unsupported(f"{framework} sees {seen} CUDA devices here; requested was {wanted}: {why}")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
 
 
 def graph_of(work: Workload, weights: Arrays, reader: str = "onnx") -> bytes | str:

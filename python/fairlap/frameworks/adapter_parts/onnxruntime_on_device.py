@@ -43,7 +43,7 @@ def why_not_loaded(onnxruntime: Any, provider: str) -> str:
     return "its libraries load, so the device or its driver refused"
 
 
-def provider_options(provider: str, wanted: Settings, stream: int) -> dict[str, str]:
+def provider_options(provider: str, wanted: Settings, stream: int, *, tf32: bool = False) -> dict[str, str]:
     """Float32 means float32 on a GPU too; TensorRT takes that from an environment variable."""
     limit_bytes = wanted.device_memory_limit_bytes
     options = {"device_id": str(device_number(wanted.device)), "user_compute_stream": str(stream)}
@@ -52,7 +52,7 @@ def provider_options(provider: str, wanted: Settings, stream: int) -> dict[str, 
         caches = {"trt_engine_cache_enable": "1", "trt_engine_cache_path": kept} if kept else {}
         return {**options, **caches}
     limited = {} if limit_bytes is None else {"gpu_mem_limit": str(limit_bytes)}
-    return {**options, "use_tf32": "0", **limited}
+    return {**options, "use_tf32": str(int(tf32)), **limited}
 
 
 def run_options(onnxruntime: Any) -> Any:

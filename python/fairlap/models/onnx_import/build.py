@@ -50,7 +50,9 @@ class ImportedModel:
         self.steps, self._last_uses = _with_last_uses(plan.steps, {name for _, name in self._outputs})
         used = {name for step in self.steps for name in step.inputs} | {name for _, name in self._outputs}
         self._constants = {
-            name: library.constant(array.astype(graph.values[name].dtype) if library.name != "numpy" else array)
+            name: library.constant(
+                _in_range(array.astype(graph.values[name].dtype), library) if library.name != "numpy" else array
+            )
             for name, array in known.items()
             if name in used
         }
@@ -93,9 +95,21 @@ class ImportedModel:
         return np.ascontiguousarray(array.transpose(kernel_order(array.ndim)))
 
 
-def build(graph: Graph, library: LibraryName, *, device: str | None = None) -> ImportedModel:
-    """Make a model a function of one library. ``device`` is where PyTorch keeps the model's constants."""
-    return ImportedModel(graph, library_named(library, device))
+def build(graph: Graph, library: LibraryName, *, device: str | None = None, floats: str = "float32") -> ImportedModel:
+    """Make a model a function of one library. ``device`` is where PyTorch keeps the model's constants; ``floats`` is
+    the type for what the graph has in float32, such as bfloat16."""
+    found = library_named(library, device)
+    if floats != "float32":
+        found.hold_in(floats)
+    return ImportedModel(graph, found)
+
+
+def _in_range(array: Array, library: Library) -> Array:
+    """Graphs hide places of a mask by the least float32. As an infinity it would make NaN of a product with 0."""
+    if library.floats != "float16" or array.dtype != np.float32:
+        return array
+    most = float(np.finfo(np.float16).max)
+    return np.where(np.isfinite(array), np.clip(array, -most, most), array)
 
 
 def library_named(name: LibraryName, device: str | None = None) -> Library:

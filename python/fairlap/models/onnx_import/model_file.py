@@ -28,6 +28,8 @@ def read_model(path: Path) -> Any:
     except ImportError as error:
         raise NotAvailable("reading ONNX files needs the package onnx: install fairlap[onnx]") from error
     try:
+        if path.exists() and not path.is_file():
+            raise ModelFileInvalid(f"{path} is not a file")
         if (size := path.stat().st_size) > MOST_BYTES:
             raise ModelFileInvalid(
                 f"{path} has {size / 1e9:.1f} GB; an ONNX file may have 2.1 GB at most: save it with external data"
@@ -115,16 +117,22 @@ def _check_length(tensor: Any, kind: str, dtype: np.dtype[Any], count: int) -> N
         )
 
 
-def _external(tensor: Any, folder: Path, dtype: np.dtype[Any], shape: tuple[int, ...], count: int) -> Array:
-    entries = {entry.key: entry.value for entry in tensor.external_data}
-    location = entries.get("location", "")
+def file_inside(folder: Path, location: str) -> Path | None:
+    """The file that a location of external data names; None where that is no file of the folder, links followed."""
     home = folder.resolve()
     try:
         path = (home / location).resolve()
-        inside = path.is_relative_to(home) and path != home
+        inside = path.is_relative_to(home) and (path.is_file() or not path.exists())
     except (OSError, ValueError):  # a name with a null character, or a loop of links
         inside = False
-    if not location or not inside:
+    return path if location and inside else None
+
+
+def _external(tensor: Any, folder: Path, dtype: np.dtype[Any], shape: tuple[int, ...], count: int) -> Array:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    path = file_inside(folder, location)
+    if path is None:
         raise ModelFileInvalid(f"tensor {tensor.name!r} wants data outside the model's folder: {location!r}")
     try:
         offset = int(entries.get("offset", 0))

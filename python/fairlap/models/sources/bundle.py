@@ -27,6 +27,15 @@ def reference_file(folder: Path, which: str) -> Path:
     return folder / f"reference-{which}.safetensors"
 
 
+def labels_file(folder: Path) -> Path:
+    return folder / "labels.safetensors"
+
+
+def data_file(folder: Path, number: int) -> Path:
+    """One batch of the data for a metric."""
+    return folder / f"data-{number:06}.safetensors"
+
+
 def write_bundle(folder: Path, bundle: Bundle) -> None:
     """Last of all files: a folder with it is whole."""
     beside = folder / f"{BUNDLE}.part"

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import msgspec
 import numpy as np
@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
+from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Dtype, Spec, Tensor, Tolerance
-from fairlap.models.workload import Arrays
 from fairlap.request.source import Source
+from fairlap.request.work import Precision
 
 
 class SourceError(FairlapError):
@@ -38,6 +39,13 @@ class Route(msgspec.Struct, frozen=True):
     conversion_s: float | None = None  # of a conversion that was done once, when the model was opened
     conversion_bytes: int | None = None
     holds_weights: bool = True  # by the model's names; else only the outputs prove that they are the same
+    precisions: tuple[Precision, ...] = get_args(Precision)  # those that it can take the model to
+
+    def why_not_in(self, precision: Precision) -> str:
+        """Empty where the framework gets the model in this precision."""
+        if self.why_not or precision in self.precisions:
+            return self.why_not
+        return f"the model stays in {' or '.join(self.precisions)} on this route ({self.name}); not in {precision}"
 
 
 class Bundle(msgspec.Struct, frozen=True):
@@ -50,7 +58,10 @@ class Bundle(msgspec.Struct, frozen=True):
     routes: dict[str, Route]  # by implementation, such as onnx; or by framework, where it has a separate one
     reference: str  # how the float64 reference was computed
     notices: tuple[Notice, ...] = ()
-    tolerances: dict[str, Tolerance] = {}  # by output
+    tolerances: dict[Precision, dict[str, Tolerance]] = {}  # by precision and output
+    items: int = 0  # of the data for a metric
+    files: tuple[tuple[str, str], ...] = ()  # all that was read, with its SHA-256; see ``Source.files``
+    unnoticed: dict[Precision, tuple[str, ...]] = {}  # inputs that a check in this precision would not miss
 
 
 Forward = Callable[[Arrays, Arrays], Mapping[str, npt.NDArray[Any]]]
@@ -87,6 +98,10 @@ class SourceKind(ABC):
     def files(cls, source: Source) -> tuple[Path, ...]:
         """All that determines the model, files and folders, to be hashed; none where that is not known."""
         return (Path(source.path),)
+
+    @classmethod  # noqa: B027  (there may be nothing to check)
+    def check(cls, source: Source) -> None:
+        """Refuse at once what cannot be this kind of model, before all of it is hashed and read."""
 
     @classmethod
     @abstractmethod

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.build import ImportedModel, build
 from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.load import load_graph
 from fairlap.models.sources.contract import Forward
-from fairlap.models.workload import Arrays
+from fairlap.request.work import Precision
 
+_FLOATS: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 IMPORTED = "from ONNX by fairlap's importer"
 
 
@@ -45,15 +47,20 @@ class Imported:
         self._own = own
         self._names = [tensor.name for tensor in self._graph.outputs]
         self._framework = framework
+        self._floats = "float32"
         self._model: ImportedModel | None = None
         self.conversion_s = time.monotonic() - began_s
 
     def _built(self) -> ImportedModel:
         if self._model is None:
             began_s = time.monotonic()
-            self._model = build(self._graph, self._framework)
+            self._model = build(self._graph, self._framework, floats=self._floats)
             self.conversion_s += time.monotonic() - began_s
         return self._model
+
+    def hold_in(self, precision: Precision) -> None:
+        """The graph's casts and constants must have the type of the weights."""
+        self._floats = _FLOATS.get(precision, "float32")
 
     def build(self, weights: Arrays, dtype: Any = None) -> Any:
         """A PyTorch or a TensorFlow module."""

@@ -10,14 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest, described
+from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Integers, Spec, Tensor
-from fairlap.models.workload import Arrays
+from fairlap.request.source import Source
 
 CODE = "E_SOURCE_INPUTS"
-_MOST_SETS = 8
+CALIBRATION = "calibration-"  # with a number, sets of inputs that a quantization may look at
+_CALIBRATION_SETS, _CALIBRATION_ITEMS = 8, 64  # at least, where they are drawn
+_MOST_CALIBRATION_SETS = 32  # of a user
+CALIBRATION_FROM = 3000  # added to the seed
+_MOST_SETS = 40
 
 Sets = list[dict[str, np.ndarray]]
 
@@ -39,26 +45,51 @@ def given_inputs(text: str, folder: str) -> Sets:
         if path.suffix == ".npy":
             return [{"": np.load(path, allow_pickle=False)}]
     except Exception as error:  # zipfile, NumPy and protobuf raise their own types
-        raise SourceError(f"{text} cannot be read as inputs: {described(error)}", code=CODE) from None
+        raise SourceError(f"{text} cannot be read as inputs: {why_unreadable(error)}", code=CODE) from None
     raise SourceError(
         f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, or file.py:function",
         code=CODE,
     )
 
 
-def shapes_of(sets: Sets, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Of the first set, by the model's names."""
-    return {name: array.shape for name, array in _named(sets[0], names).items()} if sets else {}
+def why_unreadable(error: Exception) -> str:
+    """NumPy's own text advises to unpickle."""
+    return "it holds Python objects, which are not read" if "allow_pickle" in str(error) else described(error)
+
+
+def shapes_of(sets: Sets, names: Sequence[str], source: Source | None = None) -> dict[str, tuple[int, ...]]:
+    """Of the first set, by the model's names. Of data for a metric, which runs in batches, those of a batch."""
+    shapes = {name: array.shape for name, array in _named(sets[0], names).items()} if sets else {}
+    if source is None or source.batch is None or not source.metrics:
+        return shapes
+    return {name: (source.batch, *shape[1:]) if shape else shape for name, shape in shapes.items()}
+
+
+def batches_of(tensors: Sequence[Tensor], given: Sets) -> tuple[Sets, int]:
+    """Data for a metric in batches of the model's size, and how many items there are. The last batch is filled up with
+    the first items."""
+    if len(given) != 1:
+        raise SourceError(f"a metric takes one set of inputs (got {len(given)})", code=CODE)
+    own = _named(given[0], [tensor.name for tensor in tensors])
+    sizes = {tensor.sized(1)[0] if tensor.shape else 0 for tensor in tensors}
+    counts = {len(array) if array.ndim else 0 for array in own.values()}
+    if len(sizes) != 1 or len(counts) != 1 or 0 in sizes | counts:
+        raise SourceError("for a metric the first size of every input must be the number of its items", code=CODE)
+    (size,), (items,) = sizes, counts
+    places = np.arange(-(-items // size) * size) % items
+    return [
+        {name: array[places[first : first + size]] for name, array in own.items()}
+        for first in range(0, len(places), size)
+    ], items
 
 
 def input_sets(
     tensors: Sequence[Tensor], given: Sets, example: Arrays | None, seeds: Mapping[str, int]
 ) -> dict[str, dict[str, np.ndarray]]:
     """One set for each of the seeds' names. The first is the user's, where there is one; others are the user's next
-    ones, then its values in another order."""
+    ones, then its values in another order. Of several, one at least is left for calibration."""
+    named, _ = _parted(tensors, given, example, len(seeds))
     spec = Spec("", "", tuple(tensors), (), (), 0, None, "")
-    found = [*given, *([dict(example)] if example and not given else [])]
-    named = [_of_tensors(own, tensors) for own in found]
     sets: dict[str, dict[str, np.ndarray]] = {}
     for number, (which, seed) in enumerate(seeds.items()):
         if number < len(named):
@@ -66,11 +97,38 @@ def input_sets(
         elif named:
             sets[which] = {name: _reordered(array, seed) for name, array in named[0].items()}
         else:
-            sets[which] = {name: _with_a_first(array) for name, array in draw_inputs(spec, 1, seed).items()}
+            sets[which] = _drawn(spec, seed)
     return sets
 
 
-def _of_tensors(own: Mapping[str, np.ndarray], tensors: Sequence[Tensor]) -> dict[str, np.ndarray]:
+def calibration_count(batch: int) -> int:
+    """How many sets are drawn for calibration: with few items, larger activations than they have are cut off."""
+    return max(_CALIBRATION_SETS, -(-_CALIBRATION_ITEMS // batch))
+
+
+def calibration_sets(
+    tensors: Sequence[Tensor], given: Sets, example: Arrays | None, seeds: Mapping[str, int], batch: int
+) -> dict[str, dict[str, np.ndarray]]:
+    """What a quantization may look at: the user's sets that are left from ``input_sets``, else drawn ones."""
+    _, named = _parted(tensors, given, example, len(seeds))
+    spec, first = Spec("", "", tuple(tensors), (), (), 0, None, ""), next(iter(seeds.values()))
+    found = named or [_drawn(spec, first + CALIBRATION_FROM + number) for number in range(calibration_count(batch))]
+    return {f"{CALIBRATION}{number}": own for number, own in enumerate(found)}
+
+
+def _parted(tensors: Sequence[Tensor], given: Sets, example: Arrays | None, checks: int) -> tuple[Sets, Sets]:
+    """The user's sets for the checks, and for the calibration: others, unless there is one only."""
+    found = [*given, *([dict(example)] if example and not given else [])]
+    named = [of_tensors(own, tensors) for own in found[: checks + _MOST_CALIBRATION_SETS]]
+    first = min(checks, len(named) - 1)
+    return (named, named) if len(named) < 2 else (named[:first], named[first:])
+
+
+def _drawn(spec: Spec, seed: int) -> dict[str, np.ndarray]:
+    return {name: _with_a_first(array) for name, array in draw_inputs(spec, 1, seed).items()}
+
+
+def of_tensors(own: Mapping[str, np.ndarray], tensors: Sequence[Tensor]) -> dict[str, np.ndarray]:
     """As the model takes them."""
     by_name = _named(own, [tensor.name for tensor in tensors])
     if missing := [tensor.name for tensor in tensors if tensor.name not in by_name]:
@@ -86,6 +144,21 @@ def _named(own: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.
     if unknown:
         raise SourceError(f"the model has no input {unknown[0]!r}; it has {', '.join(names)}", code=CODE)
     return dict(own)
+
+
+def cast_notices(tensors: Sequence[Tensor], given: Sets) -> list[Notice]:
+    """Of floats that lose digits when the model takes them."""
+    own = _named(given[0], [tensor.name for tensor in tensors]) if given else {}
+    return [
+        Notice(
+            "W_INPUTS_CAST",
+            f"{tensor.name} is {own[tensor.name].dtype} in the inputs given; it was rounded to {tensor.dtype}",
+        )
+        for tensor in tensors
+        if tensor.name in own
+        and own[tensor.name].dtype.kind == tensor.dtype[0] == "f"
+        and own[tensor.name].dtype.itemsize > np.dtype(tensor.dtype).itemsize
+    ]
 
 
 def _fitting(tensor: Tensor, array: np.ndarray) -> np.ndarray:
@@ -171,11 +244,11 @@ def _from_script(script: Path, function: str, folder: str) -> Sets:
     for own in [result] if isinstance(result, Mapping) else result:
         if not isinstance(own, Mapping):
             raise InvalidRequest(f"{script}:{function} gives {type(own).__name__}, not arrays by name", code=CODE)
-        sets.append({str(name): _array(value) for name, value in own.items()})
+        sets.append({str(name): array_of(value) for name, value in own.items()})
         if len(sets) == _MOST_SETS:
             break
     return sets
 
 
-def _array(value: Any) -> np.ndarray:
+def array_of(value: Any) -> np.ndarray:
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value)

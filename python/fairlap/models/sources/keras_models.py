@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fairlap.errors import described
+from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.workload import Arrays
+from fairlap.request.work import Precision
+
+_FLOATS: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
+
+CLASSES = "keras-classes.json"  # next to a file that was saved here
 
 
 def use_backend(name: str) -> None:
@@ -30,7 +39,11 @@ def load_keras(file: Path, *, trust: bool) -> Any:
     except ModuleNotFoundError as error:
         raise SourceError(f"{file.name} is read with the package {error.name}; install it") from None
     try:
+        if trust:
+            _register_classes(file.with_name(CLASSES))
         return keras.saving.load_model(file, compile=False, safe_mode=not trust)
+    except SourceError:
+        raise
     except Exception as error:  # of zipfile, JSON, h5py and every layer
         if not trust and "safe_mode" in str(error):
             raise SourceError(
@@ -38,6 +51,42 @@ def load_keras(file: Path, *, trust: bool) -> Any:
                 code="E_SOURCE_TRUST",
             ) from None
         raise SourceError(f"Keras cannot load {file.name}: {described(error)}") from None
+
+
+def save_keras(model: Any, file: Path, modules: str) -> None:
+    """Of a user's code: with the places of its own classes, which Keras does not find by itself. They are imported from
+    the folder ``modules``."""
+    try:
+        model.save(file)
+        with zipfile.ZipFile(file) as archive:
+            places = sorted(set(_own_classes(json.loads(archive.read("config.json")))))
+    except Exception as error:  # of any layer
+        raise SourceError(f"Keras cannot save the model: {described(error)}") from None
+    file.with_name(CLASSES).write_text(json.dumps({"modules": modules, "classes": places}))
+
+
+def _own_classes(config: Any) -> Iterator[tuple[str, str, str]]:
+    if isinstance(config, dict):
+        module = config.get("module")
+        if isinstance(module, str) and "class_name" in config and module.partition(".")[0] not in ("keras", "builtins"):
+            yield module, config["class_name"], config.get("registered_name") or config["class_name"]
+    if isinstance(config, dict | list):
+        for each in config.values() if isinstance(config, dict) else config:
+            yield from _own_classes(each)
+
+
+def _register_classes(listed: Path) -> None:
+    if not listed.is_file():
+        return
+    import keras
+
+    found = json.loads(listed.read_text())
+    sys.path.append(found["modules"])
+    for module, name, registered in found["classes"]:
+        own = getattr(import_module(module), name, None)
+        if own is None:
+            raise SourceError(f"{name} is not at the top of the module {module}, so Keras cannot load the model again")
+        keras.saving.get_custom_objects()[registered] = own
 
 
 class KerasModel:
@@ -48,14 +97,17 @@ class KerasModel:
 
         self.model = model
         if not getattr(model, "inputs", None):
-            raise SourceError("the model does not say what its inputs are; build it before you save it")
+            raise SourceError(
+                "the model does not say what its inputs are; make it with keras.Input, functional or Sequential"
+            )
         self.inputs = {_unique(each.name, number): each for number, each in enumerate(model.inputs)}
-        self.outputs = [_unique(each, number) for number, each in enumerate(_output_names(model))]
-        self._structure = model.input
+        functional = getattr(model, "_functional", None) or model  # inside of a Sequential
+        self.outputs = [_unique(each, number) for number, each in enumerate(_output_names(functional))]
+        self._structure = functional.input
         self._tree = keras.tree
         self.variables: dict[str, Any] = {}
         for number, variable in enumerate(model.variables):
-            if str(variable.dtype).startswith("float"):
+            if "float" in str(variable.dtype):
                 name = variable.path
                 self.variables[name if name not in self.variables else f"{name}#{number}"] = variable
 
@@ -99,26 +151,30 @@ class KerasModel:
 
 def in_double(file: Path, folder: Path, *, trust: bool) -> KerasModel:
     """The same model with every type float64. Its weights are the file's, which Keras converts when it reads them."""
-    double = folder / "double.keras"
-    with zipfile.ZipFile(file) as old, zipfile.ZipFile(double, "w") as new:
+    return _loaded_in("float64", file, folder, trust=trust)
+
+
+def _loaded_in(floats: str, file: Path, folder: Path, *, trust: bool) -> KerasModel:
+    changed = folder / "changed.keras"
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(changed, "w") as new:
         for member in old.infolist():
             content = old.read(member)
             if member.filename == "config.json":
-                content = json.dumps(_widened(json.loads(content))).encode()
+                content = json.dumps(_with_floats(floats, json.loads(content))).encode()
             new.writestr(member.filename, content)
     try:
-        return KerasModel(load_keras(double, trust=trust))
+        return KerasModel(load_keras(changed, trust=trust))
     finally:
-        double.unlink()
+        changed.unlink()
 
 
-def _widened(config: Any) -> Any:
+def _with_floats(floats: str, config: Any) -> Any:
     """Every type of a model's configuration, which has them as text: of layers, inputs, casts and constants."""
     if isinstance(config, dict):
-        return {key: _widened(each) for key, each in config.items()}
+        return {key: _with_floats(floats, each) for key, each in config.items()}
     if isinstance(config, list):
-        return [_widened(each) for each in config]
-    return "float64" if config == "float32" else config
+        return [_with_floats(floats, each) for each in config]
+    return floats if config == "float32" else config
 
 
 def _output_names(model: Any) -> list[str]:
@@ -130,15 +186,34 @@ def _unique(name: str, number: int) -> str:
     return str(name) or f"{number}"
 
 
-class KerasOnTensorFlow:
+class _OnBackend:
+    """The file as Keras loads it on one of its backends, in the type that a precision holds."""
+
+    backend: ClassVar[str]
+
     def __init__(self, file: Path, *, trust: bool) -> None:
-        use_backend("tensorflow")
-        self._file, self._trust = file, trust
+        use_backend(self.backend)
+        self._file, self._trust, self._floats = file, trust, "float32"
+
+    def hold_in(self, precision: Precision) -> None:
+        self._floats = _FLOATS.get(precision, "float32")
+
+    def load(self) -> KerasModel:
+        if self._floats == "float32":
+            return KerasModel(load_keras(self._file, trust=self._trust))
+        with tempfile.TemporaryDirectory() as folder:
+            if (classes := self._file.with_name(CLASSES)).is_file():
+                shutil.copyfile(classes, Path(folder) / CLASSES)
+            return _loaded_in(self._floats, self._file, Path(folder), trust=self._trust)
+
+
+class KerasOnTensorFlow(_OnBackend):
+    backend = "tensorflow"
 
     def build(self, weights: Arrays, dtype: Any = None) -> Any:
         import tensorflow as tf
 
-        model = KerasModel(load_keras(self._file, trust=self._trust))
+        model = self.load()
         model.assign(weights)
 
         class Module(tf.Module):
@@ -156,10 +231,12 @@ class KerasOnTensorFlow:
         return array
 
 
-class KerasOnJax:
-    def __init__(self, file: Path, *, trust: bool) -> None:
-        use_backend("jax")
-        self._model = KerasModel(load_keras(file, trust=trust))
+class KerasOnJax(_OnBackend):
+    backend = "jax"
+
+    @cached_property
+    def _model(self) -> KerasModel:
+        return self.load()
 
     def params(self, weights: Arrays) -> dict[str, Any]:
         return {name: np.asarray(weights[name]) for name in self._model.variables}
@@ -178,15 +255,13 @@ class KerasOnJax:
         return dict(held)
 
 
-class KerasOnTorch:
-    def __init__(self, file: Path, *, trust: bool) -> None:
-        use_backend("torch")
-        self._file, self._trust = file, trust
+class KerasOnTorch(_OnBackend):
+    backend = "torch"
 
     def build(self, weights: Arrays) -> Any:
         import torch
 
-        model = KerasModel(load_keras(self._file, trust=self._trust))
+        model = self.load()
         model.assign(weights)
 
         class Module(torch.nn.Module):

@@ -9,7 +9,7 @@ from typing import Any
 from fairlap import quantity_text
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.models.onnx_import.dimensions import bound_inputs
-from fairlap.models.onnx_import.model_file import array_of, read_model
+from fairlap.models.onnx_import.model_file import array_of, file_inside, read_model
 from fairlap.models.sources.contract import SourceError
 from fairlap.request.source import Source
 
@@ -30,12 +30,24 @@ def require_memory(weight_bytes: int, name: str) -> None:
         )
 
 
+def require_room(elements: int, name: str) -> None:
+    """Before anything is computed: what is there must hold the largest of all values in float64, and its operands."""
+    available, needed = available_memory_bytes(), _COPIES * 8 * elements
+    if available is not None and needed > available:
+        raise SourceError(
+            f"{name} computes a value of {elements:,} numbers; its reference takes about "
+            f"{quantity_text.size(needed)}, and {quantity_text.size(available)} are free",
+            code="E_SOURCE_SIZE",
+        )
+
+
 def external_files(model: Any, folder: Path) -> tuple[Path, ...]:
-    """The files of external data. Whether they are in the model's folder is checked when they are read."""
+    """The files of external data in the model's folder. Others are refused when the tensor is read."""
     locations = {
         entry.value for tensor in _external_tensors(model) for entry in tensor.external_data if entry.key == "location"
     }
-    return tuple(folder / location for location in sorted(locations))
+    inside = (file_inside(folder, location) for location in sorted(locations))
+    return tuple(file for file in inside if file is not None)
 
 
 def bound_model(source: Source, given: Mapping[str, tuple[int, ...]]) -> Any:
@@ -47,6 +59,8 @@ def bound_model(source: Source, given: Mapping[str, tuple[int, ...]]) -> Any:
     if path.is_file():
         require_memory(path.stat().st_size, source.text)
     model = read_model(path)
+    if not model.graph.output:
+        raise SourceError(f"{source.text} has no outputs, so there is nothing to compare", code="E_MODEL_FILE")
     values = input_values(model)
     shapes = dict(source.shapes)
     dims = dict(source.dims)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.models.workload import Arrays
+from fairlap.models.arrays import Arrays
 
 _FLOATS = (1, 10, 16)  # float, float16, bfloat16
 _DOUBLE = 11

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -17,12 +19,38 @@ import numpy as np
 from fairlap.errors import FairlapError, described
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
-from fairlap.models.sources.bundle import BUNDLE, inputs_file, reference_file, weights_file, write_bundle
+from fairlap.models.sources.bundle import (
+    BUNDLE,
+    data_file,
+    inputs_file,
+    labels_file,
+    reference_file,
+    weights_file,
+    write_bundle,
+)
 from fairlap.models.sources.contract import Bundle, Opened, SourceError, SourceKind
-from fairlap.models.sources.inputs import given_inputs, input_sets
-from fairlap.models.sources.proof import Outputs, loose, outputs_of, require_usable, tolerances, unnoticed
+from fairlap.models.sources.inputs import (
+    Sets,
+    batches_of,
+    calibration_sets,
+    cast_notices,
+    given_inputs,
+    input_sets,
+    of_tensors,
+    why_unreadable,
+)
+from fairlap.models.sources.proof import (
+    Outputs,
+    loose,
+    outputs_of,
+    require_usable,
+    tolerances,
+    unnoticed,
+    unnoticed_notice,
+)
 from fairlap.models.sources.registry import place_of, require_kind
-from fairlap.models.spec import Constant, Spec, Tensor, Weight
+from fairlap.models.spec import LABELS, Constant, Spec, Tensor, Weight
+from fairlap.models.task_metrics import metric_named, require_labels
 from fairlap.request.source import Source
 
 
@@ -42,43 +70,87 @@ def opened_folder(order: Order) -> Path:
     """The folder of the bundle, written now or before."""
     source = order.source
     kind = require_kind(source)
+    _require_file(source)
+    kind.check(source)
     files = kind.files(source)
+    hashes = _hashes((*files, *given_files(source))) if files else {}
+    _require_unchanged(source, hashes)
     name = Path(source.path.rpartition(":")[2] or source.path).stem or "model"
     if not files:
-        folder = Path(order.scratch) / f"{name}-{_key(order, kind, ())}"
+        folder = Path(order.scratch) / f"{name}-{_key(order, kind, {})}"
         shutil.rmtree(folder, ignore_errors=True)
     else:
-        folder = work_cache() / "sources" / f"{name}-{_key(order, kind, files)}"
+        folder = work_cache() / "sources" / f"{name}-{_key(order, kind, hashes)}"
         if (folder / BUNDLE).is_file():
             return folder
     folder.mkdir(parents=True, exist_ok=True)
-    _write(order, kind, folder)
+    _write(order, kind, folder, tuple(hashes.items()))
     return folder
 
 
-def _write(order: Order, kind: type[SourceKind], folder: Path) -> None:
+def _require_file(source: Source) -> None:
+    """Reading a pipe waits for ever, and reading a device never ends."""
+    path = Path(source.path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise SourceError(f"{source.text} is neither a file nor a folder")
+
+
+def _hashes(paths: tuple[Path, ...]) -> dict[str, str]:
+    """SHA-256 of every file, by its path."""
+    found = {}
+    for path in paths:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                with file.open("rb") as opened:
+                    found[str(file)] = hashlib.file_digest(opened, "sha256").hexdigest()
+    return found
+
+
+def _require_unchanged(source: Source, hashes: Mapping[str, str]) -> None:
+    """Since a plan was made that is raced again."""
+    for path, then in source.files:
+        now = hashes.get(path, "")
+        if now != then:
+            what = f"has another SHA-256: {then[:12]} then, {now[:12]} now" if now else "is missing"
+            raise SourceError(f"{path} changed since the run was planned: it {what}", code="E_SOURCE_CHANGED")
+    if new := [path for path in hashes if source.files and path not in dict(source.files)]:
+        raise SourceError(f"{new[0]} was not there when the run was planned", code="E_SOURCE_CHANGED")
+
+
+def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tuple[str, str], ...]) -> None:
     found = kind.open(order.source, folder)
     _require_float32(found)
-    sets = input_sets(found.inputs, given_inputs(order.source.inputs, order.source.folder), found.example, order.sets)
+    given = given_inputs(order.source.inputs, order.source.folder)
+    casts, items = cast_notices(found.inputs, given), 0
+    if order.source.metrics:
+        given, items = batches_of(found.inputs, given)
+    sets = input_sets(found.inputs, given, found.example, order.sets)
+    calibrating = calibration_sets(found.inputs, given, found.example, order.sets, _batch_of(found))
     first, second = list(sets)[:2]
     references = {which: outputs_of(found.forward, found.weights, own) for which, own in sets.items()}
     for outputs in references.values():
         require_usable(outputs)
     exact = references[first]
     allowed = tolerances(found.forward, found.weights, sets[first], exact)
-    notices = [*found.notices, *loose(allowed)]
-    notices += unnoticed(found.forward, found.weights, sets[first], sets[second], exact, allowed, found.inputs)
+    notices = [*found.notices, *casts, *loose(allowed["fp32"])]
+    silent = unnoticed(
+        found.forward, found.weights, sets[first], sets[second], list(references.values()), allowed, found.inputs
+    )
+    notices += [unnoticed_notice(silent["fp32"], "fp32")] if "fp32" in silent else []
     if all(np.array_equal(references[second][name], exact[name]) for name in exact):
         raise SourceError(
             "other inputs give the same outputs, so a kept answer would not be noticed", code="E_SOURCE_PROOF"
         )
     safetensors.write(weights_file(folder), found.weights)
-    for which, own in sets.items():
+    for which, own in (sets | calibrating).items():
         safetensors.write(inputs_file(folder, which), own)
-        safetensors.write(reference_file(folder, which), references[which])
+    for which, answers in references.items():
+        safetensors.write(reference_file(folder, which), answers)
+    if order.source.metrics:
+        _write_data(order.source, found, given, items, exact, folder)
     spec = _spec_of(order.source, kind, found, exact)
     bundle = Bundle(
-        order.source,
+        msgspec.structs.replace(order.source, files=()),
         place_of(kind),
         spec,
         _batch_of(found),
@@ -86,8 +158,33 @@ def _write(order: Order, kind: type[SourceKind], folder: Path) -> None:
         found.reference,
         tuple(notices),
         allowed,
+        items,
+        files,
+        silent,
     )
     write_bundle(folder, bundle)
+
+
+def _write_data(source: Source, found: Opened, batches: Sets, items: int, exact: Outputs, folder: Path) -> None:
+    """For a metric: the labels, which fit the outputs, and every batch of the inputs."""
+    path = Path(source.labels)
+    try:
+        labels = np.load(path, allow_pickle=False)
+    except Exception as error:  # NumPy raises several types
+        raise SourceError(f"{path} cannot be read as labels: {why_unreadable(error)}", code="E_METRIC") from None
+    if not isinstance(labels, np.ndarray) or not labels.ndim:
+        raise SourceError(f"{path} is not one array of labels, a .npy file", code="E_METRIC")
+    for text in source.metrics:
+        _, output = metric_named(text)
+        output = output or found.outputs[0]
+        if output not in exact:
+            raise SourceError(f"{text}: the model has no output {output!r}; it has {', '.join(exact)}", code="E_METRIC")
+        require_labels(text, labels, items, output, exact[output].shape)
+    safetensors.write(
+        labels_file(folder), {LABELS: labels.astype(np.float64 if labels.dtype.kind == "f" else np.int64)}
+    )
+    for number, batch in enumerate(batches):
+        safetensors.write(data_file(folder, number), of_tensors(batch, found.inputs))
 
 
 def _require_float32(found: Opened) -> None:
@@ -112,7 +209,6 @@ def _spec_of(source: Source, kind: type[SourceKind], found: Opened, exact: Outpu
         gmacs_per_item=None if multiplied is None else multiplied / 1e9 / _batch_of(found),
         published="counted in the model",
         modes=("infer",),
-        precisions=("fp32",),
         default_batch=_batch_of(found),
     )
 
@@ -123,22 +219,27 @@ def _batch_of(found: Opened) -> int:
     return sizes.pop() if len(sizes) == 1 else 1
 
 
-def _key(order: Order, kind: type[SourceKind], files: tuple[Path, ...]) -> str:
+def _key(order: Order, kind: type[SourceKind], hashes: Mapping[str, str]) -> str:
     """Of all that determines the bundle: the request, the files, and the code that reads them."""
-    digest = hashlib.sha256(msgspec.json.encode((order.source, order.sets, place_of(kind)), order="sorted"))
-    inputs = Path(
-        order.source.inputs.rpartition(".py:")[0] + ".py" if ".py:" in order.source.inputs else order.source.inputs
-    )
-    for path in (*files, *([inputs] if order.source.inputs else [])):
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file():
-                digest.update(str(file).encode())
-                with file.open("rb") as opened:
-                    digest.update(hashlib.file_digest(opened, "sha256").digest())
+    asked = msgspec.structs.replace(order.source, files=())
+    digest = hashlib.sha256(msgspec.json.encode((asked, order.sets, place_of(kind), hashes), order="sorted"))
     ours = Path(__file__).parents[1]
     for file in sorted(ours.rglob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def given_files(source: Source) -> tuple[Path, ...]:
+    """Files and folders that the user gives besides the model. Of a function, the script that it is in."""
+    script, _, _ = source.inputs.rpartition(":")
+    inputs = script if script.endswith(".py") else source.inputs
+    return tuple(Path(each) for each in (inputs, source.labels) if each)
+
+
+def _end_first_without_memory() -> None:
+    """Where memory runs out all the same, the kernel ends this process and no other."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def main() -> None:
@@ -146,6 +247,7 @@ def main() -> None:
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    _end_first_without_memory()
     try:
         outcome = Outcome(str(opened_folder(order)))
     except FairlapError as error:

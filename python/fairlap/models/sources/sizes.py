@@ -48,10 +48,22 @@ def fill_of(name: str, dtype: Dtype, rows: int | None, source: Source, largest: 
     """What may be drawn for an input: as asked for, or the rows of the table that it indexes, or what was given."""
     for own, low, high in source.ranges:
         if own == name:
-            return Integers(low, high + 1)
+            if dtype.startswith("float"):
+                raise SourceError(f"{name} is {dtype}, and --range is for integers; give --inputs", code="E_SHAPES")
+            return asked_range(name, low, high, rows)
     if dtype.startswith("float"):
         return Normal(1.0)
     return Integers(0, rows or max(2, 1 + (largest or 0)))
+
+
+def asked_range(name: str, low: int, high: int, rows: int | None) -> Integers:
+    """Both ends included. Indices outside of the table that they index are refused."""
+    if rows is not None and (low < 0 or high >= rows):
+        raise SourceError(
+            f"{name} indexes a table of {rows} rows, so its range may be within 0..{rows - 1} (got {low}..{high})",
+            code="E_SHAPES",
+        )
+    return Integers(low, high + 1)
 
 
 def require_known_ranges(names: list[str], source: Source) -> None:

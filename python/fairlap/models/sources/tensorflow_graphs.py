@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fairlap.errors import described
+from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.workload import Arrays
 
 _REACHES_OUT = re.compile(
     "File|PyFunc|Reader|RecordDataset|TextLineDataset|Snapshot|SaveDataset|LoadDataset|CacheDataset|Summary|^Debug"

@@ -7,6 +7,7 @@ it, and no one else's.
 from __future__ import annotations
 
 import copy
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,12 +17,13 @@ from typing import Any, get_args
 import numpy as np
 
 from fairlap.errors import described
+from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, Route, SourceError
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
 from fairlap.models.sources.onnx_ranges import index_ranges
 from fairlap.models.sources.onnx_work import multiplications
-from fairlap.models.spec import Dtype, Fill, Integers, Normal, Tensor
-from fairlap.models.workload import Arrays
+from fairlap.models.sources.sizes import fill_of, require_known_ranges
+from fairlap.models.spec import Dtype, Fill, Tensor
 from fairlap.request.source import Source
 
 ONNX_FILE, OPENVINO_FILE = "exported.onnx", "exported.xml"
@@ -37,6 +39,7 @@ class TorchSource:
     example: Mapping[str, Any]  # tensors, in the order of the arguments
     native: Route
     by_place: tuple[str, ...] = ()  # inputs that the module takes by place only
+    fills: Mapping[str, Fill] | None = None  # what is drawn, where the example has shapes and types alone
 
     def __call__(self, inputs: Mapping[str, Any]) -> Any:
         return self.module(*self.places(inputs), **self.named(inputs))
@@ -95,7 +98,9 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
 
     if not found.example:
         raise SourceError("the model has no inputs, so nothing could show that it computes", code="E_SOURCE_INPUTS")
+    require_known_ranges(list(found.example), source)
     module = found.module
+    _require_float32(module)
     with torch.no_grad():
         named = flattened(found(found.example))
     if not named:
@@ -103,7 +108,7 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
     outputs = [name or "output" for name, _ in named]
     routes = {"torch": found.native, **_exported(found, outputs, folder)}
     ranges, counted = _read_from_onnx(folder)
-    inputs = [_tensor(name, each, ranges, source) for name, each in found.example.items()]
+    inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]
     return Opened(
         inputs=tuple(inputs),
         outputs=tuple(outputs),
@@ -112,9 +117,20 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         forward=_in_double(found, outputs),
         routes=routes,
         reference="the PyTorch module in float64",
-        example={name: each.detach().cpu().numpy() for name, each in found.example.items()},
+        example=None if found.fills else {name: each.detach().cpu().numpy() for name, each in found.example.items()},
         multiplications=counted,
     )
+
+
+def _require_float32(module: Any) -> None:
+    """At once, not once in each contestant."""
+    import torch
+
+    others = {each.dtype for each in module.parameters() if each.is_floating_point()}
+    others |= {each.dtype for each in module.buffers() if each.dtype in (torch.float16, torch.bfloat16)}
+    if others := others - {torch.float32}:
+        names = ", ".join(sorted(str(each).removeprefix("torch.") for each in others))
+        raise SourceError(f"the model has weights of {names}; only models in float32 are raced: call .float() on it")
 
 
 def implementation_of_module(folder: Path, framework: str, load: Callable[[], TorchSource]) -> Any:
@@ -157,8 +173,8 @@ def _exported(found: TorchSource, outputs: list[str], folder: Path) -> dict[str,
         return dict.fromkeys(("onnx", "openvino", "jax", "tensorflow"), none)
     exported_s = time.monotonic() - began_s
     inputs = list(found.example)
-    onnx = _converted(lambda: _write_onnx(program, inputs, outputs, folder / ONNX_FILE), exported_s)
-    openvino = _converted(lambda: _write_openvino(program, inputs, outputs, folder / OPENVINO_FILE), exported_s)
+    onnx = _converted(lambda: write_onnx(program, inputs, outputs, folder / ONNX_FILE), exported_s)
+    openvino = _converted(lambda: _to_openvino(program, inputs, outputs, folder / OPENVINO_FILE), exported_s)
     routes = {"onnx": _named(onnx, EXPORTED), "openvino": _named(openvino, _OPENVINO)}
     if openvino.why_not and not onnx.why_not:
         routes["openvino"] = routes["onnx"]
@@ -194,15 +210,16 @@ def _importable(onnx: Route, folder: Path) -> Route:
     return onnx
 
 
-def _write_onnx(program: Any, inputs: list[str], outputs: list[str], file: Path) -> int:
+def write_onnx(program: Any, inputs: list[str], outputs: list[str], file: Path) -> int:
+    """From an ExportedProgram. Raises for an operator that does not exist."""
+    import onnx
     import torch
 
     found = torch.onnx.export(program, dynamo=True, verbose=False)
     model = found.model_proto
     _rename(model, inputs, outputs)
-    import onnx
-
     onnx.save_model(model, file)
+    onnx.checker.check_model(file)
     return file.stat().st_size
 
 
@@ -225,10 +242,29 @@ def _rename(model: Any, inputs: list[str], outputs: list[str]) -> None:
         value.name = new.get(value.name, value.name)
 
 
-def _write_openvino(program: Any, inputs: list[str], outputs: list[str], file: Path) -> int:
+def _to_openvino(program: Any, inputs: list[str], outputs: list[str], file: Path) -> int:
+    return write_openvino(converted_by_openvino(program), inputs, outputs, file)
+
+
+def converted_by_openvino(program: Any) -> Any:
+    """Without its telemetry, which forks this process many times and reaches for the network. It is off in CI."""
     import openvino
 
-    model = openvino.convert_model(program)
+    before = os.environ.get("CI")
+    os.environ["CI"] = "true"
+    try:
+        return openvino.convert_model(program)
+    finally:
+        if before is None:
+            del os.environ["CI"]
+        else:
+            os.environ["CI"] = before
+
+
+def write_openvino(model: Any, inputs: list[str], outputs: list[str], file: Path) -> int:
+    """With the names of the source, in the order of the conversion."""
+    import openvino
+
     if len(model.inputs) != len(inputs) or len(model.outputs) != len(outputs):
         raise SourceError(f"the conversion has {len(model.inputs)} inputs and {len(model.outputs)} outputs")
     for port, name in zip((*model.inputs, *model.outputs), (*inputs, *outputs), strict=True):
@@ -257,12 +293,14 @@ def _float_tensors(module: Any) -> dict[str, Any]:
     return {name: each for name, each in found.items() if name in state and each.dtype == torch.float32}
 
 
-def _tensor(name: str, example: Any, ranges: Mapping[str, int], source: Source) -> Tensor:
+def _tensor(
+    name: str, example: Any, ranges: Mapping[str, int], source: Source, fills: Mapping[str, Fill] | None
+) -> Tensor:
     dtype = _dtype(name, example)
-    asked = {own: Integers(low, high + 1) for own, low, high in source.ranges}
-    whole = int(example.max()) + 1 if example.numel() and not dtype.startswith("float") and dtype != "bool" else 2
-    fill: Fill = Normal(1.0) if dtype.startswith("float") else Integers(0, ranges.get(name, max(whole, 2)))
-    return Tensor(name, tuple(example.shape), asked.get(name, fill), dtype)
+    if fills is not None:
+        return Tensor(name, tuple(example.shape), fills[name], dtype)
+    largest = int(example.max()) if example.numel() and not dtype.startswith("float") and dtype != "bool" else None
+    return Tensor(name, tuple(example.shape), fill_of(name, dtype, ranges.get(name), source, largest), dtype)
 
 
 def _dtype(name: str, tensor: Any) -> Dtype:

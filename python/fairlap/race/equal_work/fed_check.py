@@ -21,9 +21,10 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models import safetensors
 from fairlap.models.answer_check import output_errors
+from fairlap.models.arrays import Arrays
 from fairlap.models.reference import answers_in_float32, reference_answers
 from fairlap.models.registry import find
-from fairlap.models.workload import Arrays, Workload
+from fairlap.models.workload import Workload
 from fairlap.race.equal_work.answers import OtherWork, answer_error, require_right
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
@@ -120,7 +121,7 @@ class Feeding:
                 f"{self._plan.data} has numbers that are not finite; no answer can be checked ({when})"
             )
         expected = self._reference(materials, seen)
-        tolerance = materials.spec.tolerances[materials.work.precision]
+        tolerance = materials.spec.tolerance(materials.work.precision)
         errors = []
         for name, reference in expected.items():
             if GOT + name not in found:
@@ -149,7 +150,7 @@ class Feeding:
 
     def _require_answerable(self, work: Workload, expected: Arrays, when: str) -> None:
         """Where the reference itself goes wrong in float32, numbers of the data are to blame and no contestant."""
-        tolerance = work.spec.tolerances[work.precision]
+        tolerance = work.spec.tolerance(work.precision)
         for name, found in answers_in_float32(work).items():
             if why := output_errors(name, found, expected[name], tolerance).why:
                 raise InvalidRequest(

@@ -9,8 +9,8 @@ its race.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -21,24 +21,35 @@ import numpy.typing as npt
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
+from fairlap.frameworks.registry import framework_named
 from fairlap.launch.opened_source import opened
+from fairlap.launch.runners import NoRoute
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
-from fairlap.models.draw import LABELS, draw_inputs, draw_labels, draw_weights, rounded_to_bfloat16
+from fairlap.models.arrays import Arrays, hash_of
+from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_to
 from fairlap.models.gradient_check import possible_slopes
 from fairlap.models.reference import reference_answers
 from fairlap.models.registry import find
-from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
-from fairlap.models.spec import Spec, Tolerance
-from fairlap.models.workload import Arrays, Workload, hash_of
+from fairlap.models.sources.bundle import bundle_in, inputs_file, reference_file, route_to, weights_file
+from fairlap.models.sources.contract import Bundle
+from fairlap.models.sources.inputs import CALIBRATION, CALIBRATION_FROM, calibration_count
+from fairlap.models.sources.proof import unnoticed_notice
+from fairlap.models.spec import BATCH_LABELS, LABELS, UNIT_ROUNDOFF, Spec, Tolerance
+from fairlap.models.training_check import Exercise, trained, written
+from fairlap.models.training_reference import Batch, State, state_named
+from fairlap.models.workload import Workload
+from fairlap.request.names import ContestantName
 from fairlap.request.source import Source
-from fairlap.request.work import Work
+from fairlap.request.training import STEPS_OF_AN_ANSWER
+from fairlap.request.work import Precision, Work
 
 SLOPES = "slopes"  # a row for each of the possible ones
 _CHANGED = 1000  # added to the seed: inputs that a contestant has not seen while it was made
 IN_TURN = ("inputs", "changed")  # inputs that take turns in the timed calls
 UNSEEN = ("unseen-0", "unseen-1", "unseen-2")  # inputs of the drawn calls
 _UNSEEN_FROM = 2000
+_ROUNDINGS = 8  # of a number of usual size, that an element may be off by
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class Materials:
     package: str
     folder: Path
     notices: tuple[Notice, ...] = ()  # of a user's model: what its checks cannot see
-    output_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)  # where they differ from the spec's
+    output_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)  # of a user's model, in this precision
 
     @property
     def weights_file(self) -> Path:
@@ -61,38 +72,105 @@ class Materials:
         process, so an answer that was kept from before is wrong there."""
         return inputs_file(self.folder, which)
 
+    @property
+    def calibration_files(self) -> tuple[Path, ...]:
+        """Sets of inputs for the quantization in int8; none of another precision. Answers are checked on others,
+        unless a user gave one set only."""
+        if self.work.precision != "int8":
+            return ()
+        return tuple(sorted(self.folder.glob(f"{CALIBRATION}*.safetensors")))
+
     @cached_property
     def weights(self) -> Arrays:
         return safetensors.read(self.weights_file)
 
     def workload(self, which: str) -> Workload:
         arrays = dict(safetensors.read(self.inputs_file(which)))
-        labels = arrays.pop(LABELS, None)
-        work = self.work
-        return Workload(self.spec, self.package, work.batch, work.mode, work.precision, self.weights, arrays, labels)
+        labels, of_batch, work = arrays.pop(LABELS, None), arrays.pop(BATCH_LABELS, None), self.work
+        if work.mode == "train":
+            labels = of_batch
+        return Workload(
+            self.spec, self.package, work.batch, work.mode, work.precision, self.weights, arrays, labels, work.training
+        )
 
     @cached_property
     def weights_hash(self) -> str:
-        """What a contestant must have loaded; in bfloat16, what is left of the weights after rounding."""
-        if self.work.precision == "fp32":
+        """What a contestant must have loaded; in a type of 16 bits, what is left of the weights after rounding."""
+        if self.work.precision not in ("bf16", "fp16"):
             return hash_of(self.weights)
-        return hash_of({name: rounded_to_bfloat16(array) for name, array in self.weights.items()})
+        return hash_of({name: rounded_to(self.work.precision, array) for name, array in self.weights.items()})
+
+    @cached_property
+    def zero_weights(self) -> float | None:
+        """The share of weights that are 0, as pruning leaves them; None for a model without weights."""
+        count = sum(array.size for array in self.weights.values())
+        zeros = count - sum(int(np.count_nonzero(array)) for array in self.weights.values())
+        return zeros / count if count else None
 
     def reference(self, which: str) -> Arrays:
         """The float64 answer, computed once for ever."""
         if self.work.source is not None:
             return safetensors.read(reference_file(self.folder, which))
-        file = self.folder / f"reference-{which}-{self.work.mode}-{_hash_of_sources(self.package)}.safetensors"
+        how = self.work.mode if self.work.training is None else f"{self.work.mode} {self.work.training.text}"
+        file = self.folder / f"reference-{which}-{how}-{_hash_of_sources(self.package)}.safetensors"
         if not safetensors.is_whole(file):
-            work = self.workload(which)
-            answers: dict[str, Any] = dict(reference_answers(work))
-            if work.mode == "grad":
-                answers[SLOPES] = np.asarray(possible_slopes(work))
+            answers = self._computed(which)
             safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in answers.items()})
         return safetensors.read(file)
 
+    def _computed(self, which: str) -> dict[str, Any]:
+        work = self.workload(which)
+        if work.mode == "train":
+            return written(trained(self.exercise(which)))
+        answers: dict[str, Any] = dict(reference_answers(work))
+        if work.mode == "grad":
+            answers[SLOPES] = np.asarray(possible_slopes(work))
+        return answers
+
+    def exercise(self, which: str) -> Exercise:
+        """The steps of an answer in mode "train", from the weights that were given."""
+        first = IN_TURN.index(which)
+        order = [IN_TURN[(first + number) % len(IN_TURN)] for number in range(STEPS_OF_AN_ANSWER)]
+        start = State({name: np.asarray(array) for name, array in self.weights.items()})
+        return self._exercise(start, order)
+
+    def drawn_step(self, which: str, before: Arrays) -> Exercise:
+        """One timed step, from the state that it found."""
+        return self._exercise(state_named(before), [which])
+
+    def _exercise(self, start: State, order: Sequence[str]) -> Exercise:
+        works = [self.workload(which) for which in order]
+        assert works[0].training is not None
+        batches = [Batch(work.inputs, work.labels) for work in works]
+        forward = works[0].implementation_of_reference().forward
+        return Exercise(self.spec, forward, works[0].training, start, batches)
+
     def tolerance(self, output: str) -> Tolerance:
-        return self.output_tolerances.get(output) or self.spec.tolerances[self.work.precision]
+        """Of a user's model by its own sensitivity. A built-in model's is the spec's; with few bits, single elements
+        are off by what rounds away from numbers of the output's usual size, even where they are near 0."""
+        if output in self.output_tolerances:
+            return self.output_tolerances[output]
+        found, precision = self.spec.tolerance(self.work.precision), self.work.precision
+        if precision == "fp32":
+            return found
+        return replace(
+            found, absolute=max(found.absolute, _ROUNDINGS * UNIT_ROUNDOFF[precision] * self._sizes.get(output, 0.0))
+        )
+
+    @cached_property
+    def _sizes(self) -> dict[str, float]:
+        """The usual size of an output's elements."""
+        first = self.reference("inputs")
+        return {name: float(np.sqrt(np.mean(np.square(array)))) for name, array in first.items() if array.size}
+
+    def usual(self, output: str) -> npt.NDArray[np.float64]:
+        """The average of the reference's answers to all inputs."""
+        return self._usual[output]
+
+    @cached_property
+    def _usual(self) -> dict[str, npt.NDArray[np.float64]]:
+        answers = [self.reference(which) for which in (*IN_TURN, *UNSEEN)]
+        return {name: np.mean([each[name] for each in answers], axis=0) for name in answers[0]}
 
     @cached_property
     def sway(self) -> float:
@@ -104,6 +182,8 @@ class Materials:
 def require_offered(spec: Spec, work: Work) -> None:
     if work.mode not in spec.modes:
         raise InvalidRequest(f"{work.model} has no mode {work.mode}; it has {', '.join(spec.modes)}")
+    if work.mode == "train" and work.precision != "fp32":
+        raise InvalidRequest(f"training is raced in fp32, not in {work.precision}")
     if work.precision not in spec.precisions:
         raise InvalidRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
 
@@ -115,7 +195,7 @@ def materials_for(work: Work, data_seed: int, notify: Callable[[str], None] = la
     found = find(work.model)
     spec = found.spec
     require_offered(spec, work)
-    key = hashlib.sha256(f"{spec!r} {work.batch} {data_seed}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"2 {spec!r} {work.batch} {data_seed}".encode()).hexdigest()[:16]
     materials = Materials(work, spec, found.package, work_cache() / "work" / f"{spec.name}-b{work.batch}-{key}")
     materials.folder.mkdir(parents=True, exist_ok=True)
     if not safetensors.is_whole(materials.weights_file):
@@ -124,8 +204,16 @@ def materials_for(work: Work, data_seed: int, notify: Callable[[str], None] = la
     for which, seed in seeds_of_inputs(data_seed).items():
         if not safetensors.is_whole(materials.inputs_file(which)):
             arrays: dict[str, npt.NDArray[Any]] = dict(draw_inputs(spec, work.batch, seed))
-            labels = draw_labels(spec, work.batch, data_seed)  # of the loss, which stays the same
-            safetensors.write(materials.inputs_file(which), arrays if labels is None else {**arrays, LABELS: labels})
+            labels = draw_labels(spec, work.batch, data_seed)  # of the loss of mode "grad", which stays the same
+            of_batch = draw_labels(spec, work.batch, seed)
+            if labels is not None and of_batch is not None:
+                arrays |= {LABELS: labels, BATCH_LABELS: of_batch}
+            safetensors.write(materials.inputs_file(which), arrays)
+    if work.precision == "int8":
+        for number in range(calibration_count(work.batch)):
+            file = materials.inputs_file(f"{CALIBRATION}{number}")
+            if not safetensors.is_whole(file):
+                safetensors.write(file, draw_inputs(spec, work.batch, data_seed + CALIBRATION_FROM + number))
     return materials
 
 
@@ -138,7 +226,35 @@ def seeds_of_inputs(data_seed: int) -> dict[str, int]:
 def _of_source(work: Work, source: Source, data_seed: int, notify: Callable[[str], None]) -> Materials:
     folder, bundle = opened(source, seeds_of_inputs(data_seed), notify)
     require_offered(bundle.spec, work)
-    return Materials(work, bundle.spec, str(folder), folder, bundle.notices, bundle.tolerances)
+    allowed = bundle.tolerances.get(work.precision, {})
+    return Materials(work, bundle.spec, str(folder), folder, _notices(bundle, work.precision), allowed)
+
+
+def _notices(bundle: Bundle, precision: Precision) -> tuple[Notice, ...]:
+    """The bundle's are those of float32."""
+    silent = bundle.unnoticed.get(precision, ())
+    if precision == "fp32":
+        return bundle.notices
+    kept = [notice for notice in bundle.notices if notice.code != "W_INPUT_UNNOTICED"]
+    return (*kept, *([unnoticed_notice(silent, precision)] if silent else []))
+
+
+def without_route(contestants: Sequence[ContestantName], works: Sequence[Materials]) -> dict[ContestantName, NoRoute]:
+    """Contestants that none of the works can get to, as far as that is known from users' models."""
+    found: dict[ContestantName, NoRoute] = {}
+    for name in contestants:
+        if not name.framework:
+            continue
+        framework = framework_named(name.framework)
+        reasons = [
+            ""
+            if materials.work.source is None
+            else route_to(bundle_in(materials.folder), framework.name, framework.implementation).why_not
+            for materials in works
+        ]
+        if reasons and all(reasons):
+            found[name] = NoRoute(f"{framework.name} cannot run {works[0].work.model}: {reasons[0]}")
+    return found
 
 
 @cache

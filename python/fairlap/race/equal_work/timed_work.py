@@ -26,10 +26,11 @@ from fairlap.models.spec import Spec
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
+from fairlap.race.equal_work.training_answers import drawn_step_errors
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
-from fairlap.scenarios.latency_messages import DrawnCall, Measured, Reading, takes_suspiciously_long
+from fairlap.scenarios.latency_messages import BEFORE, DrawnCall, Measured, Reading, takes_suspiciously_long
 
 TIMED_CALL = "timed call"
 """``AnswerError.when`` of a drawn call."""
@@ -39,8 +40,8 @@ _SHARE_OF_TIME = 0.02
 _LARGE_OUTPUTS_BYTES = 8 * 2**20
 
 # Above the measured product: Winograd's convolutions do with a quarter of the multiplications, and no library's
-# product is the roof. In bfloat16, matrix units do sixteen times as many.
-MOST_TIMES_THE_PEAK = {"fp32": 6.0, "bf16": 100.0}
+# product is the roof. In types of 16 bits, matrix units do sixteen times as many, and of 8 bits twice as many again.
+MOST_TIMES_THE_PEAK = {"fp32": 6.0, "tf32": 100.0, "fp16": 100.0, "autocast": 100.0, "bf16": 100.0, "int8": 200.0}
 
 # How much longer a call may take on inputs that occur for the first time, by the number of drawn calls.
 _MOST_TIMES_LONGER = {1: 10.0, 2: 6.0, 3: 4.0}
@@ -131,7 +132,11 @@ class TimedWork:
             prefix = f"{result.number}/"
             got = {name.removeprefix(prefix): each for name, each in outputs.items() if name.startswith(prefix)}
             which = (*IN_TURN, *UNSEEN)[call.inputs]
-            errors = answers.array_errors(self._materials, got, which, TIMED_CALL)
+            if self._materials.work.mode == "train":
+                before = {name.removeprefix(BEFORE): each for name, each in got.items() if name.startswith(BEFORE)}
+                errors = drawn_step_errors(self._materials, got, before, which, TIMED_CALL)
+            else:
+                errors = answers.array_errors(self._materials, got, which, TIMED_CALL)
             self._process.errors += errors
             answers.require_right_on(self._materials, got, which, errors, self._process.in_force, where)
         if len({result.number for result in measured.drawn.calls}) < len(drawn):
@@ -233,10 +238,12 @@ def implied_operations(spec: Spec, work: Work) -> float:
 
     A gradient needs at least another inference's worth: that of the loss by the weights.
     """
-    return 2e9 * (spec.gmacs_per_item or 0.0) * work.batch * (2 if work.mode == "grad" else 1)
+    return 2e9 * (spec.gmacs_per_item or 0.0) * work.batch * (1 if work.mode == "infer" else 2)
 
 
 def _answer_bytes(spec: Spec, work: Work) -> int:
     if work.mode == "grad":
         return 4 * spec.trained_parameters()
+    if work.mode == "train":
+        return 2 * 4 * 3 * spec.trained_parameters()  # weights and what the optimizer keeps, before and after
     return sum(4 * math.prod(tensor.sized(work.batch)) for tensor in spec.outputs)

@@ -11,7 +11,7 @@ from functools import wraps
 from pathlib import Path
 
 from fairlap.errors import FairlapError
-from fairlap.launch.runners import Runner
+from fairlap.launch.runners import NoRoute, Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.meters.energy import Sensed
@@ -21,6 +21,7 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import UNSEEN, Materials
+from fairlap.race.equal_work.scores import Scores
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
@@ -37,6 +38,7 @@ class Bench:
     agreement: Agreement
     sensed: Sensed
     feeding: Feeding
+    scores: Scores
 
 
 _FEWEST_CALLS = 10
@@ -90,8 +92,9 @@ class ProcessRun:
     @_stage
     def start(self) -> None:
         """Without waiting for the worker's first message."""
-        if self._runner.missing:
-            self._end_as("not_installed", self._runner.missing.code, str(self._runner.missing))
+        if missing := self._runner.missing:
+            outcome: Outcome = "unsupported" if isinstance(missing, NoRoute) else "not_installed"
+            self._end_as(outcome, missing.code, str(missing))
             return
         limits = self.plan.limits
         self._worker = WorkerProcess(
@@ -117,6 +120,7 @@ class ProcessRun:
         self.result.route = prepared.route
         if prepared.route:  # some adapters convert in a separate phase
             self.result.conversion_s = prepared.conversion_s or self.result.phases_s.get("convert")
+        self.result.zero_weights = self._materials.zero_weights
         self.result.warnings = [*self.result.warnings, *self._materials.notices]
         answers.require_settings(prepared.in_force, self.plan.threads, self._materials.work.precision)
         answers.require_weights(self._materials, prepared.weights_hash)
@@ -128,7 +132,7 @@ class ProcessRun:
         self.result.errors += errors
         answers.require_right(errors, self.result.in_force)
         changed = self._answer("changed", "changed inputs")
-        answers.require_changed(first, changed)
+        answers.require_changed(first, changed, self._materials.work.precision)
         if self._bench.feeding:
             limit_s = self.plan.limits.answer_s
             self._bench.feeding.begin(self._here, self.result, self._materials, self._bench.scratch, limit_s)
@@ -262,6 +266,7 @@ class ProcessRun:
             fed = self._bench.scratch / "fed.safetensors"
             self._here.answer("fed", fed, within_s=limit_s)
             self._bench.feeding.hold_answer(fed, self.result, self._materials)
+        self._bench.scores.take(self._here, self.result, self._materials, self._bench.scratch, limit_s)
         self._answer("inputs", "after")
         self.result.memory = self._here.quit().memory
         self.over = True
@@ -302,9 +307,11 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         inputs=inputs,
         changed=str(materials.inputs_file("changed")),
         unseen=tuple(str(materials.inputs_file(which)) for which in UNSEEN),
+        calibration=tuple(map(str, materials.calibration_files)),
         labels=inputs if materials.spec.loss == "cross_entropy" else None,
         mode=work.mode,
         precision=work.precision,
+        training=work.training,
         variant=runner.name.variant,
         device=plan.device,
         options=dict(runner.name.options),

@@ -12,6 +12,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find
 from fairlap.render.charts.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.request.work import Precision, Work
+from fairlap.results.frontier import points_of
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, judged_time_ns
 from fairlap.results.work_result import WorkResult
@@ -44,6 +45,7 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "first": _first_answers,
         "memory": _memory,
         "errors": _errors,
+        "precisions": _precisions,
         "tolerances": _tolerances,
         "sample_curves": curves_of_samples,
         "samples": samples_over_time,
@@ -53,7 +55,7 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
 
 def group_of(work: Work) -> str:
     """What a sweep over batches holds fixed."""
-    return f"{work.model} · {work.mode} · {work.precision}"
+    return f"{work.model} · {work.mode} · {', '.join(work.precisions)}"
 
 
 def _plainly(record: Record) -> Record:
@@ -184,20 +186,35 @@ def _errors(shown: Results) -> Iterator[Record]:
                 }
 
 
+def _precisions(shown: Results) -> Iterator[Record]:
+    """Those of all works on one model, mode and batch, under each of them."""
+    for work_result in shown.work_results:
+        for point in points_of(shown, work_result):
+            named = point.contestant if work_result.work.together else f"{point.contestant} ({point.precision})"
+            yield _key(work_result, point.contestant) | {
+                "label": named,
+                "precision": point.precision,
+                "time_ns": point.time_ns,
+                "error": point.error,
+                "qualified": point.qualified,
+                "frontier": point.on_frontier,
+            }
+
+
 def _tolerances(shown: Results) -> Iterator[Record]:
     """Unknown for a model that is not installed here; gradients are checked by directional derivatives instead."""
     for work_result in shown.work_results:
         if work_result.work.mode != "infer":
             continue
         relative = _tolerance(work_result.work.model, work_result.work.precision)
-        if relative is not None:
+        if relative is not None and not work_result.work.together:
             yield {"work": work_result.work.label, "conditions": work_result.conditions, "relative": relative}
 
 
 @cache
 def _tolerance(model: str, precision: Precision) -> float | None:
     try:
-        return find(model).spec.tolerances[precision].relative
+        return find(model).spec.tolerance(precision).relative
     except (InvalidRequest, KeyError):
         return None
 

@@ -9,6 +9,7 @@ from fairlap.render.charts import resources as other_charts
 from fairlap.render.charts import speed as speed_charts
 from fairlap.render.charts.chart import Chart, left_out
 from fairlap.render.charts.chart_tables import group_of
+from fairlap.render.charts.precision import time_against_error
 from fairlap.results.results import Results
 from fairlap.results.row import judged_time_named
 
@@ -22,6 +23,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
     time = judged_time_named(fed=bool(shown.run.plan.data))
     charts = [
         speed_charts.ranked_intervals(time),
+        *_if_several_precisions(shown, time),
         *_if_both_conditions(shown, time),
         speed_charts.percentiles(),
         speed_charts.curves_of_processes(),
@@ -49,6 +51,14 @@ def _if_both_conditions(shown: Results, time: str) -> list[Chart]:
         if len({work_result.conditions for work_result in shown.work_results}) > 1
         else []
     )
+
+
+def _if_several_precisions(shown: Results, time: str) -> list[Chart]:
+    works = shown.works()
+    precisions = list(dict.fromkeys(precision for work in works for precision in work.precisions))
+    if len(precisions) < 2:
+        return []
+    return [time_against_error(time, precisions, together=all(len(work.precisions) > 1 for work in works))]
 
 
 def _sweep(shown: Results) -> list[Chart]:

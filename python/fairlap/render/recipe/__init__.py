@@ -8,6 +8,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.plan import save_plan
 from fairlap.race.run import Run
 from fairlap.render.recipe.container import dockerfile
+from fairlap.render.recipe.own_models import models_of
 from fairlap.render.recipe.readme import readme
 from fairlap.render.recipe.versions import versions_of
 from fairlap.store.run_file import save_run
@@ -20,8 +21,9 @@ In its source tree: `pip wheel . --no-deps --wheel-dir WHERE_THIS_FILE_IS`
 def write_recipe(run: Run, folder: Path) -> list[Path]:
     """Write the files into a new or empty folder and return their paths."""
     versions = versions_of(run)
+    own = models_of(run.plan)
     texts = {
-        "Dockerfile": dockerfile(run, versions),
+        "Dockerfile": dockerfile(run, versions, own),
         "requirements.txt": _listed("Packages of the contestants, in the versions that ran.", versions.requirements),
         "constraints.txt": _listed(
             "Other packages that were installed; used only as dependencies.", versions.constraints
@@ -30,7 +32,7 @@ def write_recipe(run: Run, folder: Path) -> list[Path]:
             "Packages of contestants that ran in a separate environment.", versions.environments
         ),
         "wheels/README.md": _WHEELS.format(version=run.fairlap),
-        "README.md": readme(run, versions),
+        "README.md": readme(run, versions, own),
     }
     _require_empty(folder)
     try:
@@ -38,7 +40,9 @@ def write_recipe(run: Run, folder: Path) -> list[Path]:
         (folder / "out").mkdir(exist_ok=True)
         for name, text in texts.items():
             (folder / name).write_text(text)
-        save_plan(run.plan, folder / "plan.json")
+        if own:
+            own.copy_into(folder)
+        save_plan(own.plan, folder / "plan.json")
         save_run(folder / "recorded.json", run)
     except OSError as error:
         raise InvalidRequest(f"cannot write the recipe to {folder}: {error.strerror}", code="E_FILE") from None

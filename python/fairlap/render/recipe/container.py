@@ -13,6 +13,7 @@ from fairlap.data.datasets import DATA_HASH, SYNTHETIC
 from fairlap.machine import variables
 from fairlap.race.process_result import values_in_force
 from fairlap.race.run import Run
+from fairlap.render.recipe.own_models import FOLDER, OwnModels
 from fairlap.render.recipe.versions import Versions, unusable
 from fairlap.request.names import ContestantName
 
@@ -46,7 +47,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORTENED = re.compile(r"\.\.\. \([0-9]+ letters\)$")
 
 
-def dockerfile(run: Run, versions: Versions) -> str:
+def dockerfile(run: Run, versions: Versions, own: OwnModels) -> str:
     lines = ["# Written by `fairlap recipe` from a saved run. README.md explains its use.", *_made_in(run.machine)]
     lines += [f"FROM python:{versions.python}-slim{_release(run.machine)}", ""]
     system = _system_packages(run.plan.contestants)
@@ -64,6 +65,7 @@ def dockerfile(run: Run, versions: Versions) -> str:
         "ARG PIP_EXTRA_INDEX_URL",
         f"RUN {install_command('pip')}",
         "COPY plan.json ./",
+        *([f"COPY {FOLDER} {FOLDER}"] if own else []),
     ]
     if versions.environments:
         lines.append("ENV PIP_CONSTRAINT=/race/environments.txt")

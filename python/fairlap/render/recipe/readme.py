@@ -11,11 +11,12 @@ from fairlap.render.recipe.container import (
     mount_option,
     variables_left_out,
 )
+from fairlap.render.recipe.own_models import FOLDER, OwnModels
 from fairlap.render.recipe.versions import Versions
 from fairlap.request.work import work_title
 
 
-def readme(run: Run, versions: Versions) -> str:
+def readme(run: Run, versions: Versions, own: OwnModels) -> str:
     works = work_title(", ".join(work.label for work in run.plan.works), run.plan.data)
     ran = {process.block for process in run.processes}
     parts = [
@@ -32,7 +33,7 @@ def readme(run: Run, versions: Versions) -> str:
         ),
         "Compare the new run with the recorded one, and the two machines:",
         _block("fairlap diff recorded.json out/run.json"),
-        *_remarks(run, versions),
+        *_remarks(run, versions, own),
         "## The machine of the recorded run",
         "| fact | value |\n| --- | --- |\n"
         + "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in sorted(lasting(run.machine).items())),
@@ -54,8 +55,8 @@ def _constraint(versions: Versions) -> str:
     return 'PIP_CONSTRAINT="$PWD/environments.txt" ' if versions.environments else ""
 
 
-def _remarks(run: Run, versions: Versions) -> list[str]:
-    remarks = []
+def _remarks(run: Run, versions: Versions, own: OwnModels) -> list[str]:
+    remarks = _remarks_on_models(own)
     if versions.builds:
         remarks.append(
             f"- Your package index may not have these builds: {_code(', '.join(versions.builds))}. "
@@ -81,6 +82,21 @@ def _remarks(run: Run, versions: Versions) -> list[str]:
         remarks.append(f"- These variables were set and are not carried over: {_code(', '.join(left_out))}.")
     remarks.append("- A container shares its host's kernel, clocks and load; `fairlap doctor` checks them.")
     return ["## What is not included", "\n".join(remarks)]
+
+
+def _remarks_on_models(own: OwnModels) -> list[str]:
+    remarks = [
+        f"- The file {_code(file.place)} is not part of the recipe, since {why}: put the one with the SHA-256 "
+        f"{_code(file.digest)} there."
+        for file, why in own.left_out().items()
+    ]
+    remarks += [
+        f"- The code of {_code(text)} is not part of the recipe: put its module into `{FOLDER}`."
+        for text in own.modules
+    ]
+    if any(file.place.endswith(".py") for file in own.files):
+        remarks.append("- What the scripts read is not part of the recipe.")
+    return remarks
 
 
 def _block(command: str) -> str:

@@ -10,7 +10,7 @@ from fairlap.race.plan import DATA_SEEDS, Limits, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, table, tag
-from fairlap.request.work import Conditions, work_title
+from fairlap.request.work import Conditions, Precision, work_title
 from fairlap.results.feeding import UNKNOWN_CAUSE
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
@@ -18,7 +18,7 @@ from fairlap.results.work_result import WorkResult
 
 def command_of(plan: Plan) -> str:
     """The command that draws this plan again; empty when there is none."""
-    modes = {(work.batch, work.mode, work.precision) for work in plan.works}
+    modes = {(work.batch, work.mode, work.precisions) for work in plan.works}
     if len(modes) != 1 or not plan.works:
         return ""
     cores = tuple(sorted({core for block in plan.blocks for core in block.cores}))
@@ -42,6 +42,7 @@ def command_of(plan: Plan) -> str:
             data=plan.data,
             until_decided=plan.until_decided,
             only_winner=plan.only_winner,
+            max_drop=plan.max_drop,
         )
     except ValueError:
         return ""
@@ -49,10 +50,11 @@ def command_of(plan: Plan) -> str:
     usual_seeds = len(plan.data_seeds) == 1 or plan.data_seeds == DATA_SEEDS
     if again != plan or not usual_seeds or not has_options:
         return ""
-    [(batch, mode, precision)] = modes
+    [(batch, mode, precisions)] = modes
+    named = dict.fromkeys(name.plain_text for name in plan.contestants)
     words = ["fairlap", "compare", *(work.model for work in plan.works)]
-    words += ["--on", ",".join(name.text for name in plan.contestants)]
-    words += ["--batch", str(batch), "--mode", mode, "--precision", precision, "--device", plan.device]
+    words += ["--on", ",".join(named)]
+    words += ["--batch", str(batch), "--mode", mode, *_precision_options(plan, precisions), "--device", plan.device]
     words += ["--threads", str(plan.threads), "--conditions", conditions]
     words += [] if plan.until_decided else ["--blocks", str(blocks)]
     words += ["--seconds", f"{plan.measuring.seconds:g}", "--seed", str(plan.seed)]
@@ -67,6 +69,12 @@ def command_of(plan: Plan) -> str:
     if plan.min_memory:
         words.append("--min-memory")
     return shlex.join(words)
+
+
+def _precision_options(plan: Plan, precisions: tuple[Precision, ...]) -> list[str]:
+    together = ["--across-precisions"] if len(precisions) > 1 else []
+    bound = [] if plan.max_drop is None else ["--max-drop", f"{plan.max_drop:g}"]
+    return ["--precision", ",".join(precisions), *together, *bound]
 
 
 _NOT_REPORTED = "not reported by this pipeline"

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fairlap.models.arrays import hash_of
 from fairlap.models.onnx_import import Graph, build, load_graph
 from fairlap.models.onnx_import.build import LibraryName
 from fairlap.models.reference import reference_answers
-from fairlap.models.workload import Workload, hash_of
+from fairlap.models.workload import Workload
 from onnx_cases import LIBRARIES, Case, answers_of
 from workloads_of_models import quick_models, workload_of
 

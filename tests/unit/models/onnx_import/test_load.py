@@ -141,6 +141,14 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     assert _code_of(tmp_path / "m.onnx") == "E_MODEL_FILE"
 
 
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_a_resize_beyond_all_images_takes_no_memory(tmp_path: Path, mode: str) -> None:
+    """The matrix of one axis would have had 16 GiB."""
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode=mode)
+    path = _saved(tmp_path, [node], {"scales": np.array([1, 1, 1, 2.0**16], np.float32)}, [1, 1, 1, 2**15])
+    assert _code_of(path) == "E_MODEL_FILE"
+
+
 def test_a_file_of_another_size_than_its_shape_takes_no_memory(tmp_path: Path) -> None:
     path = _linear(tmp_path)
     model = helper.make_model(helper.make_graph([], "empty", [], []))

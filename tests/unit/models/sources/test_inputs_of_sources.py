@@ -7,7 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
+from fairlap.models.sources.inputs import (
+    batches_of,
+    calibration_sets,
+    cast_notices,
+    given_inputs,
+    input_sets,
+    shapes_of,
+)
 from fairlap.models.spec import Integers, Tensor
 
 SEEDS = {"inputs": 0, "changed": 1000, "unseen-0": 2000}
@@ -39,6 +46,40 @@ def test_a_function_may_give_several_sets(tmp_path: Path) -> None:
     )
     sets = sets_from(f"{tmp_path}/own.py:batches")
     assert [int(own["ids"][0, 0]) for own in sets.values()] == [0, 1, 2]
+
+
+def test_calibration_takes_the_sets_that_checks_leave(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\n"
+        "def batches(count):\n"
+        "    for number in range(count):\n"
+        "        yield {'ids': np.full((2, 3), number), 'scale': np.ones(2, np.float32)}\n"
+        "def two():\n    return batches(2)\n"
+        "def five():\n    return batches(5)\n"
+    )
+
+    def firsts(function: str) -> tuple[list[int], list[int]]:
+        given = given_inputs(f"{tmp_path}/own.py:{function}", "")
+        checks, calibrating = input_sets(TENSORS, given, None, SEEDS), calibration_sets(TENSORS, given, None, SEEDS, 2)
+        return [int(own["ids"][0, 0]) for own in checks.values()], [
+            int(own["ids"][0, 0]) for own in calibrating.values()
+        ]
+
+    assert firsts("five") == ([0, 1, 2], [3, 4])
+    checks, calibrating = firsts("two")
+    assert (checks[0], calibrating) == (0, [1])
+
+
+def test_one_set_is_calibrated_on_and_without_any_64_items_are_drawn_that_no_check_has(tmp_path: Path) -> None:
+    np.savez(tmp_path / "batch.npz", ids=IDS, scale=SCALE)
+    given = given_inputs(str(tmp_path / "batch.npz"), "")
+    (own,) = calibration_sets(TENSORS, given, None, SEEDS, 2).values()
+    np.testing.assert_array_equal(own["ids"], IDS)
+    drawn = calibration_sets(TENSORS, [], None, SEEDS, 16)
+    assert len(drawn) == 8
+    assert len(calibration_sets(TENSORS, [], None, SEEDS, 1)) == 64
+    checked = input_sets(TENSORS, [], None, SEEDS)
+    assert not any(np.array_equal(own["scale"], other["scale"]) for own in drawn.values() for other in checked.values())
 
 
 def test_a_test_data_set_of_onnx_is_read_by_name_or_by_place(tmp_path: Path) -> None:
@@ -91,4 +132,31 @@ def test_what_is_no_inputs_is_refused_and_a_pickle_is_not_loaded(tmp_path: Path)
     for name in ("pickled.npy", "short.npz", "text.txt", "none.npz", "raises.py:batch", "none.py:batch"):
         with pytest.raises(FairlapError) as refused:
             sets_from(tmp_path / name)
+        assert refused.value.code == "E_SOURCE_INPUTS"
+
+
+def test_floats_that_lose_digits_are_stated_and_whole_numbers_that_fit_are_not() -> None:
+    notices = cast_notices(TENSORS, [{"ids": IDS.astype(np.int32), "scale": SCALE.astype(np.float64)}])
+    assert [notice.code for notice in notices] == ["W_INPUTS_CAST"]
+    assert cast_notices(TENSORS, [{"ids": IDS, "scale": SCALE}]) == cast_notices(TENSORS, []) == []
+
+
+def test_objects_are_not_unpickled_and_nothing_advises_to_do_so(tmp_path: Path) -> None:
+    np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(FairlapError) as refused:
+        given_inputs(str(tmp_path / "objects.npy"), "")
+    assert refused.value.code == "E_SOURCE_INPUTS"
+    assert "allow_pickle" not in str(refused.value)
+
+
+def test_data_for_a_metric_comes_in_batches_and_the_last_one_is_filled_up() -> None:
+    data: dict[str, np.ndarray] = {"ids": np.arange(15).reshape(5, 3), "scale": np.arange(5, dtype=np.float32)}
+    batches, items = batches_of(TENSORS, [data])
+    assert items == 5
+    assert [batch["scale"].tolist() for batch in batches] == [[0, 1], [2, 3], [4, 0]]
+    assert batches[2]["ids"][1].tolist() == [0, 1, 2]
+    uneven: dict[str, np.ndarray] = {**data, "scale": np.ones(4, np.float32)}
+    for wrong in ([], [data, data], [uneven]):
+        with pytest.raises(FairlapError) as refused:
+            batches_of(TENSORS, wrong)
         assert refused.value.code == "E_SOURCE_INPUTS"

@@ -14,9 +14,9 @@ from fairlap.frameworks.adapter_parts.litert_files import main
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
 from fairlap.models import safetensors
+from fairlap.models.arrays import hash_of
 from fairlap.models.sources import bundle
 from fairlap.models.sources.bundle import inputs_file, reference_file, route_to
-from fairlap.models.workload import hash_of
 from fairlap.race.equal_work.answers import answer_error, require_weights
 from fairlap.request.source import shapes_in
 from onnx_files import drawn, materials_of, opened, source_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import zipfile
 from pathlib import Path
@@ -58,6 +59,9 @@ def without_inputs():
 
 def of_something_else():
     return object(), ()
+
+def in_half():
+    return Net().half(), (torch.randn(3, 8).half(), torch.randn(3, 1).half())
 """
 
 
@@ -128,6 +132,7 @@ def test_a_module_that_cannot_be_exported_still_races_in_pytorch(tmp_path: Path,
         ("raising", "E_SOURCE"),
         ("missing", "E_SOURCE"),
         ("of_something_else", "E_SOURCE"),
+        ("in_half", "E_SOURCE"),
         ("without_inputs", "E_SOURCE_INPUTS"),
     ],
 )
@@ -143,6 +148,34 @@ def test_sizes_come_from_the_example_alone(tmp_path: Path, module: str) -> None:
     with pytest.raises(FairlapError) as refused:
         opened(function(module, "model", tmp_path, shapes=shapes_in("x:4x8")), tmp_path)
     assert refused.value.code == "E_SHAPES"
+
+
+def test_a_range_is_for_integers_and_for_inputs_that_there_are(tmp_path: Path, module: str) -> None:
+    for name in ("x", "y"):
+        with pytest.raises(FairlapError) as refused:
+            opened(function(module, "model", tmp_path, ranges=((name, 0, 9),)), tmp_path)
+        assert refused.value.code == "E_SHAPES"
+
+
+def test_torchscript_names_its_inputs_when_others_are_given(tmp_path: Path) -> None:
+    torch.jit.script(torch.nn.Linear(8, 4)).save(tmp_path / "m.pt")
+    for shapes in ("x:2x8", "input:2x8,x:2x8"):
+        with pytest.raises(FairlapError) as refused:
+            opened(source_of(tmp_path / "m.pt", shapes=shapes_in(shapes)), tmp_path)
+        assert refused.value.code == "E_SHAPES"
+
+
+def test_converting_for_openvino_starts_no_process_and_leaves_the_environment_as_it_was(
+    tmp_path: Path, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openvino", reason="`make test` installs it and runs this")
+    monkeypatch.delenv("CI", raising=False)
+    started: list[object] = []
+    monkeypatch.setattr("multiprocessing.process.BaseProcess.start", started.append)
+    _, bundle = opened(function(module, "model", tmp_path), tmp_path)
+    assert not bundle.routes["openvino"].why_not
+    assert started == []
+    assert "CI" not in os.environ
 
 
 def test_an_exported_program_is_read_with_its_own_inputs(tmp_path: Path) -> None:

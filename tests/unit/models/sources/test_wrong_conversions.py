@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 import numpy as np
 import pytest
-from fairlap.models.draw import rounded_to_bfloat16
-from fairlap.models.workload import Arrays, hash_of
+from fairlap.models.arrays import Arrays, hash_of
+from fairlap.models.draw import rounded_to, rounded_to_bfloat16
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
+from fairlap.request.work import Precision
 from onnx_files import answers_by_hand, masked_lookup, materials_of, source_of
 
 pytest.importorskip("onnx", reason="`make test` installs it and runs this")
@@ -74,8 +76,54 @@ def test_float32_is_right_with_room_to_spare(materials: Materials) -> None:
     answer = answers_by_hand(materials.weights, inputs["ids"], inputs["mask"].astype(np.float32))
     assert answer.dtype == np.float32
     checked(materials, answer)
-    off = np.abs(answer - materials.reference("inputs")["logits"]).max()
-    assert off < materials.tolerance("logits").absolute / 5
+    expected = materials.reference("inputs")["logits"]
+    assert np.abs(answer - expected).max() < materials.tolerance("logits").absolute / 5
+
+
+CHANGES_MUCH = ("an ignored mask", "clamped ids", "a transposed weight", "another order of the axes")
+
+
+@pytest.mark.parametrize("precision", get_args(Precision))
+@pytest.mark.parametrize("how", CHANGES_MUCH)
+def test_a_lower_precision_hides_no_wrong_conversion(materials: Materials, how: str, precision: Precision) -> None:
+    lower = in_precision(materials, precision)
+    inputs = lower.workload("inputs").inputs
+    with pytest.raises(OtherWork) as wrong:
+        checked(lower, WRONG[how](lower.weights, inputs["ids"], inputs["mask"]))
+    assert wrong.value.code == "E_OUTPUT"
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16", "int8"])
+def test_rounded_weights_are_right_in_their_precision_and_wrong_in_float32(
+    materials: Materials, precision: Precision
+) -> None:
+    lower = in_precision(materials, precision)
+    inputs = lower.workload("inputs").inputs
+    answer = answers_by_hand(rounded_weights(materials.weights, precision), inputs["ids"], inputs["mask"])
+    checked(lower, answer)
+    with pytest.raises(OtherWork):
+        checked(materials, answer)
+
+
+def test_a_layer_that_is_dropped_is_not_a_quantization(materials: Materials) -> None:
+    lower = in_precision(materials, "int8")
+    inputs, weights = lower.workload("inputs").inputs, lower.weights
+    masked = weights["table"][inputs["ids"]] * inputs["mask"][..., None]
+    with pytest.raises(OtherWork) as wrong:
+        checked(lower, masked[..., : weights["out.weight"].shape[0]] @ weights["out.weight"][: masked.shape[-1]])
+    assert wrong.value.code == "E_OUTPUT"
+
+
+def in_precision(materials: Materials, precision: Precision) -> Materials:
+    assert materials.work.source is not None
+    return materials_of(materials.work.source, materials.folder.parent, precision)
+
+
+def rounded_weights(weights: Arrays, precision: Precision) -> Arrays:
+    if precision != "int8":
+        return {name: rounded_to(precision, array) for name, array in weights.items()}
+    steps = {name: np.abs(array).max() / 127 for name, array in weights.items()}
+    return {name: (np.round(array / steps[name]) * steps[name]).astype(np.float32) for name, array in weights.items()}
 
 
 def test_the_answer_to_other_inputs_is_a_kept_one(materials: Materials) -> None:

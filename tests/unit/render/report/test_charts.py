@@ -10,7 +10,9 @@ from fairlap.render.charts.charts_of_run import charts_of
 from fairlap.render.charts.look import CONTESTANTS, DARK, INK, LIGHT, filled_in
 from fairlap.render.charts.static import write_charts
 from fairlap.render.report.page_data import packed
+from fairlap.request.units import Share
 from fairlap.results.results import results_of
+from runs_of_precisions import planned, shown
 from runs_to_show import ENDING, HOSTILE, SCRIPT, STEADY_FROM, run_of, samples
 
 
@@ -32,6 +34,31 @@ def test_each_chart_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
     assert "&lt;script&gt;" in ranked
     memory = (tmp_path / "new" / "charts" / "mlp-infer-fp32-batch-4-memory.svg").read_text()
     assert re.findall(r">(\d+ \w+B)<", memory) == [f"{each} MiB" for each in (16, 32, 48, 64, 80)]
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["ranked together", "raced separately"])
+def test_time_against_error_is_drawn_where_several_precisions_were_raced(tmp_path: Path, together: bool) -> None:
+    plan = planned(precision=("fp32", "bf16", "int8"), across_precisions=together, max_drop=Share("1%"))
+    found = shown(plan)
+    points = chart_tables(found)["precisions"]
+    assert len(points) == 6 * len(plan.works)
+    works = {point["work"] for point in points}
+    assert works == {work.label for work in plan.works}
+    here = [point for point in points if point["work"] == plan.works[0].label]
+    assert {(point["precision"], point["qualified"]) for point in here} == {
+        ("fp32", True),
+        ("bf16", True),
+        ("int8", False),
+    }
+    assert {point["precision"] for point in here if point["frontier"]} == {"fp32", "bf16"}
+    assert {point["label"] for point in here} >= {"torch (fp32)", "jax (int8)"}
+    written = write_charts(found, tmp_path)
+    assert sum(path.name.endswith("precisions.svg") for path in written) == len(plan.works)
+
+
+def test_one_precision_has_no_chart_of_precisions() -> None:
+    found = shown(planned(precision="bf16"))
+    assert "precisions" not in {chart.key for chart in charts_of(found, chart_tables(found))}
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ class Library:
 
     name = ""
     channels_last = False
+    floats = "float32"  # what the file's float32 is held in
 
     def __init__(self, modules: Sequence[Any]) -> None:
         self.functions: dict[str, Callable[..., Any]] = {
@@ -37,6 +38,17 @@ class Library:
     def apply(self, name: str, *values: Any) -> Any:
         """An elementary function by the name that the table of functions gives it."""
         return self.functions[name](*values)
+
+    def hold_in(self, floats: str) -> None:
+        """From here on, what the file has in float32, or casts to it, is of this type instead."""
+        constant, cast = self.constant, self.cast
+
+        def held(array: Array) -> Any:
+            return cast(constant(array), floats) if array.dtype.name == "float32" else constant(array)
+
+        self.floats = floats
+        self.constant = held  # type: ignore[method-assign]
+        self.cast = lambda value, dtype: cast(value, floats if dtype == "float32" else dtype)  # type: ignore[method-assign]
 
     def constant(self, array: Array) -> Any:
         raise NotImplementedError

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.models.onnx_import.errors import ModelFileInvalid
 from fairlap.models.onnx_import.graph import Array, Tensor
 from fairlap.models.onnx_import.operators.registry import Attributes, operator
 
@@ -22,6 +23,8 @@ _READS = (
     "mode",
     "nearest_mode",
 )
+_MOST_PLACES = 2**22  # along one axis
+_MOST_SHARES = 2**26  # a matrix for each axis: 8,192 pixels to as many
 Places = tuple[tuple[int, tuple[int, ...]], ...]
 
 
@@ -37,6 +40,7 @@ def _resolve(attributes: Attributes, inputs: Sequence[Tensor | None], outputs: S
     outside: dict[str, Array] = {}
     for at, axis in enumerate(axes):
         size, wanted = image.shape[axis], outputs[0].shape[axis]
+        _require_room(size, wanted, nearest=attributes.get("mode", "nearest") == "nearest")
         crop = (roi[at], roi[at + len(axes)])
         mode = attributes.get("coordinate_transformation_mode", "half_pixel")
         places = _coordinates(mode, size, wanted, scales[at], crop)
@@ -60,6 +64,11 @@ def _resolve(attributes: Attributes, inputs: Sequence[Tensor | None], outputs: S
         **outside,
         "extrapolation_value": attributes.get("extrapolation_value", 0.0),
     }
+
+
+def _require_room(size: int, wanted: int, *, nearest: bool) -> None:
+    if wanted > _MOST_PLACES or (not nearest and size * wanted > _MOST_SHARES):
+        raise ModelFileInvalid(f"a Resize of {size:,} to {wanted:,} along one axis is too large")
 
 
 def _scales(attributes: Attributes, before: Sequence[int], after: Sequence[int], axes: Sequence[int]) -> list[float]:

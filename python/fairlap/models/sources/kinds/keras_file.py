@@ -1,26 +1,32 @@
-"""Keras files: native on each of Keras's backends. Read in safe mode, so that no code in the file runs."""
+"""Keras files: native on each of Keras's backends, and exported for ONNX Runtime and OpenVINO. Read in safe mode, so
+that no code in the file runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
 from fairlap.engine.measurement import Notice
+from fairlap.models.arrays import Arrays
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
+from fairlap.models.sources.keras_exports import FILES, exported_to_onnx, exported_to_openvino
 from fairlap.models.sources.keras_models import BACKENDS, KerasModel, in_double, load_keras, use_backend
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Tensor
-from fairlap.models.workload import Arrays
 from fairlap.request.source import Source
+from fairlap.request.work import Precision
 
-_NOT_YET = "a Keras file is not exported to ONNX yet; model.export(FILE, format='onnx') writes one that can be raced"
 _IN_FLOAT64 = "the Keras model in float64 on TensorFlow"
 _IN_FLOAT32 = "no float64 reference: compared with Keras on TensorFlow, since a layer does not compute in float64"
 _ON = {"tensorflow": "Keras on TensorFlow", "jax": "Keras on JAX", "torch": "Keras on PyTorch"}
+
+_PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "tf32")
 
 
 class KerasFile(SourceKind):
@@ -28,46 +34,70 @@ class KerasFile(SourceKind):
     suffixes = (".keras",)
 
     @classmethod
-    def open(cls, source: Source, folder: Path) -> Opened:
+    def check(cls, source: Source) -> None:
         require_archive(source, "not a .keras file")
-        use_backend("tensorflow")
-        file = Path(source.path)
-        model = KerasModel(load_keras(file, trust=source.trust))
-        model.require_float32()
-        names = list(model.inputs)
-        require_known_ranges(names, source)
-        given = given_inputs(source.inputs, source.folder)
-        shapes = bound_shapes(
-            {name: tuple(each.shape) for name, each in model.inputs.items()}, source, shapes_of(given, names)
-        )
-        dtypes = {name: _dtype(name, each) for name, each in model.inputs.items()}
-        tensors = [
-            Tensor(name, shapes[name], fill_of(name, dtypes[name], model.rows_of(name), source), dtypes[name])
-            for name in names
-        ]
-        zeros = {tensor.name: np.zeros(tensor.sized(1), tensor.dtype) for tensor in tensors}
-        results = dict(zip(model.outputs, model(zeros), strict=True))
-        double = _Named(in_double(file, folder, trust=source.trust))
-        exact = all(each.dtype != np.float32 for each in double(model.weights(), zeros).values())
-        how = _IN_FLOAT64 if exact else _IN_FLOAT32
-        return Opened(
-            inputs=tuple(tensors),
-            outputs=tuple(model.outputs),
-            output_types={name: _dtype(name, each) for name, each in results.items()},
-            weights=model.weights(),
-            forward=double if exact else _Named(model),
-            routes={
-                **{name: Route(f"native, {_ON[name]}") for name in BACKENDS},
-                "litert": Route("from Keras on TensorFlow by TensorFlow's converter"),
-                "onnx": Route(why_not=_NOT_YET),
-            },
-            reference=how,
-            notices=() if exact else (Notice("W_NO_REFERENCE", how),),
-        )
+
+    @classmethod
+    def open(cls, source: Source, folder: Path) -> Opened:
+        return opened_keras(Path(source.path), source, folder, trust=source.trust)
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        return BACKENDS[framework](Path(bundle.source.path), trust=bundle.source.trust)
+        return implementation_of_keras(Path(bundle.source.path), folder, framework, trust=bundle.source.trust)
+
+
+def opened_keras(
+    file: Path,
+    source: Source,
+    folder: Path,
+    *,
+    trust: bool,
+    example: Sequence[np.ndarray] | None = None,
+) -> Opened:
+    """``example`` are inputs that come with the model, in its order."""
+    use_backend("tensorflow")
+    model = KerasModel(load_keras(file, trust=trust))
+    model.require_float32()
+    names = list(model.inputs)
+    require_known_ranges(names, source)
+    own = None if example is None else dict(zip(names, example, strict=True))
+    given = shapes_of(given_inputs(source.inputs, source.folder), names, source) or shapes_of(
+        [own] if own else [], names
+    )
+    declared = {name: tuple(each.shape) for name, each in model.inputs.items()}
+    shapes = bound_shapes(declared, source, given)
+    dtypes = {name: _dtype(name, each) for name, each in model.inputs.items()}
+    tensors = [
+        Tensor(name, shapes[name], fill_of(name, dtypes[name], model.rows_of(name), source), dtypes[name])
+        for name in names
+    ]
+    zeros = {tensor.name: np.zeros(tensor.sized(1), tensor.dtype) for tensor in tensors}
+    results = dict(zip(model.outputs, model(zeros), strict=True))
+    double = _Named(in_double(file, folder, trust=trust))
+    exact = all(each.dtype != np.float32 for each in double(model.weights(), zeros).values())
+    how = _IN_FLOAT64 if exact else _IN_FLOAT32
+    return Opened(
+        inputs=tuple(tensors),
+        outputs=tuple(model.outputs),
+        output_types={name: _dtype(name, each) for name, each in results.items()},
+        weights=model.weights(),
+        forward=double if exact else _Named(model),
+        routes={
+            **{name: Route(f"native, {_ON[name]}", precisions=_PRECISIONS) for name in BACKENDS},
+            "litert": Route("from Keras on TensorFlow by TensorFlow's converter"),
+            "openvino": exported_to_openvino(model, tensors, folder),
+            "onnx": exported_to_onnx(file, tensors, folder, trust=trust),
+        },
+        reference=how,
+        example=own,
+        notices=() if exact else (Notice("W_NO_REFERENCE", how),),
+    )
+
+
+def implementation_of_keras(file: Path, folder: Path, framework: str, *, trust: bool) -> Any:
+    if framework in FILES:
+        return OnnxOnDisk(folder / FILES[framework])
+    return BACKENDS[framework](file, trust=trust)
 
 
 class _Named:

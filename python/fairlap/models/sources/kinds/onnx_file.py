@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from fairlap.errors import FairlapError
+from fairlap.errors import described
+from fairlap.models.arrays import Arrays
+from fairlap.models.onnx_import.errors import OperatorsUnsupported
 from fairlap.models.onnx_import.model_file import read_model
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk, imported_reference
 from fairlap.models.sources.inputs import given_inputs, shapes_of
-from fairlap.models.sources.onnx_binding import bound_model, external_files, input_values, save_model
+from fairlap.models.sources.onnx_binding import bound_model, external_files, input_values, require_room, save_model
 from fairlap.models.sources.onnx_ranges import index_ranges
 from fairlap.models.sources.onnx_reference import DoubleGraph
-from fairlap.models.sources.onnx_work import multiplications
-from fairlap.models.spec import Dtype, Fill, Integers, Normal, Tensor
-from fairlap.models.workload import Arrays
+from fairlap.models.sources.onnx_work import most_elements, multiplications
+from fairlap.models.sources.sizes import fill_of, require_known_ranges
+from fairlap.models.spec import Dtype, Tensor
 from fairlap.request.source import Source
 
 BOUND = "model.onnx"
@@ -36,7 +39,7 @@ class OnnxFile(SourceKind):
     def open(cls, source: Source, folder: Path) -> Opened:
         given = given_inputs(source.inputs, source.folder)
         names = [value.name for value in input_values(read_model(Path(source.path)))]
-        model = bound_model(source, shapes_of(given, names))
+        model = bound_model(source, shapes_of(given, names, source))
         return opened_graph(model, source, folder, Route("native"))
 
     @classmethod
@@ -48,7 +51,7 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route) -> Ope
     """Write a bound graph into the folder, for every framework that reads it or gets it through the importer."""
     file = folder / BOUND
     save_model(model, file)
-    weights, forward, how, missing = _reference(model, file)
+    weights, forward, how, missing = _reference(model, file, source.text)
     imported = Route(why_not=missing) if missing else Route(IMPORTED)
     return Opened(
         inputs=tuple(tensors_of(model, source)),
@@ -67,36 +70,42 @@ def implementation_of_graph(folder: Path, framework: str) -> Any:
     return OnnxOnDisk(file) if framework in ("onnx", "openvino") else Imported(file, framework)
 
 
-def _reference(model: Any, file: Path) -> tuple[Arrays, Forward, str, str]:
+def _reference(model: Any, file: Path, name: str) -> tuple[Arrays, Forward, str, str]:
     """By the importer; where it lacks an operator, by onnx's own evaluator, and nothing can be imported."""
     try:
         graph, forward = imported_reference(file)
-    except FairlapError as error:
-        missing, code = str(error), error.code
+    except OperatorsUnsupported as error:
+        missing = str(error)
     else:
+        require_room(max(tensor.size for tensor in graph.values.values()), name)
         return graph.weights, forward, "the ONNX graph in NumPy float64 by fairlap's importer", ""
+    require_room(most_elements(model), name)
     try:
         evaluated = DoubleGraph(model)
     except Exception:  # of an operator or a type that it does not know either
-        raise SourceError(missing, code=code) from None
-    return float_weights(model), evaluated, "the ONNX graph in double precision by onnx.reference", missing
+        raise OperatorsUnsupported(missing) from None
+
+    def forward_or_refuse(weights: Arrays, inputs: Arrays) -> Mapping[str, np.ndarray]:
+        try:
+            return evaluated(weights, inputs)
+        except MemoryError:
+            raise
+        except Exception as error:  # its operators raise what they like
+            raise OperatorsUnsupported(f"{missing}; and onnx.reference fails: {described(error)}") from None
+
+    return float_weights(model), forward_or_refuse, "the ONNX graph in double precision by onnx.reference", missing
 
 
 def tensors_of(model: Any, source: Source) -> list[Tensor]:
     """The inputs with what may be drawn for them: as asked for, or found by tracing, or plain."""
-    asked = {name: Integers(low, high + 1) for name, low, high in source.ranges}
-    names = [value.name for value in input_values(model)]
-    for name in asked:
-        if name not in names:
-            raise SourceError(f"the model has no input {name!r}; it has {', '.join(names)}", code="E_SHAPES")
+    values = input_values(model)
+    require_known_ranges([value.name for value in values], source)
     rows = index_ranges(model)
     found = []
-    for value in input_values(model):
+    for value in values:
         shape = tuple(axis.dim_value for axis in value.type.tensor_type.shape.dim)
         dtype = _dtype(value)
-        plain: Fill = Normal(1.0) if dtype.startswith("float") else Integers(0, 2)
-        traced = Integers(0, rows[value.name]) if value.name in rows else plain
-        found.append(Tensor(value.name, shape, asked.get(value.name, traced), dtype))
+        found.append(Tensor(value.name, shape, fill_of(value.name, dtype, rows.get(value.name), source), dtype))
     return found
 
 

@@ -1,21 +1,38 @@
-"""``module:function``: Python code of the user that returns a model with example inputs."""
+"""``module:function``: Python code of the user that returns a model. What it returns decides how it is raced.
+
+- a pair of a ``torch.nn.Module`` and its example inputs, a tuple or a mapping;
+- a Keras model, alone or in a pair with its example inputs;
+- a triple of a JAX function, its parameters and its example inputs; see ``jax_models``.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fairlap.errors import described
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.inputs import array_of
+from fairlap.models.sources.jax_models import JaxSource, implementation_of_jax, opened_jax
+from fairlap.models.sources.keras_models import KerasModel, save_keras
+from fairlap.models.sources.kinds.keras_file import implementation_of_keras, opened_keras
 from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module, require_no_sizes
 from fairlap.request.source import Source
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_KERAS_FILE = "returned.keras"
+_JAX_MARK = "returned-jax"
+_WANTED = (
+    "return (torch.nn.Module, example inputs), a Keras model, or (JAX function, parameters, example inputs) instead"
+)
 
 
 class PythonFunction(SourceKind):
@@ -31,39 +48,66 @@ class PythonFunction(SourceKind):
 
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
-        require_no_sizes(source)
-        return opened_module(_module_of(source), source, folder)
+        returned = returned_by(source)
+        if (model := _torch_source(source, returned)) is not None:
+            require_no_sizes(source)
+            return opened_module(model, source, folder)
+        if (function := _jax_source(source, returned)) is not None:
+            require_no_sizes(source)
+            (folder / _JAX_MARK).touch()
+            return opened_jax(function, source, folder)
+        if (pair := _keras_model(returned)) is not None:
+            return _opened_keras(*pair, source, folder)
+        raise SourceError(f"{source.text} returned {_what(returned)}; {_WANTED}")
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        return implementation_of_module(folder, framework, lambda: _module_of(bundle.source))
+        source = bundle.source
+        if (folder / _KERAS_FILE).is_file():
+            return implementation_of_keras(folder / _KERAS_FILE, folder, framework, trust=True)
+        if (folder / _JAX_MARK).is_file():
+            return implementation_of_jax(folder, framework, _again(source, _jax_source))
+        return implementation_of_module(folder, framework, _again(source, _torch_source))
 
 
-def _module_of(source: Source) -> TorchSource:
-    model, example = returned_by(source)
-    if not _is_torch_module(model):
-        raise SourceError(
-            f"{source.text} returned a {type(model).__name__}; return a torch.nn.Module and its example inputs"
-        )
-    return TorchSource(model.eval(), named_inputs(model, example), Route("native"))
-
-
-def returned_by(source: Source) -> tuple[Any, Any]:
+def returned_by(source: Source) -> Any:
     """Call the user's function, which is found in the current folder first, as ``python -m`` does."""
     module_name, _, path = source.path.partition(":")
+    os.environ["KERAS_BACKEND"] = "tensorflow"  # where a Keras model is opened
     sys.path.insert(0, source.folder)
     try:
         found: Any = import_module(module_name)
         for name in path.split("."):
             found = getattr(found, name)
-        result = found()
+        return found()
     except (Exception, SystemExit) as error:
         raise SourceError(f"{source.text} raised {described(error)}") from error
     finally:
         sys.path.remove(source.folder)
-    if not isinstance(result, tuple) or len(result) != 2:
-        raise SourceError(f"{source.text} returned a {type(result).__name__}, not a pair of a model and example inputs")
-    return result
+
+
+def _again(source: Source, of: Callable[[Source, Any], Any]) -> Callable[[], Any]:
+    """In the process of a contestant."""
+
+    def load() -> Any:
+        found = of(source, returned_by(source))
+        if found is None:
+            raise SourceError(f"{source.text} returned another kind of model than before")
+        return found
+
+    return load
+
+
+def _torch_source(source: Source, returned: Any) -> TorchSource | None:
+    torch = sys.modules.get("torch")
+    model = returned[0] if isinstance(returned, tuple) and returned else returned
+    if torch is None or not isinstance(model, torch.nn.Module) or _is_keras(model):
+        return None
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise SourceError(
+            f"{source.text} returned {_what(returned)}; return a pair of the module and its example inputs"
+        )
+    return TorchSource(model.eval(), named_inputs(model, returned[1]), Route("native"))
 
 
 def named_inputs(model: Any, example: Any) -> dict[str, Any]:
@@ -88,9 +132,56 @@ def named_inputs(model: Any, example: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _is_torch_module(model: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(model, torch.nn.Module)
+def _jax_source(source: Source, returned: Any) -> JaxSource | None:
+    if not isinstance(returned, tuple) or len(returned) != 3 or not callable(returned[0]) or _is_keras(returned[0]):
+        return None
+    return JaxSource.of(*returned)
+
+
+def _keras_model(returned: Any) -> tuple[Any, Any] | None:
+    """The model, and example inputs or None."""
+    pair = returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, None)
+    return pair if _is_keras(pair[0]) else None
+
+
+def _opened_keras(model: Any, example: Any, source: Source, folder: Path) -> Opened:
+    """Saved once, so that each contestant has the same weights on its own backend."""
+    import keras
+
+    backend = keras.backend.backend()
+    if backend != "tensorflow":
+        raise SourceError(
+            f"{source.text} chose Keras's backend {backend}, and Keras models are opened on tensorflow; "
+            "leave KERAS_BACKEND to fairlap"
+        )
+    found = KerasModel(model)
+    save_keras(model, folder / _KERAS_FILE, source.folder)
+    arrays = None if example is None else _in_order(example, found)
+    return opened_keras(folder / _KERAS_FILE, source, folder, trust=True, example=arrays)
+
+
+def _in_order(example: Any, found: KerasModel) -> list[np.ndarray]:
+    """Of the model's inputs. A saved model has other names for those without one."""
+    import keras
+
+    by_name = isinstance(example, Mapping) and set(example) == set(found.inputs)
+    given = [example[name] for name in found.inputs] if by_name else keras.tree.flatten(example)
+    if len(given) != len(found.inputs):
+        raise SourceError(
+            f"the model takes {len(found.inputs)} inputs, and the example has {len(given)}", code="E_SOURCE_INPUTS"
+        )
+    return [np.asarray(array_of(each)) for each in given]
+
+
+def _is_keras(model: Any) -> bool:
+    keras = sys.modules.get("keras")
+    return keras is not None and hasattr(keras, "Model") and isinstance(model, keras.Model)
+
+
+def _what(returned: Any) -> str:
+    if isinstance(returned, tuple):
+        return f"a tuple of {', '.join(type(each).__name__ for each in returned) or 'nothing'}"
+    return f"a {type(returned).__name__}"
 
 
 KIND = PythonFunction

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, described
+from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import OnnxOnDisk
@@ -18,13 +19,13 @@ from fairlap.models.sources.onnx_binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges
 from fairlap.models.sources.tensorflow_graphs import DoubleFunction, SavedFunction, require_harmless
 from fairlap.models.spec import Dtype, Spec, Tensor
-from fairlap.models.workload import Arrays
 from fairlap.request.source import Source
 
 _OPENVINO_FILE = "model.xml"
 _NO_CONVERSION = "there is no conversion from a SavedModel"
 _IN_FLOAT64 = "the frozen TensorFlow graph with every type float64"
 _IN_FLOAT32 = "no float64 reference: compared with TensorFlow in float32"
+_MOST_GRAPH_BYTES = 2**31  # of a protobuf message
 _AGREES = 1e-3  # relative to the largest output: what another model would exceed
 
 
@@ -36,9 +37,15 @@ class SavedModelFolder(SourceKind):
         return (Path(text) / "saved_model.pb").is_file()
 
     @classmethod
+    def check(cls, source: Source) -> None:
+        path = Path(source.path)
+        if (size := (path / "saved_model.pb").stat().st_size) >= _MOST_GRAPH_BYTES:
+            raise SourceError(f"{source.text}/saved_model.pb has {size / 1e9:.1f} GB, which no graph can have")
+        require_memory(sum(file.stat().st_size for file in path.rglob("*") if file.is_file()), source.text)
+
+    @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         path = Path(source.path)
-        require_memory(sum(file.stat().st_size for file in path.rglob("*") if file.is_file()), source.text)
         if not source.trust:
             require_harmless(path)
         saved = SavedFunction(path)
@@ -46,7 +53,7 @@ class SavedModelFolder(SourceKind):
         require_known_ranges(names, source)
         given = given_inputs(source.inputs, source.folder)
         declared = {name: _sizes(name, spec) for name, spec in saved.inputs.items()}
-        shapes = bound_shapes(declared, source, shapes_of(given, names))
+        shapes = bound_shapes(declared, source, shapes_of(given, names, source))
         dtypes = {name: _dtype(name, spec) for name, spec in saved.inputs.items()}
         tensors = tuple(
             Tensor(name, shapes[name], fill_of(name, dtypes[name], None, source), dtypes[name]) for name in names
@@ -60,8 +67,8 @@ class SavedModelFolder(SourceKind):
             weights=saved.weights(),
             forward=forward,
             routes={
-                "tensorflow": Route("native"),
-                "litert": Route("from TensorFlow by its converter"),
+                "tensorflow": Route("native", precisions=("fp32",)),
+                "litert": Route("from TensorFlow by its converter", precisions=("fp32",)),
                 "openvino": _openvino(path, folder / _OPENVINO_FILE, saved, shapes),
                 **dict.fromkeys(("onnx", "torch", "jax"), Route(why_not=_NO_CONVERSION)),
             },

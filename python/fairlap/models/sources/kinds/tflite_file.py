@@ -10,6 +10,7 @@ import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import described
+from fairlap.models.arrays import Arrays
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import OnnxOnDisk
@@ -18,7 +19,6 @@ from fairlap.models.sources.onnx_binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges
 from fairlap.models.sources.tflite_graph import TfliteGraph
 from fairlap.models.spec import Tensor
-from fairlap.models.workload import Arrays
 from fairlap.request.source import Source
 
 REFERENCE = "LiteRT's reference kernels in float32"
@@ -32,6 +32,18 @@ class TfliteFile(SourceKind):
     suffixes = (".tflite",)
 
     @classmethod
+    def check(cls, source: Source) -> None:
+        path = Path(source.path)
+        try:
+            require_memory(path.stat().st_size, source.text)
+            with path.open("rb") as file:
+                start = file.read(8)
+        except OSError as error:
+            raise SourceError(f"cannot read {path}: {error.strerror}") from None
+        if start[4:] != _IDENTIFIER:
+            raise SourceError(f"{source.text} is damaged, or not a LiteRT file")
+
+    @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         graph = _read(source)
         graph.require_float32()
@@ -39,7 +51,7 @@ class TfliteFile(SourceKind):
         require_known_ranges(names, source)
         given = given_inputs(source.inputs, source.folder)
         declared = {name: graph.sizes(tensor) for name, tensor in graph.inputs.items()}
-        shapes = bound_shapes(declared, source, shapes_of(given, names))
+        shapes = bound_shapes(declared, source, shapes_of(given, names, source))
         graph.bind(shapes)
         file = folder / LITERT_FILE
         file.write_bytes(graph.packed() if graph.changed else Path(source.path).read_bytes())
@@ -56,7 +68,11 @@ class TfliteFile(SourceKind):
             output_types={name: graph.dtype(tensor) for name, tensor in graph.outputs.items()},
             weights=weights,
             forward=_ReferenceKernels(graph, dtypes),
-            routes={**none, "litert": Route("native"), "openvino": _openvino(file, graph, shapes)},
+            routes={
+                **none,
+                "litert": Route("native", precisions=("fp32",)),
+                "openvino": _openvino(file, graph, shapes),
+            },
             reference=f"no float64 reference: compared with {REFERENCE}",
             notices=(Notice("W_NO_REFERENCE", f"no float64 reference: compared with {REFERENCE}"),),
         )
@@ -68,14 +84,7 @@ class TfliteFile(SourceKind):
 
 def _read(source: Source) -> TfliteGraph:
     """LiteRT verifies the file and its operators before anything else reads it."""
-    path = Path(source.path)
-    try:
-        require_memory(path.stat().st_size, source.text)
-        content = path.read_bytes()
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {error.strerror}") from None
-    if content[4:8] != _IDENTIFIER:
-        raise SourceError(f"{source.text} is damaged, or not a LiteRT file")
+    content = Path(source.path).read_bytes()
     try:
         from ai_edge_litert.interpreter import Interpreter
     except ModuleNotFoundError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from fairlap.models.sources.torch_models import TorchSource, implementation_of_m
 from fairlap.request.source import Source
 
 PROGRAM = "program.pt2"
+_INSTEAD = "save it with torch.export.save, or name module:function"
 _FROM_SCRIPT = "from TorchScript by PyTorch's converter"
 
 
@@ -23,9 +25,13 @@ class TorchFile(SourceKind):
     suffixes = (".pt2", ".pt", ".pth")
 
     @classmethod
+    def check(cls, source: Source) -> None:
+        require_archive(source, f"a pickle, which is not read; {_INSTEAD}")
+        _require_program(Path(source.path))
+
+    @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         path = Path(source.path)
-        require_archive(source, "a pickle, which is not read; save it with torch.export.save")
         if path.suffix.lower() == ".pt2":
             require_no_sizes(source)
             found = _source_of(load_program(path, trust=source.trust), Route("native"))
@@ -44,6 +50,16 @@ class TorchFile(SourceKind):
         trust = bundle.source.trust or file == own
         return implementation_of_module(
             folder, framework, lambda: _source_of(load_program(file, trust=trust), Route("native"))
+        )
+
+
+def _require_program(path: Path) -> None:
+    """torch.save writes an archive as well, and code alone could read its pickle."""
+    with zipfile.ZipFile(path) as archive:
+        names = {name.partition("/")[2] for name in archive.namelist()}
+    if "data.pkl" in names and "constants.pkl" not in names:
+        raise SourceError(
+            f"{path.name} was written by torch.save: a pickle of weights or of a module, which is not read; {_INSTEAD}"
         )
 
 
@@ -101,10 +117,7 @@ def _from_script(path: Path, source: Source) -> Any:
     try:
         script = torch.jit.load(path, map_location="cpu")
     except RuntimeError as error:
-        raise SourceError(
-            f"{path.name} is not TorchScript ({described(error)}); save it with torch.export.save or torch.jit.save, "
-            "or name module:function"
-        ) from None
+        raise SourceError(f"{path.name} is not TorchScript ({described(error)}); {_INSTEAD}") from None
     names = [each.name for each in script.forward.schema.arguments[1:]]
     example = _example_for(names, source)
     try:
@@ -123,6 +136,10 @@ def _example_for(names: list[str], source: Source) -> Mapping[str, Any]:
         if set(first) == set(names):
             return {name: torch.from_numpy(first[name]) for name in names}
     shapes = dict(source.shapes)
+    if unknown := [
+        name for name in (*shapes, *(given[0] if given and "" not in given[0] else ())) if name not in names
+    ]:
+        raise SourceError(f"the model has no input {unknown[0]!r}; it has {', '.join(names)}", code="E_SHAPES")
     if set(shapes) == set(names):
         return {name: torch.randn(shapes[name], generator=torch.Generator().manual_seed(0)) for name in names}
     raise SourceError(

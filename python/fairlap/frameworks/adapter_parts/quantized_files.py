@@ -1,0 +1,87 @@
+"""Models quantized to 8 bits by a framework's own tool, kept under a hash of everything that determines them."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import msgspec
+
+from fairlap import quantity_text
+from fairlap.frameworks.contract import Quantization
+from fairlap.machine.user_folders import work_cache
+from fairlap.models.arrays import hash_of
+from fairlap.models.workload import Workload
+
+_RECORD = "quantized.json"
+
+
+class _Record(msgspec.Struct, frozen=True):
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class QuantizedFile:
+    file: Path
+    quantization: Quantization
+
+
+def quantized_file(work: Workload, tool: str, version: str, name: str, write: Callable[[Path], None]) -> QuantizedFile:
+    """``write`` makes the file; it may put others next to it. What it writes is done once for the same model, weights,
+    calibration inputs and version."""
+    made_of = [tool, version, work.package, str(work.batch), sources_of(work.package), hash_of(work.weights)]
+    made_of += [hash_of(own) for own in work.calibration_sets()]
+    made_of += [file.read_text() for file in sorted(Path(__file__).parents[1].rglob("*.py"))]
+    key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
+    folder = work_cache() / "int8" / f"{Path(work.spec.name).stem}-b{work.batch}-{key}"
+    record = _record_in(folder)
+    if record is None:
+        record = _written(folder, name, write)
+    how = f"quantized to int8 by {tool} with {quantity_text.count(len(work.calibration), 'calibration set')}"
+    return QuantizedFile(folder / name, Quantization(f"{how}, {quantity_text.size(record.bytes)}", record.seconds))
+
+
+def sources_of(package: str) -> str:
+    """The hash of the model's source, since a changed model must be converted again. The folder of a user's model is
+    named after it."""
+    if package.startswith("/"):
+        return package
+    folder = Path(str(import_module(package).__file__)).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _record_in(folder: Path) -> _Record | None:
+    """It is written last, so that a folder with it is whole."""
+    try:
+        return msgspec.json.decode((folder / _RECORD).read_bytes(), type=_Record)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _written(folder: Path, name: str, write: Callable[[Path], None]) -> _Record:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        began_s = time.monotonic()
+        write(scratch / name)
+        size = sum(file.stat().st_size for file in scratch.iterdir())
+        record = _Record(time.monotonic() - began_s, size)
+        (scratch / _RECORD).write_bytes(msgspec.json.encode(record))
+        shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed on the way
+        try:
+            scratch.rename(folder)
+        except OSError:  # another process was quicker
+            return _record_in(folder) or record
+        return record
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

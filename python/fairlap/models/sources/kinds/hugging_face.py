@@ -1,0 +1,54 @@
+"""``hf:FOLDER`` and ``hf:config.json``: models of transformers, from local files only.
+
+Raced as PyTorch modules are. Weights come from safetensors where the folder has them, else they are drawn by
+transformers from a seed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fairlap.engine.measurement import Notice
+from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind
+from fairlap.models.sources.hugging_face_models import LocalModel, example_inputs, module_of
+from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module
+from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source
+
+
+class HuggingFace(SourceKind):
+    title = "transformers"
+
+    @classmethod
+    def recognises(cls, text: str) -> bool:
+        return text.startswith(PREFIX_OF_TRANSFORMERS)
+
+    @classmethod
+    def files(cls, source: Source) -> tuple[Path, ...]:
+        return LocalModel(source).files()
+
+    @classmethod
+    def open(cls, source: Source, folder: Path) -> Opened:
+        from dataclasses import replace
+
+        local = LocalModel(source)
+        module, drawn = module_of(local, with_weights=True)
+        tensors, fills = example_inputs(module, source)
+        found = opened_module(TorchSource(module, tensors, Route("native"), fills=fills), source, folder)
+        if drawn:
+            found = replace(found, notices=(*found.notices, Notice("W_WEIGHTS_DRAWN", drawn)))
+        return found
+
+    @classmethod
+    def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
+        """A contestant gets the weights that were read or drawn when the model was opened."""
+
+        def load() -> TorchSource:
+            module, _ = module_of(LocalModel(bundle.source), with_weights=False)
+            tensors, fills = example_inputs(module, bundle.source)
+            return TorchSource(module, tensors, Route("native"), fills=fills)
+
+        return implementation_of_module(folder, framework, load)
+
+
+KIND = HuggingFace

@@ -1,0 +1,64 @@
+"""The metrics of a task: each contestant answers all of the user's data once, after it was timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from fairlap.launch.worker_process import WorkerProcess
+from fairlap.models import safetensors
+from fairlap.models.sources.bundle import bundle_in, data_file, labels_file
+from fairlap.models.spec import LABELS
+from fairlap.models.task_metrics import NotFinite, Parts, Score, metric_named, parts_of, score_of
+from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.materials import Materials
+from fairlap.race.process_result import ProcessResult
+
+
+class Scores:
+    """Of one race. Answers to the same inputs are the same in each process, so the first one's scores are everyone's.
+
+    ``resumed`` are processes of an earlier run.
+    """
+
+    def __init__(self, resumed: Iterable[ProcessResult]) -> None:
+        self._found = {(each.contestant, each.work): each.scores for each in resumed if each.scores}
+
+    def take(
+        self, worker: WorkerProcess, process: ProcessResult, materials: Materials, scratch: Path, within_s: float
+    ) -> None:
+        """Raises OtherWork for an answer that is not finite."""
+        source = materials.work.source
+        if source is None or not source.metrics:
+            return
+        key = (process.contestant, process.work)
+        if key not in self._found:
+            self._found[key] = _scores(source.metrics, worker, materials, scratch, within_s)
+        process.scores = self._found[key]
+
+
+def _scores(
+    metrics: tuple[str, ...], worker: WorkerProcess, materials: Materials, scratch: Path, within_s: float
+) -> dict[str, Score]:
+    labels = safetensors.read(labels_file(materials.folder))[LABELS]
+    items, size = bundle_in(materials.folder).items, materials.work.batch
+    first = materials.spec.outputs[0].name
+    parts: dict[str, list[Parts]] = {text: [] for text in metrics}
+    answer = scratch / "data-answer.safetensors"
+    for number, place in enumerate(range(0, items, size)):
+        worker.answer("data", answer, within_s=within_s, inputs=data_file(materials.folder, number))
+        outputs = safetensors.read(answer)
+        own = labels[place : place + size]
+        for text in metrics:
+            _, output = metric_named(text)
+            try:
+                found = parts_of(text, np.asarray(outputs[output or first])[: len(own)], np.asarray(own))
+            except NotFinite as wrong:
+                raise OtherWork(str(wrong), wrong.code) from None
+            except KeyError:
+                raise OtherWork(f"its answer lacks {output or first}", "E_OUTPUT") from None
+            parts[text].append(found)
+        answer.unlink()
+    return {text: score_of(text, parts[text]) for text in metrics}
