@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import fairlap as run
@@ -36,6 +37,19 @@ def raced(name: str, precision: Precision, mode: Mode = "infer") -> ProcessResul
     if not is_importable(framework):
         pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
     return processes_of_one_block(name, Work("mlp", 2, mode, precision))[name]
+
+
+def row_of_one(framework: str, precision: str, model: Path, *options: object) -> dict[str, Any]:
+    """Of one contestant that raced in the precision to the end; the last option is the file it is written to."""
+    done = run(
+        *("compare", model, "--no-store", "--quiet", "--blocks", "1", "--seconds", "100ms"),
+        *("--on", framework, "--precision", precision, *options),
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    (row,) = json.loads(Path(str(options[-1])).read_text())["rows"]
+    assert (row["outcome"], row["settings"]["precision"]) == ("finished", precision)
+    found: dict[str, Any] = row
+    return found
 
 
 @pytest.mark.parametrize(("name", "precision"), RACED)
@@ -125,14 +139,8 @@ def test_an_imported_graph_is_held_in_the_precision(
     pytest.importorskip(framework.partition(":")[0], reason="`make test` installs it and runs this")
     pytest.importorskip("onnx", reason="`make test` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    file = tmp_path / "race.json"
-    done = run(
-        *("compare", masked_lookup(tmp_path / "m.onnx"), "--dims", "batch=4,sequence=32", "--no-store", "--quiet"),
-        *("--on", framework, "--precision", precision, "--blocks", "1", "--seconds", "100ms", "-o", file),
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
-    (row,) = json.loads(file.read_text())["rows"]
-    assert (row["outcome"], row["settings"]["precision"]) == ("finished", precision)
+    model = masked_lookup(tmp_path / "m.onnx")
+    row_of_one(framework, precision, model, "--dims", "batch=4,sequence=32", "-o", tmp_path / "race.json")
 
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
@@ -141,12 +149,6 @@ def test_a_keras_file_is_loaded_in_the_precision(
 ) -> None:
     pytest.importorskip("keras", reason="tensorflow brings it")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    file = tmp_path / "race.json"
-    done = run(
-        *("compare", lookup(tmp_path / "k.keras"), "--batch", "4", "--no-store", "--quiet"),
-        *("--on", "tensorflow:graph", "--precision", precision, "--blocks", "1", "--seconds", "100ms", "-o", file),
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
-    (row,) = json.loads(file.read_text())["rows"]
-    assert (row["outcome"], row["settings"]["precision"]) == ("finished", precision)
+    model = lookup(tmp_path / "k.keras")
+    row = row_of_one("tensorflow:graph", precision, model, "--batch", "4", "-o", tmp_path / "race.json")
     assert row["error_relative"] > LEAST_ERROR[precision]

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from fairlap.errors import FairlapError
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.opening import Order, opened_folder
@@ -103,3 +105,11 @@ def materials_of(source: Source, scratch: Path, precision: Precision = "fp32") -
     work = Work(source.name, bundle.batch, precision=precision, source=source)
     allowed = bundle.tolerances.get(precision, {})
     return Materials(work, bundle.spec, str(folder), folder, bundle.notices, allowed)
+
+
+def code_of(source: Source, scratch: Path) -> str:
+    """With which code, and in one line, a source is refused."""
+    with pytest.raises(FairlapError) as refused:
+        opened(source, scratch)
+    assert "\n" not in str(refused.value)
+    return refused.value.code

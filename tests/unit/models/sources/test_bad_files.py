@@ -10,26 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.errors import FairlapError
-from fairlap.request.source import Source, range_in
-from onnx_files import BOUND, masked_lookup, opened, source_of
+from fairlap.request.source import range_in
+from onnx_files import BOUND, code_of, masked_lookup, source_of
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 
 CODES = {"onnx": "E_MODEL_FILE"}
 SUFFIXES = ("onnx", "pt2", "pt", "pth", "keras", "tflite")
-
-
-@pytest.fixture(autouse=True)
-def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-
-
-def code_of(source: Source, scratch: Path) -> str:
-    with pytest.raises(FairlapError) as refused:
-        opened(source, scratch)
-    assert "\n" not in str(refused.value)
-    return refused.value.code
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -11,7 +11,6 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
-from fairlap.models.sources import bundle
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
 from fairlap.models.sources.hugging_face_models import LocalModel, module_of
 from fairlap.models.sources.kinds.hugging_face import HuggingFace
@@ -23,9 +22,7 @@ from transformers_folders import CONFIGURATIONS, SIZES, folder_of
 
 
 @pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(bundle, "_implementations", {})
+def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
         monkeypatch.setenv(name, "1")  # restored afterwards: opening a model sets them for its process
 

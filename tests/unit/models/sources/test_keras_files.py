@@ -12,7 +12,6 @@ from fairlap.errors import FairlapError
 from fairlap.frameworks.adapter_parts.answers import weights_of_tensors
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
-from fairlap.models.sources import bundle
 from fairlap.models.sources.bundle import inputs_file, reference_file, route_to, weights_file
 from fairlap.models.spec import Integers
 from fairlap.race.equal_work.answers import answer_error, require_weights
@@ -22,12 +21,6 @@ from onnx_files import materials_of, opened, source_of
 
 pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
 pytest.importorskip("keras", reason="`make test` installs it and runs this")
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(bundle, "_implementations", {})  # a process has one contestant
 
 
 def by_hand(folder: Path) -> np.ndarray:

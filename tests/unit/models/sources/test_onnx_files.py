@@ -7,28 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.errors import FairlapError
 from fairlap.models import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
 from fairlap.models.spec import Integers
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN
-from fairlap.request.source import Source, range_in, shapes_in
-from onnx_files import BOUND, ROWS, answers_by_hand, drawn, masked_lookup, one_node, opened, source_of, weights
+from fairlap.request.source import range_in, shapes_in
+from onnx_files import BOUND, ROWS, answers_by_hand, code_of, drawn, masked_lookup, one_node, opened, source_of, weights
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 FLOAT, INT64, BOOL, FLOAT16 = 1, 7, 9, 10
-
-
-@pytest.fixture(autouse=True)
-def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-
-
-def code_of(source: Source, scratch: Path) -> str:
-    with pytest.raises(FairlapError) as refused:
-        opened(source, scratch)
-    assert "\n" not in str(refused.value)
-    return refused.value.code
 
 
 def test_the_reference_is_the_graph_in_float64_on_every_set_of_inputs(tmp_path: Path) -> None:

@@ -84,12 +84,6 @@ def too_few_inputs():
 """
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(bundle, "_implementations", {})  # a process has one contestant
-
-
 def source(tmp_path: Path, code: str, function: str, **bindings: Any) -> Source:
     name = f"own_{tmp_path.name.replace('-', '_')}"
     (tmp_path / f"{name}.py").write_text(code)

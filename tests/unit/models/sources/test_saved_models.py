@@ -15,7 +15,6 @@ from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
-from fairlap.models.sources import bundle
 from fairlap.models.sources.bundle import inputs_file, reference_file, route_to
 from fairlap.race.equal_work.answers import answer_error, require_weights
 from fairlap.request.source import shapes_in
@@ -24,12 +23,6 @@ from onnx_files import drawn, materials_of, opened, source_of
 pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
 
 WIDTH, CLASSES = 8, 4
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(bundle, "_implementations", {})  # a process has one contestant
 
 
 def saved(folder: Path, extra: Any = lambda tensor: tensor) -> Path:

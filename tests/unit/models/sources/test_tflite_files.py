@@ -11,7 +11,6 @@ from fairlap.errors import FairlapError
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
 from fairlap.models import safetensors
-from fairlap.models.sources import bundle
 from fairlap.models.sources.bundle import reference_file, route_to
 from fairlap.models.sources.proof import MULTIPLE, ROUNDING
 from fairlap.race.equal_work.answers import answer_error, require_weights
@@ -20,12 +19,6 @@ from onnx_files import materials_of, opened, source_of
 from tflite_files import dense, weights
 
 pytest.importorskip("ai_edge_litert", reason="`make test` installs it and runs this")
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(bundle, "_implementations", {})  # a process has one contestant
 
 
 def by_hand(x: np.ndarray) -> np.ndarray:

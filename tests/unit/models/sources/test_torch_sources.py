@@ -65,11 +65,6 @@ def in_half():
 """
 
 
-@pytest.fixture(autouse=True)
-def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture
 def module(tmp_path: Path) -> str:
     name = f"own_{tmp_path.name.replace('-', '_')}"

@@ -1,0 +1,14 @@
+"""Each test of a source has a cache of its own, and no model of another contestant's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fairlap.models.sources import bundle
+
+
+@pytest.fixture(autouse=True)
+def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(bundle, "_implementations", {})
