@@ -13,7 +13,7 @@ PIP := $(BIN)/pip install --quiet
 EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins test-cpp test-python test-environments test-sanitized lint format \
+.PHONY: help demo test test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-adapters bench-turns bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-peers trust-mutants gpu-proof gpu-proof-kit
 
@@ -26,13 +26,16 @@ demo: $(VENV)/.frameworks build/release/.module  ## Install fairlap, race four f
 	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --budget 90s --output build/demo.html
 	@echo "The report is build/demo.html; open it in a browser. The program is $(BIN)/fairlap."
 
-test: test-cpp test-python  ## Run all tests that need no GPU.
+test: test-cpp test-python  ## Run the tests that need no GPU, but for the thorough ones.
 
 test-cpp: build/release/.tests  ## Run the C++ tests.
 	$(BIN)/ctest --test-dir build/release --output-on-failure
 
-test-python: $(VENV)/.dev build/release/.tests  ## Run all Python tests, or those of PATHS, in JOBS processes (2).
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(PATHS)
+test-python: $(VENV)/.dev build/release/.tests  ## Run the Python tests, or those of PATHS, in JOBS processes (2).
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "not thorough" $(PATHS)
+
+test-thorough: $(VENV)/.dev build/release/.tests  ## Run the tests of real frameworks and simulations that take long.
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m thorough $(PATHS)
 
 test-environments: $(VENV)/.dev build/release/.tests  ## Test frameworks that need separate environments (downloads over a gigabyte once).
 	FAIRLAP_TEST_ENVIRONMENTS=1 $(BIN)/python -m pytest -m heavy_environments

@@ -49,6 +49,7 @@ def saved_model(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def script(file: Path) -> Path:
     """Two inputs, one of which gates the other."""
     import torch

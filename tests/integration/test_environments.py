@@ -37,6 +37,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLAP_ENVS", str(tmp_path / "envs"))
 
 
+@pytest.mark.thorough
 def test_an_environment_holds_what_was_asked_for_and_fairlap_and_nothing_of_ours(tmp_path: Path) -> None:
     reports: list[str] = []
     with envs.environment_with((str(wheel(tmp_path, "tiny_framework", "1.5")),), reports.append) as made:

@@ -11,7 +11,7 @@ from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from one_block import processes_of_one_block
 
-pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.thorough, pytest.mark.sanitized, pytest.mark.timeout(600)]
 
 NATIVE = (
     *("torch", "torch:compile", "jax", "tensorflow", "tensorflow:graph", "tensorflow:xla"),

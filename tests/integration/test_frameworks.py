@@ -52,7 +52,7 @@ def race(model: str, mode: Mode, contestants: tuple[str, ...]) -> dict[str, Proc
     return processes_of_one_block(listed, Work(model, 2, mode), threads=THREADS)
 
 
-@pytest.mark.parametrize("model", ["mlp", "convnet"])
+@pytest.mark.parametrize("model", ["mlp", pytest.param("convnet", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", ALL)
 def test_every_framework_gives_the_reference_s_answer_from_the_given_weights(name: str, model: str) -> None:
     needs(name)
@@ -64,6 +64,7 @@ def test_every_framework_gives_the_reference_s_answer_from_the_given_weights(nam
     assert process.version.startswith(version(package).partition("+")[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DIFFERENTIATE)
 def test_every_framework_that_differentiates_gives_the_slopes_of_the_reference(name: str) -> None:
     needs(name)
@@ -81,6 +82,7 @@ def test_every_framework_that_differentiates_gives_the_slopes_of_the_reference(n
     assert len(later) == len(DIFFERENTIATE) - 1  # all but the first
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino", "litert"])
 def test_a_framework_that_does_not_differentiate_says_so(name: str) -> None:
     needs(name)
@@ -95,7 +97,7 @@ def test_the_threads_in_force_are_read_back(name: str) -> None:
 
 def test_openvino_is_held_to_float32_though_it_prefers_bfloat16_where_the_processor_has_it() -> None:
     needs("openvino")
-    assert race("convnet", "infer", ALL)["openvino"].in_force["precision"] == "fp32"
+    assert race("mlp", "infer", ALL)["openvino"].in_force["precision"] == "fp32"
 
 
 def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:

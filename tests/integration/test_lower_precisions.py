@@ -16,6 +16,7 @@ from fairlap.request.work import Mode, Precision, Work
 from keras_files import lookup
 from one_block import processes_of_one_block
 from onnx_files import masked_lookup
+from thorough import thorough_where
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
 
@@ -29,6 +30,7 @@ RACED: tuple[tuple[str, Precision], ...] = (
     ("onnxruntime", "int8"),
     ("litert", "int8"),
 )
+QUICK = (("torch", "fp16"), ("torch", "autocast"), ("jax", "bf16"), ("onnxruntime", "int8"))
 LEAST_ERROR = {"fp16": 1e-5, "bf16": 1e-4, "autocast": 1e-4, "int8": 1e-3}
 
 
@@ -52,7 +54,7 @@ def row_of_one(framework: str, precision: str, model: Path, *options: object) ->
     return found
 
 
-@pytest.mark.parametrize(("name", "precision"), RACED)
+@pytest.mark.parametrize(("name", "precision"), thorough_where(lambda each: each not in QUICK, RACED))
 def test_a_framework_computes_in_the_precision_that_was_asked_for(name: str, precision: Precision) -> None:
     process = raced(name, precision)
     assert process.outcome == "finished", process.message + process.details
@@ -63,6 +65,7 @@ def test_a_framework_computes_in_the_precision_that_was_asked_for(name: str, pre
     assert process.zero_weights is not None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "precision"), [("torch", "autocast"), ("jax", "fp16"), ("tensorflow:graph", "autocast")]
 )
@@ -85,6 +88,7 @@ def test_openvino_and_pytorch_are_quantized_with_the_extra_and_name_it_without(n
     assert "32 calibration sets" in process.route
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["onnxruntime", "litert"])
 def test_quantizing_is_a_conversion_that_is_done_once(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -99,6 +103,7 @@ def test_quantizing_is_a_conversion_that_is_done_once(
     assert "products in integers" in first.in_force.get("quantized", "products in integers")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "precision"),
     [("jax", "int8"), ("jax", "autocast"), ("onnxruntime", "bf16"), ("torch", "int8"), ("tensorflow", "autocast")],
@@ -131,6 +136,7 @@ def test_precisions_of_a_user_s_model_are_ranked_together(tmp_path: Path, monkey
     assert "calibration sets" in rows["onnxruntime (int8)"]["route"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("framework", ["jax", "tensorflow:xla"])
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 def test_an_imported_graph_is_held_in_the_precision(
@@ -143,6 +149,7 @@ def test_an_imported_graph_is_held_in_the_precision(
     row_of_one(framework, precision, model, "--dims", "batch=4,sequence=32", "-o", tmp_path / "race.json")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 def test_a_keras_file_is_loaded_in_the_precision(
     precision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -100,6 +100,7 @@ def test_inputs_of_python_are_checked_against_the_model(model: Path) -> None:
     assert refused.value.code == "E_SOURCE_INPUTS"
 
 
+@pytest.mark.thorough
 def test_a_keras_file_is_raced_on_each_of_its_backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("keras", "tensorflow", "jax", "torch"):
         pytest.importorskip(module)
@@ -172,6 +173,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "own_models"
 
 
+@pytest.mark.thorough
 def test_a_jax_function_is_raced_in_jax_tensorflow_and_litert(own: str) -> None:
     for module in ("jax", "tensorflow", "ai_edge_litert"):
         pytest.importorskip(module, reason="`make test` installs it and runs this")
@@ -181,6 +183,7 @@ def test_a_jax_function_is_raced_in_jax_tensorflow_and_litert(own: str) -> None:
     assert rows["litert"].conversion_s is not None
 
 
+@pytest.mark.thorough
 def test_a_keras_model_of_a_function_is_raced_by_its_exports_too(own: str) -> None:
     for module in ("keras", "tensorflow", "torch", "onnxscript", "openvino"):
         pytest.importorskip(module, reason="`make test` installs it and runs this")
@@ -190,7 +193,7 @@ def test_a_keras_model_of_a_function_is_raced_by_its_exports_too(own: str) -> No
         assert rows[name].conversion_s is not None
 
 
-@pytest.mark.parametrize("name", ["qwen2", "resnet"])
+@pytest.mark.parametrize("name", [pytest.param("qwen2", marks=pytest.mark.thorough), "resnet"])
 def test_a_folder_of_transformers_is_raced(own: str, tmp_path: Path, name: str) -> None:
     for module in ("torch", "transformers", "onnxscript", "openvino"):
         pytest.importorskip(module, reason="`make test` installs it and runs this")

@@ -28,7 +28,7 @@ def race(name: str) -> dict[str, ProcessResult]:
     return processes_of_one_block(listed, Work("mlp", 4, "train", training=TRAININGS[name]), threads=1)
 
 
-@pytest.mark.parametrize("training", TRAININGS)
+@pytest.mark.parametrize("training", ["adamw", pytest.param("sgd", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", ALL)
 def test_every_framework_trains_as_the_reference_does(name: str, training: str) -> None:
     if not is_importable(framework_named(contestant_named(name).framework)):

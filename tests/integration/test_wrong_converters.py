@@ -56,6 +56,7 @@ def test_a_right_conversion_uses_a_small_part_of_its_tolerance(
     assert 0 < share_of_tolerance(materials, found) < 0.2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(("network", "how"), [(name, how) for name, hows in APPLICABLE.items() for how in sorted(hows)])
 def test_a_wrong_conversion_is_disqualified(

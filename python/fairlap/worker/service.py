@@ -196,9 +196,11 @@ class Service:
             if request.mode == "train" and request.labels is not None:
                 of_set[LABELS] = arrays[BATCH_LABELS]
             self._sets.append(of_set)
-        labels = None if request.labels is None else safetensors.read(Path(request.labels))[LABELS]
-        if request.mode == "train":
+        labels = None
+        if request.mode == "train":  # each batch has its own
             labels = self._sets[0].get(LABELS)
+        elif request.labels is not None:
+            labels = safetensors.read(Path(request.labels))[LABELS]
         return Workload(
             spec,
             request.workload,

@@ -89,6 +89,7 @@ def test_a_race_in_which_nothing_ran_is_a_failure_and_its_contestants_race_no_mo
     assert [name for name in race._here(record) if name == "torch"] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.sanitized
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(find_spec("onnxruntime") is None, reason="`make test` installs frameworks and runs this")

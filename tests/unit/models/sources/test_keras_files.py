@@ -46,7 +46,9 @@ def test_the_reference_is_the_model_in_float64(tmp_path: Path) -> None:
     assert route_to(found, "mxnet", "").why_not
 
 
-@pytest.mark.parametrize("variant", ["eager", "graph", "xla"])
+@pytest.mark.parametrize(
+    "variant", ["graph", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("eager", "xla"))]
+)
 def test_tensorflow_runs_it_with_the_weights_of_the_file(tmp_path: Path, variant: str) -> None:
     import tensorflow as tf
 
