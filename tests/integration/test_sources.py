@@ -46,7 +46,7 @@ def test_routes_are_listed_with_the_reasons_of_those_that_are_missing(model: Pat
         (("--dims", "batch=2"), "E_MODEL_DIMENSIONS"),
         (("--shapes", "ids"), "E_SHAPES"),
         (("--dims", "batch=2,sequence=6", "--inputs", "none.npz"), "E_SOURCE_INPUTS"),
-        (("--dims", "batch=2,sequence=6", "--data", "synthetic"), "E_DATA"),
+        (("--dims", "batch=2,sequence=6", "--data", "none.npy"), "E_DATA"),
         (("--dims", "batch=2,sequence=6", "--mode", "grad"), "E_REQUEST"),
     ],
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,6 +97,17 @@ class FedData:
                 for _ in range(_HASHED_BYTES // _READ_BYTES):
                     digest.update(opened.read(_READ_BYTES))
         return digest.hexdigest()[:_HASH_DIGITS]
+
+
+def by_the_item(spec: Spec, batch: int) -> Spec:
+    """Of a user's model, whose sizes are bound: with the batch in place of a first size that is equal to it."""
+
+    def itemised(tensor: Tensor) -> Tensor:
+        return replace(tensor, shape=(BATCH, *tensor.shape[1:])) if tensor.shape[:1] == (batch,) else tensor
+
+    return replace(
+        spec, inputs=tuple(map(itemised, spec.inputs)), outputs=tuple(map(itemised, spec.outputs)), default_batch=batch
+    )
 
 
 def require_feedable(text: str, spec: Spec, work: Work, device: str) -> None:

@@ -22,6 +22,7 @@ from fairlap.models.sources.opening import Order, Outcome
 from fairlap.request.source import Source
 
 LIMIT_S = 1800.0
+ON_A_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 
 _opened: dict[tuple[Source, tuple[tuple[str, int], ...]], Path] = {}
 
@@ -48,7 +49,7 @@ def _open(order: Order) -> Path:
             capture_output=True,
             timeout=LIMIT_S,
             start_new_session=True,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"},
+            env={**os.environ, **ON_A_CPU},
         )
     except subprocess.TimeoutExpired:
         message = f"{order.source.text} was not opened within {LIMIT_S / 60:.0f} minutes"

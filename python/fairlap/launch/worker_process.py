@@ -203,9 +203,11 @@ class WorkerProcess:
         request = protocol.Answer(which, str(path), "" if inputs is None else str(inputs))
         return self._request(request, protocol.Answered, within_s)
 
-    def feed(self, files: Mapping[str, str], samples: int, seed: int, path: Path, *, within_s: float) -> str:
+    def feed(
+        self, files: Mapping[str, str], samples: int, seed: int, path: Path, *, whole_batches: bool, within_s: float
+    ) -> str:
         """Return the name of the pipeline; the proof is in the file."""
-        return self._request(Feed(dict(files), samples, seed, str(path)), Fed, within_s).pipeline
+        return self._request(Feed(dict(files), samples, seed, str(path), whole_batches), Fed, within_s).pipeline
 
     def measure(
         self,

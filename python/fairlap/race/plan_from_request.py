@@ -36,12 +36,13 @@ _MOST_SEED = 2**31
 
 
 def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None) -> Plan:
-    works = _works(request, notify)
+    offered = _works(request, notify)
+    works = tuple(work for work, _ in offered)
     require_known(request.contestants)
     contestants = _contestants(request)
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)
-    data = require_data(request.data, works, device)
+    data = require_data(request.data, offered, device)
     until_decided = request.blocks is None and request.target is None and len(contestants) > 1
     blocks = _blocks(request, until_decided=until_decided)
     require_blocks(blocks)
@@ -105,20 +106,21 @@ def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
     return DATA_SEEDS[:1] if one else DATA_SEEDS
 
 
-def _works(request: RaceRequest, notify: Callable[[str], None]) -> tuple[Work, ...]:
-    """Every combination, each once. A combination that the model does not support is refused."""
-    works: list[Work] = []
+def _works(request: RaceRequest, notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:
+    """Every combination, each once, with its model. A combination that the model does not support is refused."""
+    found: list[tuple[Work, Spec]] = []
     for model in request.models:
         for work, spec in _works_of(request, model, notify):
             for precision in work.precisions:
                 require_offered(spec, work.in_precision(precision))
-            if work in works:
+            if any(work == other for other, _ in found):
                 raise InvalidRequest(f"{work.label} is given twice")
-            works.append(work)
+            found.append((work, spec))
+    works = [work for work, _ in found]
     _require_use_of_bindings(request, works)
     if (request.optimizer or request.schedule) and not any(work.training for work in works):
         raise InvalidRequest("an optimizer and a schedule are for --mode train")
-    return tuple(works)
+    return found
 
 
 def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:

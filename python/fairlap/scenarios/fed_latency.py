@@ -33,6 +33,7 @@ class FedCalls:
     def __init__(self, contestant: Contestant, fed: Fed, choice: Choice, request: Feed, batch: int) -> None:
         self._contestant, self._fed, self._choice = contestant, fed, choice
         self._job = Job(request.files, request.samples, batch, request.seed)
+        self._checked_rows = list(range(batch)) if request.whole_batches else sorted({0, batch - 1})
         self._pipeline: Pipeline | None = None
         self.feeding: Feeding | None = None
 
@@ -119,8 +120,8 @@ class FedCalls:
         return call
 
     def _checked_call(self, inputs: Mapping[str, Any], seen: Arrays) -> dict[str, np.ndarray]:
-        """The inputs and outputs of the first and the last item of a batch."""
-        rows = sorted({0, self._job.batch - 1})
+        """The inputs and outputs of the checked items of a batch."""
+        rows = self._checked_rows
         went_in = {name: np.array(array[rows]) for name, array in seen.items()}
         result = self._fed.run(inputs)
         if self._contestant.done is not None:

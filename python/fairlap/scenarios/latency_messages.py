@@ -75,6 +75,7 @@ class Feed(msgspec.Struct, frozen=True, tag_field="type", tag="feed"):
     samples: int
     seed: int
     path: str
+    whole_batches: bool = False  # in the proof, since an item's answer may depend on its batch; else two items of each
 
 
 class Fed(msgspec.Struct, frozen=True, tag_field="type", tag="fed"):

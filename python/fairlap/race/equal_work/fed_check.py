@@ -10,31 +10,34 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from fairlap import quantity_text
-from fairlap.data.datasets import DATA_HASH, SYNTHETIC, FedData, drawn_data, require_feedable, users_data
+from fairlap.data.datasets import DATA_HASH, SYNTHETIC, FedData, by_the_item, drawn_data, require_feedable, users_data
 from fairlap.data.pipeline import NUMBERS
 from fairlap.data.pipeline_choice import OPTION, choice_in
 from fairlap.errors import InvalidRequest
+from fairlap.launch.original import Original
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models import safetensors
 from fairlap.models.answer_check import output_errors
 from fairlap.models.arrays import Arrays
 from fairlap.models.reference import answers_in_float32, reference_answers
-from fairlap.models.registry import find
+from fairlap.models.spec import Spec, Tolerance
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.answers import OtherWork, answer_error, require_right
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.names import ContestantName
+from fairlap.request.source import Source
 from fairlap.request.work import Work
 from fairlap.scenarios.fed_latency import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
 
 
-def require_data(text: str | None, works: Iterable[Work], device: str) -> str:
+def require_data(text: str | None, works: Iterable[tuple[Work, Spec]], device: str) -> str:
     """As the plan holds it: empty where nothing is fed, else a path from the root on, to be raced from anywhere."""
     if text is None:
         return ""
@@ -46,10 +49,8 @@ def require_data(text: str | None, works: Iterable[Work], device: str) -> str:
         whole = text if text == SYNTHETIC else os.path.realpath(text)  # a link to itself stays as it is
     except ValueError as error:
         raise InvalidRequest(f"{text!r} is no path: {error}") from None
-    for work in works:
-        if work.source is not None:
-            raise InvalidRequest("--data feeds built-in models; give your own model --inputs instead", code="E_DATA")
-        require_feedable(whole, find(work.model).spec, work, device)
+    for work, spec in works:
+        require_feedable(whole, _fed_spec(spec, work), work, device)
     return whole
 
 
@@ -68,6 +69,11 @@ def require_choices(contestants: Iterable[ContestantName], *, fed: bool) -> None
             raise InvalidRequest(f"{name.text}: {wrong}") from None
 
 
+class _Expected(NamedTuple):
+    answers: Arrays
+    tolerances: Mapping[str, Tolerance]  # by output
+
+
 _CHECKED = re.compile(rf"(\d+)/{SEEN}")
 
 
@@ -77,7 +83,15 @@ class Feeding:
     def __init__(self, plan: Plan, works: Sequence[Materials]) -> None:
         self._plan = plan
         self._data = {materials.work: data_for(plan, materials) for materials in works if plan.data}
-        self._references: dict[str, Arrays] = {}
+        self._expected: dict[str, _Expected] = {}
+        self._originals: dict[Source, Original] = {}
+
+    def __enter__(self) -> Feeding:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        for original in self._originals.values():
+            original.close()
 
     def __bool__(self) -> bool:
         return bool(self._data)
@@ -96,7 +110,8 @@ class Feeding:
         proof = scratch / "proof.safetensors"
         proof.unlink(missing_ok=True)
         files = {name: str(file) for name, file in data.files.items()}
-        pipeline = worker.feed(files, data.samples, self._plan.data_seed, proof, within_s=within_s)
+        whole = materials.work.source is not None
+        pipeline = worker.feed(files, data.samples, self._plan.data_seed, proof, whole_batches=whole, within_s=within_s)
         process.in_force = {**process.in_force, "feed": pipeline, DATA_HASH: data.hash}
         found = safetensors.read(proof)
         checked = sorted({match[1] for name in found if (match := _CHECKED.match(name))})
@@ -120,27 +135,36 @@ class Feeding:
             raise InvalidRequest(
                 f"{self._plan.data} has numbers that are not finite; no answer can be checked ({when})"
             )
-        expected = self._reference(materials, seen)
-        tolerance = materials.spec.tolerance(materials.work.precision)
+        expected = self._expected_for(materials, seen)
         errors = []
-        for name, reference in expected.items():
+        for name, reference in expected.answers.items():
             if GOT + name not in found:
                 raise OtherWork(f"its answer to a fed batch lacks {name}", "E_OUTPUT")
-            errors.append(answer_error(name, when, found[GOT + name], reference, tolerance))
-        if not all(error.right for error in errors):
-            self._require_answerable(self._work(materials, seen), expected, when)
+            errors.append(answer_error(name, when, found[GOT + name], reference, expected.tolerances[name]))
+        if materials.work.source is None and not all(error.right for error in errors):
+            self._require_answerable(self._work(materials, seen), expected.answers, when)
         process.errors += errors
         require_right(errors, process.in_force)
 
-    def _reference(self, materials: Materials, inputs: Arrays) -> Arrays:
-        """An item's answer depends on nothing else in its batch, so two items make a batch of two."""
+    def _expected_for(self, materials: Materials, inputs: Arrays) -> _Expected:
         digest = hashlib.sha256(materials.work.label.encode())
         for name, array in sorted(inputs.items()):
             digest.update(name.encode() + array.tobytes())
         key = digest.hexdigest()
-        if key not in self._references:
-            self._references[key] = reference_answers(self._work(materials, inputs))
-        return self._references[key]
+        if key not in self._expected:
+            self._expected[key] = self._computed(materials, inputs)
+        return self._expected[key]
+
+    def _computed(self, materials: Materials, inputs: Arrays) -> _Expected:
+        """Of a built-in model an item's answer depends on nothing else in its batch, so two items make a batch of
+        two; a user's model is asked itself, for a whole batch."""
+        source = materials.work.source
+        if source is None:
+            answers = reference_answers(self._work(materials, inputs))
+            return _Expected(answers, dict.fromkeys(answers, materials.spec.tolerance(materials.work.precision)))
+        if source not in self._originals:
+            self._originals[source] = Original(source)
+        return _Expected(*self._originals[source].answers(inputs))
 
     def _work(self, materials: Materials, inputs: Arrays) -> Workload:
         items = len(next(iter(inputs.values())))
@@ -160,10 +184,15 @@ class Feeding:
 
 
 def data_for(plan: Plan, materials: Materials) -> FedData:
-    require_feedable(plan.data, materials.spec, materials.work, plan.device)
+    spec = _fed_spec(materials.spec, materials.work)
+    require_feedable(plan.data, spec, materials.work, plan.device)
     if plan.data == SYNTHETIC:
-        return drawn_data(materials.spec, materials.work.batch, plan.data_seed, materials.folder)
-    return users_data(Path(plan.data), materials.spec, materials.work.batch)
+        return drawn_data(spec, materials.work.batch, plan.data_seed, materials.folder)
+    return users_data(Path(plan.data), spec, materials.work.batch)
+
+
+def _fed_spec(spec: Spec, work: Work) -> Spec:
+    return spec if work.source is None else by_the_item(spec, work.batch)
 
 
 def require_each_once(proof: Mapping[str, np.ndarray], samples: int, batch: int) -> None:

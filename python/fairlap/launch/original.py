@@ -1,0 +1,86 @@
+"""A user's model as its kind reads it, alive in a separate process: what contestants' answers to fed data should be."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from fairlap.launch.opened_source import LIMIT_S, ON_A_CPU
+from fairlap.models import safetensors
+from fairlap.models.arrays import Arrays
+from fairlap.models.sources.answering import Answered, answers_beside
+from fairlap.models.sources.contract import SourceError
+from fairlap.models.spec import Tolerance
+from fairlap.request.source import Source
+
+_END_S = 5.0
+
+
+class Original:
+    """The process starts with the first question and ends with ``close``, or with this process."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._process: subprocess.Popen[bytes] | None = None
+        self._scratch = tempfile.TemporaryDirectory(prefix="fairlap-")
+
+    def answers(self, inputs: Arrays) -> tuple[Arrays, Mapping[str, Tolerance]]:
+        """In float64, and how far a right float32 computation may be from them."""
+        file = Path(self._scratch.name) / "inputs.safetensors"
+        safetensors.write(file, inputs)
+        answered = self._asked(f"{file}\n".encode())
+        if answered.code:
+            raise SourceError(answered.message, code=answered.code)
+        return safetensors.read(answers_beside(file)), answered.tolerances
+
+    def close(self) -> None:
+        if self._process is not None:
+            for stream in (self._process.stdin, self._process.stdout):
+                if stream is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        stream.close()
+            try:
+                self._process.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+        self._scratch.cleanup()
+
+    def _asked(self, line: bytes) -> Answered:
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(line)
+            process.stdin.flush()
+            with selectors.DefaultSelector() as selector:
+                selector.register(process.stdout, selectors.EVENT_READ)
+                if not selector.select(LIMIT_S):
+                    message = f"{self._source.text} did not answer within {LIMIT_S / 60:.0f} minutes"
+                    raise SourceError(message, code="E_TIMEOUT")
+            return msgspec.json.decode(process.stdout.readline(), type=Answered)
+        except (BrokenPipeError, msgspec.MsgspecError):
+            raise SourceError(f"{self._source.text} ended the process that answers what is fed") from None
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "fairlap.models.sources.answering"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**os.environ, **ON_A_CPU},
+            )
+            assert self._process.stdin is not None
+            self._process.stdin.write(msgspec.json.encode(self._source) + b"\n")
+        return self._process

@@ -1,0 +1,67 @@
+"""Answer any inputs by a user's model as its kind reads it, in a process that lives as long as a race.
+
+``python -m fairlap.models.sources.answering`` reads a ``Source`` as the first line of standard input. Every further
+line is the path of a file with inputs; their float64 answers are written to ``answers_beside`` it, and an ``Answered``
+is printed. The process ends with its input.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from fairlap.errors import FairlapError, described
+from fairlap.models import safetensors
+from fairlap.models.sources.contract import Opened
+from fairlap.models.sources.proof import outputs_of, require_usable, tolerances
+from fairlap.models.sources.registry import require_kind
+from fairlap.models.spec import Tolerance
+from fairlap.request.source import Source
+
+
+class Answered(msgspec.Struct, frozen=True):
+    tolerances: dict[str, Tolerance] = {}  # of float32, by output, for these inputs
+    code: str = ""
+    message: str = ""
+
+
+def answers_beside(inputs: Path) -> Path:
+    return inputs.with_suffix(".answers")
+
+
+def _answered(found: Opened, file: Path) -> Answered:
+    inputs = safetensors.read(file)
+    answers = outputs_of(found.forward, found.weights, inputs)
+    require_usable(answers)
+    allowed = tolerances(found.forward, found.weights, inputs, answers)
+    safetensors.write(answers_beside(file), answers)
+    return Answered(allowed["fp32"])
+
+
+def main() -> None:
+    """What a model prints on its way goes to standard error."""
+    source = msgspec.json.decode(sys.stdin.readline(), type=Source)
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    with tempfile.TemporaryDirectory(prefix="fairlap-") as scratch:
+        found: Opened | None = None
+        for line in sys.stdin:
+            try:
+                found = found or require_kind(source).open(source, Path(scratch))
+                reply = _answered(found, Path(line.rstrip("\n")))
+            except FairlapError as error:
+                reply = Answered(code=error.code, message=str(error))
+            except Exception as error:
+                message = f"{source.text} cannot answer what it is fed: {described(error)}"
+                reply = Answered(code="E_SOURCE", message=message)
+            replies.write(msgspec.json.encode(reply) + b"\n")
+            replies.flush()
+    os._exit(0)  # exit handlers of frameworks can hang
+
+
+if __name__ == "__main__":
+    main()
