@@ -23,7 +23,7 @@ help:  ## List the targets.
 ## Use and develop
 demo: $(VENV)/.frameworks build/release/.module  ## Install fairlap, race four frameworks on a convolutional network, write a report.
 	$(BIN)/fairlap floor
-	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --budget 90s --output build/demo.html
+	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --output build/demo.html
 	@echo "The report is build/demo.html; open it in a browser. The program is $(BIN)/fairlap."
 
 test: test-cpp test-python  ## Run the tests that need no GPU, but for the thorough ones.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from fairlap.models.task_metrics import Score
 from fairlap.race.plan import Plan
 from fairlap.race.plan_from_request import plan_of
 from fairlap.race.process_result import AnswerError, ProcessResult
@@ -28,7 +30,7 @@ def planned(**options: Any) -> Plan:
     return plan_of(RaceRequest(**(asked | options)))
 
 
-def shown(plan: Plan) -> Results:
+def shown(plan: Plan, accuracies: Mapping[Precision, float] | None = None) -> Results:
     """Of processes that took 1 ms in fp32, half of it in bf16, and a quarter in int8."""
     processes = []
     for block in plan.blocks:
@@ -36,6 +38,8 @@ def shown(plan: Plan) -> Results:
             work = plan.work_of(block, place)
             faster = {"fp32": 1, "bf16": 2, "int8": 4}[work.precision]
             process = a_process(block.number, plan.contestants[place].text, 1e6 / faster, plan.works[block.work])
+            if accuracies is not None:
+                process.scores = {"top1": Score(accuracies[work.precision], None, None, "", 1000)}
             processes.append(_off_by(process, ERRORS[work.precision]))
     return results_of(Run(plan, processes, {}, {}), "r")
 

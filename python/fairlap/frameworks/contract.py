@@ -6,7 +6,7 @@ An adapter refuses what it cannot do with the reason, before anything is importe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,6 +124,7 @@ class Framework(ABC):
     name: ClassVar[str]
     packages: ClassVar[tuple[str, ...]]  # what pip installs, the versioned one first
     packages_on: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # in their place by kind of device, such as "cuda"
+    packages_in: ClassVar[Mapping[Precision, tuple[str, ...]]] = {}  # besides, by precision
     module: ClassVar[str]  # what is imported; if it is importable, the framework is installed
     implementation: ClassVar[str] = ""  # which of a model's implementations it runs, such as onnx; by default its own
     variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one, the default, first
@@ -134,9 +135,10 @@ class Framework(ABC):
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
 
     @classmethod
-    def packages_for(cls, device: str) -> tuple[str, ...]:
-        """What pip installs for this device, such as "cuda:1"."""
-        return cls.packages_on.get(device.partition(":")[0], cls.packages)
+    def packages_for(cls, device: str, precisions: Iterable[Precision] = ()) -> tuple[str, ...]:
+        """What pip installs for this device, such as "cuda:1", and for these precisions."""
+        more = (package for precision in precisions for package in cls.packages_in.get(precision, ()))
+        return (*cls.packages_on.get(device.partition(":")[0], cls.packages), *more)
 
     @classmethod
     def why_not_in(cls, precision: Precision) -> str:

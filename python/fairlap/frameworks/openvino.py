@@ -27,6 +27,7 @@ _HINTS: Mapping[Precision, str] = {"fp32": "f32", "fp16": "f16", "bf16": "bf16",
 class OpenVino(Framework):
     name = "openvino"
     packages = ("openvino==2026.4.1", "onnx==1.23.2")
+    packages_in: ClassVar = {"int8": ("nncf==3.4.0",)}
     module = "openvino"
     implementation = "onnx"
     precisions = ("fp32", "fp16", "bf16", "int8")

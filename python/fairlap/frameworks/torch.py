@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,7 @@ _TYPES: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 class Torch(Framework):
     name = "torch"
     packages = ("torch==2.13.0",)  # on Linux the package index has the build with CUDA under the same name
+    packages_in: ClassVar = {"int8": ("torchao==0.18.0",)}
     module = "torch"
     variants = ("", "compile")
     modes = ("infer", "grad", "train")

@@ -14,6 +14,7 @@ from fairlap.frameworks.registry import framework_named, is_importable, place_of
 from fairlap.launch.environments import environment_with
 from fairlap.launch.worker_process import python_worker
 from fairlap.request.names import ContestantName
+from fairlap.request.work import Precision
 from fairlap.worker.slowdown import slowdown_in
 
 
@@ -48,9 +49,10 @@ def runners_for(
     stack: ExitStack,
     report: Callable[[str], None],
     refused: Mapping[ContestantName, NoRoute] | None = None,
+    precisions: tuple[Precision, ...] = (),
 ) -> list[Runner]:
     """One per contestant. A failed installation is the outcome of that contestant; the race continues. No environment
-    is made for the ``refused``.
+    is made for the ``refused``. ``precisions`` are those of the works.
 
     Each gets a separate folder in ``caches``: it must not find what another contestant or an earlier race compiled.
     """
@@ -59,7 +61,7 @@ def runners_for(
     return [
         Runner(name, missing=refused[name])
         if name in refused
-        else _runner(name, frameworks.get(name), threads, device, str(caches / str(place)), stack, report)
+        else _runner(name, frameworks.get(name), threads, device, str(caches / str(place)), stack, report, precisions)
         for place, name in enumerate(contestants)
     ]
 
@@ -90,6 +92,7 @@ def _runner(
     cache_folder: str,
     stack: ExitStack,
     report: Callable[[str], None],
+    precisions: tuple[Precision, ...],
 ) -> Runner:
     if framework is None:
         program = shutil.which(name.program)
@@ -102,15 +105,17 @@ def _runner(
     if not name.version and is_importable(framework):
         return Runner(name, python_worker(), wanted, adapter=place_of(name.framework))
     try:
-        made = stack.enter_context(environment_with(requirements_of(name, framework, device), report))
+        made = stack.enter_context(environment_with(requirements_of(name, framework, device, precisions), report))
     except FairlapError as error:
         return Runner(name, missing=error)
     return Runner(name, python_worker(made.python), wanted, adapter=place_of(name.framework))
 
 
-def requirements_of(name: ContestantName, framework: type[Framework], device: str = "cpu") -> tuple[str, ...]:
+def requirements_of(
+    name: ContestantName, framework: type[Framework], device: str = "cpu", precisions: tuple[Precision, ...] = ()
+) -> tuple[str, ...]:
     """The requested version replaces the one that fairlap was tested with; the other packages stay."""
-    packages = framework.packages_for(device)
+    packages = framework.packages_for(device, name.of(precisions))
     if not name.version:
         return packages
     first, *others = packages

@@ -36,6 +36,11 @@ class Score(msgspec.Struct, frozen=True):
     items: int
 
 
+def accuracy_in(scores: Mapping[str, Score]) -> Score | None:
+    """The share of right answers, if that was asked for."""
+    return next((score for name, score in scores.items() if name.partition(":")[0] == "top1"), None)
+
+
 class NotFinite(FairlapError):
     """An answer to an item is not a number."""
 

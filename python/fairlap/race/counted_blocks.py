@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fairlap import quantity_text, verdict
 from fairlap.meters import disturbances
 from fairlap.race.plan import Plan
-from fairlap.race.precision_drop import error_drop, exceeded
+from fairlap.race.precision_drop import Drop, drop_of, exceeded
 from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.request.work import Conditions, Work
 
@@ -57,7 +57,7 @@ class WorkBlocks:
     why_no_verdict: str = ""  # then there is no table
     compared: Mapping[str, Sequence[ProcessResult]] = field(default_factory=dict)  # one process for each block
     table: verdict.BlockTable | None = None
-    drops: Mapping[str, float | None] = field(default_factory=dict)  # of the error against fp32, by contestant
+    drops: Mapping[str, Drop] = field(default_factory=dict)  # by contestant
     unqualified: Mapping[str, str] = field(default_factory=dict)  # contestants with too large a drop, and why
 
     @property
@@ -116,8 +116,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     by_contestant = {name: own for name, own in by_contestant.items() if own}
     precisions = {name.text: name.precision for name in plan.contestants}
     drops = {
-        name: error_drop(plan, work.in_precision(precisions[name]), own, processes)
-        for name, own in by_contestant.items()
+        name: drop_of(plan, work.in_precision(precisions[name]), own, processes) for name, own in by_contestant.items()
     }
     unqualified = {name: why for name, drop in drops.items() if (why := exceeded(plan, drop))}
     found = WorkBlocks(work, conditions, by_contestant, GatedBlocks(()), drops=drops, unqualified=unqualified)

@@ -14,7 +14,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import MOST_BLOCKS
 from fairlap.request.source import with_paths
-from fairlap.request.work import Conditions, Work
+from fairlap.request.work import Conditions, Precision, Work
 
 PLAN_FORMAT = 2
 DATA_SEEDS = (0, 1, 2)  # that take turns from block to block, unless one is asked for
@@ -107,6 +107,11 @@ class Plan(msgspec.Struct, frozen=True):
             if self.until_decided
             else f"{done} of {self.process_count()} processes"
         )
+
+    @property
+    def precisions(self) -> tuple[Precision, ...]:
+        """Of all works, each once."""
+        return tuple(dict.fromkeys(precision for work in self.works for precision in work.precisions))
 
     def work_of(self, block: Block, place: int) -> Work:
         """What the contestant at this place does in this block, in its own precision."""

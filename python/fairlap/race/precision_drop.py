@@ -1,10 +1,13 @@
-"""How much a lower precision costs: the growth of the error against fp32, and whether it is within the stated bound."""
+"""What a lower precision costs: the drop of accuracy and the growth of the error against fp32, and whether it is within
+the stated bound."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from fairlap import quantity_text
+from fairlap.models.task_metrics import accuracy_in
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
@@ -12,41 +15,59 @@ from fairlap.request.work import Work
 EXCEEDED = "E_MAX_DROP"
 
 
-def error_drop(
-    plan: Plan, work: Work, processes: Sequence[ProcessResult], everything: Sequence[ProcessResult]
-) -> float | None:
-    """How much larger the error of these processes of one contestant is than the smallest one in fp32 on the same
-    work, of all processes of the run. None where nothing was compared, or fp32 is not raced."""
-    own, exact = _worst_error(processes), fp32_error(plan, work, everything)
-    return None if own is None or exact is None else max(0.0, own - exact)
+@dataclass(frozen=True)
+class Drop:
+    """Against the best contestant in fp32 on the same work, of all processes of the run. None where nothing was
+    compared, or fp32 is not raced."""
+
+    error: float | None = None  # how much larger the relative error is
+    accuracy: float | None = None  # how much smaller the share of right answers is
 
 
-def fp32_error(plan: Plan, work: Work, everything: Sequence[ProcessResult]) -> float | None:
+def drop_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], everything: Sequence[ProcessResult]) -> Drop:
+    """Of these processes of one contestant."""
+    exact = list(_in_fp32(plan, work, everything))
+    own_error, own_accuracy = _worst_error(processes), _accuracy(processes)
+    errors = [error for each in exact if (error := _worst_error(each)) is not None]
+    accuracies = [accuracy for each in exact if (accuracy := _accuracy(each)) is not None]
+    return Drop(
+        max(0.0, own_error - min(errors)) if own_error is not None and errors else None,
+        max(0.0, max(accuracies) - own_accuracy) if own_accuracy is not None and accuracies else None,
+    )
+
+
+def exceeded(plan: Plan, drop: Drop) -> str:
+    """Why a contestant with this drop is not ranked; empty where it qualifies. Where answers were scored, accuracy
+    counts, and else the error."""
+    if plan.max_drop is None:
+        return ""
+    more = f"by more than the {quantity_text.share(plan.max_drop)} of --max-drop"
+    if drop.accuracy is not None:
+        fell = quantity_text.share(drop.accuracy)
+        return f"its accuracy fell by {fell} against fp32, {more}" if drop.accuracy > plan.max_drop else ""
+    if drop.error is None or drop.error <= plan.max_drop:
+        return ""
+    return f"its error grew by {quantity_text.relative_error(drop.error)} against fp32, {more}"
+
+
+def _in_fp32(plan: Plan, work: Work, everything: Sequence[ProcessResult]) -> Iterator[list[ProcessResult]]:
+    """The finished processes of each contestant in fp32."""
     wanted = work.in_precision("fp32")
-    errors = []
     for each in plan.works:
         for name in plan.contestants:
-            if each.in_precision(name.precision) != wanted:
-                continue
-            own = [
-                process
-                for process in everything
-                if (process.work, process.contestant) == (each.label, name.text) and process.finished
-            ]
-            errors.append(_worst_error(own))
-    return min((error for error in errors if error is not None), default=None)
-
-
-def exceeded(plan: Plan, drop: float | None) -> str:
-    """Why a contestant with this drop is not ranked; empty where it qualifies."""
-    if plan.max_drop is None or drop is None or drop <= plan.max_drop:
-        return ""
-    return (
-        f"its error grew by {quantity_text.relative_error(drop)} against fp32, by more than the "
-        f"{quantity_text.share(plan.max_drop)} of --max-drop"
-    )
+            if each.in_precision(name.precision) == wanted:
+                yield [
+                    process
+                    for process in everything
+                    if (process.work, process.contestant) == (each.label, name.text) and process.finished
+                ]
 
 
 def _worst_error(processes: Sequence[ProcessResult]) -> float | None:
     """Of all answers that were checked; infinite where one was not finite."""
     return max((error.distance for process in processes for error in process.errors), default=None)
+
+
+def _accuracy(processes: Sequence[ProcessResult]) -> float | None:
+    found = next((found for process in processes if (found := accuracy_in(process.scores)) is not None), None)
+    return None if found is None else found.value

@@ -68,7 +68,7 @@ class Race:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
                 first = self.plan.data_seeds[0] if self.plan.blocks else 0
                 works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]
-                feeding = Feeding(self.plan, works)
+                feeding = stack.enter_context(Feeding(self.plan, works))
                 runners = runners_for(
                     self.plan.contestants,
                     self.plan.threads,
@@ -77,6 +77,7 @@ class Race:
                     stack,
                     self._progress.say,
                     without_route(self.plan.contestants, works),
+                    self.plan.precisions,
                 )
                 self._began_s = time.monotonic()
                 sensed = idle_power(self.plan.device, self._progress.say)

@@ -26,6 +26,10 @@ class ContestantName(msgspec.Struct, frozen=True):
     program: str = ""
     precision: Precision | None = None  # in a race across precisions; it is part of the text
 
+    def of(self, precisions: tuple[Precision, ...]) -> tuple[Precision, ...]:
+        """Those that it races in: its own one, else those of the works."""
+        return precisions if self.precision is None else (self.precision,)
+
     def across(self, precisions: Iterable[Precision]) -> tuple[ContestantName, ...]:
         """Itself in each precision, named as ``torch (bf16)``."""
         return tuple(

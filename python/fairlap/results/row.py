@@ -184,6 +184,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         float | None,
         _about("How much larger its relative error is than the smallest one in fp32 on the same work.", "accuracy"),
     ]
+    accuracy_drop: Annotated[
+        float | None,
+        _about("How much smaller its accuracy is than the best one in fp32 on the same work.", "accuracy"),
+    ]
     zero_weights: Annotated[
         float | None, _about("Share of the model's weights that are 0, as pruning leaves them.", "accuracy")
     ]

@@ -16,7 +16,7 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
-from fairlap.models.task_metrics import Score
+from fairlap.models.task_metrics import Score, accuracy_in
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
@@ -81,7 +81,8 @@ def _row(
         **energy_of(result, work),
         **_cost(estimate(result.finished, lambda process: process.headline_ns), work, price),
         **_errors(result),
-        "error_drop": _drop(run.plan, result),
+        "error_drop": _drop(run.plan, result.drop.error, _why_unchecked(result)),
+        "accuracy_drop": _drop(run.plan, result.drop.accuracy, _accuracy(result).absent),
         "zero_weights": cell_or(
             next((each.zero_weights for each in result.processes if each.zero_weights is not None), None),
             absence_reason(result) or "the model has no weights",
@@ -235,21 +236,27 @@ def _scores(result: ContestantResult) -> dict[str, Score]:
 
 
 def _accuracy(result: ContestantResult) -> Cell:
-    found = next((score for name, score in _scores(result).items() if name.partition(":")[0] == "top1"), None)
+    found = accuracy_in(_scores(result))
     if found is not None:
         return Cell(Estimate(found.value, found.low, found.high))
     return Cell(None, absence_reason(result) or "the metric top1 was not asked for")
 
 
-def _drop(plan: Plan, result: ContestantResult) -> Cell:
-    if result.error_drop is not None:
-        finite = math.isfinite(result.error_drop)
-        return Cell(result.error_drop) if finite else Cell(None, "an answer was not finite")
+def _drop(plan: Plan, drop: float | None, why_nothing: str) -> Cell:
+    """``why_nothing`` is why the contestant's own figure is absent, if it is."""
+    if drop is not None:
+        return Cell(drop) if math.isfinite(drop) else Cell(None, "an answer was not finite")
+    if why_nothing:
+        return Cell(None, why_nothing)
     if not any("fp32" in each.precisions for each in plan.works):
         return Cell(None, "fp32 was not raced")
-    if not any(process.errors for process in result.processes):
-        return Cell(None, absence_reason(result) or "no answer was checked")
     return Cell(None, "no contestant finished in fp32")
+
+
+def _why_unchecked(result: ContestantResult) -> str:
+    if any(process.errors for process in result.processes):
+        return ""
+    return absence_reason(result) or "no answer was checked"
 
 
 def _worst(distances: Sequence[float | None], why: str) -> Cell:

@@ -13,7 +13,7 @@ from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.race import counted_blocks
 from fairlap.race.counted_blocks import GatedBlocks, WorkBlocks
-from fairlap.race.precision_drop import EXCEEDED
+from fairlap.race.precision_drop import EXCEEDED, Drop
 from fairlap.race.process_result import Outcome, ProcessResult, SmallestMemory
 from fairlap.request.work import Conditions, Work
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
@@ -31,7 +31,7 @@ class ContestantResult:
     processes: tuple[ProcessResult, ...]
     figure: verdict.ContestantFigure | None  # None when no process finished
     causes: tuple[verdict.ModeCause, ...]
-    error_drop: float | None = None  # against fp32
+    drop: Drop = Drop()  # noqa: RUF009  (frozen)
     unqualified: str = ""  # why --max-drop keeps it from being ranked
 
     @property
@@ -155,7 +155,7 @@ def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison])
 
 
 def _contestant(name: str, basis: WorkBlocks, processes: tuple[ProcessResult, ...]) -> ContestantResult:
-    drop, unqualified = basis.drops.get(name), basis.unqualified.get(name, "")
+    drop, unqualified = basis.drops.get(name, Drop()), basis.unqualified.get(name, "")
     finished = [process for process in processes if process.finished]
     if not finished:
         return ContestantResult(name, basis.conditions, processes, None, (), drop, unqualified)

@@ -14,7 +14,8 @@ from fairlap.frameworks.contract import Framework, Settings
 from fairlap.frameworks.registry import framework_at, framework_named, framework_names, is_importable
 from fairlap.launch.environments import InstallFailed
 from fairlap.launch.runners import requirements_of, runners_for
-from fairlap.request.names import contestant_named
+from fairlap.request.names import ContestantName, contestant_named
+from fairlap.request.work import Precision
 
 NAMES = [
     *("executorch", "jax", "litert", "mxnet", "onnxruntime", "openvino", "paddle", "python", "tensorflow", "tinygrad"),
@@ -110,6 +111,20 @@ def test_an_environment_for_a_gpu_gets_the_packages_for_it(name: str, package: s
         [first, *_] = requirements_of(contestant_named(f"{name}==9.9.9"), framework, device)
         assert first == f"{package}==9.9.9"
     assert framework.packages_for("cpu") == framework.packages
+
+
+@pytest.mark.parametrize(("name", "tool"), [("torch:compile", "torchao"), ("openvino", "nncf")])
+def test_an_environment_for_int8_gets_the_tool_that_quantizes(name: str, tool: str) -> None:
+    contestant = contestant_named(f"{name}==9.9.9")
+    framework = framework_named(contestant.framework)
+
+    def tools(named: ContestantName, precisions: tuple[Precision, ...]) -> list[str]:
+        return [each for each in requirements_of(named, framework, "cpu", precisions) if each.startswith(tool)]
+
+    assert len(tools(contestant, ("fp32", "int8"))) == 1
+    assert tools(contestant, ("fp32",)) == []
+    exact, quantized = contestant.across(("fp32", "int8"))
+    assert (len(tools(exact, ("fp32", "int8"))), len(tools(quantized, ("fp32", "int8")))) == (0, 1)
 
 
 @pytest.mark.parametrize(("device", "package"), [("cuda:1", "onnxruntime-gpu[cuda,cudnn]"), ("cpu", "onnxruntime")])

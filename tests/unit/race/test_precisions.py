@@ -99,6 +99,18 @@ def test_the_bound_holds_for_separate_works_too_and_their_drop_is_from_fp32() ->
     }
 
 
+def test_where_answers_are_scored_the_bound_is_for_accuracy() -> None:
+    options = {"precision": ("fp32", "bf16", "int8"), "max_drop": Share("1%"), "across_precisions": True}
+    rows = by_name(shown(planned(**options), {"fp32": 0.9, "bf16": 0.895, "int8": 0.85}).rows)
+    assert rows["torch (fp32)"].accuracy_drop == 0.0
+    assert rows["torch (bf16)"].accuracy_drop == pytest.approx(0.005)
+    assert rows["jax (int8)"].accuracy_drop == pytest.approx(0.05)
+    unqualified = {name for name, row in rows.items() if row.code == "E_MAX_DROP"}
+    assert unqualified == {"torch (int8)", "jax (int8)"}
+    rows = by_name(shown(planned(**options), {"fp32": 0.9, "bf16": 0.9, "int8": 0.9}).rows)
+    assert {row.outcome for row in rows.values()} == {"finished"}, "though the error of int8 grew by 4 %"
+
+
 def test_without_fp32_there_is_no_drop() -> None:
     rows = shown(planned(precision="bf16")).rows
     assert {row.error_drop for row in rows} == {None}

@@ -12,6 +12,7 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.machine import software
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
+from fairlap.request.work import Precision
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _EXTRAS = re.compile(r"\[[A-Za-z0-9,_-]+\]")
@@ -39,7 +40,7 @@ def versions_of(run: Run) -> Versions:
     apart: dict[str, str] = {}
     builds: set[str] = set()
     for contestant in run.plan.contestants:
-        packages = _packages(contestant, run.plan.device)
+        packages = _packages(contestant, run.plan.device, run.plan.precisions)
         if contestant.version or not packages:
             continue  # the plan has the version that was asked for
         ran = dict(installed)
@@ -70,12 +71,12 @@ def unusable(why: str) -> InvalidRequest:
     return InvalidRequest(f"cannot make a recipe of this run: {why}", code="E_RECIPE")
 
 
-def _packages(contestant: ContestantName, device: str) -> dict[str, str]:
+def _packages(contestant: ContestantName, device: str, precisions: tuple[Precision, ...]) -> dict[str, str]:
     """By name, the requirements of its adapter, the framework first. Empty for programs and callables."""
     if not contestant.framework:
         return {}
     try:
-        listed = framework_named(contestant.framework).packages_for(device)
+        listed = framework_named(contestant.framework).packages_for(device, contestant.of(precisions))
     except InvalidRequest:  # an adapter of another package, which is not here
         listed = (_name(contestant.framework),)
     return {_bare(wanted): wanted for wanted in listed}
