@@ -99,11 +99,12 @@ def _perplexity(sums: Array, counts: Array) -> float:
     return float(np.exp(sums.sum() / counts.sum()))
 
 
-def _f1(predicted: Array, labels: Array) -> float:
-    from sklearn.metrics import f1_score
+def _over_classes(predicted: Array, labels: Array, *, name: str) -> float:
+    """By scikit-learn's name; the mean over classes. A class that is never predicted, or has no label, counts as 0."""
+    from sklearn import metrics
 
     counted = labels != IGNORED
-    return float(f1_score(labels[counted], predicted[counted], average="macro", zero_division=0.0))
+    return float(getattr(metrics, name)(labels[counted], predicted[counted], average="macro", zero_division=0.0))
 
 
 METRICS: Mapping[str, TaskMetric] = {
@@ -111,8 +112,12 @@ METRICS: Mapping[str, TaskMetric] = {
                        share=True),
     "top5": TaskMetric("share of rows whose five largest scores have the right class", "class", partial(_hits, best=5),
                        _ratio, least_classes=6, share=True),
-    "f1": TaskMetric("F1 of the classes with the largest scores, the mean over classes", "class", _classes, _f1,
-                     package="sklearn"),
+    "precision": TaskMetric("precision of the classes with the largest scores, the mean over classes", "class",
+                            _classes, partial(_over_classes, name="precision_score"), package="sklearn"),
+    "recall": TaskMetric("recall of the classes with the largest scores, the mean over classes", "class", _classes,
+                         partial(_over_classes, name="recall_score"), package="sklearn"),
+    "f1": TaskMetric("F1 of the classes with the largest scores, the mean over classes", "class", _classes,
+                     partial(_over_classes, name="f1_score"), package="sklearn"),
     "perplexity": TaskMetric("perplexity of the right classes under the scores", "class", _surprise, _perplexity),
     "mse": TaskMetric("mean square of the difference", "values", partial(_differences, power=2), _ratio),
     "mae": TaskMetric("mean absolute difference", "values", partial(_differences, power=1), _ratio),

@@ -93,7 +93,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = ()
     metric: Annotated[
         str | tuple[str, ...],
-        _about('Metrics of the answers to all inputs: top1, top5, f1, perplexity, mse, mae; or "top1:OUTPUT".'),
+        _about(
+            "Metrics of the answers to all inputs: top1, top5, precision, recall, f1, perplexity, mse, mae; or "
+            '"top1:OUTPUT".'
+        ),
     ] = ()
     labels: Annotated[str | None, _about("The right answers for the metrics, a .npy file with one for each item.")] = (
         None

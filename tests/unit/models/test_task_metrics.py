@@ -36,10 +36,12 @@ def test_each_metric_is_its_definition(scores: np.ndarray, labels: np.ndarray) -
     assert in_batches("mae", scores, scores - 0.5) == pytest.approx(0.5, rel=1e-6)
 
 
-def test_f1_is_scikit_learn_s(scores: np.ndarray, labels: np.ndarray) -> None:
+@pytest.mark.parametrize("name", ["precision", "recall", "f1"])
+def test_means_over_classes_are_scikit_learn_s(name: str, scores: np.ndarray, labels: np.ndarray) -> None:
     metrics = pytest.importorskip("sklearn.metrics", reason="`make test` installs it and runs this")
-    expected = metrics.f1_score(labels, scores.argmax(axis=1), average="macro", zero_division=0.0)
-    assert in_batches("f1", scores, labels) == pytest.approx(expected)
+    of_classes = getattr(metrics, f"{name}_score")
+    expected = of_classes(labels, scores.argmax(axis=1), average="macro", zero_division=0.0)
+    assert in_batches(name, scores, labels) == pytest.approx(expected)
 
 
 def test_ties_with_the_right_class_are_no_hits() -> None:

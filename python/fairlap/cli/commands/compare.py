@@ -48,7 +48,8 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
     "--metric",
     type=NAMES,
     metavar="NAME,...",
-    help="Score the answers to all --inputs: top1, top5, f1, perplexity, mse, mae; NAME:OUTPUT for another output.",
+    help="Score the answers to all --inputs: top1, top5, precision, recall, f1, perplexity, mse, mae; NAME:OUTPUT for "
+    "another output.",
 )
 @click.option("--labels", metavar="FILE.npy", help="The right answers for --metric, one for each item of --inputs.")
 @click.option("--threads", type=int, help="Threads of every contestant.  [default: all cores]")
