@@ -32,3 +32,20 @@ def process_stat(pid: int) -> ProcessStat | None:
         return ProcessStat(state.decode(), int(parent), int(session), ticks / os.sysconf("SC_CLK_TCK"))
     except (OSError, ValueError, IndexError):
         return None
+
+
+def waited_s(pid: int) -> float | None:
+    """How long all threads of a process have been ready to run and had no core; None where that is not counted."""
+    tasks = f"{_PROC}/{pid}/task"
+    waited_ns = 0
+    try:
+        for task in os.listdir(tasks):  # noqa: PTH208  (twice as fast)
+            try:
+                with open(f"{tasks}/{task}/schedstat", "rb") as file:  # noqa: PTH123
+                    waited_ns += int(file.read().split()[1])
+            except FileNotFoundError:
+                if os.path.isdir(f"{tasks}/{task}"):  # noqa: PTH112
+                    return None  # the kernel does not count; otherwise the thread has ended
+    except (OSError, ValueError, IndexError):
+        return None
+    return waited_ns / 1e9

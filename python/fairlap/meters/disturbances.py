@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from fairlap.machine.control_group import throttled
 from fairlap.machine.counters import pressure_us, steal_ticks
+from fairlap.machine.processes import waited_s
 from fairlap.machine.root import THIS_MACHINE, Root
 
 # The names under which the noise gate knows them.
 STEAL = "steal share"  # of all cores' time, taken by the hypervisor for others
-RUN_QUEUE = "run queue"  # share of the time in which at least one task waited for a core
+RUN_QUEUE = "run queue"  # share of the time in which at least one task of the machine waited for a core
+WAITED = "waited for a core"  # by the contestant's threads, as a share of its own time
 THROTTLED = "throttled"  # seconds in which the quota of the control group stopped it
 INVOLUNTARY = "involuntary switches"  # of the contestant itself, per second
+
+OF_BLOCKS = (STEAL, RUN_QUEUE, THROTTLED, INVOLUNTARY)  # those for which a block may be left out
 
 
 class DisturbanceMeter:
@@ -40,6 +46,30 @@ class DisturbanceMeter:
             for name, value in _counters(self._root).items()
             if name in before
         }
+
+
+class WaitingMeter:
+    """How long the threads of one contestant wait for cores while it has the machine. The run queue of a block is of
+    all its contestants, and one whose threads outnumber the cores crowds it by itself."""
+
+    def __init__(self, pid: int | None) -> None:
+        self._pid = pid
+        self._before_s = None if pid is None else waited_s(pid)
+        self._turns_s = 0.0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        began_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self._turns_s += time.monotonic() - began_s
+
+    def readings(self) -> dict[str, float]:
+        after_s = None if self._pid is None else waited_s(self._pid)
+        if self._before_s is None or after_s is None or self._turns_s <= 0:
+            return {}
+        return {WAITED: max(after_s - self._before_s, 0.0) / self._turns_s}
 
 
 def _counters(root: Root) -> dict[str, float]:

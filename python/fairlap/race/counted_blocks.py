@@ -193,12 +193,13 @@ def gate_blocks(
 def busy_share(processes: Sequence[ProcessResult]) -> float:
     """The share of the time in which other processes competed for the cores, when no block is exceptional; else 0.
 
-    A contestant whose own threads outnumber the cores waits too, so the least reading of each block counts.
+    A contestant whose own threads outnumber the cores waits for itself, so the one of each block that waited least
+    counts.
     """
     by_block: dict[int, list[float]] = {}
     for process in processes:
-        if disturbances.RUN_QUEUE in process.machine:
-            by_block.setdefault(process.block, []).append(process.machine[disturbances.RUN_QUEUE])
+        if disturbances.WAITED in process.machine:
+            by_block.setdefault(process.block, []).append(process.machine[disturbances.WAITED])
     if not by_block:
         return 0.0
     waited = float(np.median([min(own) for own in by_block.values()]))
@@ -208,11 +209,11 @@ def busy_share(processes: Sequence[ProcessResult]) -> float:
 def _readings(blocks: Sequence[int], processes: Sequence[ProcessResult]) -> Mapping[str, npt.NDArray[np.float64]]:
     """Shaped (blocks, processes); NaN where a process was not read."""
     by_block = [[process for process in processes if process.block == block] for block in blocks]
-    names = sorted({name for process in processes for name in process.machine})
+    names = sorted({name for process in processes for name in process.machine} & set(disturbances.OF_BLOCKS))
     width = max((len(block) for block in by_block), default=0)
     found = {name: np.full((len(blocks), width), np.nan) for name in names}
     for row, block in enumerate(by_block):
         for column, process in enumerate(block):
-            for name, value in process.machine.items():
-                found[name][row, column] = value
+            for name in found.keys() & process.machine.keys():
+                found[name][row, column] = process.machine[name]
     return found

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from fairlap.machine.root import Root
-from fairlap.meters.disturbances import RUN_QUEUE, STEAL, THROTTLED, DisturbanceMeter
+from fairlap.meters import disturbances
+from fairlap.meters.disturbances import RUN_QUEUE, STEAL, THROTTLED, WAITED, DisturbanceMeter, WaitingMeter
 
 VERSION_2 = ("0::/group\n", "sys/fs/cgroup/group", "throttled_usec", 1e6)
 VERSION_1 = ("4:cpu,cpuacct:/group\n0::/\n", "sys/fs/cgroup/cpu,cpuacct/group", "throttled_time", 1e9)
@@ -40,3 +41,25 @@ def test_each_counter_becomes_a_share_of_the_measurement(
 
 def test_what_the_kernel_does_not_count_is_absent(tmp_path: Path) -> None:
     assert DisturbanceMeter(Root(tmp_path)).readings() == {}
+
+
+def test_waiting_is_a_share_of_the_contestant_s_own_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, waited = iter([100.0, 101.0, 150.0, 153.0]), iter([2.0, 3.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    monkeypatch.setattr(disturbances, "waited_s", lambda _pid: next(waited))
+    meter = WaitingMeter(7)
+    for _ in range(2):
+        with meter.turn():
+            pass
+    assert meter.readings() == {WAITED: 1.0 / 4.0}
+
+
+def test_a_process_that_is_gone_or_had_no_turn_has_no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disturbances, "waited_s", lambda _pid: 1.0)
+    assert WaitingMeter(7).readings() == WaitingMeter(None).readings() == {}
+    found = iter([1.0, None])
+    monkeypatch.setattr(disturbances, "waited_s", lambda _pid: next(found))
+    gone = WaitingMeter(7)
+    with gone.turn():
+        pass
+    assert gone.readings() == {}

@@ -88,10 +88,10 @@ def test_a_machine_that_is_busy_all_the_time_is_told_since_no_block_stands_out()
     processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
     assert busy_share(processes) == 0
     for one in processes:
-        one.machine = {disturbances.RUN_QUEUE: 0.5 if one.contestant == "a" else 0.3}
+        one.machine = {disturbances.WAITED: 0.5 if one.contestant == "a" else 0.3}
     assert busy_share(processes) == pytest.approx(0.3)
     for one in processes:  # one contestant that waits for itself is no busy machine
-        one.machine = {disturbances.RUN_QUEUE: 0.5 if one.contestant == "a" else 0.01}
+        one.machine = {disturbances.WAITED: 0.5 if one.contestant == "a" else 0.01}
     assert busy_share(processes) == 0
 
 

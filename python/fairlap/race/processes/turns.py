@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.machine.available_memory import available_memory_bytes
-from fairlap.meters.disturbances import DisturbanceMeter
+from fairlap.meters.disturbances import DisturbanceMeter, WaitingMeter
 from fairlap.meters.memory import memory_of
 from fairlap.race.plan import Block, Plan
 from fairlap.race.processes.one_process import ProcessRun
@@ -35,9 +35,10 @@ def run_alone(run: ProcessRun) -> None:
         run.begin_to_prepare()
         run.prepared()
         run.check_answers()
-        meter = DisturbanceMeter()
-        run.measure_in_one_turn()
-        run.result.machine = meter.readings()
+        meter, waiting = DisturbanceMeter(), WaitingMeter(run.pid)
+        with waiting.turn():
+            run.measure_in_one_turn()
+        run.result.machine = meter.readings() | waiting.readings()
         run.finish_in_one_turn()
 
 
@@ -52,17 +53,17 @@ def run_in_rounds(runs: Sequence[ProcessRun], plan: Plan, block: Block, known_by
             with run.awake():
                 run.check_answers()
                 run.warm_up()
-        meter = DisturbanceMeter()
+        meter, waiting = DisturbanceMeter(), [WaitingMeter(run.pid) for run in runs]
         order = random.Random(f"{plan.seed} {block.number}")
         for _ in range(plan.measuring.rounds):
-            for run in order.sample(runs, len(runs)):
-                with run.awake():
-                    run.take_a_turn()
+            for place in order.sample(range(len(runs)), len(runs)):
+                with runs[place].awake(), waiting[place].turn():
+                    runs[place].take_a_turn()
         readings = meter.readings()
-        for run in runs:
+        for run, own in zip(runs, waiting, strict=True):
+            run.result.machine = readings | own.readings()
             with run.awake():
                 run.read_energy()
-                run.result.machine = dict(readings)
                 run.finish_in_rounds()
             run.end()
 

@@ -10,6 +10,8 @@ from importlib.resources import files
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.race.run import Run
+from fairlap.race.stopping import DECIDED
 from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables
@@ -116,11 +118,10 @@ def _answers(shown: Results) -> Markup:
             role="region",
             aria_label="All works",
         )
-    early = shown.run.ended_early
     return tag(
         "section",
         tag("h2", "The answer"),
-        tag("p", f"The race ended early: {early}.", class_="note") if early else None,
+        _why_it_ended(shown.run),
         overview,
         _nothing(shown),
         (_of_work(work, answer(shown, shown.of_work(work)[0])) for work in works),
@@ -139,6 +140,15 @@ def _nothing(shown: Results) -> Markup | None:
 def _overview_row(shown: Results, work: Work) -> dict[str, Markup | str]:
     link = tag("button", work.label, type="button", class_="link", data_choose=work.label)
     return {"work": link, "answer": headline(shown.of_work(work)[0])}
+
+
+def _why_it_ended(run: Run) -> Markup | None:
+    """A race that decided everything ended as it should; another one was cut short, and that is a warning."""
+    if not run.ended_early:
+        return None
+    if run.ended_early == DECIDED:
+        return tag("p", f"Ended after {run.plan.counted(len(run.processes))}: {run.ended_early}.", class_="caption")
+    return tag("p", f"The race ended early: {run.ended_early}.", class_="note")
 
 
 def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: str | None = None) -> Markup:

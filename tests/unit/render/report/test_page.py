@@ -6,6 +6,7 @@ import pytest
 from fairlap.meters import disturbances
 from fairlap.meters.memory import Memory
 from fairlap.race.run import Run
+from fairlap.race.stopping import DECIDED
 from fairlap.render import markdown_file
 from fairlap.render.report.page import page_of
 from fairlap.results.flat_row import columns
@@ -154,6 +155,13 @@ def test_a_race_in_which_nothing_ended_still_makes_a_page() -> None:
     assert "The race ended early: the disk is full." in page.text()
 
 
+def test_a_race_that_decided_everything_has_no_warning() -> None:
+    run = run_of()
+    page = page_of(results_of(Run(run.plan, run.processes, {}, {}, ended_early=DECIDED), "r"))
+    assert DECIDED in Read(page).text()
+    assert 'class="note"' not in page.partition('id="answer"')[2].partition(DECIDED)[0]
+
+
 def test_a_race_in_which_everyone_crashed_says_why_there_is_no_verdict() -> None:
     run = run_of()
     for process in run.processes:
@@ -179,7 +187,7 @@ def test_a_page_of_one_contestant_has_no_winner() -> None:
 def test_a_busy_machine_is_reported_beside_the_answer_and_in_every_row() -> None:
     run = run_of(batches=(4,))
     for process in run.processes:
-        process.machine[disturbances.RUN_QUEUE] = 0.3
+        process.machine[disturbances.WAITED] = 0.3
     assert "other processes competed for the cpu" in Read(page_of(results_of(run, "r"))).text().lower()
     rows = results_of(run, "r").rows
     assert all(row.warnings[0].code == "W_BUSY_MACHINE" for row in rows)
