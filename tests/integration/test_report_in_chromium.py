@@ -41,7 +41,9 @@ _BROKEN_WORDS = """selector => [...document.querySelectorAll(selector)].flatMap(
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "race.html"
-    path.write_text(page_of(results_of(run_of(HOSTILE), "r", samples=samples, price=price_given("1/h"))))
+    path.write_text(
+        page_of(results_of(run_of(HOSTILE, conditions="both"), "r", samples=samples, price=price_given("1/h")))
+    )
     return path
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from fairlap.race.plan import Block, draw_plan
 from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
-from fairlap.request.work import Work
+from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.latency_messages import Feeding
 
 SCRIPT = "<script>alert(1)</script>"
@@ -25,12 +25,18 @@ HOSTILE = (SCRIPT, ENDING, WRONG)
 STEADY_FROM = 20
 
 
-def run_of(contestants: tuple[str, ...] = PLAIN, *, batches: tuple[int, ...] = (4, 8), blocks: int = 8) -> Run:
+def run_of(
+    contestants: tuple[str, ...] = PLAIN,
+    *,
+    batches: tuple[int, ...] = (4, 8),
+    blocks: int = 8,
+    conditions: Conditions | Literal["both"] = "controlled",
+) -> Run:
     """The first takes a millisecond for batch 4, the second two, and so on. ``wrong`` gives a wrong answer."""
     names = tuple(ContestantName(text, text) for text in contestants)
     works = tuple(Work("mlp", batch) for batch in batches)
     plan = draw_plan(
-        names, works, blocks=blocks, conditions="controlled", threads=1, available_cores=(0, 1), seed=3
+        names, works, blocks=blocks, conditions=conditions, threads=1, available_cores=(0, 1), seed=3
     )  # fmt: skip
     processes = [
         _process(block, contestants[place], works[block.work], 1e6 * (place + 1) * works[block.work].batch / 4)

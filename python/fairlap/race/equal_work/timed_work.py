@@ -215,8 +215,11 @@ class TimedWork:
         call_cpu_s = self._cpu_s / max(self._measured_s, 1e-9) * self._process.headline_ns / 1e9
         if not operations or not self._cpu_s:
             return False
-        per_core = operations_per_second() / (os.cpu_count() or 1)
-        return operations > MOST_TIMES_THE_PEAK[self._materials.work.precision] * per_core * call_cpu_s
+        allowed_s = MOST_TIMES_THE_PEAK[self._materials.work.precision] * call_cpu_s / (os.cpu_count() or 1)
+        # A peak that was measured while the machine was busy is too low, so it is measured again before a warning.
+        return operations > allowed_s * operations_per_second() and operations > allowed_s * operations_per_second(
+            again=True
+        )
 
 
 def require_done(reading: Reading, call_s: float, where: str, device: str) -> None:

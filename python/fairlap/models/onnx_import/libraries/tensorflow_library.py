@@ -242,6 +242,11 @@ class TensorFlowLibrary(Library):
             ):
                 width = kernel.shape[:2]
                 depthwise = tf.reshape(kernel, (*width, channels, kernel.shape[-1] // channels))
+                # With explicit padding, a bias and an activation, TensorFlow 2.21 ends the process on a CPU.
+                if padding != "VALID" and _is_same(image.shape[1:3], width, strides, pads, dilations):
+                    padding = "SAME"
+                elif padding != "VALID":
+                    image, padding = self.pad(image, around, 0), "VALID"
                 return tf.nn.depthwise_conv2d(image, depthwise, [1, *strides, 1], padding, dilations=list(dilations))
             if group == 1 or set(dilations) == {1}:
                 return tf.nn.conv2d(image, kernel, [1, *strides, 1], padding, dilations=list(dilations))
@@ -301,3 +306,18 @@ class TensorFlowLibrary(Library):
             every = self.tf.nn.pool(padded, list(kernel), kind, dilations=list(dilations))
             return every[(slice(None), *(slice(None, None, each) for each in strides))]
         return self.tf.nn.pool(padded, list(kernel), kind, list(strides), "VALID", dilations=list(dilations))
+
+
+def _is_same(
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+    dilations: Sequence[int],
+) -> bool:
+    """Whether the pads are those of TensorFlow's "SAME", which has more at the high end where they are odd."""
+    for size, width, stride, pad, dilation in zip(sizes, kernel, strides, pads, dilations, strict=True):
+        total = max((-(-size // stride) - 1) * stride + (width - 1) * dilation + 1 - size, 0)
+        if tuple(pad) != (total // 2, total - total // 2):
+            return False
+    return True
