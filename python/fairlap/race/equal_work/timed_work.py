@@ -67,6 +67,7 @@ class TimedWork:
         self._slow_ns = 0.0  # what one call in twenty exceeded in the turn where that was longest
         self._measured_s = self._cpu_s = self._in_others_s = self._watched_s = 0.0
         self._cores_wanted = 0.0
+        self._calls = 0
 
     def measure(self, worker: WorkerProcess, turns_left: int, **limits: Any) -> tuple[Measured, Samples]:
         """Measure, and check the drawn calls; raise OtherWork if one of them did not do its work.
@@ -87,6 +88,7 @@ class TimedWork:
         if turns_left:
             self._measured_s += measured.elapsed_s
             self._cpu_s += measured.counts.get("process_cpu_ns", 0) / 1e9
+            self._calls += len(samples_ns[measured.quantities[0].name]) * measured.calls_per_sample
         return measured, samples_ns
 
     def require_plausible(self) -> None:
@@ -210,9 +212,10 @@ class TimedWork:
         return found
 
     def _uses_too_little_cpu(self) -> bool:
-        """Whether the CPU time of a call implies a speed that no single core has."""
+        """Whether the CPU time of a call implies a speed that no single core has. A call that waits for a core takes
+        longer, but not more CPU time."""
         operations = implied_operations(self._materials.spec, self._materials.work)
-        call_cpu_s = self._cpu_s / max(self._measured_s, 1e-9) * self._process.headline_ns / 1e9
+        call_cpu_s = self._cpu_s / max(self._calls, 1)
         if not operations or not self._cpu_s:
             return False
         allowed_s = MOST_TIMES_THE_PEAK[self._materials.work.precision] * call_cpu_s / (os.cpu_count() or 1)
