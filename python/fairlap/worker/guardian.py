@@ -79,7 +79,8 @@ def die_with_parent(parent: int, read_fd: int) -> None:
 
 
 def _start_guardian(read_fd: int) -> None:
-    """Fork twice, so that the guardian is not a child that a framework could wait for or count."""
+    """Fork twice, so that the guardian is not a child that a framework could wait for or count. When this returns it
+    has left the worker's process group, or it could be frozen with it and outlive it."""
     session = os.getsid(0)
     if session != os.getpid():
         return  # started by hand: the session belongs to the user's shell
@@ -88,14 +89,17 @@ def _start_guardian(read_fd: int) -> None:
         os.waitpid(between, 0)
         return
     try:
-        if os.fork() == 0:
+        guardian = os.fork()
+        if guardian == 0:
             _guard(session, read_fd)
+        with contextlib.suppress(OSError):  # it was quicker itself, and may have ended
+            os.setpgid(guardian, guardian)
     finally:
         os._exit(0)
 
 
 def _guard(session: int, read_fd: int) -> None:
-    os.setpgid(0, 0)  # so that it survives killing the first process group of the session
+    os.setpgid(0, 0)  # so that it survives freezing and killing the first process group of the session
     _keep_only([read_fd])
     poll = select.poll()
     poll.register(read_fd, 0)  # only the hang-up, which is always reported
