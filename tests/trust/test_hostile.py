@@ -89,7 +89,10 @@ def process_of(
 @pytest.mark.parametrize(("variant", "code"), DISQUALIFIED.items())
 def test_a_contestant_that_does_other_work_is_disqualified_for_what_it_does(variant: str, code: str) -> None:
     process = process_of(f"hostile:{variant}")
-    assert (process.outcome, process.code) == ("disqualified", code), process.message
+    # A kept answer is too quick for some machines, and only quicker than new ones on those with a high peak.
+    codes = {code, "E_KEPT_ANSWERS"} if code == "E_IMPOSSIBLE_SPEED" else {code}
+    assert process.outcome == "disqualified", process.message
+    assert process.code in codes, process.message
 
 
 @pytest.mark.parametrize("variant", ["kept-by-first-elements", "kept-per-binding", "every-fiftieth"])
