@@ -47,6 +47,7 @@ class DrawnResult(msgspec.Struct, frozen=True):
     number: int  # of the drawn call in the request
     call_ns: float
     reading: Reading = Reading()
+    cpu_ns: float | None = None  # of all threads of the process during the call; None if it was not measured
 
 
 class Drawn(msgspec.Struct, frozen=True):

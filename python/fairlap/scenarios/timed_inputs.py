@@ -5,6 +5,7 @@ A contestant that keeps an answer, for an input or for its content, is wrong on 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,7 @@ class _Drawing:
     def __init__(self, contestant: Contestant, request: Measure, bound: Callable[[int], Callable[[], Any]]) -> None:
         self._contestant, self._request, self._bound = contestant, request, bound
         self._call: Callable[[], Any] = lambda: None
+        self._cpu_began_ns = 0
         self.results: list[DrawnResult] = []
         self.outputs: dict[str, np.ndarray] = {}
 
@@ -123,15 +125,17 @@ class _Drawing:
         if self._contestant.training is not None:
             before = self._contestant.training.read()
             self.outputs |= {f"{number}/{BEFORE}{name}": array for name, array in before.items()}
+        self._cpu_began_ns = time.process_time_ns()
         return self._call
 
     def _look(self, number: int, result: Any, call_ns: float) -> None:
+        cpu_ns = time.process_time_ns() - self._cpu_began_ns
         if self._contestant.training is not None:
             after = self._contestant.training.read()
             self.outputs |= {f"{number}/{name}": array for name, array in after.items()}
         arrays, reading = read_result(self._contestant, self._call, result, call_ns / 1e9)
         self.outputs |= {f"{number}/{name}": array for name, array in arrays.items()}
-        self.results.append(DrawnResult(number, call_ns, reading))
+        self.results.append(DrawnResult(number, call_ns, reading, cpu_ns))
 
 
 def _naming_completion(measurement: Measurement) -> Measurement:

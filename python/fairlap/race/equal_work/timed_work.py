@@ -30,7 +30,14 @@ from fairlap.race.equal_work.training_answers import drawn_step_errors
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
-from fairlap.scenarios.latency_messages import BEFORE, DrawnCall, Measured, Reading, takes_suspiciously_long
+from fairlap.scenarios.latency_messages import (
+    BEFORE,
+    DrawnCall,
+    DrawnResult,
+    Measured,
+    Reading,
+    takes_suspiciously_long,
+)
 
 TIMED_CALL = "timed call"
 """``AnswerError.when`` of a drawn call."""
@@ -46,7 +53,6 @@ MOST_TIMES_THE_PEAK = {"fp32": 6.0, "tf32": 100.0, "fp16": 100.0, "autocast": 10
 # How much longer a call may take on inputs that occur for the first time, by the number of drawn calls.
 _MOST_TIMES_LONGER = {1: 10.0, 2: 6.0, 3: 4.0}
 _LONGER_NS = 200e3
-_MOST_TIMES_A_SLOW_CALL = 1.5
 
 _HELPERS = 0.8  # of a core: pools spin before they sleep; with one thread, ExecuTorch wants 0.7 of a core more
 _SHARE_IN_OTHERS = 0.2
@@ -62,9 +68,8 @@ class TimedWork:
         self._checks = materials.spec.computes and not plan.data
         self._wanted: int | None = None
         self._drawn = 0
-        self._new_ns: list[float] = []
+        self._on_new_inputs: list[DrawnResult] = []
         self._repeated_ns: list[float] = []
-        self._slow_ns = 0.0  # what one call in twenty exceeded in the turn where that was longest
         self._measured_s = self._cpu_s = self._in_others_s = self._watched_s = 0.0
         self._cores_wanted = 0.0
         self._calls = 0
@@ -150,9 +155,8 @@ class TimedWork:
         calls = measured.drawn.calls
         headline = measured.quantities[0].name
         if headline == "wall_ns" and np.isfinite(samples_ns[headline]).any():
-            self._new_ns += [result.call_ns for result in calls if drawn[result.number].inputs >= len(IN_TURN)]
+            self._on_new_inputs += [result for result in calls if drawn[result.number].inputs >= len(IN_TURN)]
             self._repeated_ns.append(float(np.nanmedian(samples_ns[headline])))
-            self._slow_ns = max(self._slow_ns, float(np.nanquantile(samples_ns[headline], 0.95)))
 
     def _require_possible_speed(self) -> None:
         operations = implied_operations(self._materials.spec, self._materials.work)
@@ -170,12 +174,11 @@ class TimedWork:
         )
 
     def _require_no_kept_answers(self) -> None:
-        if not self._new_ns:
+        if not self._on_new_inputs:
             return
-        shortest_ns, repeated_ns = min(self._new_ns), float(np.median(self._repeated_ns))
-        allowed = _MOST_TIMES_LONGER[min(len(self._new_ns), MOST_DRAWN)]
-        # A busy machine makes some calls much longer: those on new inputs must be longer than such calls too.
-        if shortest_ns > max(allowed * repeated_ns + _LONGER_NS, _MOST_TIMES_A_SLOW_CALL * self._slow_ns):
+        repeated_ns = float(np.median(self._repeated_ns))
+        if longer_on_new_inputs(self._on_new_inputs, repeated_ns, 1e9 * self._cpu_s / max(self._calls, 1)):
+            shortest_ns = min(each.call_ns for each in self._on_new_inputs)
             raise OtherWork(
                 f"calls on inputs that had not occurred before took {quantity_text.duration(shortest_ns)} or more, "
                 f"others {quantity_text.duration(repeated_ns)}: its answers are kept from before",
@@ -223,6 +226,19 @@ class TimedWork:
         return operations > allowed_s * operations_per_second() and operations > allowed_s * operations_per_second(
             again=True
         )
+
+
+def longer_on_new_inputs(new: Sequence[DrawnResult], repeated_ns: float, repeated_cpu_ns: float) -> bool:
+    """Whether each call on new inputs took much longer than others, by the clock and, where it is known, by the CPU
+    time: on a busy machine a call can wait long, but it computes no more."""
+
+    def much_longer(each_ns: Sequence[float], usual_ns: float) -> bool:
+        return min(each_ns) > _MOST_TIMES_LONGER[min(len(new), MOST_DRAWN)] * usual_ns + _LONGER_NS
+
+    cpu_ns = [each.cpu_ns for each in new if each.cpu_ns is not None]
+    return much_longer([each.call_ns for each in new], repeated_ns) and (
+        not cpu_ns or not repeated_cpu_ns or much_longer(cpu_ns, repeated_cpu_ns)
+    )
 
 
 def require_done(reading: Reading, call_s: float, where: str, device: str) -> None:
