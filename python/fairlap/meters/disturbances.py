@@ -18,7 +18,7 @@ from fairlap.machine.root import THIS_MACHINE, Root
 # The names under which the noise gate knows them.
 STEAL = "steal share"  # of all cores' time, taken by the hypervisor for others
 RUN_QUEUE = "run queue"  # share of the time in which at least one task of the machine waited for a core
-WAITED = "waited for a core"  # by the contestant's threads, as a share of its own time
+WAITED = "waited for a core"  # the contestant's threads, as a share of the time in which it was measured
 THROTTLED = "throttled"  # seconds in which the quota of the control group stopped it
 INVOLUNTARY = "involuntary switches"  # of the contestant itself, per second
 

@@ -64,6 +64,7 @@ def _row(
     name = next(each for each in run.plan.contestants if each.text == result.contestant)
     machine, environment = fingerprints_of(run, result)
     latency = estimate(result.finished, lambda process: process.headline.p50_ns)
+    accuracy = _accuracy(result)
     cells: dict[str, Cell] = {
         "version": cell_or(
             next((process.version for process in result.processes if process.version), None),
@@ -82,12 +83,12 @@ def _row(
         **_cost(estimate(result.finished, lambda process: process.headline_ns), work, price),
         **_errors(result),
         "error_drop": _drop(run.plan, result.drop.error, _why_unchecked(result)),
-        "accuracy_drop": _drop(run.plan, result.drop.accuracy, _accuracy(result).absent),
+        "accuracy_drop": _drop(run.plan, result.drop.accuracy, accuracy.absent),
         "zero_weights": cell_or(
             next((each.zero_weights for each in result.processes if each.zero_weights is not None), None),
             absence_reason(result) or "the model has no weights",
         ),
-        "accuracy": _accuracy(result),
+        "accuracy": accuracy,
         **_against(work_result, result, baseline, only_winner=run.plan.only_winner),
         "order_depends_on_data": order_depends_on_data(work_result.basis),
     }

@@ -23,5 +23,5 @@ def new_stream() -> int:
     return int(_cuda.fake_cuda_create_stream(_context, 1))
 
 
-def launch(name: str, stream: int) -> Any:
-    _cuda.fake_cuda_kernel(stream, name.encode(), KERNEL_NS)
+def launch(name: str, stream: int, lasting_ns: int = KERNEL_NS) -> Any:
+    _cuda.fake_cuda_kernel(stream, name.encode(), lasting_ns)

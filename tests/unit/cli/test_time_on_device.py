@@ -14,27 +14,20 @@ from cuda_on_fakes import environment_with_fakes
 pytestmark = pytest.mark.sanitized
 
 EXAMPLES = Path(__file__).parents[3] / "docs/examples/gpu"
+SUPPORT = Path(__file__).parents[2] / "support/frameworks_on_fakes"
 KERNELS = """
-import ctypes, os
-cuda = ctypes.CDLL(os.environ["FAIRLAP_LIBCUDA"])
-for name in ("activate_primary_context", "create_stream"):
-    getattr(cuda, f"fake_cuda_{name}").restype = ctypes.c_uint64
-cuda.fake_cuda_make_current.argtypes = (ctypes.c_uint64,)
-cuda.fake_cuda_create_stream.argtypes = (ctypes.c_uint64, ctypes.c_int)
-cuda.fake_cuda_kernel.argtypes = (ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int64)
-cuda.cuInit(0)
-context = cuda.fake_cuda_activate_primary_context(0)
-cuda.fake_cuda_make_current(context)
-stream, other = cuda.fake_cuda_create_stream(context, 1), cuda.fake_cuda_create_stream(context, 1)
+from fake_device import launch, new_stream
+
+stream, other = new_stream(), new_stream()
 
 def fast():
-    cuda.fake_cuda_kernel(stream, b"fast_kernel", 30_000)
+    launch("fast_kernel", stream, 30_000)
 
 def slow():
-    cuda.fake_cuda_kernel(stream, b"slow_kernel", 60_000)
+    launch("slow_kernel", stream, 60_000)
 
 def elsewhere():
-    cuda.fake_cuda_kernel(other, b"elsewhere", 60_000)
+    launch("elsewhere", other, 60_000)
 
 def my_stream():
     return stream
@@ -53,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     variables = environment_with_fakes()
     chosen = {name: variables[name] for name in ("FAIRLAP_LIBCUDA", "FAIRLAP_LIBCUPTI")}
-    return fairlap("time", *arguments, cwd=folder, **chosen)
+    return fairlap("time", *arguments, cwd=folder, PYTHONPATH=str(SUPPORT), **chosen)
 
 
 def document(folder: Path, *arguments: object) -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.errors import described, shortened
-from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile, quantized_file, sources_of
+from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile, model_key, quantized_file
 from fairlap.frameworks.contract import Unsupported
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.user_folders import work_cache
@@ -70,7 +70,7 @@ def brought_file(work: Workload) -> Path | None:
 def converted_file(work: Workload) -> tuple[Path, bool]:
     """The file, and whether it was in the cache."""
     converter = _version_of_converter()
-    made_of = [work.package, str(work.batch), converter, hash_of(work.weights), sources_of(work.package)]
+    made_of = [work.package, str(work.batch), converter, hash_of(work.weights), model_key(work.package)]
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
     file = work_cache() / "litert" / f"{Path(work.spec.name).stem}-b{work.batch}-{key}.tflite"
     if _is_complete(file):

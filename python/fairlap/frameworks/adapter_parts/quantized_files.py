@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -17,6 +16,7 @@ from fairlap import quantity_text
 from fairlap.frameworks.contract import Quantization
 from fairlap.machine.user_folders import work_cache
 from fairlap.models.arrays import hash_of
+from fairlap.models.code_hash import hash_of_code, hash_of_model_code
 from fairlap.models.workload import Workload
 
 _RECORD = "quantized.json"
@@ -36,9 +36,9 @@ class QuantizedFile:
 def quantized_file(work: Workload, tool: str, version: str, name: str, write: Callable[[Path], None]) -> QuantizedFile:
     """``write`` makes the file; it may put others next to it. What it writes is done once for the same model, weights,
     calibration inputs and version."""
-    made_of = [tool, version, work.package, str(work.batch), sources_of(work.package), hash_of(work.weights)]
+    made_of = [tool, version, work.package, str(work.batch), model_key(work.package), hash_of(work.weights)]
     made_of += [hash_of(own) for own in work.calibration_sets()]
-    made_of += [file.read_text() for file in sorted(Path(__file__).parents[1].rglob("*.py"))]
+    made_of.append(hash_of_code(Path(__file__).parents[1]))
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
     folder = work_cache() / "int8" / f"{Path(work.spec.name).stem}-b{work.batch}-{key}"
     record = _record_in(folder)
@@ -48,16 +48,9 @@ def quantized_file(work: Workload, tool: str, version: str, name: str, write: Ca
     return QuantizedFile(folder / name, Quantization(f"{how}, {quantity_text.size(record.bytes)}", record.seconds))
 
 
-def sources_of(package: str) -> str:
-    """The hash of the model's source, since a changed model must be converted again. The folder of a user's model is
-    named after it."""
-    if package.startswith("/"):
-        return package
-    folder = Path(str(import_module(package).__file__)).parent
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+def model_key(package: str) -> str:
+    """A changed model must be converted again. The folder of a user's model is named after a hash."""
+    return package if package.startswith("/") else hash_of_model_code(package)
 
 
 def _record_in(folder: Path) -> _Record | None:

@@ -19,6 +19,7 @@ from fairlap.models import safetensors
 from fairlap.models.sources.contract import Opened
 from fairlap.models.sources.proof import outputs_of, require_usable, tolerances
 from fairlap.models.sources.registry import require_kind
+from fairlap.models.sources.replies import replies
 from fairlap.models.spec import Tolerance
 from fairlap.request.source import Source
 
@@ -43,10 +44,8 @@ def _answered(found: Opened, file: Path) -> Answered:
 
 
 def main() -> None:
-    """What a model prints on its way goes to standard error."""
     source = msgspec.json.decode(sys.stdin.readline(), type=Source)
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    answers = replies()
     with tempfile.TemporaryDirectory(prefix="fairlap-") as scratch:
         found: Opened | None = None
         for line in sys.stdin:
@@ -58,8 +57,8 @@ def main() -> None:
             except Exception as error:
                 message = f"{source.text} cannot answer what it is fed: {described(error)}"
                 reply = Answered(code="E_SOURCE", message=message)
-            replies.write(msgspec.json.encode(reply) + b"\n")
-            replies.flush()
+            answers.write(msgspec.json.encode(reply) + b"\n")
+            answers.flush()
     os._exit(0)  # exit handlers of frameworks can hang
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from fairlap.errors import described
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.inputs import given_inputs, shapes_of
-from fairlap.models.sources.onnx_binding import require_memory
+from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Fill, Integers
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source

@@ -54,8 +54,8 @@ def load_keras(file: Path, *, trust: bool) -> Any:
 
 
 def save_keras(model: Any, file: Path, modules: str) -> None:
-    """Of a user's code: with the places of its own classes, which Keras does not find by itself. They are imported from
-    the folder ``modules``."""
+    """Save a model that a user's code made, and where its own classes are, which Keras does not find by itself. They
+    are imported from the folder ``modules``."""
     try:
         model.save(file)
         with zipfile.ZipFile(file) as archive:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import shutil
@@ -19,6 +18,7 @@ import numpy as np
 from fairlap.errors import FairlapError, described
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
+from fairlap.models.code_hash import hash_of_code
 from fairlap.models.sources.bundle import (
     BUNDLE,
     data_file,
@@ -49,6 +49,7 @@ from fairlap.models.sources.proof import (
     unnoticed_notice,
 )
 from fairlap.models.sources.registry import place_of, require_kind
+from fairlap.models.sources.replies import replies
 from fairlap.models.spec import LABELS, Constant, Spec, Tensor, Weight
 from fairlap.models.task_metrics import metric_named, require_labels
 from fairlap.request.source import Source
@@ -222,11 +223,9 @@ def _batch_of(found: Opened) -> int:
 def _key(order: Order, kind: type[SourceKind], hashes: Mapping[str, str]) -> str:
     """Of all that determines the bundle: the request, the files, and the code that reads them."""
     asked = msgspec.structs.replace(order.source, files=())
-    digest = hashlib.sha256(msgspec.json.encode((asked, order.sets, place_of(kind), hashes), order="sorted"))
-    ours = Path(__file__).parents[1]
-    for file in sorted(ours.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+    code = hash_of_code(Path(__file__).parents[1])
+    everything = msgspec.json.encode((asked, order.sets, place_of(kind), hashes, code), order="sorted")
+    return hashlib.sha256(everything).hexdigest()[:16]
 
 
 def given_files(source: Source) -> tuple[Path, ...]:
@@ -236,18 +235,9 @@ def given_files(source: Source) -> tuple[Path, ...]:
     return tuple(Path(each) for each in (inputs, source.labels) if each)
 
 
-def _end_first_without_memory() -> None:
-    """Where memory runs out all the same, the kernel ends this process and no other."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
-
-
 def main() -> None:
-    """What a model prints on its way goes to standard error."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    _end_first_without_memory()
+    answers = replies()
     try:
         outcome = Outcome(str(opened_folder(order)))
     except FairlapError as error:

@@ -20,8 +20,8 @@ from fairlap.errors import described
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, Route, SourceError
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
-from fairlap.models.sources.onnx_ranges import index_ranges
-from fairlap.models.sources.onnx_work import multiplications
+from fairlap.models.sources.onnx_graphs.ranges import index_ranges
+from fairlap.models.sources.onnx_graphs.work import multiplications
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Fill, Tensor
 from fairlap.request.source import Source

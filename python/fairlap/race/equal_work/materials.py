@@ -11,8 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from importlib import import_module
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from fairlap.launch.runners import NoRoute
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
+from fairlap.models.code_hash import hash_of_model_code
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_to
 from fairlap.models.gradient_check import possible_slopes
 from fairlap.models.reference import reference_answers
@@ -112,7 +112,7 @@ class Materials:
         if self.work.source is not None:
             return safetensors.read(reference_file(self.folder, which))
         how = self.work.mode if self.work.training is None else f"{self.work.mode} {self.work.training.text}"
-        file = self.folder / f"reference-{which}-{how}-{_hash_of_sources(self.package)}.safetensors"
+        file = self.folder / f"reference-{which}-{how}-{hash_of_model_code(self.package)[:16]}.safetensors"
         if not safetensors.is_whole(file):
             answers = self._computed(which)
             safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in answers.items()})
@@ -255,17 +255,3 @@ def without_route(contestants: Sequence[ContestantName], works: Sequence[Materia
         if reasons and all(reasons):
             found[name] = NoRoute(f"{framework.name} cannot run {works[0].work.model}: {reasons[0]}")
     return found
-
-
-@cache
-def _hash_of_sources(package: str) -> str:
-    """A changed reference must not be answered from the cache. Code shared with other packages counts too, and ours
-    that turns a reference into losses and slopes."""
-    folder = Path(str(import_module(package).__file__)).parent
-    if package.startswith("fairlap.bench_models."):
-        folder = folder.parent
-    ours = Path(str(import_module("fairlap.models").__file__)).parent
-    digest = hashlib.sha256()
-    for path in (*sorted(folder.rglob("*.py")), *sorted(ours.glob("*.py"))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Each test of a source has a cache of its own, and no model of another contestant's."""
+"""Each test of a source starts with an empty cache."""
 
 from __future__ import annotations
 

@@ -15,10 +15,16 @@ from fairlap.models.onnx_import.model_file import read_model
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk, imported_reference
 from fairlap.models.sources.inputs import given_inputs, shapes_of
-from fairlap.models.sources.onnx_binding import bound_model, external_files, input_values, require_room, save_model
-from fairlap.models.sources.onnx_ranges import index_ranges
-from fairlap.models.sources.onnx_reference import DoubleGraph
-from fairlap.models.sources.onnx_work import most_elements, multiplications
+from fairlap.models.sources.onnx_graphs.binding import (
+    bound_model,
+    external_files,
+    input_values,
+    require_room,
+    save_model,
+)
+from fairlap.models.sources.onnx_graphs.ranges import index_ranges
+from fairlap.models.sources.onnx_graphs.reference import DoubleGraph
+from fairlap.models.sources.onnx_graphs.work import most_elements, multiplications
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Tensor
 from fairlap.request.source import Source

@@ -15,7 +15,7 @@ from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
-from fairlap.models.sources.onnx_binding import require_memory
+from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges
 from fairlap.models.sources.tflite_graph import TfliteGraph
 from fairlap.models.spec import Tensor
