@@ -32,9 +32,17 @@ from fairlap.verdict.exact_tests.multiplicity import Corrected, correct_differen
 from fairlap.verdict.exact_tests.signed_rank import sign_interval
 from fairlap.verdict.figures.modes import find_modes
 from fairlap.verdict.looks import Design, level_of_an_extra_look, looks
-from fairlap.verdict.warnings import ModesUnderneath, NoSpread, SkewedDifferences, StatisticalWarning, TooFewBlocks
+from fairlap.verdict.warnings import (
+    ModesUnderneath,
+    NoSpread,
+    ScatteredBlocks,
+    SkewedDifferences,
+    StatisticalWarning,
+    TooFewBlocks,
+)
 
 FIXED = Design()
+_MOST_SCATTER = 2.0  # the largest ratio of a block over the smallest
 
 
 def judge(
@@ -191,8 +199,11 @@ class _Course:
         level, same_level = float(shown.different.levels[pair]), float(shown.same.levels[pair])
         sign_low, sign_high = sign_interval(shown.differences[pair], level)
         warnings: list[StatisticalWarning] = [*too_few]
-        if np.ptp(shown.differences[pair]) < signed_rank.ROUNDING:
+        spread = float(np.ptp(shown.differences[pair]))
+        if spread < signed_rank.ROUNDING:
             warnings.append(NoSpread())
+        if spread > np.log(_MOST_SCATTER):
+            warnings.append(ScatteredBlocks(float(np.exp(spread))))
         if not sign_low <= shown.centres[pair] <= sign_high:
             warnings.append(SkewedDifferences(float(np.exp(sign_low)), float(np.exp(sign_high))))
         warnings += [ModesUnderneath(name, shown.modes[name]) for name in (a, b) if shown.modes[name] > 1]

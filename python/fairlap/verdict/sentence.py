@@ -8,7 +8,7 @@ from math import ceil, isfinite, log1p
 from fairlap import quantity_text
 from fairlap.verdict.comparison import Comparison, Verdict
 from fairlap.verdict.figures.modes import Modes
-from fairlap.verdict.warnings import ModesUnderneath, TooFewBlocks
+from fairlap.verdict.warnings import ModesUnderneath, ScatteredBlocks, TooFewBlocks
 
 _MOST_BLOCKS = 500  # beyond it, quieter conditions are the cheaper way
 
@@ -75,25 +75,26 @@ def _claim_and_interval(compared: Comparison) -> tuple[str, str]:
     if equivalent:
         margin = quantity_text.share(compared.margin)
         return f"{compared.a} and {compared.b} are equivalent within {margin}: {ratio}", bounds
+    is_ = "may be" if compared.verdict is Verdict.INCONCLUSIVE else "is"
     if compared.metric.is_speed:
-        return f"{compared.a} is {ratio} times as fast as {compared.b}", bounds
-    return f"{compared.metric.name} of {compared.a} is {ratio} times that of {compared.b}", bounds
+        return f"{compared.a} {is_} {ratio} times as fast as {compared.b}", bounds
+    return f"{compared.metric.name} of {compared.a} {is_} {ratio} times that of {compared.b}", bounds
 
 
 def _details(compared: Comparison) -> list[str]:
     blocks = quantity_text.count(compared.blocks, "block")
     if compared.evidence != "between processes":
         blocks += f" {compared.evidence}"
-    modes = [str(warning) for warning in compared.warnings if isinstance(warning, ModesUnderneath)]
+    why = [str(warning) for warning in compared.warnings if isinstance(warning, ScatteredBlocks | ModesUnderneath)]
     if compared.verdict is Verdict.EQUIVALENT:
         confidence = quantity_text.share(1 - compared.equivalence_interval.level)
-        return [f"{confidence} confidence interval", blocks, *modes]
+        return [f"{confidence} confidence interval", blocks, *why]
     too_few = [str(warning) for warning in compared.warnings if isinstance(warning, TooFewBlocks)]
     if compared.verdict is Verdict.INCONCLUSIVE and too_few:
-        return [blocks, *too_few, *modes]
+        return [blocks, *too_few, *why]
     within = f"within {quantity_text.share(compared.margin)}" if compared.within_margin else ""
     reach = sensitivity(compared.verdict, compared.detectable_effect)
-    return [part for part in (within, blocks, reach, blocks_to_decide(compared), *modes) if part]
+    return [part for part in (within, blocks, reach, blocks_to_decide(compared), *why) if part]
 
 
 def blocks_to_decide(compared: Comparison) -> str:

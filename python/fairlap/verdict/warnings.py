@@ -53,6 +53,20 @@ class NoSpread(StatisticalWarning):
 
 
 @dataclass(frozen=True)
+class ScatteredBlocks(StatisticalWarning):
+    """The ratio is the middle of those of the blocks, and may be far from the ratio of two medians over processes."""
+
+    code = "W_SCATTERED_BLOCKS"
+    factor: float
+
+    def __str__(self) -> str:
+        return (
+            f"the ratios of single blocks differ {self.factor:.2g}-fold, so the medians of all processes may show "
+            "another ratio"
+        )
+
+
+@dataclass(frozen=True)
 class ModesUnderneath(StatisticalWarning):
     code = "W_MODES"
     contestant: str

@@ -48,12 +48,12 @@ def test_a_sentence_can_keep_the_first_contestant_as_its_subject() -> None:
 
 def test_an_inconclusive_comparison_reports_what_was_not_detectable_and_what_it_takes() -> None:
     text = text_of(0.03, 0.2)
-    assert text.claim == "jax is 1.03 times as fast as torch"
+    assert text.claim == "jax may be 1.03 times as fast as torch"
     assert text.details == (
         "12 blocks; differences below 12 % are not detectable at 80 % power; detecting 2 % takes about 404 blocks"
     )
     assert str(text) == f"inconclusive: {text.without_verdict()}"
-    assert text_of(0.03, 0.6).details.endswith("more than 500 blocks")
+    assert "more than 500 blocks" in text_of(0.03, 0.6).details
     assert "954 %" in text_of(0.03, 4.1).details
 
 
@@ -91,7 +91,7 @@ def test_a_difference_within_the_margin_is_marked() -> None:
 
 def test_too_few_blocks_give_no_interval() -> None:
     text = text_of(0.5, 0.01, blocks=4)
-    assert (text.claim, text.interval, text.inconclusive) == ("jax is 1.65 times as fast as torch", "", True)
+    assert (text.claim, text.interval, text.inconclusive) == ("jax may be 1.65 times as fast as torch", "", True)
     assert "at least 6" in text.details
 
 
