@@ -109,6 +109,16 @@ def test_the_answers_of_the_model_itself_are_those_of_its_reference(tmp_path: Pa
         assert np.array_equal(array, materials.reference("inputs")[name])
 
 
+def test_a_model_that_was_replaced_during_the_race_is_not_asked(tmp_path: Path) -> None:
+    model = masked_lookup(tmp_path / "m.onnx")
+    plan = planned(model)
+    [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
+    model.write_bytes(masked_lookup(tmp_path / "other.onnx").read_bytes() + b"\0")
+    with pytest.raises(SourceError) as changed:
+        reference_to(materials, safetensors.read(materials.inputs_file("inputs")))
+    assert changed.value.code == "E_SOURCE_CHANGED"
+
+
 def test_data_must_fit_the_model(tmp_path: Path) -> None:
     model = masked_lookup(tmp_path / "m.onnx")
     ids, mask = np.full((8, 6), ROWS - 1), np.ones((8, 6), np.int64)

@@ -85,6 +85,8 @@ def test_what_does_not_fit_is_refused_before_anything_runs(model: Path, tmp_path
         done = run(*options, *arguments)
         assert (done.returncode, error_code(done)) == (2, "E_METRIC")
         assert done.stderr.count("\n") == 1
+    done = run("compare", "mlp", "--on", "onnxruntime", "--no-store", "--quiet", "--metric", "top1", *given)
+    assert (done.returncode, error_code(done)) == (2, "E_METRIC")
     for wrong in (labels[1:], labels + CLASSES, labels[:, 0]):
         with pytest.raises(FairlapError) as refused:
             fairlap.compare(str(model), on="onnxruntime", inputs=inputs, metric="top1", labels=wrong, batch=4)

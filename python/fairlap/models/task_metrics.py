@@ -41,6 +41,11 @@ def accuracy_in(scores: Mapping[str, Score]) -> Score | None:
     return next((score for name, score in scores.items() if name.partition(":")[0] == "top1"), None)
 
 
+def bounded_score_in(scores: Mapping[str, Score]) -> tuple[str, Score] | None:
+    """The first metric that was asked for whose best value is 1."""
+    return next(((name, score) for name, score in scores.items() if metric_named(name)[0].at_most_one), None)
+
+
 class NotFinite(FairlapError):
     """An answer to an item is not a number."""
 
@@ -55,6 +60,7 @@ class TaskMetric:
     value: Callable[..., float]
     least_classes: int = 2
     share: bool = False  # of right answers, so that its interval can be Wilson's
+    at_most_one: bool = False  # from 0 to 1, and 1 is the best
     package: str = ""  # what it needs besides SciPy
 
 
@@ -109,15 +115,16 @@ def _over_classes(predicted: Array, labels: Array, *, name: str) -> float:
 
 METRICS: Mapping[str, TaskMetric] = {
     "top1": TaskMetric("share of rows whose largest score is the right class", "class", partial(_hits, best=1), _ratio,
-                       share=True),
+                       share=True, at_most_one=True),
     "top5": TaskMetric("share of rows whose five largest scores have the right class", "class", partial(_hits, best=5),
-                       _ratio, least_classes=6, share=True),
+                       _ratio, least_classes=6, share=True, at_most_one=True),
     "precision": TaskMetric("precision of the classes with the largest scores, the mean over classes", "class",
-                            _classes, partial(_over_classes, name="precision_score"), package="sklearn"),
+                            _classes, partial(_over_classes, name="precision_score"), at_most_one=True,
+                            package="sklearn"),
     "recall": TaskMetric("recall of the classes with the largest scores, the mean over classes", "class", _classes,
-                         partial(_over_classes, name="recall_score"), package="sklearn"),
+                         partial(_over_classes, name="recall_score"), at_most_one=True, package="sklearn"),
     "f1": TaskMetric("F1 of the classes with the largest scores, the mean over classes", "class", _classes,
-                     partial(_over_classes, name="f1_score"), package="sklearn"),
+                     partial(_over_classes, name="f1_score"), at_most_one=True, package="sklearn"),
     "perplexity": TaskMetric("perplexity of the right classes under the scores", "class", _surprise, _perplexity),
     "mse": TaskMetric("mean square of the difference", "values", partial(_differences, power=2), _ratio),
     "mae": TaskMetric("mean absolute difference", "values", partial(_differences, power=1), _ratio),
@@ -191,6 +198,8 @@ def score_of(text: str, batches: list[Parts]) -> Score:
     ends = bootstrap(
         (np.arange(items),), of_items, n_resamples=_RESAMPLES, vectorized=False, method="percentile", rng=0
     ).confidence_interval
+    if ends.low == ends.high:  # such as where every answer is right: resampling shows nothing of what is not there
+        return Score(value, None, None, "", items)
     return Score(value, float(ends.low), float(ends.high), f"bootstrap over {items:,} items", items)
 
 

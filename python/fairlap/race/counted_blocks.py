@@ -128,7 +128,8 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     complete = sorted(set.intersection(*(set(own) for own in ranked.values()))) if ranked else []
     gated = GatedBlocks(tuple(complete))
     if len(ranked) < 2:
-        why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked; a comparison needs two"
+        kept_out = f", and {len(unqualified)} lost more than --max-drop allows" if unqualified else ""
+        why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked{kept_out}; a comparison needs two"
         return replace(found, gated=gated, why_no_verdict=why)
     if not plan.until_decided:  # its blocks are drawn into looks as they come, and all of them count
         gated = gate_blocks(complete, here, works=len(plan.works), contestants=len(ranked))

@@ -1,5 +1,5 @@
-"""What a lower precision costs: the drop of accuracy and the growth of the error against fp32, and whether it is within
-the stated bound."""
+"""What a lower precision costs: how much a score fell and the error grew against fp32, and whether that is within the
+stated bound."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fairlap import quantity_text
-from fairlap.models.task_metrics import accuracy_in
+from fairlap.models.task_metrics import bounded_score_in
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
@@ -21,30 +21,32 @@ class Drop:
     compared, or fp32 is not raced."""
 
     error: float | None = None  # how much larger the relative error is
-    accuracy: float | None = None  # how much smaller the share of right answers is
+    score: float | None = None  # how much lower its score is
+    metric: str = ""  # of the score: the first that was asked for whose best value is 1, such as top1
 
 
 def drop_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], everything: Sequence[ProcessResult]) -> Drop:
     """Of these processes of one contestant."""
     exact = list(_in_fp32(plan, work, everything))
-    own_error, own_accuracy = _worst_error(processes), _accuracy(processes)
+    own_error, own_score = _worst_error(processes), _score(processes)
     errors = [error for each in exact if (error := _worst_error(each)) is not None]
-    accuracies = [accuracy for each in exact if (accuracy := _accuracy(each)) is not None]
-    return Drop(
-        max(0.0, own_error - min(errors)) if own_error is not None and errors else None,
-        max(0.0, max(accuracies) - own_accuracy) if own_accuracy is not None and accuracies else None,
-    )
+    error = max(0.0, own_error - min(errors)) if own_error is not None and errors else None
+    scores = [score[1] for each in exact if (score := _score(each)) is not None]
+    if own_score is None or not scores:
+        return Drop(error)
+    metric, value = own_score
+    return Drop(error, max(0.0, max(scores) - value), metric)
 
 
 def exceeded(plan: Plan, drop: Drop) -> str:
-    """Why a contestant with this drop is not ranked; empty where it qualifies. Where answers were scored, accuracy
-    counts, and else the error."""
+    """Why a contestant with this drop is not ranked; empty where it qualifies. Where answers were scored, the
+    score counts, and else the error."""
     if plan.max_drop is None:
         return ""
     more = f"by more than the {quantity_text.share(plan.max_drop)} of --max-drop"
-    if drop.accuracy is not None:
-        fell = quantity_text.share(drop.accuracy)
-        return f"its accuracy fell by {fell} against fp32, {more}" if drop.accuracy > plan.max_drop else ""
+    if drop.score is not None:
+        fell = quantity_text.share(drop.score)
+        return f"its {drop.metric} fell by {fell} against fp32, {more}" if drop.score > plan.max_drop else ""
     if drop.error is None or drop.error <= plan.max_drop:
         return ""
     return f"its error grew by {quantity_text.relative_error(drop.error)} against fp32, {more}"
@@ -68,6 +70,6 @@ def _worst_error(processes: Sequence[ProcessResult]) -> float | None:
     return max((error.distance for process in processes for error in process.errors), default=None)
 
 
-def _accuracy(processes: Sequence[ProcessResult]) -> float | None:
-    found = next((found for process in processes if (found := accuracy_in(process.scores)) is not None), None)
-    return None if found is None else found.value
+def _score(processes: Sequence[ProcessResult]) -> tuple[str, float] | None:
+    found = next((found for process in processes if (found := bounded_score_in(process.scores)) is not None), None)
+    return None if found is None else (found[0], found[1].value)

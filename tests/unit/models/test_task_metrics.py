@@ -67,6 +67,8 @@ def test_intervals_are_wilson_s_for_shares_and_of_items_else(scores: np.ndarray,
     assert by_rows.value == share.value
     assert by_rows.interval.startswith("bootstrap")
     assert by_rows.items == 10
+    perfect = score_of("f1", [parts_of("f1", np.eye(CLASSES)[labels], labels)])
+    assert (perfect.value, perfect.low, perfect.high) == (1.0, None, None)
     one = score_of("mse", [parts_of("mse", scores[:1], scores[:1])])
     assert (one.low, one.high, one.interval) == (None, None, "")
 

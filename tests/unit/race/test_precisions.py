@@ -22,10 +22,11 @@ from runs_of_precisions import planned, shown
         {"precision": "tf32"},
         {"precision": ("fp32", "int8"), "mode": ("infer", "grad")},
         {"precision": "bf16", "max_drop": Share("1%")},
+        {"precision": "fp32", "max_drop": Share("1%")},
         {"across_precisions": True},
         {"precision": ("fp32", "bf16"), "across_precisions": True, "data": "synthetic"},
     ],
-    ids=["tf32 on a CPU", "gradients in int8", "a drop from nothing", "one precision", "data"],
+    ids=["tf32 on a CPU", "gradients in int8", "a drop from nothing", "a drop of nothing", "one precision", "data"],
 )
 def test_what_no_contestant_could_do_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
@@ -99,7 +100,7 @@ def test_the_bound_holds_for_separate_works_too_and_their_drop_is_from_fp32() ->
     }
 
 
-def test_where_answers_are_scored_the_bound_is_for_accuracy() -> None:
+def test_where_answers_are_scored_the_bound_is_for_the_score() -> None:
     options = {"precision": ("fp32", "bf16", "int8"), "max_drop": Share("1%"), "across_precisions": True}
     rows = by_name(shown(planned(**options), {"fp32": 0.9, "bf16": 0.895, "int8": 0.85}).rows)
     assert rows["torch (fp32)"].accuracy_drop == 0.0

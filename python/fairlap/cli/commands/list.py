@@ -76,6 +76,8 @@ def routes(source: str, as_json: bool, **given: Any) -> None:
         route = each.route or f"none: {each.why_not}"
         rows.append([each.framework, "yes" if each.here else "-", ", ".join(each.precisions) or "-", route])
     _print_table(rows)
+    inputs = ", ".join(f"{each.name} {each.dtype} [{', '.join(map(str, each.shape))}]" for each in found.inputs)
+    click.echo(f"inputs: {inputs}")
     click.echo(found.reference if found.reference.startswith("no ") else f"float64 reference: {found.reference}")
     for notice in found.notices:
         click.echo(f"! {notice.text} [{notice.code}]")

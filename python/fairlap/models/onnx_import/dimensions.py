@@ -75,7 +75,7 @@ def _size(dim: Any, dimensions: Mapping[str, int]) -> int | None:
 
 
 def _what_to_bind(inputs: Sequence[Any], bound: Sequence[list[int | None]]) -> list[str]:
-    lines = ["some dimensions have no size; give them with --dims NAME=SIZE or --shapes INPUT:8x128"]
+    lines = ["some dimensions have no size; give them with --dims NAME=SIZE, --shapes INPUT:8x128 or --batch"]
     for each, sizes in zip(inputs, bound, strict=True):
         if None in sizes:
             kind = each.type.tensor_type

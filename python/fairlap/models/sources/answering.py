@@ -17,6 +17,7 @@ import msgspec
 from fairlap.errors import FairlapError, described
 from fairlap.models import safetensors
 from fairlap.models.sources.contract import Opened
+from fairlap.models.sources.opening import hashes_of
 from fairlap.models.sources.proof import outputs_of, require_usable, tolerances
 from fairlap.models.sources.registry import require_kind
 from fairlap.models.sources.replies import replies
@@ -32,6 +33,12 @@ class Answered(msgspec.Struct, frozen=True):
 
 def answers_beside(inputs: Path) -> Path:
     return inputs.with_suffix(".answers")
+
+
+def _opened(source: Source, scratch: Path) -> Opened:
+    """The model that the race was planned with, and no other that was written in its place meanwhile."""
+    hashes_of(source)
+    return require_kind(source).open(source, scratch)
 
 
 def _answered(found: Opened, file: Path) -> Answered:
@@ -50,7 +57,7 @@ def main() -> None:
         found: Opened | None = None
         for line in sys.stdin:
             try:
-                found = found or require_kind(source).open(source, Path(scratch))
+                found = found or _opened(source, Path(scratch))
                 reply = _answered(found, Path(line.rstrip("\n")))
             except FairlapError as error:
                 reply = Answered(code=error.code, message=str(error))

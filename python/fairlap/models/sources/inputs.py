@@ -53,7 +53,9 @@ def given_inputs(text: str, folder: str) -> Sets:
 
 
 def why_unreadable(error: Exception) -> str:
-    """NumPy's own text advises to unpickle."""
+    """NumPy's own text advises to unpickle, and the operating system's repeats the path."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     return "it holds Python objects, which are not read" if "allow_pickle" in str(error) else described(error)
 
 

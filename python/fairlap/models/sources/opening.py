@@ -73,11 +73,9 @@ def opened_folder(order: Order) -> Path:
     kind = require_kind(source)
     _require_file(source)
     kind.check(source)
-    files = kind.files(source)
-    hashes = _hashes((*files, *given_files(source))) if files else {}
-    _require_unchanged(source, hashes)
+    hashes = hashes_of(source)
     name = Path(source.path.rpartition(":")[2] or source.path).stem or "model"
-    if not files:
+    if not hashes:
         folder = Path(order.scratch) / f"{name}-{_key(order, kind, {})}"
         shutil.rmtree(folder, ignore_errors=True)
     else:
@@ -94,6 +92,15 @@ def _require_file(source: Source) -> None:
     path = Path(source.path)
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise SourceError(f"{source.text} is neither a file nor a folder")
+
+
+def hashes_of(source: Source) -> dict[str, str]:
+    """SHA-256 of every file of the source, by its path; empty where its files are not known. Raises SourceError when
+    they are others than those that the source was planned with."""
+    files = require_kind(source).files(source)
+    hashes = _hashes((*files, *given_files(source))) if files else {}
+    _require_unchanged(source, hashes)
+    return hashes
 
 
 def _hashes(paths: tuple[Path, ...]) -> dict[str, str]:
