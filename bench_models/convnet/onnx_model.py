@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.convnet.spec import CHANNELS, CLASSES, IMAGE, STRIDES
+from fairlap.bench_models.convnet.spec import CLASSES, IMAGE, STRIDES, channels_of
 from fairlap.models.arrays import Arrays
 from onnx import TensorProto, helper, numpy_helper
 
 
-def build(weights: Arrays, batch: int) -> Any:
+def build(weights: Arrays, batch: int, image: int = IMAGE) -> Any:
     nodes, hidden = [], "image"
     for number, stride in enumerate(STRIDES):
         names = [hidden, f"conv{number}.weight", f"conv{number}.bias"]
@@ -23,7 +23,7 @@ def build(weights: Arrays, batch: int) -> Any:
     graph = helper.make_graph(
         nodes,
         "convnet",
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, CHANNELS[0], IMAGE, IMAGE])],
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, channels_of(weights)[0], image, image])],
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, CLASSES])],
         [numpy_helper.from_array(array, name) for name, array in weights.items()],
     )

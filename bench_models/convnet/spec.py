@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from fairlap.models.spec import Constant, Fill, Normal, Spec, Tensor, Uniform, Weight
+from fairlap.models.arrays import Arrays
+from fairlap.models.spec import LEARNS, Constant, Fill, Normal, Spec, Tensor, Uniform, Weight
 
 IMAGE = 64
 CHANNELS = (3, 32, 64, 64)
 STRIDES = (1, 2, 2)
 CLASSES = 10
+
+
+def channels_of(weights: Arrays) -> tuple[int, ...]:
+    """Of the weights of this net, or of a narrower one with as many layers."""
+    kernels = [weights[f"conv{number}.weight"].shape for number in range(len(STRIDES))]
+    return (kernels[0][1], *(kernel[0] for kernel in kernels))
 
 
 def _layers() -> tuple[Weight, ...]:
@@ -38,5 +45,6 @@ SPEC = Spec(
     gmacs_per_item=0.031851136,
     published="arithmetic: the sizes of its layers",
     loss="cross_entropy",
+    modes=LEARNS,
     default_batch=8,
 )

@@ -23,17 +23,25 @@ CHECKED = {"before", "changed inputs", "after", "timed call"}
 
 
 @functools.cache
-def race(name: str) -> dict[str, ProcessResult]:
+def race(model: str, name: str) -> dict[str, ProcessResult]:
     listed = ",".join(each for each in ALL if is_importable(framework_named(contestant_named(each).framework)))
-    return processes_of_one_block(listed, Work("mlp", 4, "train", training=TRAININGS[name]), threads=1)
+    return processes_of_one_block(listed, Work(model, 4, "train", training=TRAININGS[name]), threads=1)
 
 
-@pytest.mark.parametrize("training", ["adamw", pytest.param("sgd", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    ("model", "training"),
+    [
+        ("mlp", "adamw"),
+        ("convnet", "sgd"),
+        pytest.param("mlp", "sgd", marks=pytest.mark.thorough),
+        pytest.param("convnet", "adamw", marks=pytest.mark.thorough),
+    ],
+)
 @pytest.mark.parametrize("name", ALL)
-def test_every_framework_trains_as_the_reference_does(name: str, training: str) -> None:
+def test_every_framework_trains_as_the_reference_does(name: str, model: str, training: str) -> None:
     if not is_importable(framework_named(contestant_named(name).framework)):
         pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
-    process = race(training)[name]
+    process = race(model, training)[name]
     assert process.outcome == "finished", process.message + process.details
     assert {error.when for error in process.errors} == CHECKED
     kinds = {error.what.partition(" ")[0] for error in process.errors}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.models.spec import Normal, Spec, Tensor, Weight
-from fairlap.models.training_check import Exercise, as_trained, distances, trained, what_it_did, written
+from fairlap.models.training_check import Exercise, TrainingCheck, as_trained, distances, trained, written
 from fairlap.models.training_reference import Batch, Mistake, State, state_named, steps_of
 from fairlap.request.training import AdamW, Optimizer, Schedule, Sgd, Training
 
@@ -99,8 +99,50 @@ def test_a_mistake_is_found_and_named(name: str) -> None:
     training, made = MISTAKES[name]
     asked = exercise(training)
     got = in_float32(made(asked))
-    assert max(distances(trained(asked), got).values()) > 5
-    assert name in what_it_did(asked, got)
+    apart, why = TrainingCheck(asked).judged(got)
+    assert max(apart.values()) > 5
+    assert name in why
+
+
+def at_a_kink() -> Exercise:
+    """The first unit of the first item is some roundings away from the kink of its ReLU."""
+    asked = exercise(SGD)
+    inputs = asked.batches[0].inputs["x"].copy()
+    weights = asked.start.weights["first"][0].astype(np.float64)
+    inputs[0, 1] = 0.0
+    inputs[0, 1] = (5e-7 - inputs[0] @ weights) / weights[1]
+    first = Batch({"x": inputs}, asked.batches[0].labels)
+
+    def plain_forward(weights: Any, inputs: Any, _statistics: Any = None) -> dict[str, Any]:
+        return {"logits": np.maximum(inputs["x"] @ weights["first"].T, 0.0) @ weights["second"].T}
+
+    return replace(asked, forward=plain_forward, batches=[first])
+
+
+def moved(asked: Exercise, seed: int, by: float) -> dict[str, Any]:
+    """Where a contestant ends whose weights are rounded otherwise."""
+    rng = np.random.default_rng(seed)
+    weights = {
+        name: array.astype(np.float64) * (1 + by * rng.choice([-1.0, 1.0], array.shape))
+        for name, array in asked.start.weights.items()
+    }
+    weights["moving"] = asked.start.weights["moving"]
+    return replace(asked, start=State(weights)).taken()
+
+
+def test_a_contestant_may_take_the_other_side_of_a_kink() -> None:
+    check = TrainingCheck(at_a_kink())
+    ends = [moved(at_a_kink(), seed, 8 * 2**-24) for seed in range(10)]
+    assert max(max(distances(check.found, end).values()) for end in ends) > 3
+    assert all(max(check.judged(end)[0].values()) < 1 for end in ends)
+
+
+def test_a_mistake_is_found_at_a_kink_too() -> None:
+    asked = at_a_kink()
+    doubled = replace(asked, training=with_optimizer(SGD, lr=0.2))
+    for seed in range(10):
+        apart, _ = TrainingCheck(asked).judged(moved(doubled, seed, 8 * 2**-24))
+        assert max(apart.values()) > 5
 
 
 def test_shuffled_labels_are_found() -> None:
@@ -112,7 +154,7 @@ def test_shuffled_labels_are_found() -> None:
 def test_no_training_is_named() -> None:
     asked = exercise(SGD)
     start = {name: np.asarray(array, np.float32) for name, array in asked.start.named().items()}
-    assert what_it_did(asked, start) == "it does not train at all"
+    assert TrainingCheck(asked).judged(start)[1] == "it does not train at all"
 
 
 def test_what_is_missing_misshapen_or_not_finite_is_wrong() -> None:

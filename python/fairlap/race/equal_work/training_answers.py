@@ -15,31 +15,34 @@ import numpy.typing as npt
 
 from fairlap import quantity_text
 from fairlap.models.arrays import Arrays
-from fairlap.models.training_check import Exercise, Trained, as_trained, distances, trained, what_it_did
+from fairlap.models.training_check import TrainingCheck
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.process_result import AnswerError
 
 Array = npt.NDArray[Any]
 
 AFTER_TRAINING = " of training"
+FIRST_EPOCH = "first epoch"
+"""``AnswerError.when`` of the state after all steps of an epoch on real data."""
 
 
 def training_errors(materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
-    found = as_trained(materials.reference(which))
-    return _errors(found, materials.exercise(which), got, when)
+    return _errors(materials.training_check(which), got, when)
 
 
 def drawn_step_errors(materials: Materials, got: Arrays, before: Arrays, which: str, when: str) -> list[AnswerError]:
-    exercise = materials.drawn_step(which, before)
-    return _errors(trained(exercise), exercise, got, when)
+    return _errors(TrainingCheck(materials.drawn_step(which, before)), got, when)
 
 
-def _errors(found: Trained, exercise: Exercise, got: Arrays, when: str) -> list[AnswerError]:
+def first_epoch_errors(check: TrainingCheck, got: Arrays) -> list[AnswerError]:
+    return _errors(check, got, FIRST_EPOCH)
+
+
+def _errors(check: TrainingCheck, got: Arrays, when: str) -> list[AnswerError]:
     """One for the loss, one for the weights, one for each thing that the optimizer keeps: the distance of all its
     arrays together, and whether each of them is right."""
-    times_allowed = distances(found, got)
-    wrong = any(times > 1 for times in times_allowed.values())
-    why = what_it_did(exercise, got) if wrong else ""
+    found, exercise = check.found, check.exercise
+    times_allowed, why = check.judged(got)
     kinds: dict[str, list[str]] = {}
     for name in found.expected:
         kinds.setdefault(name.partition("/")[0], []).append(name)

@@ -1,0 +1,100 @@
+"""Find out what a contestant did instead of the steps of training that it was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fairlap.models.training_check import Array, Exercise, Trained
+from fairlap.models.training_reference import LOSS, Mistake, State
+from fairlap.request.training import AdamW, Schedule, Training
+
+_AS_NEAR = 0.02  # to a mistake, as a share of the way to it from the steps that were asked for
+
+
+def what_it_did(
+    found: Trained, start: State, got: Mapping[str, Array], mistakes: Mapping[str, Mapping[str, Array]]
+) -> str:
+    """Which of the ``mistakes`` ends where this contestant did; empty if none does."""
+    expected = found.expected
+    got = {name: array for name, array in got.items() if name in expected and array.shape == expected[name].shape}
+    if not all(np.isfinite(array).all() for array in got.values()):
+        return "its loss or its weights are not finite"
+    began = start.named()
+    # The loss is left out: an update that comes too late leaves it right.
+    states = {name: array for name, array in expected.items() if name != LOSS}
+    sizes = {name: float(np.linalg.norm(array - began.get(name, 0.0))) for name, array in states.items()}
+
+    def apart(one: Mapping[str, Array], other: Mapping[str, Array]) -> float:
+        """Each array counts by how far the steps asked for move it."""
+        squares = (
+            np.sum(np.square(one[name] - other[name].astype(np.float64))) / size**2
+            for name, size in sizes.items()
+            if size and name in one and name in other
+        )
+        return float(np.sqrt(sum(squares)))
+
+    away = apart(expected, got)
+    if all(np.array_equal(got.get(name, array), array) for name, array in began.items()) and away:
+        return "it does not train at all"
+    for what, taken in mistakes.items():
+        if apart(taken, got) < _AS_NEAR * min(away, apart(taken, expected)):
+            return what
+    return ""
+
+
+def mistakes(exercise: Exercise) -> Iterator[tuple[str, Exercise]]:
+    """Each with the steps that it makes."""
+    yield from _of_the_optimizer(exercise)
+    yield from _of_the_batches(exercise)
+    if exercise.spec.has_statistics():
+
+        def as_in_inference(weights: Any, inputs: Any, _statistics: Any) -> Any:
+            return exercise.forward(weights, inputs)
+
+        yield "it normalises by the running averages, as in inference", replace(exercise, forward=as_in_inference)
+
+
+def _of_the_optimizer(exercise: Exercise) -> Iterator[tuple[str, Exercise]]:
+    optimizer, schedule = exercise.training.optimizer, exercise.training.schedule
+
+    def by(**changes: Any) -> Exercise:
+        return replace(exercise, training=Training(msgspec.structs.replace(optimizer, **changes), schedule))
+
+    for times in (2.0, 0.5, 10.0, 0.1):
+        yield f"its learning rate is {times:g} times the one asked for", by(lr=times * optimizer.lr)
+    yield "it adds up its gradients twice", replace(exercise, mistake=Mistake(gradient_times=2.0))
+    if schedule != Schedule():
+        constant = replace(exercise, training=Training(optimizer))
+        yield "it does not follow the schedule of the learning rate", constant
+    if optimizer.decay:
+        yield "it does not decay its weights", by(decay=0.0)
+    else:
+        yield "it decays its weights by 0.01, which was not asked for", by(decay=0.01)
+    if isinstance(optimizer, AdamW):
+        yield from _of_adam(exercise, optimizer, by)
+    elif optimizer.momentum:
+        yield "it trains without momentum", by(momentum=0.0)
+
+
+def _of_adam(exercise: Exercise, optimizer: AdamW, by: Callable[..., Exercise]) -> Iterator[tuple[str, Exercise]]:
+    for times in (10.0, 0.1, 100.0, 1e5):
+        yield f"its epsilon is {times:g} times the one asked for", by(epsilon=times * optimizer.epsilon)
+    yield "its moving averages have other factors", by(beta2=0.99)
+    if optimizer.decay:
+        coupled = Mistake(decay_in_gradient=optimizer.decay)
+        what = "its weight decay is added to the gradient instead of being kept apart"
+        yield what, replace(by(decay=0.0), mistake=coupled)
+
+
+def _of_the_batches(exercise: Exercise) -> Iterator[tuple[str, Exercise]]:
+    first, *others = exercise.batches
+    if not others:
+        return
+    yield "it repeats a batch", replace(exercise, batches=[first] * len(exercise.batches))
+    yield "it skips a batch", replace(exercise, batches=[*others, first])
+    yield "it takes one step too few", replace(exercise, batches=exercise.batches[:-1])
