@@ -121,6 +121,7 @@ class Spec:
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
     computes: bool = True  # False if only the call is checked, not its answer
+    data_set: str = ""  # labelled data from which it learns; see fairlap.data.labelled_sets
 
     def tolerance(self, precision: Precision) -> Tolerance:
         """The spec's own; else that of bfloat16, as much narrower as the precision rounds less. Raises KeyError for

@@ -69,6 +69,8 @@ class Plan(msgspec.Struct, frozen=True):
     device: str = "cpu"
     min_memory: bool = False  # the smallest memory of each contestant is looked for when the blocks have run
     data: str = ""  # what the measured calls are fed: nothing, "synthetic", or a path
+    to_score: float | None = None  # train until this score on held-out items is reached
+    most_epochs: int = 0
     max_drop: float | None = None  # the largest error against fp32 of a contestant that is ranked
     format: int = PLAN_FORMAT
 
@@ -139,6 +141,8 @@ def draw_plan(
     until_decided: bool = False,
     only_winner: bool = False,
     max_drop: float | None = None,
+    to_score: float | None = None,
+    most_epochs: int = 0,
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
@@ -180,6 +184,8 @@ def draw_plan(
         device,
         min_memory,
         data,
+        to_score,
+        most_epochs,
         max_drop,
     )
 

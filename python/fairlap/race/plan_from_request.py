@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
@@ -18,6 +19,8 @@ from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Spec
 from fairlap.models.task_metrics import require_installed
 from fairlap.race.equal_work.fed_check import require_choices, require_data
+from fairlap.race.equal_work.learning import CODE as E_TO_SCORE
+from fairlap.race.equal_work.learning import require_learnable
 from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
 from fairlap.race.plan import DATA_SEEDS, Limits, Measuring, Plan, draw_plan, require_blocks
 from fairlap.request.names import ContestantName
@@ -33,6 +36,9 @@ from fairlap.request.work import Precision, Work
 
 _MOST_BATCH = 2**20
 _MOST_SEED = 2**31
+
+
+_MOST_EPOCHS = 50
 
 
 def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None) -> Plan:
@@ -64,6 +70,8 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         until_decided=until_decided,
         only_winner=request.only_winner,
         max_drop=None if request.max_drop is None else float(request.max_drop),
+        to_score=None if request.to_score is None else float(request.to_score),
+        most_epochs=_most_epochs(request, offered),
     )
 
 
@@ -87,7 +95,21 @@ def _precisions(request: RaceRequest) -> tuple[Precision, ...]:
         raise InvalidRequest("int8 is for inference; a quantized model has no gradients: leave out --mode grad")
     if request.max_drop is not None and "fp32" not in found:
         raise InvalidRequest("--max-drop compares with fp32; race it too, such as --precision fp32,bf16")
+    if request.max_drop is not None and len(set(found)) < 2:
+        raise InvalidRequest("--max-drop bounds what other precisions lose; name them, such as --precision fp32,bf16")
     return tuple(dict.fromkeys(found))
+
+
+def _most_epochs(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> int:
+    if request.to_score is None:
+        if request.epochs is not None:
+            raise InvalidRequest("--epochs is for --to-score", code=E_TO_SCORE)
+        return 0
+    if not 0 < float(request.to_score) <= 1:
+        raise InvalidRequest(f"a score is above 0 % and at most 100 % (got {request.to_score})", code=E_TO_SCORE)
+    for work, spec in offered:
+        require_learnable(spec, work.mode, work.batch)
+    return _MOST_EPOCHS if request.epochs is None else whole_number("epochs", request.epochs, least=1, most=10**6)
 
 
 def _blocks(request: RaceRequest, *, until_decided: bool) -> int:
@@ -133,15 +155,20 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
     for source in sources:
         _, bundle = opened(source, seeds_of_inputs(_data_seeds(request)[0]), notify)
         if source.batch not in (None, bundle.batch):
-            raise InvalidRequest(
-                f"{source.name}: a batch of {source.batch} was asked for, but its inputs are bound to {bundle.batch}; "
-                "give --batch or the sizes, not both",
-                code="E_SHAPES",
-            )
+            raise InvalidRequest(_why_other_batch(source, bundle.batch), code="E_SHAPES")
         works = _combinations(request, source.name, bundle.batch, batches=(bundle.batch,))
         read = msgspec.structs.replace(source, files=bundle.files)
         found += [(msgspec.structs.replace(work, source=read), bundle.spec) for work in works]
     return found
+
+
+def _why_other_batch(source: Source, bound: int) -> str:
+    asked = f"{source.name}: --batch is {source.batch}"
+    if source.inputs and not source.shapes and not source.dims:
+        return (
+            f"{asked}, but --inputs has {quantity_text.count(bound, 'item')}; give inputs of that batch, or no --batch"
+        )
+    return f"{asked}, but its inputs are bound to {bound}; give --batch or the sizes, not both"
 
 
 def sources_named(request: RaceRequest, model: str) -> list[Source]:
@@ -186,12 +213,14 @@ def _absolute(text: str) -> str:
 
 
 def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> None:
-    given = [
-        name for name in ("shapes", "dims", "inputs", "ranges", "trust", "metric", "labels") if getattr(request, name)
-    ]
-    if given and not any(work.source for work in works):
+    if any(work.source for work in works):
+        return
+    if request.metric or request.labels:
+        raise InvalidRequest("--metric and --labels are for a model of your own with your data", code="E_METRIC")
+    options = {"shapes": request.shapes, "dims": request.dims, "inputs": request.inputs, "range": request.ranges}
+    if given := [name for name, value in {**options, "trust": request.trust}.items() if value]:
         raise InvalidRequest(
-            f"{given[0]} is for a user's own model; the inputs of a built-in model are known", code="E_SHAPES"
+            f"--{given[0]} is for a model of your own; built-in models have fixed inputs", code="E_SHAPES"
         )
 
 

@@ -14,6 +14,7 @@ from fairlap.meters.memory import Memory
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
 from fairlap.scenarios.latency_messages import Feeding
+from fairlap.scenarios.training_messages import LearningCurve
 
 Outcome = Literal[
     "finished",
@@ -110,6 +111,7 @@ class ProcessResult(msgspec.Struct):
     untimed: dict[str, str] = {}  # by quantity, why the device could not be timed by it
     errors: list[AnswerError] = []
     scores: dict[str, Score] = {}  # by metric, of the answers to the user's data
+    learning: LearningCurve | None = None  # of training to a score
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     in_turn_because: str = ""  # why the block's contestants ran one after the other
     data_seed: int = 0

@@ -9,13 +9,13 @@ from fairlap import quantity_text, verdict
 from fairlap.render.scores import scores_text
 from fairlap.request.work import Work, work_title
 from fairlap.results.feeding import UNKNOWN_CAUSE, WORK
-from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE
+from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_LEARNING
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import PAGE_FAULTS, ContestantResult, WorkResult
 from fairlap.verdict import Comparison, Verdict
 from fairlap.verdict.figures.modes import REMEDIES
-from fairlap.verdict.warnings import TooFewBlocks
+from fairlap.verdict.warnings import ScatteredBlocks, TooFewBlocks
 
 _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_A_REMARK = 0.02
@@ -63,7 +63,8 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
     for result, row in work_result.with_rows():
         if result.finished:
             cells = [f"{text:<{size}}" for text, size in zip(figures[result.contestant], columns, strict=True)]
-            text = "  ".join([*cells, _relations(work_result, result.contestant)])
+            relations = "not ranked" if result.unqualified else _relations(work_result, result.contestant)
+            text = "  ".join([*cells, relations])
         else:
             text = result.trouble_with_code
         lines.append(f"  {row.place or '-':<3} {names[result.contestant]:<{width}}  {text}".rstrip())
@@ -139,25 +140,30 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
     lines = []
     if work_result.why_no_verdict:
         lines.append(f"No verdict: {work_result.why_no_verdict}.")
-    found = (warning for each in work_result.comparisons for warning in each.warnings)
+    found = [warning for each in work_result.comparisons for warning in each.warnings]
     lines += dict.fromkeys(f"! {warning}" for warning in found if isinstance(warning, TooFewBlocks))
-    lines += _device_lines(work_result)
+    if scattered := [warning for warning in found if isinstance(warning, ScatteredBlocks)]:
+        lines.append(f"! {max(scattered, key=lambda warning: warning.factor)}")
+    lines += _lines_of_other_quantities(work_result)
     if limits := _limits(work_result):
         lines.append(" ".join(limits))
     if str(work_result.blocks):
         lines.append(f"{work_result.blocks}.")
     if work_result.busy:
         lines.append(f"! {work_result.busy.text}")
+    if work_result.curves_apart:
+        lines.append(f"! {work_result.curves_apart.text}")
     return lines
 
 
-def _device_lines(work_result: WorkResult) -> list[str]:
-    """The fastest against the others by the quantities of a GPU, none of which is what a user waits for."""
+def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
+    """The fastest against the others by the quantities of a GPU, none of which is what a user waits for, and by the
+    time and the steps to a score."""
     first = work_result.contestants[0].contestant
     return [
         f"By {other.metric.name}: {verdict.sentence(each)}"
         for other in work_result.other_quantities
-        if other.metric in QUANTITIES_OF_A_DEVICE
+        if other.metric in QUANTITIES_OF_A_DEVICE | QUANTITIES_OF_LEARNING
         for each in other.comparisons
         if first in (each.a, each.b)
     ]
@@ -211,6 +217,7 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
     return [
         *_route(row),
         *_scores(row),
+        *_learning(row),
         *_on_device(result, row),
         *_feeding(row),
         *_smallest_memory(row),
@@ -243,6 +250,17 @@ def _scores(row: Row) -> list[str]:
         return []
     items = next(iter(row.scores.values())).items
     return [f"{', '.join(scores_text(row))} on {quantity_text.count(items, 'item')}"]
+
+
+def _learning(row: Row) -> list[str]:
+    if row.target_score is None or row.best_score is None or row.reached_share is None:
+        return []
+    target = quantity_text.share(row.target_score)
+    if row.time_to_score_s is None or row.steps_to_score is None:
+        return [f"{target} not reached: {row.absent['time_to_score_s']}"]
+    took = quantity_text.quantity(row.time_to_score_s.value, "s", row.time_to_score_s.low, row.time_to_score_s.high)
+    missed = "" if row.reached_share == 1 else f", in {quantity_text.share(row.reached_share)} of the processes"
+    return [f"{target} of held-out items right after {took} of training, {row.steps_to_score:,.0f} steps{missed}"]
 
 
 def _feeding(row: Row) -> list[str]:

@@ -66,13 +66,18 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None,
         _about('Of the learning rate: "cosine:steps=1000,warmup=100", "linear:steps=1000"; constant by default.'),
     ] = None
+    to_score: Annotated[
+        Share | None,
+        _about('In mode train: train until this share of held-out items is answered rightly, "97%".'),
+    ] = None
+    epochs: Annotated[int | None, _about("With to_score: for so many epochs at most; 50 by default.")] = None
     precision: Annotated[Precision | _Some[Precision], _about("The precision of the computation.")] = "fp32"
     across_precisions: Annotated[
         bool, _about("Rank contestants of all these precisions together, each contestant once in each.")
     ] = False
     max_drop: Annotated[
         Share | None,
-        _about('Rank only contestants whose error grew by at most this against fp32: 0.01 or "1%".'),
+        _about('Rank only contestants whose score fell, or else whose error grew, by at most this against fp32: "1%".'),
     ] = None
     device: Annotated[Device, _about("cpu, cuda or cuda:N; cpu by default.")] = field(
         default_factory=lambda: Device("cpu")

@@ -19,6 +19,9 @@ DEVICE_SPAN = verdict.Metric("device span", "ns")
 CONTEXT_SPAN = verdict.Metric("context span", "ns")
 KERNEL_SUM = verdict.Metric("kernel sum", "ns")
 QUANTITIES_OF_A_DEVICE = frozenset({DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM})
+TIME_TO_SCORE = verdict.Metric("time to score", "ns")
+STEPS_TO_SCORE = verdict.Metric("steps to score", "steps", is_speed=False)
+QUANTITIES_OF_LEARNING = frozenset({TIME_TO_SCORE, STEPS_TO_SCORE})
 TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
 
 
@@ -42,6 +45,11 @@ def compare_other_quantities(
         }
         if metric in QUANTITIES_OF_A_DEVICE and not any(each is not None for own in values.values() for each in own):
             continue  # the race was on a CPU
+        if metric in QUANTITIES_OF_LEARNING:
+            if not any(process.learning for own in processes_by_contestant.values() for process in own):
+                continue
+            # Leaving out blocks in which some did not reach the score would favour those.
+            values = {name: own if None not in own else [None] * len(own) for name, own in values.items()}
         have = _in_common_blocks({name: own for name, own in values.items() if any(v is not None for v in own)})
         if work.mode == "grad" and metric == TIME_TO_FIRST_INFERENCE:
             metric = verdict.TIME_TO_FIRST_GRADIENT
@@ -77,6 +85,16 @@ def _first(process: ProcessResult, work: Work) -> float | None:
     return None if seconds is None else seconds * 1e9
 
 
+def _time_to_score(process: ProcessResult, work: Work) -> float | None:
+    reached = None if process.learning is None else process.learning.reached
+    return None if reached is None else reached.trained_s * 1e9
+
+
+def _steps_to_score(process: ProcessResult, work: Work) -> float | None:
+    reached = None if process.learning is None else process.learning.reached
+    return None if reached is None else float(reached.steps)
+
+
 def _compiling(process: ProcessResult, work: Work) -> float | None:
     seconds = process.compile_s()
     return None if seconds is None else seconds * 1e9
@@ -107,6 +125,8 @@ _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = 
     DEVICE_SPAN: _device_span,
     CONTEXT_SPAN: _context_span,
     KERNEL_SUM: _kernel_sum,
+    TIME_TO_SCORE: _time_to_score,
+    STEPS_TO_SCORE: _steps_to_score,
     TIME_TO_FIRST_INFERENCE: _first,
     verdict.COMPILE_TIME: _compiling,
 }

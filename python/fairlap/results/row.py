@@ -186,7 +186,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
     accuracy_drop: Annotated[
         float | None,
-        _about("How much smaller its accuracy is than the best one in fp32 on the same work.", "accuracy"),
+        _about("How much lower its score is than the best one in fp32 on the same work.", "accuracy"),
     ]
     zero_weights: Annotated[
         float | None, _about("Share of the model's weights that are 0, as pruning leaves them.", "accuracy")
@@ -198,6 +198,19 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     scores: Annotated[
         dict[str, Score],
         _about("Every metric of the answers to the user's data, with its interval and how that was found.", "accuracy"),
+    ]
+
+    target_score: Annotated[
+        float | None, _about("The share of held-out items to be answered rightly by training.", "learning")
+    ]
+    time_to_score_s: Annotated[
+        Estimate | None, _about("Time in steps until it was reached, the median over processes.", "learning")
+    ]
+    steps_to_score: Annotated[float | None, _about("Steps until it was reached, the median.", "learning")]
+    reached_share: Annotated[float | None, _about("Share of processes that reached it.", "learning")]
+    best_score: Annotated[float | None, _about("The best share that any process reached.", "learning")]
+    cost_to_score: Annotated[
+        Estimate | None, _about("Money for the time in steps until it was reached, at the given price.", "learning")
     ]
 
     baseline: Annotated[str | None, _about("The contestant that it is compared with.", "verdict")]

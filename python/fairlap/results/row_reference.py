@@ -23,12 +23,15 @@ _UNITS = {
     "_j": "J",
     "_w": "W",
     "cost_per_1000_items": "the currency",
+    "cost_to_score": "the currency",
     "ratio": "times the baseline",
     "_effect": "share",
     "_share": "share",
     "_shares": "share",
     "_relative": "share",
     "accuracy": "share",
+    "target_score": "share",
+    "best_score": "share",
 }
 _TYPES = {"text": "text", "whole": "whole number", "number": "number", "structure": "JSON"}
 

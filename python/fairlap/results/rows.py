@@ -16,7 +16,7 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
-from fairlap.models.task_metrics import Score, accuracy_in
+from fairlap.models.task_metrics import Score, accuracy_in, bounded_score_in
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
@@ -25,6 +25,7 @@ from fairlap.results.data_seeds import order_depends_on_data
 from fairlap.results.energy import energy_by_sensor, energy_of
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
 from fairlap.results.feeding import feeding_of, stall_shares_of
+from fairlap.results.learning import learning_of
 from fairlap.results.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
@@ -64,7 +65,6 @@ def _row(
     name = next(each for each in run.plan.contestants if each.text == result.contestant)
     machine, environment = fingerprints_of(run, result)
     latency = estimate(result.finished, lambda process: process.headline.p50_ns)
-    accuracy = _accuracy(result)
     cells: dict[str, Cell] = {
         "version": cell_or(
             next((process.version for process in result.processes if process.version), None),
@@ -83,12 +83,13 @@ def _row(
         **_cost(estimate(result.finished, lambda process: process.headline_ns), work, price),
         **_errors(result),
         "error_drop": _drop(run.plan, result.drop.error, _why_unchecked(result)),
-        "accuracy_drop": _drop(run.plan, result.drop.accuracy, accuracy.absent),
+        "accuracy_drop": _drop(run.plan, result.drop.score, _why_unscored(result)),
         "zero_weights": cell_or(
             next((each.zero_weights for each in result.processes if each.zero_weights is not None), None),
             absence_reason(result) or "the model has no weights",
         ),
-        "accuracy": accuracy,
+        "accuracy": _accuracy(result),
+        **learning_of(result, price),
         **_against(work_result, result, baseline, only_winner=run.plan.only_winner),
         "order_depends_on_data": order_depends_on_data(work_result.basis),
     }
@@ -243,6 +244,13 @@ def _accuracy(result: ContestantResult) -> Cell:
     return Cell(None, absence_reason(result) or "the metric top1 was not asked for")
 
 
+def _why_unscored(result: ContestantResult) -> str:
+    """Empty where it has a score."""
+    if bounded_score_in(_scores(result)) is not None:
+        return ""
+    return absence_reason(result) or "no metric such as top1 was asked for"
+
+
 def _drop(plan: Plan, drop: float | None, why_nothing: str) -> Cell:
     """``why_nothing`` is why the contestant's own figure is absent, if it is."""
     if drop is not None:
@@ -310,5 +318,5 @@ def _modes(result: ContestantResult) -> list[ModeOfProcesses]:
 
 def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]:
     """Each once; what holds for all contestants comes first."""
-    own = [warning for process in result.processes for warning in process.warnings]
-    return list(dict.fromkeys([work_result.busy, *own] if work_result.busy else own))
+    of_all = [warning for warning in (work_result.busy, work_result.curves_apart) if warning is not None]
+    return list(dict.fromkeys([*of_all, *(warning for process in result.processes for warning in process.warnings)]))

@@ -16,6 +16,7 @@ from fairlap.race.counted_blocks import GatedBlocks, WorkBlocks
 from fairlap.race.precision_drop import EXCEEDED, Drop
 from fairlap.race.process_result import Outcome, ProcessResult, SmallestMemory
 from fairlap.request.work import Conditions, Work
+from fairlap.results.learning_curves import curves_apart
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
 from fairlap.results.row import Row
 
@@ -130,6 +131,11 @@ class WorkResult:
         busy = quantity_text.share(share)
         text = f"other processes competed for the CPU during {busy} of the measurement; see fairlap doctor"
         return Notice("W_BUSY_MACHINE", text)
+
+    @cached_property
+    def curves_apart(self) -> Notice | None:
+        """A warning when contestants did not learn alike."""
+        return curves_apart({each.contestant: each.processes for each in self.contestants if each.ranked})
 
     @cached_property
     def other_quantities(self) -> tuple[QuantityComparisons, ...]:

@@ -21,6 +21,7 @@ from fairlap.verdict.blocks import (
 )
 from fairlap.verdict.comparison import Comparison, Interval, Verdict
 from fairlap.verdict.detectable_effects import blocks_needed, blocks_to_claim, power
+from fairlap.verdict.figures.censored import median_time
 from fairlap.verdict.figures.conventional_statistics import MeanAndSpread, Welch, means_and_spreads, welch
 from fairlap.verdict.figures.estimates import (
     ContestantFigure,
@@ -98,6 +99,7 @@ __all__ = [
     "judge",
     "looks",
     "means_and_spreads",
+    "median_time",
     "mode_causes",
     "modes_sentence",
     "noise_gate",

@@ -15,6 +15,7 @@ from fairlap.meters.memory import Memory
 from fairlap.request.training import Training
 from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
+from fairlap.scenarios.training_messages import Epoch, EpochTrained
 
 VERSION = 3
 LONGEST_LINE_BYTES = 64 * 2**20
@@ -63,7 +64,7 @@ class Quit(Message, frozen=True):
     """Report the memory, then end."""
 
 
-Request = Prepare | Answer | Feed | Measure | Quit
+Request = Prepare | Answer | Feed | Measure | Epoch | Quit
 
 
 class Hello(Message, frozen=True):
@@ -115,7 +116,7 @@ class Failed(Message, frozen=True):
     traceback: str = ""
 
 
-Reply = Hello | Begin | Phase | Prepared | Answered | Fed | Measured | Ended | Failed
+Reply = Hello | Begin | Phase | Prepared | Answered | Fed | Measured | EpochTrained | Ended | Failed
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

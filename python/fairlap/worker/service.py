@@ -16,6 +16,7 @@ from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.request.training import STEPS_OF_AN_ANSWER
 from fairlap.scenarios import latency
 from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measured
+from fairlap.scenarios.training_messages import Epoch, EpochTrained
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.protocol import Answer, Answered, Ended, Prepare, Prepared
 from fairlap.worker.slowdown import slowdown_in, slowed
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fairlap.models.workload import Workload
     from fairlap.scenarios.fed_latency import FedCalls
     from fairlap.scenarios.timed_inputs import TimedInputs
+    from fairlap.scenarios.training import Epochs
 
 FIRST_CALL = "first_call"
 
@@ -44,6 +46,7 @@ class Service:
         self._memory = MemoryMeter(self._device)
         self._loaded: Prepare | None = None
         self._fed: FedCalls | None = None
+        self._epochs: Epochs | None = None
 
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
@@ -143,6 +146,16 @@ class Service:
         if contestant.device is not None and fed is None:
             on_device = timed.measure_device(request, measurement.calls_per_sample)
         return latency.measured_message(measurement, drawn, energy, None if fed is None else fed.feeding, on_device)
+
+    def train(self, request: Epoch) -> EpochTrained:
+        from fairlap.scenarios.training import Epochs
+
+        self._phase.now = "train"
+        if self._epochs is None:
+            contestant, loaded = self._prepared(), self._loaded
+            assert loaded is not None
+            self._epochs = Epochs(contestant, loaded.batch)
+        return self._epochs.train(request)
 
     def feed(self, request: Feed) -> Fed:
         from fairlap.scenarios.fed_latency import FedCalls, fed_of

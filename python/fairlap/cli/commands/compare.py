@@ -31,6 +31,10 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
 @click.option(
     "--schedule", metavar="NAME:steps=...", help="Of its learning rate: cosine:steps=1000,warmup=100 or linear."
 )
+@click.option(
+    "--to-score", type=SHARE, metavar="SHARE", help="In mode train: train until SHARE of held-out items is right."
+)
+@click.option("--epochs", type=click.IntRange(min=1), help="With --to-score: at most so many epochs.  [default: 50]")
 @click.option("--precision", type=one_or_more(*get_args(Precision)), help="Precisions.  [default: fp32]")
 @click.option(
     "--across-precisions", is_flag=True, default=None, help="Rank contestants of all the precisions together."

@@ -36,7 +36,7 @@ from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.inputs import CALIBRATION, CALIBRATION_FROM, calibration_count
 from fairlap.models.sources.proof import unnoticed_notice
 from fairlap.models.spec import BATCH_LABELS, LABELS, UNIT_ROUNDOFF, Spec, Tolerance
-from fairlap.models.training_check import Exercise, trained, written
+from fairlap.models.training_check import Exercise, TrainingCheck, as_trained, trained, without_loss, written
 from fairlap.models.training_reference import Batch, State, state_named
 from fairlap.models.workload import Workload
 from fairlap.request.names import ContestantName
@@ -62,6 +62,7 @@ class Materials:
     folder: Path
     notices: tuple[Notice, ...] = ()  # of a user's model: what its checks cannot see
     output_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)  # of a user's model, in this precision
+    _training_checks: dict[str, TrainingCheck] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def weights_file(self) -> Path:
@@ -133,6 +134,24 @@ class Materials:
         order = [IN_TURN[(first + number) % len(IN_TURN)] for number in range(STEPS_OF_AN_ANSWER)]
         start = State({name: np.asarray(array) for name, array in self.weights.items()})
         return self._exercise(start, order)
+
+    def training_check(self, which: str) -> TrainingCheck:
+        """Of an answer; the same one for all contestants, since it keeps what it computes."""
+        if which not in self._training_checks:
+            found = as_trained(self.reference(which))
+            self._training_checks[which] = TrainingCheck(self.exercise(which), found)
+        return self._training_checks[which]
+
+    def epoch_check(self, block: int, batches: Sequence[Batch]) -> TrainingCheck:
+        """Of the first epoch of a block, on labelled data."""
+        key = f"epoch of block {block}"
+        if key not in self._training_checks:
+            start = State({name: np.asarray(array) for name, array in self.weights.items()})
+            forward = self.workload("inputs").implementation_of_reference().forward
+            assert self.work.training is not None
+            exercise = Exercise(self.spec, forward, self.work.training, start, batches)
+            self._training_checks[key] = TrainingCheck(exercise, without_loss(trained(exercise)))
+        return self._training_checks[key]
 
     def drawn_step(self, which: str, before: Arrays) -> Exercise:
         """One timed step, from the state that it found."""

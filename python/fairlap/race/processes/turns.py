@@ -39,6 +39,8 @@ def run_alone(run: ProcessRun) -> None:
         with waiting.turn():
             run.measure_in_one_turn()
         run.result.machine = meter.readings() | waiting.readings()
+        while run.trains_on:
+            run.train_for_an_epoch()
         run.finish_in_one_turn()
 
 
@@ -60,12 +62,21 @@ def run_in_rounds(runs: Sequence[ProcessRun], plan: Plan, block: Block, known_by
                 with runs[place].awake(), waiting[place].turn():
                     runs[place].take_a_turn()
         readings = meter.readings()
+        _train_in_turns(runs, order)
         for run, own in zip(runs, waiting, strict=True):
             run.result.machine = readings | own.readings()
             with run.awake():
                 run.read_energy()
                 run.finish_in_rounds()
             run.end()
+
+
+def _train_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:
+    """Epoch by epoch, each for itself, in an order drawn for every epoch."""
+    while training := [run for run in runs if run.trains_on]:
+        for run in order.sample(training, len(training)):
+            with run.awake():
+                run.train_for_an_epoch()
 
 
 def _start_together(runs: Sequence[ProcessRun], known_bytes: Mapping[str, int]) -> None:

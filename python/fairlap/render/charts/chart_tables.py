@@ -46,6 +46,7 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "memory": _memory,
         "errors": _errors,
         "precisions": _precisions,
+        "learning": _learning,
         "tolerances": _tolerances,
         "sample_curves": curves_of_samples,
         "samples": samples_over_time,
@@ -199,6 +200,23 @@ def _precisions(shown: Results) -> Iterator[Record]:
                 "qualified": point.qualified,
                 "frontier": point.on_frontier,
             }
+
+
+def _learning(shown: Results) -> Iterator[Record]:
+    """One record for each epoch of each process."""
+    for work_result, result, _ in shown.every_row():
+        for process in result.finished:
+            if process.learning is None:
+                continue
+            for each in process.learning.evaluations:
+                yield _key(work_result, result.contestant) | {
+                    "block": process.block,
+                    "steps": each.steps,
+                    "seconds": each.trained_s,
+                    "score": each.score,
+                    "loss": each.loss,
+                    "target": process.learning.target,
+                }
 
 
 def _tolerances(shown: Results) -> Iterator[Record]:

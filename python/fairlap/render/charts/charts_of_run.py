@@ -9,6 +9,7 @@ from fairlap.render.charts import resources as other_charts
 from fairlap.render.charts import speed as speed_charts
 from fairlap.render.charts.chart import Chart, left_out
 from fairlap.render.charts.chart_tables import group_of
+from fairlap.render.charts.learning import learning
 from fairlap.render.charts.precision import time_against_error
 from fairlap.results.results import Results
 from fairlap.results.row import judged_time_named
@@ -24,6 +25,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
     charts = [
         speed_charts.ranked_intervals(time),
         *_if_several_precisions(shown, time),
+        *_if_trained_to_a_score(shown),
         *_if_both_conditions(shown, time),
         speed_charts.percentiles(),
         speed_charts.curves_of_processes(),
@@ -59,6 +61,17 @@ def _if_several_precisions(shown: Results, time: str) -> list[Chart]:
     if len(precisions) < 2:
         return []
     return [time_against_error(time, precisions, together=all(len(work.precisions) > 1 for work in works))]
+
+
+def _if_trained_to_a_score(shown: Results) -> list[Chart]:
+    if shown.run.plan.to_score is None:
+        return []
+    time_note = (
+        "One line for each process, one mark for each epoch. Only the time of steps counts. The dashed line is the "
+        "score that was asked for."
+    )
+    steps_note = "Contestants of a block take the same batches, so their lines differ by rounding alone."
+    return [learning("seconds", "seconds of training", time_note), learning("steps", "steps", steps_note)]
 
 
 def _sweep(shown: Results) -> list[Chart]:

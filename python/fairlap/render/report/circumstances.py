@@ -43,6 +43,8 @@ def command_of(plan: Plan) -> str:
             until_decided=plan.until_decided,
             only_winner=plan.only_winner,
             max_drop=plan.max_drop,
+            to_score=plan.to_score,
+            most_epochs=plan.most_epochs,
         )
     except ValueError:
         return ""
@@ -62,6 +64,7 @@ def command_of(plan: Plan) -> str:
         words += ["--data", plan.data]
     elif len(plan.data_seeds) == 1:
         words += ["--data-seed", str(plan.data_seed)]
+    words += _training_options(plan)
     if plan.only_winner:
         words.append("--only-winner")
     if plan.limits.memory_bytes is not None:
@@ -69,6 +72,18 @@ def command_of(plan: Plan) -> str:
     if plan.min_memory:
         words.append("--min-memory")
     return shlex.join(words)
+
+
+def _training_options(plan: Plan) -> list[str]:
+    """Works with different optimizers each have their model's own."""
+    trainings = {work.training for work in plan.works if work.training}
+    words = []
+    if len(trainings) == 1:
+        [training] = trainings
+        words += ["--optimizer", training.optimizer.text, "--schedule", training.schedule.text]
+    if plan.to_score is not None:
+        words += ["--to-score", f"{plan.to_score:g}", "--epochs", str(plan.most_epochs)]
+    return words
 
 
 def _precision_options(plan: Plan, precisions: tuple[Precision, ...]) -> list[str]:

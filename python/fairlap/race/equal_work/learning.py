@@ -1,0 +1,123 @@
+"""Training until a score on held-out items is reached, under rules that are the same for all contestants.
+
+All contestants of a block begin with the same weights and take the same batches in the same order. After every epoch
+the weights are read, and the float64 reference answers the held-out items with them, outside of the time. So a score
+is of the weights alone: what a framework would answer cannot improve it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlap.data.labelled_sets import LabelledSet, labelled_set
+from fairlap.errors import InvalidRequest
+from fairlap.launch.worker_process import WorkerProcess
+from fairlap.models import safetensors
+from fairlap.models.arrays import Arrays
+from fairlap.models.reference import loss_of
+from fairlap.models.spec import LABELS, Spec
+from fairlap.models.training_check import TrainingCheck
+from fairlap.models.training_reference import WEIGHT, Batch
+from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.materials import Materials
+from fairlap.race.equal_work.training_answers import first_epoch_errors
+from fairlap.race.plan import Block, Plan
+from fairlap.race.process_result import AnswerError
+from fairlap.scenarios.training_messages import Epoch, Evaluation, LearningCurve
+
+CODE = "E_TO_SCORE"
+_labelled = cache(labelled_set)
+
+
+def require_learnable(spec: Spec, mode: str, batch: int) -> None:
+    """Raise InvalidRequest for a work that cannot be trained to a score."""
+    if mode != "train":
+        raise InvalidRequest("--to-score is for --mode train", code=CODE)
+    if not spec.data_set:
+        raise InvalidRequest(f"{spec.name} has no labelled data to learn from; digits has", code=CODE)
+    items = len(_labelled(spec.data_set).labels)
+    if batch > items:
+        raise InvalidRequest(f"{spec.name} learns from {items:,} items, fewer than a batch of {batch}", code=CODE)
+
+
+class Learner:
+    """One process's epochs. The ``curve`` is kept also when the process is lost in one of them."""
+
+    def __init__(self, plan: Plan, block: Block, materials: Materials, scratch: Path) -> None:
+        assert plan.to_score is not None
+        self.curve = LearningCurve(plan.to_score)
+        self._plan, self._block, self._materials = plan, block, materials
+        self._scratch = scratch
+
+    @property
+    def goes_on(self) -> bool:
+        return self.curve.reached is None and len(self.curve.evaluations) < self._plan.most_epochs
+
+    def train_for_an_epoch(self, worker: WorkerProcess, within_s: float) -> list[AnswerError]:
+        """How far the state after the first epoch is from that of the reference, in the first block. Raises OtherWork
+        for weights that are not finite."""
+        found, number = _labelled(self._materials.spec.data_set), len(self.curve.evaluations)
+        order, state = self._scratch / "order.safetensors", self._scratch / "trained.safetensors"
+        safetensors.write(order, {"order": self._order(len(found.labels), number)})
+        state.unlink(missing_ok=True)
+        request = Epoch(number, str(self._items(found)), str(order), str(state))
+        trained = worker.train(request, within_s=within_s)
+        asked = len(found.labels) // self._materials.work.batch
+        if trained.steps != asked:
+            raise OtherWork(f"it took {trained.steps} steps in an epoch of {asked} batches", "E_TRAINING")
+        before = self.curve.evaluations[-1] if self.curve.evaluations else Evaluation(0, 0.0, 0.0, 0.0)
+        after = safetensors.read(state)
+        score, loss = self._evaluated(found, after, number + 1)
+        evaluation = Evaluation(before.steps + trained.steps, before.trained_s + trained.trained_ns / 1e9, score, loss)
+        self.curve = LearningCurve(self.curve.target, (*self.curve.evaluations, evaluation))
+        return first_epoch_errors(self._check(found), after) if self._is_compared and number == 0 else []
+
+    @property
+    def _is_compared(self) -> bool:
+        """In the first block of a work: steps of the reference cost time, and every process takes them alike."""
+        return self._block.number == min(each.number for each in self._plan.blocks if each.work == self._block.work)
+
+    def _check(self, found: LabelledSet) -> TrainingCheck:
+        """Of the first epoch of this block; the same one for all of its contestants."""
+        order = self._order(len(found.labels), 0).reshape(-1, self._materials.work.batch)
+        batches = [
+            Batch({name: array[rows] for name, array in found.inputs.items()}, found.labels[rows]) for rows in order
+        ]
+        return self._materials.epoch_check(self._block.number, batches)
+
+    def _order(self, items: int, number: int) -> np.ndarray:
+        """Every item at most once: those that fill no batch are left out, others in each epoch."""
+        batch = self._materials.work.batch
+        drawn = np.random.default_rng([self._plan.seed, self._block.number, number]).permutation(items)
+        return drawn[: items // batch * batch].astype(np.int64)
+
+    def _items(self, found: LabelledSet) -> Path:
+        file = self._materials.folder / f"items-{found.hash[:16]}.safetensors"
+        if not safetensors.is_whole(file):
+            safetensors.write(file, {**found.inputs, LABELS: found.labels})
+        return file
+
+    def _evaluated(self, found: LabelledSet, arrays: Arrays, epochs: int) -> tuple[float, float]:
+        spec = self._materials.spec
+        weights: Mapping[str, Any] = {
+            name.removeprefix(WEIGHT): array.astype(np.float64)
+            for name, array in arrays.items()
+            if name.startswith(WEIGHT)
+        }
+        if missing := [each.name for each in spec.weights if each.name not in weights]:
+            raise OtherWork(f"after epoch {epochs} it has no weights {', '.join(missing)}", "E_TRAINING")
+        if not all(np.isfinite(array).all() for array in weights.values()):
+            raise OtherWork(f"after epoch {epochs} its weights are not finite", "E_TRAINING")
+        forward = self._materials.workload("inputs").implementation_of_reference().forward
+        inputs = {
+            name: array.astype(np.float64) if array.dtype.kind == "f" else array
+            for name, array in found.held_inputs.items()
+        }
+        outputs = forward(weights, inputs)[spec.outputs[0].name]
+        right = float(np.mean(outputs.argmax(axis=-1) == found.held_labels))
+        return right, float(loss_of(spec.loss, outputs, found.held_labels))

@@ -1,0 +1,48 @@
+"""The charts of training to a score: what each process had learnt, against time and against steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap.render.charts.chart import Chart, coloured, named, spec_of
+from fairlap.render.charts.libraries import altair
+from fairlap.render.charts.look import INK
+
+
+def learning(field: str, title: str, note: str) -> Chart:
+    """``field`` is "seconds" or "steps"."""
+    alt = altair()
+    shares = alt.Axis(title="held-out items answered rightly", format=".0%")
+    lines = (
+        alt.Chart(named("learning"))
+        .mark_line(strokeWidth=1.3, opacity=0.8, point={"size": 22, "filled": True})
+        .encode(
+            x=alt.X(f"{field}:Q", title=title, axis=alt.Axis(format="~s", tickCount=6)),
+            y=alt.Y("score:Q", scale=alt.Scale(zero=False), axis=shares),
+            color=coloured(),
+            detail="block:N",
+            order="steps:Q",
+            tooltip=_tooltip(),
+        )
+    )
+    target = alt.Chart(named("learning")).mark_rule(strokeDash=[5, 4], color=INK).encode(y="max(target):Q")
+    return Chart(
+        f"learning_{field}",
+        f"Score against {title}",
+        note,
+        ("learning",),
+        spec_of(alt.layer(lines, target).properties(height=280)),
+        keyed=True,
+    )
+
+
+def _tooltip() -> list[Any]:
+    alt = altair()
+    return [
+        alt.Tooltip("contestant:N"),
+        alt.Tooltip("block:Q"),
+        alt.Tooltip("steps:Q"),
+        alt.Tooltip("seconds:Q", format=".4~r"),
+        alt.Tooltip("score:Q", format=".2%"),
+        alt.Tooltip("loss:Q", title="held-out loss", format=".3~r"),
+    ]

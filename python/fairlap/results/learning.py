@@ -1,0 +1,65 @@
+"""Columns of training to a score: how long it took, and whether it was reached at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fairlap import verdict
+from fairlap.race.process_result import ProcessResult
+from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
+from fairlap.results.prices import Price
+from fairlap.results.row import Estimate
+from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.training_messages import LearningCurve
+
+_COLUMNS = ("target_score", "time_to_score_s", "steps_to_score", "reached_share", "best_score", "cost_to_score")
+_NOT_ASKED = "training to a score was not asked for"
+
+
+def learning_of(result: ContestantResult, price: Price | None) -> dict[str, Cell]:
+    curves = [process.learning for process in result.finished if process.learning is not None]
+    why = absence_reason(result) or ("" if curves else _NOT_ASKED)
+    if why:
+        return {name: Cell(None, why) for name in _COLUMNS}
+    best = max(curve.best_score for curve in curves)
+    reached = sum(curve.reached is not None for curve in curves)
+    time = _time(result.finished, curves)
+    too_few = f"{reached} of {len(curves)} processes reached the score; the best was {best:.4g}"
+    return {
+        "target_score": Cell(curves[0].target),
+        "time_to_score_s": cell_or(time, too_few),
+        "steps_to_score": cell_or(_steps(curves), too_few),
+        "reached_share": Cell(reached / len(curves)),
+        "best_score": Cell(best),
+        "cost_to_score": _cost(time, price, too_few),
+    }
+
+
+def _cost(time: Estimate | None, price: Price | None, too_few: str) -> Cell:
+    if price is None:
+        return Cell(None, "no price was given")
+    if time is None:
+        return Cell(None, too_few)
+    low, high = (None if end is None else price.of_seconds(end) for end in (time.low, time.high))
+    return Cell(Estimate(price.of_seconds(time.value), low, high))
+
+
+def _time(processes: Sequence[ProcessResult], curves: Sequence[LearningCurve]) -> Estimate | None:
+    """Over processes; where some did not reach it, they count as slower than they were seen."""
+    if all(curve.reached is not None for curve in curves):
+        return estimate(processes, _seconds)
+    times = [curve.trained_s if curve.reached is None else curve.reached.trained_s for curve in curves]
+    median, low, high = verdict.median_time(times, [curve.reached is not None for curve in curves])
+    return None if math.isinf(median) else bounded(median, low, high)
+
+
+def _steps(curves: Sequence[LearningCurve]) -> float | None:
+    steps = [curve.reached.steps if curve.reached is not None else math.inf for curve in curves]
+    middle = sorted(steps)[(len(steps) - 1) // 2]
+    return None if math.isinf(middle) else float(middle)
+
+
+def _seconds(process: ProcessResult) -> float | None:
+    reached = None if process.learning is None else process.learning.reached
+    return None if reached is None else reached.trained_s

@@ -1,0 +1,52 @@
+"""The messages of training to a score, and what a process showed of it.
+
+A worker imports this module before it says hello, so it must stay light.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Epoch(msgspec.Struct, frozen=True, tag_field="type", tag="epoch"):
+    """Take a step on each of these batches. The first epoch begins with the weights that were given."""
+
+    number: int  # from 0
+    data: str  # a safetensors file with every item: the inputs by name, and "labels"
+    order: str  # a safetensors file with "order": the items of all batches, one batch after the other
+    path: str  # where the state after the last step goes
+
+
+class EpochTrained(msgspec.Struct, frozen=True, tag_field="type", tag="epoch_trained"):
+    """Of the steps alone: binding batches and reading the state are not part of the time."""
+
+    steps: int
+    trained_ns: float
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """What a contestant had learnt after an epoch, by its weights in the float64 reference, on held-out items."""
+
+    steps: int  # since the start
+    trained_s: float  # in these steps
+    score: float  # the share of right answers
+    loss: float
+
+
+class LearningCurve(msgspec.Struct, frozen=True):
+    """What one process learnt, until it reached the score or had no epoch left."""
+
+    target: float
+    evaluations: tuple[Evaluation, ...] = ()
+
+    @property
+    def reached(self) -> Evaluation | None:
+        return next((each for each in self.evaluations if each.score >= self.target), None)
+
+    @property
+    def best_score(self) -> float:
+        return max((each.score for each in self.evaluations), default=0.0)
+
+    @property
+    def trained_s(self) -> float:
+        return self.evaluations[-1].trained_s if self.evaluations else 0.0

@@ -1,0 +1,59 @@
+"""The real frameworks learn the digits: the same steps, scores that are reached, and a report with their curves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import error_code
+from command_line import fairlap as run
+
+pytestmark = pytest.mark.timeout(600)
+
+pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
+ON = "torch,jax,tensorflow:graph"
+QUICK = ("--mode", "train", "--seconds", "0.1s", "--no-store", "--quiet", "--threads", 1, "--seed", 1)
+
+
+def test_frameworks_reach_a_score(tmp_path: Path) -> None:
+    for framework in ("torch", "jax", "tensorflow"):
+        pytest.importorskip(framework, reason="`make test` installs it and runs this")
+    page = tmp_path / "race.html"
+    done = run("compare", "digits", "--on", ON, *QUICK, "--blocks", 2, "--to-score", "85%", "--json", "-o", page)
+    assert done.returncode == 0, done.stderr
+    rows = {row["contestant"]: row for row in json.loads(done.stdout)["rows"]}
+    assert set(rows) == set(ON.split(","))
+    for row in rows.values():
+        assert row["outcome"] == "finished", row["message"]
+        assert (row["target_score"], row["reached_share"]) == (0.85, 1.0)
+        assert 0.85 <= row["best_score"] <= 1.0
+        assert row["steps_to_score"] % 44 == 0
+        assert row["time_to_score_s"]["value"] > 0
+    assert "learning_seconds" in page.read_text()
+
+
+def test_a_score_that_is_not_reached_is_absent_with_the_best_one() -> None:
+    pytest.importorskip("torch", reason="`make test` installs it and runs this")
+    options = ("--blocks", 1, "--to-score", "100%", "--epochs", 1, "--json")
+    done = run("compare", "digits", "--on", "torch", *QUICK, *options)
+    assert done.returncode == 0, done.stderr
+    [row] = json.loads(done.stdout)["rows"]
+    assert (row["time_to_score_s"], row["steps_to_score"], row["reached_share"]) == (None, None, 0.0)
+    assert str(round(row["best_score"], 4)) in row["absent"]["time_to_score_s"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("digits", "--to-score", "97%"),
+        ("mlp", "--mode", "train", "--to-score", "97%"),
+        ("digits", "--mode", "train", "--to-score", "0%"),
+        ("digits", "--mode", "train", "--to-score", "97%", "--batch", 2000),
+        ("digits", "--mode", "train", "--epochs", 3),
+    ],
+)
+def test_what_cannot_be_trained_to_a_score_is_refused(options: tuple[object, ...]) -> None:
+    done = run("compare", *options, "--on", "torch", "--no-store", "--quiet")
+    assert done.returncode == 2
+    assert error_code(done) == "E_TO_SCORE"

@@ -1,0 +1,26 @@
+"""Labelled data sets: the same items every time, none of them both learnt from and held out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fairlap.data.labelled_sets import labelled_set
+from fairlap.models.registry import find
+
+pytest.importorskip("sklearn")
+
+
+def test_digits() -> None:
+    found, tensor = labelled_set("digits"), find("digits").spec.inputs[0]
+    assert (len(found.labels), len(found.held_labels)) == (1438, 359)
+    assert found.inputs["image"].shape == (1438, *tensor.sized(1)[1:])
+    assert found.inputs["image"].dtype == np.dtype(tensor.dtype)
+    assert (found.inputs["image"].min(), found.inputs["image"].max()) == (0.0, 1.0)
+    assert set(found.labels) == set(found.held_labels) == set(range(10))
+    assert found.hash == labelled_set("digits").hash
+
+
+def test_no_item_is_both_learnt_from_and_held_out() -> None:
+    found = labelled_set("digits")
+    learnt = {image.tobytes() for image in found.inputs["image"]}
+    assert not any(image.tobytes() in learnt for image in found.held_inputs["image"])

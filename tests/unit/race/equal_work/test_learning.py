@@ -1,0 +1,161 @@
+"""Training to a score: the same batches for all, scores by the weights alone, and other training is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.data.labelled_sets import labelled_set
+from fairlap.errors import InvalidRequest
+from fairlap.models import safetensors
+from fairlap.models.registry import find
+from fairlap.models.spec import LABELS
+from fairlap.models.training_reference import Batch, State, steps_of
+from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.learning import Learner, require_learnable
+from fairlap.race.equal_work.materials import Materials, materials_for
+from fairlap.race.plan import Plan, draw_plan
+from fairlap.request.names import Contestants
+from fairlap.request.training import Sgd, Training
+from fairlap.request.work import Work
+from fairlap.scenarios.training_messages import Epoch, EpochTrained
+
+pytest.importorskip("sklearn")
+
+TRAINING = Training(Sgd(lr=0.05, momentum=0.9))
+BATCH = 32
+STEPS = 1438 // BATCH
+Batches = Callable[[Sequence[Batch]], Sequence[Batch]]
+
+
+class Worker:
+    """Trains with the reference's own code in float32."""
+
+    def __init__(
+        self, materials: Materials, training: Training = TRAINING, batches: Batches = lambda each: each
+    ) -> None:
+        self._materials, self._training, self._batches = materials, training, batches
+        self._state = State({})
+        self.orders: list[bytes] = []
+
+    def train(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
+        if epoch.number == 0:
+            self._state = State({name: np.array(array) for name, array in self._materials.weights.items()})
+        items = safetensors.read(Path(epoch.data))
+        order = safetensors.read(Path(epoch.order))["order"]
+        self.orders.append(order.tobytes())
+        batches = self._batches(
+            [Batch({"image": items["image"][rows]}, items[LABELS][rows]) for rows in order.reshape(-1, BATCH)]
+        )
+        forward = self._materials.workload("inputs").implementation_of_reference().forward
+        _, self._state = steps_of(self._materials.spec, forward, self._training, self._state, batches, np.float32)
+        safetensors.write(Path(epoch.path), {name: np.asarray(each, np.float32) for name, each in self.named().items()})
+        return EpochTrained(len(batches), 1e6 * len(batches))
+
+    def named(self) -> dict[str, Any]:
+        return self._state.named()
+
+
+@pytest.fixture
+def materials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Materials:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
+    return materials_for(Work("digits", BATCH, "train", training=TRAINING), 0)
+
+
+def planned(to_score: float = 0.9, most_epochs: int = 8) -> Plan:
+    return draw_plan(
+        Contestants("torch,jax"),
+        (Work("digits", BATCH, "train", training=TRAINING),),
+        blocks=2,
+        conditions="controlled",
+        threads=1,
+        available_cores=(0,),
+        seed=3,
+        to_score=to_score,
+        most_epochs=most_epochs,
+    )
+
+
+def learner(materials: Materials, scratch: Path, block: int = 0, **options: Any) -> Learner:
+    plan = planned(**options)
+    return Learner(plan, plan.blocks[block], materials, scratch)
+
+
+def test_it_trains_until_the_score_is_reached(materials: Materials, tmp_path: Path) -> None:
+    learning, worker = learner(materials, tmp_path), Worker(materials)
+    errors = []
+    while learning.goes_on:
+        errors += learning.train_for_an_epoch(worker, 60.0)  # type: ignore[arg-type]
+    assert {error.what.partition(" ")[0] for error in errors} == {"weight", "buffer"}
+    assert all(error.right for error in errors)
+    curve = learning.curve
+    assert [each.steps for each in curve.evaluations] == [STEPS * (n + 1) for n in range(len(curve.evaluations))]
+    assert curve.reached is curve.evaluations[-1]
+    assert curve.best_score == curve.evaluations[-1].score >= 0.9
+    assert all(each.score < 0.9 for each in curve.evaluations[:-1])
+    assert curve.trained_s == pytest.approx(curve.evaluations[-1].steps * 1e-3)
+    assert curve.evaluations[-1].loss < curve.evaluations[0].loss
+
+
+def test_a_score_that_is_not_reached_ends_with_the_epochs(materials: Materials, tmp_path: Path) -> None:
+    learning, worker = learner(materials, tmp_path, to_score=1.0, most_epochs=2), Worker(materials)
+    while learning.goes_on:
+        learning.train_for_an_epoch(worker, 60.0)  # type: ignore[arg-type]
+    assert len(learning.curve.evaluations) == 2
+    assert learning.curve.reached is None
+
+
+def test_contestants_of_a_block_take_the_same_batches_and_others_do_not(materials: Materials, tmp_path: Path) -> None:
+    workers = [Worker(materials) for _ in range(3)]
+    for worker, block in zip(workers, (0, 0, 1), strict=True):
+        learning = learner(materials, tmp_path, block)
+        for _ in range(2):
+            learning.train_for_an_epoch(worker, 60.0)  # type: ignore[arg-type]
+    first, same, other = (worker.orders for worker in workers)
+    assert first == same
+    assert len({*first, *other}) == 4
+
+
+OTHERS: dict[str, tuple[Training, Batches]] = {
+    "learning rate is 2 times": (Training(Sgd(lr=0.1, momentum=0.9)), lambda each: each),
+    "without momentum": (Training(Sgd(lr=0.05)), lambda each: each),
+    "shuffled labels": (
+        TRAINING,
+        lambda each: [Batch(b.inputs, np.roll(b.labels, 1)) for b in each if b.labels is not None],
+    ),
+    "a repeated batch": (TRAINING, lambda each: [each[0], each[0], *each[2:]]),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_training_is_found_after_the_first_epoch(name: str, materials: Materials, tmp_path: Path) -> None:
+    training, batches = OTHERS[name]
+    errors = learner(materials, tmp_path).train_for_an_epoch(Worker(materials, training, batches), 60.0)  # type: ignore[arg-type]
+    assert not all(error.right for error in errors)
+    assert any(name in error.why for error in errors) or name in ("shuffled labels", "a repeated batch")
+
+
+def test_steps_that_are_left_out_and_weights_that_are_not_finite_are_found(
+    materials: Materials, tmp_path: Path
+) -> None:
+    short = Worker(materials, batches=lambda each: each[:-1])
+    with pytest.raises(OtherWork, match="43 steps"):
+        learner(materials, tmp_path).train_for_an_epoch(short, 60.0)  # type: ignore[arg-type]
+    diverging = Worker(materials, Training(Sgd(lr=1e6)))
+    with pytest.raises(OtherWork, match="not finite"):
+        learner(materials, tmp_path).train_for_an_epoch(diverging, 60.0)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_learnt_is_refused() -> None:
+    digits, mlp = find("digits").spec, find("mlp").spec
+    require_learnable(digits, "train", 1438)
+    for spec, mode, batch in ((digits, "infer", 32), (mlp, "train", 32), (digits, "train", 1439)):
+        with pytest.raises(InvalidRequest):
+            require_learnable(spec, mode, batch)
+
+
+def test_the_data_have_the_inputs_of_the_model() -> None:
+    assert set(labelled_set("digits").inputs) == {tensor.name for tensor in find("digits").spec.inputs}

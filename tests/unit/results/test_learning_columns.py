@@ -1,0 +1,109 @@
+"""Columns and warnings of training to a score, from made-up curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.run import Run
+from fairlap.results.learning_curves import curves_apart
+from fairlap.results.prices import Price
+from fairlap.results.results import Results, results_of
+from fairlap.scenarios.training_messages import Evaluation, LearningCurve
+from runs_for_rows import a_process
+from runs_of_precisions import planned
+
+TARGET = 0.9
+
+
+def curve(step_s: float, scores: Sequence[float], losses: Sequence[float] | None = None) -> LearningCurve:
+    losses = [1.0 - score for score in scores] if losses is None else losses
+    return LearningCurve(
+        TARGET,
+        tuple(
+            Evaluation(44 * n, 44 * n * step_s, score, loss)
+            for n, (score, loss) in enumerate(zip(scores, losses, strict=True), start=1)
+        ),
+    )
+
+
+def raced(curve_of: Callable[[str, int], LearningCurve], price: Price | None = None) -> Results:
+    plan = planned(mode="infer")
+    processes = []
+    for block in plan.blocks:
+        for place in block.order:
+            name = plan.contestants[place].text
+            process = a_process(block.number, name, 1e6, plan.works[block.work])
+            process.learning = curve_of(name, block.number)
+            processes.append(process)
+    return results_of(Run(plan, processes, {}, {}), "r", price=price)
+
+
+REACHED = (0.5, 0.8, 0.95)
+NOT_REACHED = (0.5, 0.8, 0.85)
+
+
+def test_time_and_steps_until_the_score_are_compared() -> None:
+    steps_s = {"torch": 2e-3, "jax": 1e-3}
+    found = raced(lambda name, block: curve(steps_s[name] * (1 + 0.01 * block), REACHED))
+    rows = {row.contestant: row for row in found.rows}
+    assert {row.steps_to_score for row in rows.values()} == {132.0}
+    assert rows["torch"].time_to_score_s is not None
+    assert rows["torch"].time_to_score_s.value == pytest.approx(132 * 2e-3, rel=0.05)
+    assert (rows["jax"].reached_share, rows["jax"].best_score, rows["jax"].target_score) == (1.0, 0.95, TARGET)
+    [work_result] = found.work_results
+    by_metric = {each.metric.name: each.comparisons for each in work_result.other_quantities}
+    [time] = by_metric["time to score"]
+    assert {time.a, time.b} == {"torch", "jax"}
+    assert time.verdict.value == ("slower" if time.a == "torch" else "faster")
+    assert by_metric["steps to score"][0].ratio == 1.0
+
+
+def test_a_process_that_did_not_reach_the_score_counts_as_longer_and_is_not_compared() -> None:
+    found = raced(lambda name, block: curve(1e-3, NOT_REACHED if name == "jax" and block < 3 else REACHED))
+    row = next(row for row in found.rows if row.contestant == "jax")
+    assert row.reached_share == 5 / 8
+    assert row.time_to_score_s is not None
+    assert row.time_to_score_s.value == pytest.approx(0.132)
+    [work_result] = found.work_results
+    by_metric = {each.metric.name: each for each in work_result.other_quantities}
+    assert by_metric["time to score"].comparisons == ()
+    assert by_metric["time to score"].without == ("jax",)
+
+
+def test_a_score_that_few_reached_is_absent() -> None:
+    found = raced(lambda _, block: curve(1e-3, REACHED if block < 2 else NOT_REACHED))
+    row = found.rows[0]
+    assert (row.time_to_score_s, row.steps_to_score, row.reached_share) == (None, None, 0.25)
+    assert "2 of 8" in row.absent["time_to_score_s"]
+
+
+def processes(apart: float) -> dict[str, list[ProcessResult]]:
+    """Losses of six epochs that vary by 10 % between blocks, and by ``apart`` between contestants of a block."""
+    rng = np.random.default_rng(5)
+    plan = planned(mode="infer")
+    found: dict[str, list[ProcessResult]] = {"torch": [], "jax": []}
+    for block in range(6):
+        of_block = np.exp(-np.arange(6) / 2 + 0.1 * rng.standard_normal(6))
+        for name, own in found.items():
+            process = a_process(block, name, 1e6, plan.works[0])
+            losses = of_block * np.exp(apart * rng.standard_normal(6)) if apart < 1 else of_block
+            if apart >= 1 and name == "jax":
+                losses = of_block * 1.5
+            process.learning = curve(1e-3, [0.5] * 6, losses.tolist())
+            own.append(process)
+    return found
+
+
+@pytest.mark.parametrize(("apart", "warned"), [(0.01, False), (0.1, False), (1.0, True)])
+def test_contestants_that_learn_otherwise_are_named(apart: float, warned: bool) -> None:
+    notice = curves_apart(processes(apart))
+    assert (notice is not None) == warned
+    assert notice is None or notice.code == "W_CURVES_APART"
+
+
+def test_few_blocks_show_nothing() -> None:
+    assert curves_apart({name: own[:2] for name, own in processes(1.0).items()}) is None
+    assert curves_apart({"torch": processes(1.0)["torch"]}) is None
