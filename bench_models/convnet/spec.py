@@ -19,17 +19,17 @@ def channels_of(weights: Arrays) -> tuple[int, ...]:
     return (kernels[0][1], *(kernel[0] for kernel in kernels))
 
 
-def _layers() -> tuple[Weight, ...]:
+def layers(channels: tuple[int, ...]) -> tuple[Weight, ...]:
     weights: list[Weight] = []
     bias: Fill = Uniform(-0.1, 0.1)
-    for number, (inward, outward) in enumerate(pairwise(CHANNELS)):
+    for number, (inward, outward) in enumerate(pairwise(channels)):
         he = Normal((2 / (inward * 9)) ** 0.5)
         weights += [
             Weight(f"conv{number}.weight", (outward, inward, 3, 3), he),
             Weight(f"conv{number}.bias", (outward,), bias),
         ]
     weights += [
-        Weight("head.weight", (CLASSES, CHANNELS[-1]), Normal((1 / CHANNELS[-1]) ** 0.5)),
+        Weight("head.weight", (CLASSES, channels[-1]), Normal((1 / channels[-1]) ** 0.5)),
         Weight("head.bias", (CLASSES,), bias),
     ]
     return tuple(weights)
@@ -40,7 +40,7 @@ SPEC = Spec(
     task="image classification",
     inputs=(Tensor("image", ("batch", CHANNELS[0], IMAGE, IMAGE)),),
     outputs=(Tensor("logits", ("batch", CLASSES), Constant(0.0)),),
-    weights=_layers(),
+    weights=layers(CHANNELS),
     parameters=56_970,
     gmacs_per_item=0.031851136,
     published="arithmetic: the sizes of its layers",

@@ -1,134 +1,18 @@
 """Compare a contestant's training steps with the reference's.
 
-How far a right contestant may end from the float64 reference is not guessed: the same steps are taken in float32, and
-in float64 from weights and inputs that were moved by what float32 rounds away, and contestants may end some times as
-far away as those do.
-
 Where a unit is within rounding of a kink, such as that of a ReLU, it may take the other side, and a right contestant
-ends farther away. Sums of many terms round more than single numbers, so such contestants are compared with steps from
-weights and inputs that were moved by more. They may end as far away as those do, but not where a known mistake ends.
+ends farther away than rounding explains. Sums of many terms round more than single numbers, so such contestants are
+compared with steps from weights and inputs that were moved by more. They may end as far away as those do, but not where
+a known mistake ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from fairlap.models.spec import UNIT_ROUNDOFF, Spec
-from fairlap.models.training_reference import LOSS, STEP, Batch, FirstSlopes, Mistake, State, steps_of
-from fairlap.request.training import Training
-
-Array = npt.NDArray[Any]
-Forward = Callable[..., Mapping[str, Any]]
-
-TIMES_THE_ROUNDING = 16.0
-_NUDGED_RUNS, _NUDGED_RUNS_AT_KINKS = 2, 6
-_TIMES_MORE_OF_ONE = 8.0
-_ROUNDINGS_AT_KINKS = 16.0
-_TIMES_THE_KINKS = 2.0
-
-
-@dataclass(frozen=True)
-class Trained:
-    """What training steps of the reference gave, by the names of ``State.named`` and "loss", and how far from each
-    a right contestant may be."""
-
-    expected: Mapping[str, Array]
-    allowed: Mapping[str, float]  # norms of differences
-
-
-@dataclass(frozen=True)
-class Exercise:
-    """The steps that are asked of a contestant."""
-
-    spec: Spec
-    forward: Forward
-    training: Training
-    start: State
-    batches: Sequence[Batch]
-    mistake: Mistake = Mistake()  # noqa: RUF009  (frozen)
-    first_slopes: FirstSlopes = field(default_factory=FirstSlopes, compare=False, repr=False)
-
-    def taken(self, dtype: Any = np.float64) -> dict[str, Array]:
-        losses, end = steps_of(
-            self.spec,
-            self.forward,
-            self.training,
-            self.start,
-            self.batches,
-            dtype,
-            self.mistake,
-            self.first_slopes,
-        )
-        state = end.named()
-        del state[STEP]  # a framework need not count
-        return {LOSS: np.asarray(losses[-1]), **state}
-
-
-def trained(exercise: Exercise) -> Trained:
-    expected = exercise.taken()
-    farthest = _farthest(exercise, expected, _NUDGED_RUNS, 1.0)
-    allowed = {name: TIMES_THE_ROUNDING * distance for name, distance in farthest.items()}
-    # One number may be near by chance, and a small one is a difference of large scores.
-    allowed[LOSS] = _TIMES_MORE_OF_ONE * max(allowed[LOSS], TIMES_THE_ROUNDING * UNIT_ROUNDOFF["fp32"])
-    return Trained(expected, allowed)
-
-
-def trained_at_kinks(exercise: Exercise, found: Trained) -> Trained:
-    """Roundings that are larger by a factor flip as many times the units, and the changes of so many add up to its
-    root: contestants, which round once, stay far inside."""
-    farthest = _farthest(exercise, found.expected, _NUDGED_RUNS_AT_KINKS, _ROUNDINGS_AT_KINKS)
-    allowed = {name: max(found.allowed[name], _TIMES_THE_KINKS * distance) for name, distance in farthest.items()}
-    return Trained(found.expected, allowed)
-
-
-def _farthest(exercise: Exercise, expected: Mapping[str, Array], runs: int, roundings: float) -> dict[str, float]:
-    """How far rounding carries each array, in float32 and from weights and inputs that are moved."""
-    others = [exercise.taken(np.float32)]
-    others += [_nudged(exercise, np.random.default_rng([0, number]), roundings).taken() for number in range(runs)]
-    return {
-        name: max(float(np.linalg.norm(other[name].astype(np.float64) - array)) for other in others)
-        + UNIT_ROUNDOFF["fp32"] * float(np.linalg.norm(array))  # of a result that is kept in float32
-        for name, array in expected.items()
-    }
-
-
-def without_loss(found: Trained) -> Trained:
-    """For steps whose losses are not read."""
-    expected = {name: array for name, array in found.expected.items() if name != LOSS}
-    return Trained(expected, {name: found.allowed[name] for name in expected})
-
-
-ALLOWED = "allowed/"
-
-
-def written(found: Trained) -> dict[str, Array]:
-    """As one mapping, for a file."""
-    return {**found.expected, **{ALLOWED + name: np.asarray(value) for name, value in found.allowed.items()}}
-
-
-def as_trained(arrays: Mapping[str, Array]) -> Trained:
-    """What ``written`` made."""
-    return Trained(
-        {name: array for name, array in arrays.items() if not name.startswith(ALLOWED)},
-        {name.removeprefix(ALLOWED): float(array) for name, array in arrays.items() if name.startswith(ALLOWED)},
-    )
-
-
-def distances(found: Trained, got: Mapping[str, Array]) -> dict[str, float]:
-    """By array, as a multiple of what is allowed; infinite for one that is missing, misshapen or not finite."""
-    return {name: _distance(array, got.get(name), found.allowed[name]) for name, array in found.expected.items()}
-
-
-def _distance(expected: Array, got: Array | None, allowed: float) -> float:
-    if got is None or got.shape != expected.shape or not np.isfinite(got).all():
-        return float("inf")
-    return float(np.linalg.norm(got.astype(np.float64) - expected)) / max(allowed, 1e-300)
+from fairlap.models.training_exercise import Array, Exercise, Trained, distances, trained, trained_at_kinks
+from fairlap.models.training_mistakes import mistakes, what_it_did
 
 
 class TrainingCheck:
@@ -141,8 +25,6 @@ class TrainingCheck:
     def judged(self, got: Mapping[str, Array]) -> tuple[dict[str, float], str]:
         """``distances`` of its arrays, and what it did instead, as far as that is known. No distance of a right
         contestant is above 1."""
-        from fairlap.models.training_mistakes import what_it_did
-
         apart = distances(self.found, got)
         if max(apart.values()) <= 1:
             return apart, ""
@@ -153,31 +35,8 @@ class TrainingCheck:
     @cached_property
     def mistakes(self) -> Mapping[str, Mapping[str, Array]]:
         """Where known mistakes end."""
-        from fairlap.models.training_mistakes import mistakes
-
         return {what: other.taken() for what, other in mistakes(self.exercise)}
 
     @cached_property
     def at_kinks(self) -> Trained:
         return trained_at_kinks(self.exercise, self.found)
-
-
-def _nudged(exercise: Exercise, rng: np.random.Generator, roundings: float) -> Exercise:
-    """Weights and inputs moved by as many of float32's roundings."""
-    by = roundings * UNIT_ROUNDOFF["fp32"]
-
-    def moved(array: Array) -> Array:
-        if array.dtype.kind != "f":
-            return array
-        nudged: Array = array.astype(np.float64) * (1 + by * rng.choice([-1.0, 1.0], array.shape))
-        return nudged
-
-    start = State(
-        {name: moved(array) for name, array in exercise.start.weights.items()},
-        exercise.start.kept,
-        exercise.start.step,
-    )
-    batches = [
-        Batch({name: moved(array) for name, array in batch.inputs.items()}, batch.labels) for batch in exercise.batches
-    ]
-    return replace(exercise, start=start, batches=batches, first_slopes=FirstSlopes())

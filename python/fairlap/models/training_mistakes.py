@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairlap.models.training_check import Array, Exercise, Trained
+from fairlap.models.training_exercise import Array, Exercise, Trained
 from fairlap.models.training_reference import LOSS, Mistake, State
 from fairlap.request.training import AdamW, Schedule, Training
 

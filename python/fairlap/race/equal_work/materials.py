@@ -36,7 +36,8 @@ from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.inputs import CALIBRATION, CALIBRATION_FROM, calibration_count
 from fairlap.models.sources.proof import unnoticed_notice
 from fairlap.models.spec import BATCH_LABELS, LABELS, UNIT_ROUNDOFF, Spec, Tolerance
-from fairlap.models.training_check import Exercise, TrainingCheck, as_trained, trained, without_loss, written
+from fairlap.models.training_check import TrainingCheck
+from fairlap.models.training_exercise import Exercise, as_trained, trained, without_loss, written
 from fairlap.models.training_reference import Batch, State, state_named
 from fairlap.models.workload import Workload
 from fairlap.request.names import ContestantName
