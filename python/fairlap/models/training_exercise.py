@@ -25,6 +25,7 @@ _NUDGED_RUNS, _NUDGED_RUNS_AT_KINKS = 2, 6
 _TIMES_MORE_OF_ONE = 8.0
 _ROUNDINGS_AT_KINKS = 16.0
 _TIMES_THE_KINKS = 2.0
+_ROUNDINGS_OF_SUMS = 32.0
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,21 @@ def trained(exercise: Exercise) -> Trained:
 
 def trained_at_kinks(exercise: Exercise, found: Trained) -> Trained:
     """Roundings that are larger by a factor flip as many times the units, and the changes of so many add up to its
-    root: contestants, which round once, stay far inside."""
+    root: contestants, which round once, stay far inside. An array that hardly moves, such as a bias whose gradient is a
+    sum of thousands of terms that cancel, may be off by what rounds away from all of its kind."""
     farthest = _farthest(exercise, found.expected, _NUDGED_RUNS_AT_KINKS, _ROUNDINGS_AT_KINKS)
-    allowed = {name: max(found.allowed[name], _TIMES_THE_KINKS * distance) for name, distance in farthest.items()}
-    return Trained(found.expected, allowed)
+    start, moved = exercise.start.named(), dict.fromkeys(map(_kind, found.expected), 0.0)
+    for name, array in found.expected.items():
+        moved[_kind(name)] = float(np.hypot(moved[_kind(name)], np.linalg.norm(array - start.get(name, 0.0))))
+    sums = {name: _ROUNDINGS_OF_SUMS * UNIT_ROUNDOFF["fp32"] * moved[_kind(name)] for name in found.expected}
+    return Trained(
+        found.expected,
+        {name: max(found.allowed[name], _TIMES_THE_KINKS * farthest[name], sums[name]) for name in found.expected},
+    )
+
+
+def _kind(name: str) -> str:
+    return name.partition("/")[0]
 
 
 def _farthest(exercise: Exercise, expected: Mapping[str, Array], runs: int, roundings: float) -> dict[str, float]:
