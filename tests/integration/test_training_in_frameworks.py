@@ -22,26 +22,32 @@ TRAININGS = {
 CHECKED = {"before", "changed inputs", "after", "timed call"}
 
 
+QUICK = ("torch", "jax")
+CASES = [
+    *(pytest.param(name, ALL, "mlp", "adamw") for name in ALL),
+    *(pytest.param(name, QUICK, "convnet", "sgd") for name in QUICK),
+    *(
+        pytest.param(name, ALL, model, training, marks=pytest.mark.thorough)
+        for model, training in (("mlp", "sgd"), ("convnet", "sgd"), ("convnet", "adamw"))
+        for name in ALL
+    ),
+]
+
+
 @functools.cache
-def race(model: str, name: str) -> dict[str, ProcessResult]:
-    listed = ",".join(each for each in ALL if is_importable(framework_named(contestant_named(each).framework)))
-    return processes_of_one_block(listed, Work(model, 4, "train", training=TRAININGS[name]), threads=1)
+def race(names: tuple[str, ...], model: str, training: str) -> dict[str, ProcessResult]:
+    """Once for all contestants."""
+    listed = ",".join(each for each in names if is_importable(framework_named(contestant_named(each).framework)))
+    return processes_of_one_block(listed, Work(model, 4, "train", training=TRAININGS[training]), threads=1)
 
 
-@pytest.mark.parametrize(
-    ("model", "training"),
-    [
-        ("mlp", "adamw"),
-        ("convnet", "sgd"),
-        pytest.param("mlp", "sgd", marks=pytest.mark.thorough),
-        pytest.param("convnet", "adamw", marks=pytest.mark.thorough),
-    ],
-)
-@pytest.mark.parametrize("name", ALL)
-def test_every_framework_trains_as_the_reference_does(name: str, model: str, training: str) -> None:
+@pytest.mark.parametrize(("name", "names", "model", "training"), CASES)
+def test_every_framework_trains_as_the_reference_does(
+    name: str, names: tuple[str, ...], model: str, training: str
+) -> None:
     if not is_importable(framework_named(contestant_named(name).framework)):
         pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
-    process = race(model, training)[name]
+    process = race(names, model, training)[name]
     assert process.outcome == "finished", process.message + process.details
     assert {error.when for error in process.errors} == CHECKED
     kinds = {error.what.partition(" ")[0] for error in process.errors}

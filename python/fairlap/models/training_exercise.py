@@ -25,7 +25,6 @@ _NUDGED_RUNS, _NUDGED_RUNS_AT_KINKS = 2, 6
 _TIMES_MORE_OF_ONE = 8.0
 _ROUNDINGS_AT_KINKS = 16.0
 _TIMES_THE_KINKS = 2.0
-_ROUNDINGS_OF_SUMS = 32.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,8 @@ class Exercise:
 def trained(exercise: Exercise) -> Trained:
     expected = exercise.taken()
     farthest = _farthest(exercise, expected, _NUDGED_RUNS, 1.0)
-    allowed = {name: TIMES_THE_ROUNDING * distance for name, distance in farthest.items()}
+    whole = _roundings_of_the_whole(exercise, expected)
+    allowed = {name: TIMES_THE_ROUNDING * max(farthest[name], whole[name]) for name in expected}
     # One number may be near by chance, and a small one is a difference of large scores.
     allowed[LOSS] = _TIMES_MORE_OF_ONE * max(allowed[LOSS], TIMES_THE_ROUNDING * UNIT_ROUNDOFF["fp32"])
     return Trained(expected, allowed)
@@ -76,17 +76,21 @@ def trained(exercise: Exercise) -> Trained:
 
 def trained_at_kinks(exercise: Exercise, found: Trained) -> Trained:
     """Roundings that are larger by a factor flip as many times the units, and the changes of so many add up to its
-    root: contestants, which round once, stay far inside. An array that hardly moves, such as a bias whose gradient is a
-    sum of thousands of terms that cancel, may be off by what rounds away from all of its kind."""
+    root: contestants, which round once, stay far inside."""
     farthest = _farthest(exercise, found.expected, _NUDGED_RUNS_AT_KINKS, _ROUNDINGS_AT_KINKS)
-    start, moved = exercise.start.named(), dict.fromkeys(map(_kind, found.expected), 0.0)
-    for name, array in found.expected.items():
-        moved[_kind(name)] = float(np.hypot(moved[_kind(name)], np.linalg.norm(array - start.get(name, 0.0))))
-    sums = {name: _ROUNDINGS_OF_SUMS * UNIT_ROUNDOFF["fp32"] * moved[_kind(name)] for name in found.expected}
-    return Trained(
-        found.expected,
-        {name: max(found.allowed[name], _TIMES_THE_KINKS * farthest[name], sums[name]) for name in found.expected},
-    )
+    allowed = {name: max(found.allowed[name], _TIMES_THE_KINKS * distance) for name, distance in farthest.items()}
+    return Trained(found.expected, allowed)
+
+
+def _roundings_of_the_whole(exercise: Exercise, expected: Mapping[str, Array]) -> dict[str, float]:
+    """What rounds away from the way of all arrays of a kind together. An array that hardly moves, such as a bias whose
+    gradient is a sum of thousands of terms that cancel, is off by more than its own size explains."""
+    start = exercise.start.named()
+    moved: dict[str, float] = {}
+    for name, array in expected.items():
+        own = float(np.linalg.norm(array - start.get(name, 0.0)))
+        moved[_kind(name)] = float(np.hypot(moved.get(_kind(name), 0.0), own))
+    return {name: UNIT_ROUNDOFF["fp32"] * moved[_kind(name)] for name in expected}
 
 
 def _kind(name: str) -> str:
