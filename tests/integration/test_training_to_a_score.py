@@ -35,7 +35,7 @@ def test_frameworks_reach_a_score(tmp_path: Path) -> None:
 
 def test_a_score_that_is_not_reached_is_absent_with_the_best_one() -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
-    options = ("--blocks", 1, "--to-score", "100%", "--epochs", 1, "--json")
+    options = ("--blocks", 1, "--to-score", "99.9%", "--epochs", 1, "--json")
     done = run("compare", "digits", "--on", "torch", *QUICK, *options)
     assert done.returncode == 0, done.stderr
     [row] = json.loads(done.stdout)["rows"]
@@ -48,7 +48,6 @@ def test_a_score_that_is_not_reached_is_absent_with_the_best_one() -> None:
     [
         ("digits", "--to-score", "97%"),
         ("mlp", "--mode", "train", "--to-score", "97%"),
-        ("digits", "--mode", "train", "--to-score", "0%"),
         ("digits", "--mode", "train", "--to-score", "97%", "--batch", 2000),
         ("digits", "--mode", "train", "--epochs", 3),
     ],

@@ -105,8 +105,6 @@ def _most_epochs(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> 
         if request.epochs is not None:
             raise InvalidRequest("--epochs is for --to-score", code=E_TO_SCORE)
         return 0
-    if not 0 < float(request.to_score) <= 1:
-        raise InvalidRequest(f"a score is above 0 % and at most 100 % (got {request.to_score})", code=E_TO_SCORE)
     for work, spec in offered:
         require_learnable(spec, work.mode, work.batch)
     return _MOST_EPOCHS if request.epochs is None else whole_number("epochs", request.epochs, least=1, most=10**6)
