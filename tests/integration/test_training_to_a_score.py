@@ -40,7 +40,8 @@ def test_a_score_that_is_not_reached_is_absent_with_the_best_one() -> None:
     assert done.returncode == 0, done.stderr
     [row] = json.loads(done.stdout)["rows"]
     assert (row["time_to_score_s"], row["steps_to_score"], row["reached_share"]) == (None, None, 0.0)
-    assert str(round(row["best_score"], 4)) in row["absent"]["time_to_score_s"]
+    assert row["best_score"] > 0.2
+    assert "0 of 1" in row["absent"]["time_to_score_s"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.errors import InvalidRequest
+from fairlap.machine.variables import variables_kept
 from fairlap.models.arrays import Arrays, hash_of
 
 Labels = npt.NDArray[np.int32]
@@ -51,7 +52,8 @@ def _parted(inputs: Arrays, labels: Labels, origin: str) -> LabelledSet:
 
 def _digits() -> LabelledSet:
     try:
-        from sklearn.datasets import load_digits
+        with variables_kept():
+            from sklearn.datasets import load_digits
     except ModuleNotFoundError:
         raise InvalidRequest(
             "the digits come with scikit-learn, which is not installed: pip install 'fairlap[metrics]'", code="E_DATA"

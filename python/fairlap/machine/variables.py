@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 PREFIX = "variable "
 NOT_KEPT = "set; value not recorded"
@@ -93,3 +95,15 @@ def _looks_like_setting_a_secret(value: str) -> bool:
     """Such as ``--token=...`` among the flags in a variable."""
     names = re.findall(r"([A-Za-z0-9_.-]+)\s*[=:]", value)
     return any(_SECRET.search(name) for name in names)
+
+
+@contextmanager
+def variables_kept() -> Iterator[None]:
+    """Around imports of packages that set variables for their process, which workers would inherit."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)

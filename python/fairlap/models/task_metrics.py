@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.machine.variables import variables_kept
 
 Array = npt.NDArray[Any]
 Parts = tuple[Array, ...]  # each with one row for each item
@@ -107,7 +108,8 @@ def _perplexity(sums: Array, counts: Array) -> float:
 
 def _over_classes(predicted: Array, labels: Array, *, name: str) -> float:
     """By scikit-learn's name; the mean over classes. A class that is never predicted, or has no label, counts as 0."""
-    from sklearn import metrics
+    with variables_kept():
+        from sklearn import metrics
 
     counted = labels != IGNORED
     return float(getattr(metrics, name)(labels[counted], predicted[counted], average="macro", zero_division=0.0))

@@ -28,7 +28,7 @@ class TrainingCheck:
         apart = distances(self.found, got)
         if max(apart.values()) <= 1:
             return apart, ""
-        if why := what_it_did(self.found, self.exercise.start, got, self.mistakes):
+        if why := what_it_did(self.found, self.exercise, got, self.mistakes):
             return apart, why
         return distances(self.at_kinks, got), ""
 

@@ -14,6 +14,7 @@ from fairlap.launch.worker_process import Samples
 from fairlap.meters.energy import idle_power
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.fed_check import Feeding
+from fairlap.race.equal_work.learning import require_plan
 from fairlap.race.equal_work.materials import Materials, materials_for, without_route
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
@@ -68,6 +69,7 @@ class Race:
                 scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
                 first = self.plan.data_seeds[0] if self.plan.blocks else 0
                 works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]
+                require_plan(self.plan, works)
                 feeding = stack.enter_context(Feeding(self.plan, works))
                 runners = runners_for(
                     self.plan.contestants,

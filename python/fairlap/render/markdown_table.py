@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fairlap import quantity_text
 from fairlap.errors import shortened
-from fairlap.render.scores import scores_text
+from fairlap.render.scores import learning_text, scores_text
 from fairlap.results.row import Estimate, Row, judged_time_ns
 
 _MOST_CHARACTERS = 120
@@ -100,4 +100,5 @@ _COLUMNS = (
         "error", lambda row: quantity_text.relative_error(row.error_relative) if row.error_relative is not None else ""
     ),
     ShownColumn("scores", lambda row: ", ".join(scores_text(row))),
+    ShownColumn("held-out items right", learning_text),
 )

@@ -1,7 +1,8 @@
-"""The metrics of a task in words, for every output for people."""
+"""Scores in words, for every output for people: the metrics of a task, and training to a score."""
 
 from __future__ import annotations
 
+from fairlap import quantity_text
 from fairlap.results.row import Row
 
 
@@ -12,3 +13,19 @@ def scores_text(row: Row) -> list[str]:
         bounds = "" if score.low is None or score.high is None else f" ({score.low:.4g}-{score.high:.4g})"
         found.append(f"{name} {score.value:.4g}{bounds}")
     return found
+
+
+def learning_text(row: Row) -> str:
+    """``97 % in 418 ms [401, 440], 220 steps, 5e-05 EUR``; empty where no score was asked for."""
+    if row.target_score is None or row.reached_share is None:
+        return ""
+    target = f"{100 * row.target_score:.6g} %"
+    if row.time_to_score_s is None or row.steps_to_score is None:
+        return f"{target} not reached: {row.absent['time_to_score_s']}"
+    took = quantity_text.quantity(row.time_to_score_s.value, "s", row.time_to_score_s.low, row.time_to_score_s.high)
+    parts = [f"{target} in {took}", f"{row.steps_to_score:,.0f} steps"]
+    if row.cost_to_score is not None:
+        parts.append(f"{quantity_text.number(row.cost_to_score.value)} {row.currency}")
+    if row.reached_share < 1:
+        parts.append(f"reached by {quantity_text.share(row.reached_share)} of the processes")
+    return ", ".join(parts)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
-from fairlap.render.scores import scores_text
+from fairlap.render.scores import learning_text, scores_text
 from fairlap.request.work import Work, work_title
 from fairlap.results.feeding import UNKNOWN_CAUSE, WORK
 from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_LEARNING
@@ -165,7 +165,7 @@ def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
         for other in work_result.other_quantities
         if other.metric in QUANTITIES_OF_A_DEVICE | QUANTITIES_OF_LEARNING
         for each in other.comparisons
-        if first in (each.a, each.b)
+        if first in (each.a, each.b) and each.ratio != 1.0  # such as of steps, of which all took as many
     ]
 
 
@@ -253,14 +253,8 @@ def _scores(row: Row) -> list[str]:
 
 
 def _learning(row: Row) -> list[str]:
-    if row.target_score is None or row.best_score is None or row.reached_share is None:
-        return []
-    target = quantity_text.share(row.target_score)
-    if row.time_to_score_s is None or row.steps_to_score is None:
-        return [f"{target} not reached: {row.absent['time_to_score_s']}"]
-    took = quantity_text.quantity(row.time_to_score_s.value, "s", row.time_to_score_s.low, row.time_to_score_s.high)
-    missed = "" if row.reached_share == 1 else f", in {quantity_text.share(row.reached_share)} of the processes"
-    return [f"{target} of held-out items right after {took} of training, {row.steps_to_score:,.0f} steps{missed}"]
+    text = learning_text(row)
+    return [f"held-out items right: {text}"] if text else []
 
 
 def _feeding(row: Row) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fairlap import verdict
+from fairlap import quantity_text, verdict
 from fairlap.race.process_result import ProcessResult
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
 from fairlap.results.prices import Price
@@ -25,7 +25,7 @@ def learning_of(result: ContestantResult, price: Price | None) -> dict[str, Cell
     best = max(curve.best_score for curve in curves)
     reached = sum(curve.reached is not None for curve in curves)
     time = _time(result.finished, curves)
-    too_few = f"{reached} of {len(curves)} processes reached the score; the best was {best:.4g}"
+    too_few = f"{reached} of {len(curves)} processes reached the score; the best was {quantity_text.share(best, 4)}"
     return {
         "target_score": Cell(curves[0].target),
         "time_to_score_s": cell_or(time, too_few),

@@ -17,6 +17,7 @@ from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
 from fairlap.models.task_metrics import Score, accuracy_in, bounded_score_in
+from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
@@ -223,7 +224,7 @@ def _cost(latency: Estimate | None, work: Work, price: Price | None) -> dict[str
 
 
 def _errors(result: ContestantResult) -> dict[str, Cell]:
-    errors = [error for process in result.processes for error in process.errors]
+    errors = [error for process in result.processes for error in process.errors if error.when != FIRST_EPOCH]
     why = "" if errors else absence_reason(result) or "no answer was checked"
     # A gradient is checked along directions; it has a distance, and no elements that could be off.
     by_element = [each for each in errors if each.worst_absolute is not None or each.relative is None]

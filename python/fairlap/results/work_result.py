@@ -13,6 +13,7 @@ from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.race import counted_blocks
 from fairlap.race.counted_blocks import GatedBlocks, WorkBlocks
+from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.precision_drop import EXCEEDED, Drop
 from fairlap.race.process_result import Outcome, ProcessResult, SmallestMemory
 from fairlap.request.work import Conditions, Work
@@ -88,8 +89,9 @@ class ContestantResult:
 
     @property
     def worst_relative_error(self) -> float | None:
-        """Infinite when an answer was not finite."""
-        return max((error.distance for process in self.processes for error in process.errors), default=None)
+        """Infinite when an answer was not finite. Over an epoch rounding grows, so that does not count."""
+        errors = (error for process in self.processes for error in process.errors)
+        return max((error.distance for error in errors if error.when != FIRST_EPOCH), default=None)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from fairlap.data.labelled_sets import labelled_set
@@ -18,6 +21,14 @@ def test_digits() -> None:
     assert (found.inputs["image"].min(), found.inputs["image"].max()) == (0.0, 1.0)
     assert set(found.labels) == set(found.held_labels) == set(range(10))
     assert found.hash == labelled_set("digits").hash
+
+
+def test_loading_leaves_the_variables_as_they_are() -> None:
+    code = (
+        "import os; before = dict(os.environ); from fairlap.data.labelled_sets import labelled_set as load; "
+        "load('digits'); assert dict(os.environ) == before"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_no_item_is_both_learnt_from_and_held_out() -> None:

@@ -76,6 +76,7 @@ def with_optimizer(training: Training, **changes: Any) -> Training:
 
 MISTAKES: dict[str, tuple[Training, Callable[[Exercise], Exercise]]] = {
     "learning rate is 2 times": (SGD, lambda each: replace(each, training=with_optimizer(SGD, lr=0.2))),
+    "1.01 times as long": (SGD, lambda each: replace(each, training=with_optimizer(SGD, lr=0.101))),
     "without momentum": (SGD, lambda each: replace(each, training=with_optimizer(SGD, momentum=0.0))),
     "does not decay": (SGD, lambda each: replace(each, training=with_optimizer(SGD, decay=0.0))),
     "adds up its gradients": (ADAM, lambda each: replace(each, mistake=Mistake(gradient_times=2.0))),

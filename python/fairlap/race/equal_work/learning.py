@@ -7,7 +7,7 @@ is of the weights alone: what a framework would answer cannot improve it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,19 @@ def require_learnable(spec: Spec, mode: str, batch: int) -> None:
     items = len(_labelled(spec.data_set).labels)
     if batch > items:
         raise InvalidRequest(f"{spec.name} learns from {items:,} items, fewer than a batch of {batch}", code=CODE)
+
+
+def require_plan(plan: Plan, works: Sequence[Materials]) -> None:
+    """A plan that was saved may have been edited."""
+    if plan.to_score is None:
+        return
+    if not 0 < plan.to_score < 1 or plan.most_epochs < 1:
+        raise InvalidRequest(
+            f"a score is between 0 and 1, in at least one epoch (got {plan.to_score:g} in {plan.most_epochs})",
+            code=CODE,
+        )
+    for materials in works:
+        require_learnable(materials.spec, materials.work.mode, materials.work.batch)
 
 
 class Learner:

@@ -6,6 +6,7 @@ from fairlap import quantity_text, verdict
 from fairlap.render.report.markup import Markup, breaking, tag
 from fairlap.render.terminal import listed
 from fairlap.request.work import work_title
+from fairlap.results.other_quantities import QUANTITIES_OF_LEARNING
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 from fairlap.verdict.warnings import TooFewBlocks
@@ -41,6 +42,7 @@ def answer(shown: Results, work_result: WorkResult) -> Markup:
         _order_differs(shown, work_result),
         _busy(work_result),
         _sentences(work_result),
+        _learning(work_result),
         class_="answer",
     )
 
@@ -74,6 +76,18 @@ def _sentences(work_result: WorkResult) -> Markup | None:
             tag("ul", (_sentence(each) for each in others), class_="verdicts"),
         )
     return tag("div", tag("ul", (_sentence(each) for each in ours), class_="verdicts"), rest)
+
+
+def _learning(work_result: WorkResult) -> Markup | None:
+    """By the time and the steps to a score, where one was asked for."""
+    found = [
+        f"By {other.metric.name}: {verdict.sentence(each)}"
+        for other in work_result.other_quantities
+        if other.metric in QUANTITIES_OF_LEARNING
+        for each in other.comparisons
+        if each.ratio != 1.0
+    ]
+    return tag("ul", (tag("li", text) for text in found), class_="verdicts") if found else None
 
 
 def _sentence(each: verdict.Comparison) -> Markup:

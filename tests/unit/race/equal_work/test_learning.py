@@ -13,11 +13,12 @@ from fairlap.errors import InvalidRequest
 from fairlap.models import safetensors
 from fairlap.models.registry import find
 from fairlap.models.spec import LABELS
-from fairlap.models.training_reference import Batch, State, steps_of
+from fairlap.models.training_reference import STEP, WEIGHT, Batch, State, steps_of
 from fairlap.race.equal_work.answers import OtherWork
-from fairlap.race.equal_work.learning import Learner, require_learnable
+from fairlap.race.equal_work.learning import Learner, require_learnable, require_plan
 from fairlap.race.equal_work.materials import Materials, materials_for
-from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.equal_work.training_answers import drawn_step_errors
+from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan
 from fairlap.request.names import Contestants
 from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work
@@ -155,6 +156,28 @@ def test_what_cannot_be_learnt_is_refused() -> None:
     for spec, mode, batch in ((digits, "infer", 32), (mlp, "train", 32), (digits, "train", 1439)):
         with pytest.raises(InvalidRequest):
             require_learnable(spec, mode, batch)
+
+
+@pytest.mark.parametrize(("to_score", "most_epochs"), [(5.0, 3), (0.0, 3), (0.9, 0)])
+def test_an_edited_plan_is_refused(to_score: float, most_epochs: int, materials: Materials) -> None:
+    require_plan(planned(), [materials])
+    with pytest.raises(InvalidRequest):
+        require_plan(planned(to_score, most_epochs), [materials])
+
+
+def test_a_plan_whose_work_has_an_optimizer_in_another_mode_is_refused(tmp_path: Path) -> None:
+    plan = planned()
+    save_plan(plan, tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json") == plan
+    edited = (tmp_path / "plan.json").read_text().replace('"train"', '"infer"')
+    (tmp_path / "plan.json").write_text(edited)
+    with pytest.raises(InvalidRequest):
+        load_plan(tmp_path / "plan.json")
+
+
+def test_a_step_that_diverges_in_float32_is_not_compared(materials: Materials) -> None:
+    huge = {WEIGHT + name: np.full_like(array, 1e30) for name, array in materials.weights.items()}
+    assert drawn_step_errors(materials, {}, {**huge, STEP: np.asarray(0.0)}, "inputs", "timed call") == []
 
 
 def test_the_data_have_the_inputs_of_the_model() -> None:
