@@ -113,7 +113,11 @@ def test_a_model_that_was_replaced_during_the_race_is_not_asked(tmp_path: Path) 
     model = masked_lookup(tmp_path / "m.onnx")
     plan = planned(model)
     [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
-    model.write_bytes(masked_lookup(tmp_path / "other.onnx").read_bytes() + b"\0")
+    import onnx
+
+    other = onnx.load(model)
+    other.producer_name = "another"
+    onnx.save(other, model)
     with pytest.raises(SourceError) as changed:
         reference_to(materials, safetensors.read(materials.inputs_file("inputs")))
     assert changed.value.code == "E_SOURCE_CHANGED"
