@@ -40,7 +40,7 @@ from fairlap.frameworks.contract import (
     device_number,
     refuse_what_is_unknown,
 )
-from fairlap.models.spec import LABELS, Spec
+from fairlap.models.spec import LABELS, Loss, Spec
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
 
@@ -173,10 +173,7 @@ def _trained(
             fixed = _parted(jax.tree.leaves({**params, **statistics}), learns)[1]
         else:
             first = forward(params, batch)[0].astype(jnp.float32)
-        if work.spec.loss == "mean_square":
-            return jnp.mean(jnp.square(first)), fixed
-        chosen = jnp.take_along_axis(jax.nn.log_softmax(first), batch[LABELS][..., None], axis=-1)
-        return -jnp.mean(chosen), fixed
+        return _loss_of(work.spec.loss, first, batch.get(LABELS)), fixed
 
     def named(learnt: list[Any], fixed: list[Any] | None) -> dict[str, Any]:
         whole = _zeros_between(leaves, learns, learnt) if fixed is None else _joined_leaves(learns, learnt, fixed)
@@ -285,14 +282,21 @@ def _put(arrays: Any, work: Workload) -> Any:
 
 
 def _loss(
-    forward: Callable[..., Any], kind: str, joined: Any, learnt: Any, fixed: Any, labels: Any, inputs: Any
+    forward: Callable[..., Any], kind: Loss, joined: Any, learnt: Any, fixed: Any, labels: Any, inputs: Any
 ) -> Any:
+    from jax import numpy as jnp
+
+    return _loss_of(kind, forward(joined(learnt, fixed), inputs)[0].astype(jnp.float32), labels)
+
+
+def _loss_of(kind: Loss, first: Any, labels: Any) -> Any:
     import jax
     from jax import numpy as jnp
 
-    first = forward(joined(learnt, fixed), inputs)[0].astype(jnp.float32)
     if kind == "mean_square":
         return jnp.mean(jnp.square(first))
+    if kind == "square_error":
+        return jnp.mean(jnp.square(first - labels))
     chosen = jnp.take_along_axis(jax.nn.log_softmax(first), labels[..., None], axis=-1)
     return -jnp.mean(chosen)
 

@@ -84,12 +84,18 @@ def _loss(model: Any, work: Workload) -> Callable[[list[Any]], Any]:
     def mean_square(inputs: list[Any]) -> Any:
         return model(*inputs)[0].square().mean()
 
+    def square_error(inputs: list[Any]) -> Any:
+        return paddle.nn.functional.mse_loss(model(*inputs)[0], labels)
+
     def mean_cross_entropy(inputs: list[Any]) -> Any:
         first = model(*inputs)[0]
         return paddle.nn.functional.cross_entropy(first.reshape([-1, first.shape[-1]]), labels)
 
     if work.labels is None:
         return mean_square
+    if work.spec.loss == "square_error":
+        labels = paddle.to_tensor(work.labels)
+        return square_error
     labels = paddle.to_tensor(work.labels.reshape(-1).astype(np.int64))
     return mean_cross_entropy
 

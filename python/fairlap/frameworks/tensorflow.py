@@ -31,7 +31,7 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
 )
 from fairlap.models.arrays import Arrays
-from fairlap.models.spec import LABELS
+from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
 
@@ -209,14 +209,11 @@ def _tensors(work: Workload, arrays: Arrays) -> dict[str, Any]:
     return tensors
 
 
-def _loss_and_gradients(model: Any, kind: str, labels: Any, trained: list[Any]) -> Callable[[Any], Any]:
+def _loss_and_gradients(model: Any, kind: Loss, labels: Any, trained: list[Any]) -> Callable[[Any], Any]:
     import tensorflow as tf
 
     def loss_of(inputs: dict[str, Any]) -> Any:
-        first = tf.cast(model(inputs)[0], tf.float32)
-        if kind == "mean_square":
-            return tf.reduce_mean(tf.square(first))
-        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, first))
+        return _loss_of(kind, model(inputs)[0], labels)
 
     def step(inputs: dict[str, Any]) -> tuple[Any, list[Any]]:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -230,18 +227,25 @@ def _loss_and_gradients(model: Any, kind: str, labels: Any, trained: list[Any]) 
 
 
 def _loss_of_batch(model: Any, work: Workload) -> Callable[[Any], Any]:
-    import tensorflow as tf
 
     # A model without running statistics is the same in training.
     learning = {"training": True} if work.spec.has_statistics() else {}
 
     def loss(batch: dict[str, Any]) -> Any:
-        first = tf.cast(model(batch, **learning)[0], tf.float32)
-        if work.spec.loss == "mean_square":
-            return tf.reduce_mean(tf.square(first))
-        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(batch[LABELS], first))
+        return _loss_of(work.spec.loss, model(batch, **learning)[0], batch.get(LABELS))
 
     return loss
+
+
+def _loss_of(kind: Loss, output: Any, labels: Any) -> Any:
+    import tensorflow as tf
+
+    first = tf.cast(output, tf.float32)
+    if kind == "mean_square":
+        return tf.reduce_mean(tf.square(first))
+    if kind == "square_error":
+        return tf.reduce_mean(tf.math.squared_difference(first, labels))
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, first))
 
 
 def _loss_alone(loss: Any) -> dict[str, Any]:

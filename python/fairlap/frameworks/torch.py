@@ -8,7 +8,6 @@ from functools import partial
 from inspect import signature
 from typing import Any, ClassVar
 
-import numpy as np
 import numpy.typing as npt
 
 from fairlap import quantity_text
@@ -37,7 +36,7 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
 )
 from fairlap.models.arrays import Arrays
-from fairlap.models.spec import LABELS
+from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
 
@@ -128,7 +127,7 @@ class Torch(Framework):
 
         def bind(arrays: Arrays) -> Callable[[], Any]:
             tensors = {name: _tensor(array).to(wanted.device) for name, array in arrays.items()}
-            labels = tensors[LABELS].reshape(-1).long() if LABELS in tensors else None
+            labels = _as_labels(tensors[LABELS]) if LABELS in tensors else None
             return partial(training.step, tuple(tensors[name] for name in places), labels)
 
         if wanted.variant == "compile":
@@ -196,7 +195,12 @@ def _tensor(array: npt.NDArray[Any]) -> Any:
 
 
 def _labels(work: Workload, device: str) -> Any:
-    return None if work.labels is None else _tensor(work.labels.reshape(-1).astype(np.int64)).to(device)
+    return None if work.labels is None else _as_labels(_tensor(work.labels)).to(device)
+
+
+def _as_labels(tensor: Any) -> Any:
+    """Classes as PyTorch takes them: one row of int64; values as they are."""
+    return tensor if tensor.is_floating_point() else tensor.reshape(-1).long()
 
 
 def _prepare_device(device: str, limit_bytes: int | None, *, tf32: bool) -> None:
@@ -232,29 +236,31 @@ def _device_memory() -> dict[str, int]:
     }
 
 
-def _loss(model: Any, kind: str, labels: Any) -> Callable[..., Any]:
-    from torch.nn.functional import cross_entropy
+def _loss(model: Any, kind: Loss, labels: Any) -> Callable[..., Any]:
+    """With the labels bound, since all calls have the same ones."""
+    of_batch = _loss_of_batch(model, kind)
 
-    def mean_square(*inputs: Any, **named: Any) -> Any:
+    def loss(*inputs: Any, **named: Any) -> Any:
+        return of_batch(labels, *inputs, **named)
+
+    return loss
+
+
+def _loss_of_batch(model: Any, kind: Loss) -> Callable[..., Any]:
+    from torch.nn.functional import cross_entropy, mse_loss
+
+    def mean_square(_labels: Any, *inputs: Any, **named: Any) -> Any:
         return model(*inputs, **named)[0].float().square().mean()
 
-    def mean_cross_entropy(*inputs: Any, **named: Any) -> Any:
+    def square_error(labels: Any, *inputs: Any, **named: Any) -> Any:
+        return mse_loss(model(*inputs, **named)[0].float(), labels)
+
+    def mean_cross_entropy(labels: Any, *inputs: Any, **named: Any) -> Any:
         first = model(*inputs, **named)[0].float()
         return cross_entropy(first.reshape(-1, first.shape[-1]), labels)
 
-    return mean_square if kind == "mean_square" else mean_cross_entropy
-
-
-def _loss_of_batch(model: Any, kind: str) -> Callable[..., Any]:
-    from torch.nn.functional import cross_entropy
-
-    def loss(labels: Any, *batch: Any) -> Any:
-        first = model(*batch)[0]
-        if kind == "mean_square":
-            return first.square().mean()
-        return cross_entropy(first.reshape(-1, first.shape[-1]), labels)
-
-    return loss
+    losses = {"mean_square": mean_square, "square_error": square_error, "cross_entropy": mean_cross_entropy}
+    return losses[kind]
 
 
 def _loss_and_gradients(bound: Callable[[], Any], trained: list[Any]) -> Callable[[], tuple[Any, tuple[Any, ...]]]:

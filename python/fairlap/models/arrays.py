@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
+Labels = npt.NDArray[np.int32] | npt.NDArray[np.float32]
+"""The number of the right class for each row of the output; or, float32, values of the output's shape."""
+
 
 def hash_of(arrays: Arrays) -> str:
     digest = hashlib.sha256()

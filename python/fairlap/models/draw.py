@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.errors import NotAvailable
+from fairlap.models.arrays import Labels
 from fairlap.models.spec import LABELS, Constant, Fill, Integers, Normal, Spec
 from fairlap.request.work import Precision
 
@@ -51,12 +52,14 @@ def draw_inputs(spec: Spec, batch: int, seed: int) -> dict[str, npt.NDArray[Any]
         ) from None
 
 
-def draw_labels(spec: Spec, batch: int, seed: int) -> npt.NDArray[np.int32] | None:
-    """One class for each row of the first output; None when the loss needs none."""
-    if spec.loss != "cross_entropy":
+def draw_labels(spec: Spec, batch: int, seed: int) -> Labels | None:
+    """One class for each row of the first output, or one value for each element; None when the loss needs none."""
+    if spec.loss == "mean_square":
         return None
-    *rows, classes = spec.outputs[0].sized(batch)
-    return _generator(seed, "labels", LABELS).integers(0, classes, tuple(rows)).astype(np.int32)
+    shape, rng = spec.outputs[0].sized(batch), _generator(seed, "labels", LABELS)
+    if spec.loss == "square_error":
+        return rng.standard_normal(shape, dtype=np.float32)
+    return rng.integers(0, shape[-1], shape[:-1]).astype(np.int32)
 
 
 def _generator(seed: int, kind: str, name: str) -> np.random.Generator:

@@ -8,20 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.spec import Loss
 from fairlap.models.workload import Workload
 
 Array = npt.NDArray[Any]
 
 
-def loss_of(kind: Loss, output: Any, labels: npt.NDArray[np.int32] | None) -> Any:
-    """``cross_entropy``: the mean over rows, classes last; ``mean_square``: of all elements. Of a traced output, a
-    traced loss."""
+def loss_of(kind: Loss, output: Any, labels: Labels | None) -> Any:
+    """Of a traced output, a traced loss."""
     if kind == "mean_square":
         return np.mean(output**2)
     if labels is None:
-        raise ValueError("cross-entropy needs labels")
+        raise ValueError(f"{kind} needs labels")
+    if kind == "square_error":
+        return np.mean((output - labels.astype(output.dtype)) ** 2)
     shifted = output - output.max(axis=-1, keepdims=True)
     log_shares = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     chosen = np.take_along_axis(log_shares, labels[..., None].astype(np.int64), axis=-1)

@@ -12,7 +12,9 @@ from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Mode, Precision
 
 Dtype = Literal["float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool"]
-Loss = Literal["cross_entropy", "mean_square"]
+Loss = Literal["cross_entropy", "mean_square", "square_error"]
+"""Of the first output: the mean of minus the logarithm of the right classes' shares, classes last; the mean of its
+squares, without labels; the mean square of its difference from the labels."""
 
 LEARNS: tuple[Mode, ...] = ("infer", "grad", "train")
 """Modes of a whole model, which can be trained."""
@@ -121,7 +123,7 @@ class Spec:
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
     computes: bool = True  # False if only the call is checked, not its answer
-    data_set: str = ""  # labelled data from which it learns; see fairlap.data.labelled_sets
+    data_set: str = ""  # labelled data from which it learns; see fairlap.data.labelled
 
     def tolerance(self, precision: Precision) -> Tolerance:
         """The spec's own; else that of bfloat16, as much narrower as the precision rounds less. Raises KeyError for

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.models.arrays import Labels
 from fairlap.models.differentiation import gradients
 from fairlap.models.reference import loss_of
 from fairlap.models.spec import Spec
@@ -28,7 +29,7 @@ STEP = "step"
 @dataclass(frozen=True)
 class Batch:
     inputs: Mapping[str, Array]
-    labels: npt.NDArray[np.int32] | None
+    labels: Labels | None
 
 
 @dataclass(frozen=True)

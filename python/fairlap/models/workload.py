@@ -9,11 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from fairlap.models import safetensors
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.registry import implementation_at
 from fairlap.models.spec import Spec
 from fairlap.request.training import Training
@@ -24,8 +21,8 @@ from fairlap.request.work import Mode, Precision
 class Workload:
     """Arrays are C-contiguous, read-only and aligned to 64 bytes, so that every framework may share them.
 
-    ``labels`` (int32, one for each row of the first output's leading axes) are there when the loss is
-    cross-entropy.
+    ``labels`` are there when the loss compares with some: int32, one for each row of the first output's leading
+    axes; or float32 of the output's shape.
     """
 
     spec: Spec
@@ -35,7 +32,7 @@ class Workload:
     precision: Precision
     weights: Arrays
     inputs: Arrays
-    labels: npt.NDArray[np.int32] | None = None
+    labels: Labels | None = None
     training: Training | None = None  # in mode "train"
     calibration: tuple[Path, ...] = ()  # sets of inputs that a quantization may look at
 

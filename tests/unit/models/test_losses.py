@@ -1,4 +1,4 @@
-"""Both losses, against values worked out by hand and against their own laws."""
+"""The losses, against values worked out by hand and against their own laws."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ LABELS = np.array([0, 3, 2], np.int32)
 
 def test_the_mean_square_is_over_all_elements() -> None:
     assert loss_of("mean_square", np.array([[1.0, -2.0], [3.0, 0.0]]), None) == pytest.approx(14 / 4)
+
+
+def test_the_square_error_is_the_mean_square_of_what_is_missed() -> None:
+    labels = np.array([[0.0, -2.0], [1.0, 0.0]], np.float32)
+    assert loss_of("square_error", np.array([[1.0, -2.0], [3.0, 0.0]]), labels) == pytest.approx(5 / 4)
 
 
 def test_cross_entropy_of_level_scores_is_the_logarithm_of_the_classes() -> None:

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from fairlap.data.labelled_sets import LabelledSet, labelled_set
+from fairlap.data.labelled.built_in import labelled_set
+from fairlap.data.labelled.labelled_set import LabelledSet
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models import safetensors
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.reference import loss_of
 from fairlap.models.spec import LABELS, Spec
 from fairlap.models.training_check import TrainingCheck
@@ -56,6 +58,15 @@ def require_plan(plan: Plan, works: Sequence[Materials]) -> None:
         )
     for materials in works:
         require_learnable(materials.spec, materials.work.mode, materials.work.batch)
+
+
+def score_of_answers(outputs: npt.NDArray[Any], labels: Labels) -> float:
+    """The share of right answers; of values, the share of their variance that is explained, R squared, which is below
+    0 for answers that are worse than the mean. Both are 1 at best."""
+    if labels.dtype.kind == "i":
+        return float(np.mean(outputs.argmax(axis=-1) == labels))
+    missed, spread = np.sum(np.square(outputs - labels)), np.sum(np.square(labels - labels.mean(axis=0)))
+    return float(1 - missed / spread) if spread else float(missed == 0)
 
 
 class Learner:
@@ -132,5 +143,4 @@ class Learner:
             for name, array in found.held_inputs.items()
         }
         outputs = forward(weights, inputs)[spec.outputs[0].name]
-        right = float(np.mean(outputs.argmax(axis=-1) == found.held_labels))
-        return right, float(loss_of(spec.loss, outputs, found.held_labels))
+        return score_of_answers(outputs, found.held_labels), float(loss_of(spec.loss, outputs, found.held_labels))

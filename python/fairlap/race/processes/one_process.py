@@ -328,7 +328,7 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         changed=str(materials.inputs_file("changed")),
         unseen=tuple(str(materials.inputs_file(which)) for which in UNSEEN),
         calibration=tuple(map(str, materials.calibration_files)),
-        labels=inputs if materials.spec.loss == "cross_entropy" else None,
+        labels=None if materials.spec.loss == "mean_square" else inputs,
         mode=work.mode,
         precision=work.precision,
         training=work.training,

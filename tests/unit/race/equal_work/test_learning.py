@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.data.labelled_sets import labelled_set
+from fairlap.data.labelled.built_in import labelled_set
 from fairlap.errors import InvalidRequest
 from fairlap.models import safetensors
 from fairlap.models.registry import find
@@ -17,7 +17,7 @@ from fairlap.models.spec import LABELS
 from fairlap.models.training_reference import STEP, WEIGHT, Batch, State, steps_of
 from fairlap.race.equal_work import learning as learning_module
 from fairlap.race.equal_work.answers import OtherWork
-from fairlap.race.equal_work.learning import Learner, require_learnable, require_plan
+from fairlap.race.equal_work.learning import Learner, require_learnable, require_plan, score_of_answers
 from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.race.equal_work.training_answers import drawn_step_errors
 from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan
@@ -188,3 +188,16 @@ def test_a_step_that_diverges_in_float32_is_not_compared(materials: Materials) -
 
 def test_the_data_have_the_inputs_of_the_model() -> None:
     assert set(labelled_set("digits").inputs) == {tensor.name for tensor in find("digits").spec.inputs}
+
+
+def test_the_score_of_classes_is_the_share_of_right_answers() -> None:
+    outputs = np.array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]])
+    assert score_of_answers(outputs, np.array([1, 0, 0], np.int32)) == pytest.approx(2 / 3)
+
+
+def test_the_score_of_values_is_r_squared() -> None:
+    labels = np.array([[1.0], [2.0], [3.0]], np.float32)
+    assert score_of_answers(labels.astype(np.float64), labels) == 1.0
+    assert score_of_answers(np.full((3, 1), 2.0), labels) == 0.0
+    assert score_of_answers(np.array([[1.0], [2.0], [2.0]]), labels) == pytest.approx(0.5)
+    assert score_of_answers(np.full((3, 1), 9.0), labels) < 0

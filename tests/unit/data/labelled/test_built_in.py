@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from fairlap.data.labelled_sets import labelled_set
+from fairlap.data.labelled.built_in import labelled_set
 from fairlap.models.registry import find
 
 pytest.importorskip("sklearn")
@@ -25,7 +25,7 @@ def test_digits() -> None:
 
 def test_loading_leaves_the_variables_as_they_are() -> None:
     code = (
-        "import os; before = dict(os.environ); from fairlap.data.labelled_sets import labelled_set as load; "
+        "import os; before = dict(os.environ); from fairlap.data.labelled.built_in import labelled_set as load; "
         "load('digits'); assert dict(os.environ) == before"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

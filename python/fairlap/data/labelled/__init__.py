@@ -1,0 +1,1 @@
+"""Labelled data from which models learn."""
