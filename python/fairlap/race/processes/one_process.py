@@ -288,6 +288,7 @@ class ProcessRun:
             self._bench.feeding.hold_answer(fed, self.result, self._materials)
         self._bench.scores.take(self._here, self.result, self._materials, self._bench.scratch, limit_s)
         self._answer("inputs", "after")
+        self._timed_work.require_no_kept_answers(self._here)
         self.result.memory = self._here.quit().memory
         self.over = True
 

@@ -1,12 +1,24 @@
-"""Answers that are kept from before are told from those of a machine that is busy."""
+"""What cannot be the work is found by its times, and a busy machine is not mistaken for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
 
 import pytest
-from fairlap.race.equal_work.timed_work import longer_on_new_inputs
+from fairlap.launch.worker_process import WorkerProcess
+from fairlap.models import safetensors
+from fairlap.race.equal_work import timed_work
+from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.timed_work import TimedWork, longer_on_new_inputs
+from fairlap.race.plan import draw_plan
+from fairlap.race.process_result import ProcessResult, Timing
+from fairlap.request.names import contestant_named
+from fairlap.request.work import Work
 from fairlap.scenarios.latency_messages import DrawnResult
+from fairlap.worker.protocol import Answered
 
 MS = 1e6
 USUAL_NS = 1 * MS
@@ -39,3 +51,61 @@ def test_every_call_on_new_inputs_must_take_longer_by_the_clock_and_by_cpu_time(
 
 def test_a_worker_that_counts_no_cpu_time_is_judged_by_the_clock() -> None:
     assert longer_on_new_inputs(new_calls((9, 9, 9), (0, 0, 0)), USUAL_NS, 0.0)
+
+
+class Worker:
+    """Takes this long for further calls on new inputs, one after the other."""
+
+    def __init__(self, *call_ms: float) -> None:
+        self._call_ms = iter(call_ms)
+
+    def answer(self, which: str, _path: Path, *, within_s: float, inputs: Path) -> Answered:
+        assert which == "data"
+        assert set(safetensors.read(inputs)) == {"image"}
+        assert within_s > 0
+        return Answered(next(self._call_ms) / 1e3)
+
+
+@pytest.fixture
+def suspected(tmp_path: Path) -> TimedWork:
+    """Its three drawn calls took nine times as long as others."""
+    plan = draw_plan(
+        (contestant_named("torch"),),
+        (Work("mlp", 1),),
+        blocks=1,
+        conditions="controlled",
+        threads=1,
+        available_cores=(0,),
+        seed=0,
+    )
+    block = plan.blocks[0]
+    process = ProcessResult(0, 0, "torch", "mlp", "controlled")
+    found = TimedWork(plan, block, process, materials_for(Work("mlp", 1), 0), tmp_path)
+    found._on_new_inputs = new_calls((9, 9, 9), (9, 9, 9))
+    found._repeated_ns = [USUAL_NS]
+    return found
+
+
+def test_one_further_call_that_is_quick_clears_a_contestant(suspected: TimedWork) -> None:
+    suspected.require_no_kept_answers(cast(WorkerProcess, Worker(9, 9, 4)))
+
+
+def test_further_calls_that_are_all_slow_disqualify_it(suspected: TimedWork) -> None:
+    with pytest.raises(OtherWork) as found:
+        suspected.require_no_kept_answers(cast(WorkerProcess, Worker(*[9.0] * 8)))
+    assert found.value.code == "E_KEPT_ANSWERS"
+
+
+@pytest.mark.parametrize(("call_ns", "possible"), [(1000.0, True), (0.001, False)])
+def test_a_speed_that_no_machine_reaches_disqualifies(
+    suspected: TimedWork, monkeypatch: pytest.MonkeyPatch, call_ns: float, possible: bool
+) -> None:
+    monkeypatch.setattr(timed_work, "operations_per_second", lambda *, again=False: 5e11)
+    timing = Timing(call_ns, call_ns, call_ns, 10, 1, 0, "flat", "clock", 1.0)
+    suspected._process.timings = {"wall_ns": timing}
+    if possible:
+        suspected.require_plausible()
+        return
+    with pytest.raises(OtherWork) as found:
+        suspected.require_plausible()
+    assert found.value.code == "E_IMPOSSIBLE_SPEED"
