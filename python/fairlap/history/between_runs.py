@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fairlap import verdict
+from fairlap import quantity_text, verdict
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import comparable_facts
 from fairlap.race.process_result import ProcessResult, values_in_force
@@ -80,7 +80,7 @@ def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> Runs
     old, new = _groups(before), _groups(after)
     pairs = _pairs(list(old), list(new))
     for key, other in pairs:
-        found.append(_difference(before, after, old[key], new[other], margin))
+        found.append(_difference(before, after, old[key], new[other], key.quantity, margin))
     matched_old, matched_new = {key for key, _ in pairs}, {other for _, other in pairs}
     unmatched += [f"only before: {_told(key, before)}" for key in old if key not in matched_old]
     unmatched += [f"only after: {_told(key, after)}" for key in new if key not in matched_new]
@@ -112,10 +112,24 @@ def _groups(run: Run) -> dict[_Key, list[ProcessResult]]:
     }
     finished = {key: [process for process in processes if process.finished] for key, processes in ranked.items()}
     return {
-        replace(key, quantity=processes[0].headline_quantity): processes
+        replace(key, quantity=_quantity(processes)): processes
         for key, processes in finished.items()
         if len(processes) > 1
     }
+
+
+def _quantity(processes: Sequence[ProcessResult]) -> str:
+    """What a contestant is compared by: the time to a score where all of its processes reached it."""
+    reached = [process.learning for process in processes if process.learning and process.learning.reached]
+    if len(reached) < len(processes):
+        return processes[0].headline_quantity
+    return f"time to a score of {quantity_text.share(reached[0].target)}"
+
+
+def _figure_ns(process: ProcessResult, quantity: str) -> float:
+    if quantity == process.headline_quantity or process.learning is None or process.learning.reached is None:
+        return process.headline_ns
+    return 1e9 * process.learning.reached.trained_s
 
 
 def _pairs(old: Sequence[_Key], new: Sequence[_Key]) -> list[tuple[_Key, _Key]]:
@@ -138,9 +152,9 @@ def _without_version(key: _Key) -> tuple[str, str, str, ContestantName]:
 
 
 def _difference(
-    before: Run, after: Run, old: Sequence[ProcessResult], new: Sequence[ProcessResult], margin: float
+    before: Run, after: Run, old: Sequence[ProcessResult], new: Sequence[ProcessResult], quantity: str, margin: float
 ) -> Difference:
-    figures = [[process.headline_ns for process in processes] for processes in (old, new)]
+    figures = [[_figure_ns(process, quantity) for process in processes] for processes in (old, new)]
     machines = comparable_facts(before.machine, after.machine, after.plan.device)
     settings = _settings(old, new)
     fed = what_was_fed(before, old, after, new)

@@ -6,6 +6,7 @@ sees what the parent read from the kernel while each process was measured, and d
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,10 +17,12 @@ import numpy.typing as npt
 from fairlap import quantity_text, verdict
 from fairlap.meters import disturbances
 from fairlap.race.plan import Plan
-from fairlap.race.precision_drop import Drop, drop_of, exceeded
+from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
 from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.request.work import Conditions, Work
 
+NOT_REACHED = "E_SCORE_NOT_REACHED"
+_FEWEST_RANKED = 2
 _MOST_DROPPED = 0.25  # of the blocks; beyond it noise is what this machine is like
 _BUSY = 0.1
 
@@ -47,6 +50,14 @@ class GatedBlocks:
 
 
 @dataclass(frozen=True)
+class Unqualified:
+    """Why a contestant that did its work is not ranked."""
+
+    why: str
+    code: str
+
+
+@dataclass(frozen=True)
 class WorkBlocks:
     """The processes of one work under one kind of conditions, and the table of what can be compared among them."""
 
@@ -58,11 +69,16 @@ class WorkBlocks:
     compared: Mapping[str, Sequence[ProcessResult]] = field(default_factory=dict)  # one process for each block
     table: verdict.BlockTable | None = None
     drops: Mapping[str, Drop] = field(default_factory=dict)  # by contestant
-    unqualified: Mapping[str, str] = field(default_factory=dict)  # contestants with too large a drop, and why
+    unqualified: Mapping[str, Unqualified] = field(default_factory=dict)  # by contestant
+    metric: verdict.Metric = verdict.LATENCY  # by which contestants are ranked
 
     @property
     def ranked(self) -> list[str]:
         return [name for name, own in self.processes.items() if is_ranked(own) and name not in self.unqualified]
+
+    def figure_ns(self, process: ProcessResult) -> float:
+        """What this process is ranked by."""
+        return _figure_ns(process, self.metric)
 
     @property
     def busy_share(self) -> float:
@@ -118,8 +134,15 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     drops = {
         name: drop_of(plan, work.in_precision(precisions[name]), own, processes) for name, own in by_contestant.items()
     }
-    unqualified = {name: why for name, drop in drops.items() if (why := exceeded(plan, drop))}
-    found = WorkBlocks(work, conditions, by_contestant, GatedBlocks(()), drops=drops, unqualified=unqualified)
+    unqualified = {name: Unqualified(why, EXCEEDED) for name, drop in drops.items() if (why := exceeded(plan, drop))}
+    missed = _missed_score(by_contestant)
+    reached = [name for name, own in by_contestant.items() if is_ranked(own) and name not in {**unqualified, **missed}]
+    metric = verdict.LATENCY
+    if plan.to_score is not None and len(reached) >= _FEWEST_RANKED:
+        metric, unqualified = verdict.TIME_TO_SCORE, {**missed, **unqualified}
+    found = WorkBlocks(
+        work, conditions, by_contestant, GatedBlocks(()), drops=drops, unqualified=unqualified, metric=metric
+    )
     ranked = {
         name: {each.block: each for each in own if each.finished}
         for name, own in by_contestant.items()
@@ -127,7 +150,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     }
     complete = sorted(set.intersection(*(set(own) for own in ranked.values()))) if ranked else []
     gated = GatedBlocks(tuple(complete))
-    if len(ranked) < 2:
+    if len(ranked) < _FEWEST_RANKED:
         kept_out = f", and {len(unqualified)} lost more than --max-drop allows" if unqualified else ""
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked{kept_out}; a comparison needs two"
         return replace(found, gated=gated, why_no_verdict=why)
@@ -139,15 +162,42 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         return replace(found, gated=gated, why_no_verdict=why)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
     try:
-        table = verdict.block_table(_block_figures(compared), workload=label)
+        table = verdict.block_table(_block_figures(compared, metric), metric=metric, workload=label)
     except verdict.UnlikeQuantities as error:  # in a run of an older fairlap
         return replace(found, gated=gated, why_no_verdict=f"{error} [{error.code}]")
     return replace(found, gated=gated, compared=compared, table=table)
 
 
-def _block_figures(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, verdict.Figures]:
+def _missed_score(by_contestant: Mapping[str, Sequence[ProcessResult]]) -> dict[str, Unqualified]:
+    """Contestants of which a process did not reach the score. Leaving out such blocks would favour them."""
+    found = {}
+    for name, own in by_contestant.items():
+        curves = [process.learning for process in own if process.finished and process.learning is not None]
+        short = sum(curve.reached is None for curve in curves)
+        if short:
+            best = quantity_text.share(max(curve.best_score for curve in curves), 4)
+            of_all = f"in {short} of {quantity_text.count(len(curves), 'process')}"
+            found[name] = Unqualified(f"did not reach the score {of_all}; the best was {best}", NOT_REACHED)
+    return found
+
+
+def _figure_ns(process: ProcessResult, metric: verdict.Metric) -> float:
+    if metric != verdict.TIME_TO_SCORE:
+        return process.headline_ns
+    reached = None if process.learning is None else process.learning.reached
+    return math.nan if reached is None else 1e9 * reached.trained_s
+
+
+def _block_figures(
+    compared: Mapping[str, Sequence[ProcessResult]], metric: verdict.Metric
+) -> dict[str, verdict.Figures]:
     """Each contestant's times with the one quantity that all of its processes were measured by."""
-    times_ns = _block_times_ns(compared)
+    if metric == verdict.TIME_TO_SCORE:
+        return {
+            name: verdict.Figures(metric.name, [_figure_ns(process, metric) for process in own])
+            for name, own in compared.items()
+        }
+    times_ns = block_times_ns(compared)
     return {
         name: verdict.Figures(
             verdict.one_quantity({f"{name} in block {each.block}": each.headline_quantity for each in own}),
@@ -157,7 +207,7 @@ def _block_figures(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str,
     }
 
 
-def _block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, list[float]]:
+def block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, list[float]]:
     """The figures of a block whose contestants took turns are built from its rounds, so that its noise cancels."""
     figures: dict[str, list[float]] = {name: [] for name in compared}
     for block in zip(*compared.values(), strict=True):

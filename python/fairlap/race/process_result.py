@@ -19,7 +19,7 @@ from fairlap.scenarios.training_messages import LearningCurve
 Outcome = Literal[
     "finished",
     "disqualified",  # it ran, but did not do the work that was asked for
-    "unqualified",  # of a row: it did, with a larger error than --max-drop allows
+    "unqualified",  # of a row: it did, with a larger error than --max-drop allows, or without reaching the score
     "unsupported",
     "failed",  # an exception in the worker
     "crash",

@@ -51,17 +51,20 @@ def _head(results: Results, work_result: WorkResult) -> str:
     seconds = sum(process.elapsed_s for each in work_result.contestants for process in each.processes)
     lasted = f", {quantity_text.seconds(seconds)}" if seconds else ""
     where = f"{plan.device} ({quantity_text.count(plan.threads, 'thread')})"
-    return f"{work_title(work_result.work.label, plan.data)} · {where} · {work_result.conditions}: {blocks}{lasted}"
+    title = work_title(work_result.work.label, plan.data)
+    if plan.to_score is not None and work_result.basis.metric == verdict.TIME_TO_SCORE:
+        title += f" · to a score of {quantity_text.share(plan.to_score)}"
+    return f"{title} · {where} · {work_result.conditions}: {blocks}{lasted}"
 
 
 def _contestant_lines(work_result: WorkResult) -> list[str]:
     names = {row.contestant: f"{row.contestant} {row.version or ''}".rstrip() for row in work_result.rows}
-    figures = {each.contestant: _figures(work_result, each) for each in work_result.contestants if each.finished}
+    figures = {each.contestant: _figures(work_result, each) for each in work_result.contestants if each.figure}
     width = max(map(len, names.values()))
     columns = [max((len(each[column]) for each in figures.values()), default=0) for column in range(2)]
     lines = []
     for result, row in work_result.with_rows():
-        if result.finished:
+        if result.contestant in figures:
             cells = [f"{text:<{size}}" for text, size in zip(figures[result.contestant], columns, strict=True)]
             relations = "not ranked" if result.unqualified else _relations(work_result, result.contestant)
             text = "  ".join([*cells, relations])
@@ -73,7 +76,7 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
 
 
 def _figures(work_result: WorkResult, row: ContestantResult) -> tuple[str, str]:
-    """The time with its interval, and how many times that of the first."""
+    """What it is ranked by with its interval, and how many times that of the first."""
     assert row.figure is not None
     value, low, high = row.figure.value, row.figure.low, row.figure.high
     if value is None:
@@ -199,7 +202,7 @@ def _remarks(row: ContestantResult) -> list[str]:
     if row.trouble:
         remarks.append(f"! {row.trouble_with_code}")
     faults = row.median_of(PAGE_FAULTS)
-    if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * row.median_ns:
+    if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * row.call_ns:
         remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")
     return [*remarks, *(f"! {text}" for text in causes_of_modes(row))]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlap import verdict
+from fairlap.race.counted_blocks import block_times_ns
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
 
@@ -19,9 +20,9 @@ DEVICE_SPAN = verdict.Metric("device span", "ns")
 CONTEXT_SPAN = verdict.Metric("context span", "ns")
 KERNEL_SUM = verdict.Metric("kernel sum", "ns")
 QUANTITIES_OF_A_DEVICE = frozenset({DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM})
-TIME_TO_SCORE = verdict.Metric("time to score", "ns")
+STEP_TIME = verdict.Metric("time of a step", "ns")
 STEPS_TO_SCORE = verdict.Metric("steps to score", "steps", is_speed=False)
-QUANTITIES_OF_LEARNING = frozenset({TIME_TO_SCORE, STEPS_TO_SCORE})
+QUANTITIES_OF_LEARNING = frozenset({STEP_TIME, verdict.TIME_TO_SCORE, STEPS_TO_SCORE})
 TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
 
 
@@ -35,14 +36,18 @@ class QuantityComparisons:
 
 
 def compare_other_quantities(
-    work: Work, processes_by_contestant: Mapping[str, Sequence[ProcessResult]]
+    work: Work, processes_by_contestant: Mapping[str, Sequence[ProcessResult]], headline: verdict.Metric
 ) -> tuple[QuantityComparisons, ...]:
     """``processes_by_contestant`` has one process for each block, in the blocks' order."""
     found = []
     for metric, read in _METRICS.items():
-        values = {
+        if metric == headline or (metric == STEP_TIME and headline == verdict.LATENCY):
+            continue
+        values: dict[str, list[float | None]] = {
             name: [read(process, work) for process in processes] for name, processes in processes_by_contestant.items()
         }
+        if metric == STEP_TIME:  # from rounds, so that noise cancels
+            values = {name: list(own) for name, own in block_times_ns(processes_by_contestant).items()}
         if metric in QUANTITIES_OF_A_DEVICE and not any(each is not None for own in values.values() for each in own):
             continue  # the race was on a CPU
         if metric in QUANTITIES_OF_LEARNING:
@@ -74,6 +79,10 @@ def _p90(process: ProcessResult, work: Work) -> float | None:
 
 def _p99(process: ProcessResult, work: Work) -> float | None:
     return process.headline.p99_ns
+
+
+def _step_time(process: ProcessResult, work: Work) -> float | None:
+    return process.headline_ns
 
 
 def _throughput(process: ProcessResult, work: Work) -> float | None:
@@ -125,7 +134,8 @@ _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = 
     DEVICE_SPAN: _device_span,
     CONTEXT_SPAN: _context_span,
     KERNEL_SUM: _kernel_sum,
-    TIME_TO_SCORE: _time_to_score,
+    STEP_TIME: _step_time,
+    verdict.TIME_TO_SCORE: _time_to_score,
     STEPS_TO_SCORE: _steps_to_score,
     TIME_TO_FIRST_INFERENCE: _first,
     verdict.COMPILE_TIME: _compiling,

@@ -12,9 +12,9 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.race import counted_blocks
-from fairlap.race.counted_blocks import GatedBlocks, WorkBlocks
+from fairlap.race.counted_blocks import GatedBlocks, Unqualified, WorkBlocks
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
-from fairlap.race.precision_drop import EXCEEDED, Drop
+from fairlap.race.precision_drop import Drop
 from fairlap.race.process_result import Outcome, ProcessResult, SmallestMemory
 from fairlap.request.work import Conditions, Work
 from fairlap.results.learning_curves import curves_apart
@@ -34,7 +34,8 @@ class ContestantResult:
     figure: verdict.ContestantFigure | None  # None when no process finished
     causes: tuple[verdict.ModeCause, ...]
     drop: Drop = Drop()  # noqa: RUF009  (frozen)
-    unqualified: str = ""  # why --max-drop keeps it from being ranked
+    unqualified: Unqualified | None = None
+    figures_ns: tuple[float, ...] = ()  # what each finished process is ranked by
 
     @property
     def finished(self) -> tuple[ProcessResult, ...]:
@@ -43,14 +44,14 @@ class ContestantResult:
     @property
     def trouble(self) -> str:
         """Why it is not ranked, or what went wrong in some of its processes; empty when all finished."""
-        return counted_blocks.trouble(self.processes) or self.unqualified
+        return counted_blocks.trouble(self.processes) or ("" if self.unqualified is None else self.unqualified.why)
 
     @property
     def code(self) -> str:
         """Of the trouble; empty when all finished."""
         worst = self.worst_outcome
-        if worst == "unqualified":
-            return EXCEEDED
+        if worst == "unqualified" and self.unqualified is not None:
+            return self.unqualified.code
         return next((each.code for each in self.processes if each.outcome == worst), "")
 
     @property
@@ -68,15 +69,19 @@ class ContestantResult:
 
     @property
     def median_ns(self) -> float:
-        """The estimate; with several modes the time of a process in the middle, never an average between modes."""
+        """What it is ranked by; with several modes that of a process in the middle, never an average between modes."""
         if self.figure is not None and self.figure.value is not None:
             return self.figure.value
+        return median_low(self.figures_ns)
+
+    @property
+    def call_ns(self) -> float:
+        """The time of a call in a process in the middle."""
         return median_low(process.headline_ns for process in self.finished)
 
     @property
     def range_ns(self) -> tuple[float, float]:
-        values = [process.headline_ns for process in self.finished]
-        return min(values), max(values)
+        return min(self.figures_ns), max(self.figures_ns)
 
     @property
     def smallest_memory(self) -> SmallestMemory | None:
@@ -142,7 +147,9 @@ class WorkResult:
     @cached_property
     def other_quantities(self) -> tuple[QuantityComparisons, ...]:
         """Percentiles, throughput and times to the first answer, compared in the same blocks."""
-        return compare_other_quantities(self.work, self.basis.compared) if self.table is not None else ()
+        if self.table is None:
+            return ()
+        return compare_other_quantities(self.work, self.basis.compared, self.basis.metric)
 
     def with_rows(self) -> Iterator[tuple[ContestantResult, Row]]:
         return zip(self.contestants, self.rows, strict=True)
@@ -153,7 +160,7 @@ def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison])
     contestants = tuple(
         sorted(
             (_contestant(name, basis, own) for name, own in basis.processes.items()),
-            key=lambda each: (not each.ranked, each.median_ns if each.finished else float("inf")),
+            key=lambda each: (not each.ranked, each.median_ns if each.figures_ns else float("inf")),
         )
     )
     if basis.table is None:
@@ -163,13 +170,14 @@ def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison])
 
 
 def _contestant(name: str, basis: WorkBlocks, processes: tuple[ProcessResult, ...]) -> ContestantResult:
-    drop, unqualified = basis.drops.get(name, Drop()), basis.unqualified.get(name, "")
+    drop, unqualified = basis.drops.get(name, Drop()), basis.unqualified.get(name)
     finished = [process for process in processes if process.finished]
-    if not finished:
+    figures_ns = tuple(basis.figure_ns(process) for process in finished)
+    if not finished or not np.isfinite(figures_ns).all():
         return ContestantResult(name, basis.conditions, processes, None, (), drop, unqualified)
-    figure = verdict.contestant_figure(np.log([process.headline_ns for process in finished]))
+    figure = verdict.contestant_figure(np.log(figures_ns))
     causes = verdict.mode_causes(figure.modes, _covariates(finished))
-    return ContestantResult(name, basis.conditions, processes, figure, causes, drop, unqualified)
+    return ContestantResult(name, basis.conditions, processes, figure, causes, drop, unqualified, figures_ns)
 
 
 def _covariates(processes: Sequence[ProcessResult]) -> dict[str, Sequence[float] | Sequence[str]]:

@@ -35,7 +35,7 @@ from fairlap.verdict.figures.rounds import block_figures
 from fairlap.verdict.figures.steady_state import Course, SteadyState, course_of_all, steady_state
 from fairlap.verdict.judge import decided, design_so_far, judge
 from fairlap.verdict.looks import Design, Look, looks, possible_looks
-from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Metric
+from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, TIME_TO_SCORE, Metric
 from fairlap.verdict.noisy_blocks import GateLimits, GateOutcome, noise_gate
 from fairlap.verdict.regression import Change, Regression, compare_runs
 from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence
@@ -48,6 +48,7 @@ __all__ = [
     "LATENCY",
     "THROUGHPUT",
     "TIME_TO_FIRST_GRADIENT",
+    "TIME_TO_SCORE",
     "BadInput",
     "BadOption",
     "BlockTable",

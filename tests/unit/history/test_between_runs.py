@@ -8,6 +8,7 @@ import pytest
 from fairlap.history.between_runs import compare_saved_runs
 from fairlap.history.text import runs_text
 from fairlap.race.run import Run
+from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.verdict import Change
 
 from .runs import MACHINE, saved_run
@@ -174,3 +175,22 @@ def test_times_of_different_quantities_are_never_compared() -> None:
     assert compared.differences == ()
     assert len(compared.unmatched) == 4
     assert all("by device_span_ns" in each for each in compared.unmatched if each.startswith("only before"))
+
+
+def trained(step_s: float, target: float = 0.9) -> Run:
+    """Reached after 100 steps, while the calls that were timed took as long as ever."""
+    run = saved_run({"torch": 1e6})
+    for number, process in enumerate(run.processes):
+        seconds = 100 * step_s * (1 + 0.001 * (number % 3))
+        process.learning = LearningCurve(target, (Evaluation(100, seconds, 0.95, 0.1),))
+    return run
+
+
+def test_runs_to_a_score_are_compared_by_the_time_that_it_took() -> None:
+    [found] = compare_saved_runs(trained(1e-3), trained(2e-3)).differences
+    assert found.regression.change is Change.SLOWER
+    assert found.regression.ratio == pytest.approx(2.0, rel=0.01)
+
+
+def test_runs_to_different_scores_are_not_compared() -> None:
+    assert compare_saved_runs(trained(1e-3), trained(1e-3, target=0.8)).differences == ()

@@ -25,7 +25,7 @@ from fairlap.results.other_quantities import (
 )
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run, save_run
-from fairlap.verdict import COMPILE_TIME, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Verdict
+from fairlap.verdict import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Verdict
 
 WORK = Work("mlp", 4)
 PLAN = draw_plan(
@@ -116,7 +116,7 @@ def test_every_figure_with_one_value_per_process_is_compared_in_its_own_sense() 
         "a": [process(block, "a", 1e6, compile=0.2 + block / 1e4) for block in range(8)],
         "b": [process(block, "b", 2e6, **{"import": 3.0 + block / 1e3}) for block in range(8)],
     }
-    found = {other.metric: other for other in compare_other_quantities(WORK, processes)}
+    found = {other.metric: other for other in compare_other_quantities(WORK, processes, LATENCY)}
     [faster] = found[THROUGHPUT].comparisons
     assert (faster.a, faster.verdict) == ("a", Verdict.FASTER)
     assert faster.ratio == pytest.approx(2.0, rel=0.01)
@@ -128,7 +128,7 @@ def test_every_figure_with_one_value_per_process_is_compared_in_its_own_sense() 
 
 def test_with_gradients_the_first_answer_is_the_first_gradient() -> None:
     processes = {name: [process(block, name, 1e6) for block in range(6)] for name in "ab"}
-    names = [other.metric for other in compare_other_quantities(Work("mlp", 1, "grad"), processes)]
+    names = [other.metric for other in compare_other_quantities(Work("mlp", 1, "grad"), processes, LATENCY)]
     assert TIME_TO_FIRST_GRADIENT in names
     assert TIME_TO_FIRST_INFERENCE not in names
 
@@ -214,7 +214,7 @@ def test_quantities_of_a_device_are_compared_where_every_contestant_has_them() -
         "a": [on_device(block, "a", 2e6, device_span_ns=5e5, kernel_sum_ns=4e5) for block in range(8)],
         "b": [on_device(block, "b", 1e6, device_span_ns=1e6) for block in range(8)],
     }
-    found = {each.metric: each for each in compare_other_quantities(WORK, compared)}
+    found = {each.metric: each for each in compare_other_quantities(WORK, compared, LATENCY)}
     [span] = found[DEVICE_SPAN].comparisons
     assert (span.a, span.b, span.verdict) == ("a", "b", Verdict.FASTER)  # on the device, though not for users
     assert span.ratio == pytest.approx(0.5, rel=0.01)
@@ -228,7 +228,7 @@ def test_a_quantity_of_a_device_that_one_of_three_lacks_is_not_compared_between_
         name: [on_device(block, name, 1e6, **({} if name == "c" else {"device_span_ns": 1e5})) for block in range(8)]
         for name in "abc"
     }
-    found = {each.metric: each for each in compare_other_quantities(WORK, compared)}
+    found = {each.metric: each for each in compare_other_quantities(WORK, compared, LATENCY)}
     assert found[DEVICE_SPAN].comparisons == ()
     assert found[DEVICE_SPAN].without == ("c",)
 

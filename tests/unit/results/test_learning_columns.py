@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
 import numpy as np
 import pytest
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
+from fairlap.render.terminal import text_of
+from fairlap.request.names import Contestants
 from fairlap.results.learning_curves import curves_apart
+from fairlap.results.other_quantities import STEP_TIME, STEPS_TO_SCORE
 from fairlap.results.prices import Price
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
+from fairlap.verdict import LATENCY, TIME_TO_SCORE
 from runs_for_rows import a_process
 from runs_of_precisions import planned
 
@@ -29,8 +34,10 @@ def curve(step_s: float, scores: Sequence[float], losses: Sequence[float] | None
     )
 
 
-def raced(curve_of: Callable[[str, int], LearningCurve], price: Price | None = None) -> Results:
-    plan = planned(mode="infer")
+def raced(
+    curve_of: Callable[[str, int], LearningCurve], price: Price | None = None, names: str = "torch,jax"
+) -> Results:
+    plan = msgspec.structs.replace(planned(contestants=Contestants(names), mode="infer"), to_score=TARGET)
     processes = []
     for block in plan.blocks:
         for place in block.order:
@@ -54,23 +61,44 @@ def test_time_and_steps_until_the_score_are_compared() -> None:
     assert rows["torch"].time_to_score_s.value == pytest.approx(132 * 2e-3, rel=0.05)
     assert (rows["jax"].reached_share, rows["jax"].best_score, rows["jax"].target_score) == (1.0, 0.95, TARGET)
     [work_result] = found.work_results
-    by_metric = {each.metric.name: each.comparisons for each in work_result.other_quantities}
-    [time] = by_metric["time to score"]
-    assert {time.a, time.b} == {"torch", "jax"}
+    [time] = work_result.comparisons
+    assert (time.metric, {time.a, time.b}) == (TIME_TO_SCORE, {"torch", "jax"})
     assert time.verdict.value == ("slower" if time.a == "torch" else "faster")
-    assert by_metric["steps to score"][0].ratio == 1.0
+    assert [each.contestant for each in work_result.contestants] == ["jax", "torch"]
+    assert (rows["jax"].place, rows["torch"].place, rows["torch"].baseline) == ("1", "2", "jax")
+    assert rows["torch"].ratio is not None
+    assert rows["torch"].ratio.value == pytest.approx(2.0)
+    by_metric = {each.metric: each.comparisons for each in work_result.other_quantities}
+    assert by_metric[STEPS_TO_SCORE][0].ratio == 1.0
+    assert by_metric[STEP_TIME][0].ratio == pytest.approx(1.0, abs=0.01)
+    assert TIME_TO_SCORE not in by_metric
+    assert "to a score of 90 %" in text_of(found)
 
 
-def test_a_process_that_did_not_reach_the_score_counts_as_longer_and_is_not_compared() -> None:
-    found = raced(lambda name, block: curve(1e-3, NOT_REACHED if name == "jax" and block < 3 else REACHED))
+def test_a_contestant_that_did_not_always_reach_the_score_is_not_ranked() -> None:
+    """Its row has the median of Kaplan and Meier, which counts such processes as longer."""
+    found = raced(
+        lambda name, block: curve(1e-3, NOT_REACHED if name == "jax" and block < 3 else REACHED),
+        names="torch,jax,tensorflow",
+    )
     row = next(row for row in found.rows if row.contestant == "jax")
+    assert (row.outcome, row.code, row.place) == ("unqualified", "E_SCORE_NOT_REACHED", None)
     assert row.reached_share == 5 / 8
     assert row.time_to_score_s is not None
     assert row.time_to_score_s.value == pytest.approx(0.132)
     [work_result] = found.work_results
-    by_metric = {each.metric.name: each for each in work_result.other_quantities}
-    assert by_metric["time to score"].comparisons == ()
-    assert by_metric["time to score"].without == ("jax",)
+    assert [{each.a, each.b} for each in work_result.comparisons] == [{"torch", "tensorflow"}]
+    assert "E_SCORE_NOT_REACHED" in text_of(found)
+
+
+def test_where_fewer_than_two_reach_the_score_steps_are_compared() -> None:
+    found = raced(lambda name, block: curve(1e-3, NOT_REACHED if name == "jax" and block < 3 else REACHED))
+    [work_result] = found.work_results
+    [comparison] = work_result.comparisons
+    assert (comparison.metric, {row.outcome for row in found.rows}) == (LATENCY, {"finished"})
+    by_metric = {each.metric: each for each in work_result.other_quantities}
+    assert by_metric[TIME_TO_SCORE].comparisons == ()
+    assert by_metric[TIME_TO_SCORE].without == ("jax",)
 
 
 def test_a_score_that_few_reached_is_absent() -> None:

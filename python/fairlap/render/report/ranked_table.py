@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlap import quantity_text
+from fairlap import quantity_text, verdict
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.terminal import causes_of_modes
@@ -20,9 +20,11 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
     grad = work_result.work.mode == "grad"
     first = "first gradient" if grad else "first output"
     against = f"against {shown.baseline}" if shown.baseline else "against the first"
+    if work_result.basis.metric == verdict.TIME_TO_SCORE:
+        against = f"time to score {against}"
     time = "time of a fed batch" if shown.run.plan.data else "time of a call"
     heads = ["place", "contestant", time, against, "p99", "per second", first, "peak memory", "error"]
-    slowest = max((result.median_ns for result, _ in work_result.with_rows() if result.finished), default=0.0)
+    slowest = max((result.call_ns for result, _ in work_result.with_rows() if result.finished), default=0.0)
     rows = [_cells(shown, result, row, slowest, (time, against, first)) for result, row in work_result.with_rows()]
     names = [result.contestant for result, _ in work_result.with_rows()]
     if any(row.scores for _, row in work_result.with_rows()):
@@ -106,7 +108,7 @@ def _time(shown: Results, result: ContestantResult, row: Row, slowest: float) ->
     if row.modes:
         modes = (tag("span", _mode(mode.value_ns, mode.share, row), class_="mode") for mode in row.modes)
         return tag("span", tag("span", f"{len(row.modes)} modes: ", class_="modes"), modes, class_="time")
-    share = 100 * result.median_ns / slowest if slowest else 0
+    share = 100 * result.call_ns / slowest if slowest else 0
     colour = f"--colour: var(--contestant-{shown.contestants.index(result.contestant)})"
     bar = tag("span", class_="bar", style=f"width: {share:.1f}%; {colour}", aria_hidden="true")
     time, bounds = quantity_text.duration_and_bounds(judged.value, judged.low, judged.high, row.resolution_ns)
