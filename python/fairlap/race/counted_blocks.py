@@ -20,6 +20,7 @@ from fairlap.race.plan import Plan
 from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
 from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.request.work import Conditions, Work
+from fairlap.scenarios.training_messages import LearningCurve
 
 NOT_REACHED = "E_SCORE_NOT_REACHED"
 _FEWEST_RANKED = 2
@@ -135,11 +136,11 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         name: drop_of(plan, work.in_precision(precisions[name]), own, processes) for name, own in by_contestant.items()
     }
     unqualified = {name: Unqualified(why, EXCEEDED) for name, drop in drops.items() if (why := exceeded(plan, drop))}
-    missed = _missed_score(by_contestant)
-    reached = [name for name, own in by_contestant.items() if is_ranked(own) and name not in {**unqualified, **missed}]
     metric = verdict.LATENCY
-    if plan.to_score is not None and len(reached) >= _FEWEST_RANKED:
-        metric, unqualified = verdict.TIME_TO_SCORE, {**missed, **unqualified}
+    if plan.to_score is not None:
+        short = {**_missed_score(by_contestant, plan.to_score), **unqualified}
+        if sum(is_ranked(own) and name not in short for name, own in by_contestant.items()) >= _FEWEST_RANKED:
+            metric, unqualified = verdict.TIME_TO_SCORE, short
     found = WorkBlocks(
         work, conditions, by_contestant, GatedBlocks(()), drops=drops, unqualified=unqualified, metric=metric
     )
@@ -168,11 +169,11 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     return replace(found, gated=gated, compared=compared, table=table)
 
 
-def _missed_score(by_contestant: Mapping[str, Sequence[ProcessResult]]) -> dict[str, Unqualified]:
+def _missed_score(by_contestant: Mapping[str, Sequence[ProcessResult]], target: float) -> dict[str, Unqualified]:
     """Contestants of which a process did not reach the score. Leaving out such blocks would favour them."""
     found = {}
     for name, own in by_contestant.items():
-        curves = [process.learning for process in own if process.finished and process.learning is not None]
+        curves = [process.learning or LearningCurve(target) for process in own if process.finished]
         short = sum(curve.reached is None for curve in curves)
         if short:
             best = quantity_text.share(max(curve.best_score for curve in curves), 4)

@@ -28,6 +28,7 @@ from fairlap.request.race_request import (
     BLOCKS_OF_ONE_CONTESTANT,
     BLOCKS_UNTIL_DECIDED,
     DEFAULT_BLOCKS_WITH_TARGET,
+    MOST_EPOCHS_BY_DEFAULT,
     RaceRequest,
 )
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
@@ -36,9 +37,6 @@ from fairlap.request.work import Precision, Work
 
 _MOST_BATCH = 2**20
 _MOST_SEED = 2**31
-
-
-_MOST_EPOCHS = 50
 
 
 def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None) -> Plan:
@@ -107,7 +105,9 @@ def _most_epochs(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> 
         return 0
     for work, spec in offered:
         require_learnable(spec, work.mode, work.batch)
-    return _MOST_EPOCHS if request.epochs is None else whole_number("epochs", request.epochs, least=1, most=10**6)
+    if request.epochs is None:
+        return MOST_EPOCHS_BY_DEFAULT
+    return whole_number("epochs", request.epochs, least=1, most=10**6)
 
 
 def _blocks(request: RaceRequest, *, until_decided: bool) -> int:

@@ -19,7 +19,7 @@ from fairlap.race.plan import DATA_SEEDS, Measuring, draw_plan
 from fairlap.race.race import Race
 from fairlap.race.stopping import Ending
 from fairlap.request.names import ContestantName
-from fairlap.request.race_request import BLOCKS_UNTIL_DECIDED, DEFAULT_BUDGET_S
+from fairlap.request.race_request import BLOCKS_UNTIL_DECIDED, DEFAULT_BUDGET_S, MOST_EPOCHS_BY_DEFAULT
 from fairlap.request.work import Conditions, Work
 from fairlap.verdict import Comparison, Verdict, judge
 from fairlap.verdict.false_positive_rate import false_positives
@@ -47,6 +47,7 @@ class Trial:
     slowdown: str = ""  # of the second, such as "2%"; empty for identical ones
     alpha: float = 0.05
     device: str = "cpu"
+    to_score: float | None = None  # train until this score is reached, and compare the time to it
 
     @property
     def pair(self) -> tuple[ContestantName, ContestantName]:
@@ -71,6 +72,8 @@ def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
             device=trial.device,
             data_seeds=DATA_SEEDS,
             until_decided=trial.blocks is None,
+            to_score=trial.to_score,
+            most_epochs=0 if trial.to_score is None else MOST_EPOCHS_BY_DEFAULT,
         )
         race = Race(plan, ending=Ending(plan, budget_s=trial.budget_s if trial.blocks is None else None))
         race.run()

@@ -24,6 +24,7 @@ DEFAULT_BUDGET_S = 60.0
 LONGEST_BY_DEFAULT_S = 150.0  # of a race without a budget in which too few blocks for a claim have run
 DEFAULT_BLOCKS_WITH_TARGET = 60
 BLOCKS_UNTIL_DECIDED = 200
+MOST_EPOCHS_BY_DEFAULT = 50
 BLOCKS_OF_ONE_CONTESTANT = 12  # there is nothing to decide
 _Each = TypeVar("_Each")
 _Some = Annotated[tuple[_Each, ...], msgspec.Meta(min_length=1)]

@@ -19,6 +19,7 @@ from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.self_test import Trial, share_text, tally, verdicts_of
 from fairlap.request.names import contestant_named
+from fairlap.request.race_request import MOST_EPOCHS_BY_DEFAULT
 from fairlap.request.work import Work
 from fairlap.worker.slowdown import slowdown_in, slowed
 
@@ -63,6 +64,12 @@ def test_a_device_is_the_one_that_every_run_of_the_trial_races_on(races: Callabl
     made = races()
     list(verdicts_of(replace(TRIAL, device="cuda:0"), runs=2, seed=1))
     assert [plan.device for plan in made.plans] == ["cuda:0", "cuda:0"]
+
+
+def test_a_trial_to_a_score_trains_in_every_run(races: Callable[..., type[FakeRace]]) -> None:
+    made = races()
+    list(verdicts_of(replace(TRIAL, to_score=0.9), runs=2, seed=1))
+    assert [(plan.to_score, plan.most_epochs) for plan in made.plans] == [(0.9, MOST_EPOCHS_BY_DEFAULT)] * 2
 
 
 def test_the_pair_differs_in_its_name_only() -> None:
@@ -119,6 +126,13 @@ def test_the_command_says_whether_the_promise_was_kept(races: Callable[..., type
     assert status == 0
     document = json.loads(file.read_bytes())
     assert (document["passed"], len(document["verdicts"])) == (True, 4)
+
+
+def test_a_model_without_labelled_data_cannot_be_trained_to_a_score(races: Callable[..., type[FakeRace]]) -> None:
+    made = races()
+    done = CliRunner().invoke(self_test_command, ["mlp", "--on", "torch", "--to-score", "90%"])
+    assert getattr(done.exception, "code", "") == "E_TO_SCORE"
+    assert made.plans == []
 
 
 def test_a_referee_that_claims_too_much_fails(races: Callable[..., type[FakeRace]]) -> None:

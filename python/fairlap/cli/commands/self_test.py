@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from fairlap import quantity_text, verdict
 from fairlap.cli.output import print_result
@@ -18,6 +19,7 @@ from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.launch.runners import require_known
 from fairlap.machine.cuda_devices import require_driver
 from fairlap.models.registry import find
+from fairlap.race.equal_work.learning import require_learnable
 from fairlap.race.equal_work.materials import require_offered
 from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, verdicts_of
 from fairlap.request.names import ContestantName
@@ -44,10 +46,14 @@ def run_self_test(
     seconds: float,
     seed: int | None,
     device: str,
+    to_score: float | None,
 ) -> int:
     """The exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted."""
     spec = find(model).spec
     work = Work(model, spec.default_batch if batch is None else whole_number("batch", batch, least=1, most=2**20))
+    if to_score is not None:
+        work = msgspec.structs.replace(work, mode="train", training=spec.training)
+        require_learnable(spec, work.mode, work.batch)
     require_offered(spec, work)
     require_known((name,))
     require_driver(str(device))
@@ -64,6 +70,7 @@ def run_self_test(
         seconds=float(seconds),
         slowdown=f"{100 * slowdown:g}%" if slowdown else "",
         device=str(device),
+        to_score=to_score,
     )
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     second = f"itself slowed down by {trial.slowdown}" if slowdown else "itself"
@@ -138,6 +145,7 @@ def _document(trial: Trial, seed: int, verdicts: list[verdict.Comparison], passe
 @click.option("--budget", type=DURATION, help="Go on until decided, or for DURATION, in each run.  [default: 60s]")
 @click.option("--blocks", type=click.IntRange(6, 1_000), help="Run a fixed number of blocks instead.")
 @click.option("--slowdown", type=SHARE, help="Slow the second one down by SHARE, and count how often it is found.")
+@click.option("--to-score", type=SHARE, help="Train until SHARE of held-out items is right, and compare the times.")
 @click.option("--batch", type=int, help="Items in one call.  [default: the model's]")
 @click.option("--device", type=DEVICE, default="cpu", show_default=True, help="cpu, cuda or cuda:N.")
 @click.option("--threads", type=int, help="Threads of the contestant.  [default: all cores]")
@@ -148,6 +156,8 @@ def _document(trial: Trial, seed: int, verdicts: list[verdict.Comparison], passe
 @JSON
 def command(model: str, contestant: ContestantName, **options: Any) -> None:
     """Measure the false-positive rate on this machine: race a contestant against itself and count the differences.
+
+    With --to-score it trains, and the time to the score is compared.
 
     Every difference found is false, and at most 5 % are promised.
 
