@@ -91,3 +91,114 @@ def test_what_does_not_fit_is_refused_before_anything_runs(model: Path, tmp_path
         with pytest.raises(FairlapError) as refused:
             fairlap.compare(str(model), on="onnxruntime", inputs=inputs, metric="top1", labels=wrong, batch=4)
         assert refused.value.code == "E_METRIC"
+
+
+def graph_file(path: Path, shape: list[int], arrays: dict[str, np.ndarray], nodes: list[tuple[Any, ...]]) -> Path:
+    """A model of one input ``x``. A node has its operator, its inputs, its outputs and its attributes; an output that
+    ends in "!" is one of the model."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    made = [helper.make_node(kind, ins, [out.rstrip("!") for out in outs], **more) for kind, ins, outs, more in nodes]
+    outputs = [out.rstrip("!") for _, _, outs, _ in nodes for out in outs if out.endswith("!")]
+    whole = {node.output[0] for node in made if node.op_type in ("ArgMax", "Cast")}
+    graph = helper.make_graph(
+        made,
+        path.stem,
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *shape])],
+        [
+            helper.make_tensor_value_info(name, TensorProto.INT64 if name in whole else TensorProto.FLOAT, None)
+            for name in outputs
+        ],
+        [numpy_helper.from_array(array, name) for name, array in arrays.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def scores_in(rows: Path) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    ran = [row for row in found if row["outcome"] != "not_installed"]
+    assert {row["outcome"] for row in ran} == {"finished"}, [row["message"] for row in ran]
+    return [row["scores"] for row in ran]
+
+
+SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
+
+
+def test_ids_and_scores_of_ids_are_scored_by_their_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jiwer = pytest.importorskip("jiwer", reason="`make test` installs it and runs this")
+    sacrebleu = pytest.importorskip("sacrebleu", reason="`make test` installs it and runs this")
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    tokens, ids = 6, 9
+    times = np.linspace(0.8, 1.2, ids, dtype=np.float32)
+    nodes = [
+        ("Mul", ["x", "times"], ["logits!"], {}),
+        ("ArgMax", ["logits"], ["ids!"], {"axis": -1, "keepdims": 0}),
+    ]
+    model = graph_file(tmp_path / "tokens.onnx", [tokens, ids], {"times": times}, nodes)
+    drawn = np.random.default_rng(0)
+    x = drawn.standard_normal((ITEMS, tokens, ids)).astype(np.float32)
+    best = (x * times).argmax(axis=-1)
+    labels = np.where(drawn.random(best.shape) < 0.3, (best + 1) % ids, best)
+    labels[::4, 4:] = -100
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", labels)
+    given = ("--inputs", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", "--batch", BATCH)
+    done = run(
+        *("compare", model, "--on", "onnxruntime,openvino", *given, "--metric", "wer,bleu,wer:ids", *SHORT),
+        *("-o", tmp_path / "rows.jsonl"),
+    )
+    assert done.returncode == 0, done.stderr
+    right = [" ".join(map(str, row[row >= 0])) for row in labels]
+    in_place = [" ".join(map(str, row[own >= 0])) for row, own in zip(best, labels, strict=True)]
+    all_ids = [" ".join(map(str, row)) for row in best]
+    for scores in scores_in(tmp_path / "rows.jsonl"):
+        assert scores["wer"]["value"] == pytest.approx(jiwer.wer(right, in_place))
+        assert scores["wer:ids"]["value"] == pytest.approx(jiwer.wer(right, all_ids))
+        bleu = sacrebleu.corpus_bleu(in_place, [right], tokenize="none", force=True).score
+        assert scores["bleu"]["value"] == pytest.approx(bleu)
+        assert scores["bleu"]["low"] < bleu < scores["bleu"]["high"]
+
+
+def test_boxes_are_scored_against_an_annotation_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pycocotools", reason="`make test` installs it and runs this")
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    boxes = 3
+    arrays = {"times": np.ones(6, np.float32), "sizes": np.array([4, 1, 1]), "last": np.array([-1])}
+    nodes = [
+        ("Mul", ["x", "times"], ["all"], {}),
+        ("Split", ["all", "sizes"], ["corners!", "score", "category"], {"axis": -1}),
+        ("Squeeze", ["score", "last"], ["sure"], {}),
+        ("Sigmoid", ["sure"], ["confidence!"], {}),
+        ("Squeeze", ["category", "last"], ["number"], {}),
+        ("Floor", ["number"], ["floored"], {}),
+        ("Cast", ["floored"], ["kind!"], {"to": 7}),
+    ]
+    model = graph_file(tmp_path / "boxes.onnx", [boxes, 6], arrays, nodes)
+    drawn = np.random.default_rng(0)
+    x = drawn.uniform(5, 40, (ITEMS, boxes, 6)).astype(np.float32)
+    x[..., 2:4] += x[..., :2]
+    x[..., 4] = drawn.uniform(-1, 2, (ITEMS, boxes))
+    x[..., 5] = drawn.integers(0, 3, (ITEMS, boxes)) + 0.5
+    np.save(tmp_path / "x.npy", x)
+    annotations = [
+        {"image_id": item + 7, "category_id": int(kind), "bbox": [left, top, right - left, bottom - top]}
+        for item, rows in enumerate(x.tolist())
+        for left, top, right, bottom, _, kind in rows
+    ]
+    file = {"images": [{"id": item + 7} for item in range(ITEMS)], "annotations": annotations}
+    (tmp_path / "y.json").write_text(json.dumps(file))
+    given = ("--inputs", tmp_path / "x.npy", "--labels", tmp_path / "y.json", "--batch", BATCH)
+    metric = "map:corners+confidence+kind"
+    on = ("compare", model, "--on", "onnxruntime,openvino", *given, *SHORT)
+    done = run(*on, "--metric", metric, "-o", tmp_path / "rows.jsonl")
+    assert done.returncode == 0, done.stderr
+    for scores in scores_in(tmp_path / "rows.jsonl"):
+        assert scores[metric]["value"] == pytest.approx(1.0)
+        assert scores[metric]["low"] is None
+        assert scores[metric]["why_no_interval"]
+    for wrong in ("map", "map:kind+confidence+corners", f"{metric},top1"):
+        done = run(*on, "--metric", wrong)
+        assert (done.returncode, error_code(done)) == (2, "E_METRIC")
+        assert done.stderr.count("\n") == 1

@@ -1,30 +1,23 @@
 """Metrics of a task on labelled data: how good a contestant's answers are, item by item.
 
 A metric turns the outputs of a batch into a few numbers for each item; these are collected over all items, and give the
-figure and its interval. Formulas come from NumPy, SciPy and scikit-learn.
+figure and its interval. Formulas come from NumPy, SciPy, scikit-learn, sacrebleu, jiwer and pycocotools.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.machine.variables import variables_kept
+from fairlap.errors import FairlapError
+from fairlap.models.metrics import boxes, classes, tokens, values
+from fairlap.models.metrics.metric import Array, Output, Parts, TaskMetric, refuse
 
-Array = npt.NDArray[Any]
-Parts = tuple[Array, ...]  # each with one row for each item
-LabelKind = Literal["class", "values"]
-
-IGNORED = -100  # a label that does not count, as in PyTorch's cross-entropy
-_RESAMPLES = 999
-_CODE = "E_METRIC"
+METRICS: Mapping[str, TaskMetric] = {**classes.METRICS, **values.METRICS, **tokens.METRICS, **boxes.METRICS}
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -35,6 +28,13 @@ class Score(msgspec.Struct, frozen=True):
     high: float | None
     interval: str  # how it was found; empty where there is none
     items: int
+    why_no_interval: str = ""
+
+
+class NotFinite(FairlapError):
+    """An answer to an item is not a number."""
+
+    code = "E_OUTPUT"
 
 
 def accuracy_in(scores: Mapping[str, Score]) -> Score | None:
@@ -44,146 +44,57 @@ def accuracy_in(scores: Mapping[str, Score]) -> Score | None:
 
 def bounded_score_in(scores: Mapping[str, Score]) -> tuple[str, Score] | None:
     """The first metric that was asked for whose best value is 1."""
-    return next(((name, score) for name, score in scores.items() if metric_named(name)[0].at_most_one), None)
+    return next(((name, score) for name, score in scores.items() if metric_named(name).best_is_1), None)
 
 
-class NotFinite(FairlapError):
-    """An answer to an item is not a number."""
-
-    code = "E_OUTPUT"
-
-
-@dataclass(frozen=True)
-class TaskMetric:
-    meaning: str
-    labels: LabelKind  # the number of the right class for each row of the output; or values of the output's shape
-    parts: Callable[[Array, Array], Parts]
-    value: Callable[..., float]
-    least_classes: int = 2
-    share: bool = False  # of right answers, so that its interval can be Wilson's
-    at_most_one: bool = False  # from 0 to 1, and 1 is the best
-    package: str = ""  # what it needs besides SciPy
-
-
-def _hits(outputs: Array, labels: Array, best: int) -> Parts:
-    """Right rows and all rows of each item. A tie with the right class counts as before it."""
-    counted = labels != IGNORED
-    right = np.take_along_axis(outputs, np.where(counted, labels, 0)[..., None], axis=-1)
-    hit = counted & (np.count_nonzero(outputs >= right, axis=-1) <= best)
-    return _per_item(hit), _per_item(counted)
-
-
-def _surprise(outputs: Array, labels: Array) -> Parts:
-    """Negative logarithms of the right classes' shares, and how many there are."""
-    from scipy.special import log_softmax  # type: ignore[import-untyped,unused-ignore]
-
-    counted = labels != IGNORED
-    logs = log_softmax(outputs.astype(np.float64), axis=-1)
-    right = np.take_along_axis(logs, np.where(counted, labels, 0)[..., None], axis=-1)[..., 0]
-    return _per_item(np.where(counted, -right, 0.0)), _per_item(counted)
-
-
-def _differences(outputs: Array, labels: Array, power: int) -> Parts:
-    off = np.abs(outputs.astype(np.float64) - labels) ** power
-    return _per_item(off), _per_item(np.ones_like(off))
-
-
-def _classes(outputs: Array, labels: Array) -> Parts:
-    rows = len(outputs)
-    return outputs.argmax(axis=-1).reshape(rows, -1), labels.reshape(rows, -1)
-
-
-def _per_item(array: Array) -> Array:
-    sums: Array = array.reshape(len(array), -1).sum(axis=1)
-    return sums
-
-
-def _ratio(sums: Array, counts: Array) -> float:
-    return float(sums.sum() / counts.sum())
-
-
-def _perplexity(sums: Array, counts: Array) -> float:
-    return float(np.exp(sums.sum() / counts.sum()))
-
-
-def _over_classes(predicted: Array, labels: Array, *, name: str) -> float:
-    """By scikit-learn's name; the mean over classes. A class that is never predicted, or has no label, counts as 0."""
-    with variables_kept():
-        from sklearn import metrics
-
-    counted = labels != IGNORED
-    return float(getattr(metrics, name)(labels[counted], predicted[counted], average="macro", zero_division=0.0))
-
-
-METRICS: Mapping[str, TaskMetric] = {
-    "top1": TaskMetric("share of rows whose largest score is the right class", "class", partial(_hits, best=1), _ratio,
-                       share=True, at_most_one=True),
-    "top5": TaskMetric("share of rows whose five largest scores have the right class", "class", partial(_hits, best=5),
-                       _ratio, least_classes=6, share=True, at_most_one=True),
-    "precision": TaskMetric("precision of the classes with the largest scores, the mean over classes", "class",
-                            _classes, partial(_over_classes, name="precision_score"), at_most_one=True,
-                            package="sklearn"),
-    "recall": TaskMetric("recall of the classes with the largest scores, the mean over classes", "class", _classes,
-                         partial(_over_classes, name="recall_score"), at_most_one=True, package="sklearn"),
-    "f1": TaskMetric("F1 of the classes with the largest scores, the mean over classes", "class", _classes,
-                     partial(_over_classes, name="f1_score"), at_most_one=True, package="sklearn"),
-    "perplexity": TaskMetric("perplexity of the right classes under the scores", "class", _surprise, _perplexity),
-    "mse": TaskMetric("mean square of the difference", "values", partial(_differences, power=2), _ratio),
-    "mae": TaskMetric("mean absolute difference", "values", partial(_differences, power=1), _ratio),
-}  # fmt: skip
-
-
-def metric_named(text: str) -> tuple[TaskMetric, str]:
-    """Of ``top1`` or ``top1:logits``: the metric, and the output that it scores; the first one where that is empty."""
-    name, _, output = text.partition(":")
+def metric_named(text: str) -> TaskMetric:
+    """Of ``top1`` or ``top1:logits``."""
+    name = text.partition(":")[0]
     if name not in METRICS:
-        raise InvalidRequest(f"no metric named {name!r}; they are {', '.join(METRICS)}", code=_CODE)
-    return METRICS[name], output
+        raise refuse(f"no metric named {name!r}; they are {', '.join(METRICS)}")
+    return METRICS[name]
+
+
+def scored_outputs(text: str, among: Sequence[str]) -> tuple[str, ...]:
+    """The names of the outputs that a metric scores, in its order: those after the colon, with + between them."""
+    metric, (_, colon, named) = metric_named(text), text.partition(":")
+    names = tuple(named.split("+")) if colon else metric.outputs or tuple(among[:1])
+    takes = len(metric.outputs) or 1
+    if len(names) != takes:
+        example = f"{text.partition(':')[0]}:{'+'.join(metric.outputs or ('OUTPUT',))}"
+        raise refuse(f"{text} names {len(names)} outputs; write {example}")
+    if missing := [name for name in names if name not in among]:
+        raise refuse(f"{text}: the model has no output {missing[0]!r}; it has {', '.join(among)}")
+    return names
 
 
 def require_installed(text: str) -> None:
-    from importlib.util import find_spec
-
-    metric, _ = metric_named(text)
-    if metric.package and find_spec(metric.package) is None:
-        raise InvalidRequest(f"the metric {text} needs scikit-learn: pip install 'fairlap[metrics]'", code=_CODE)
+    package = metric_named(text).package
+    if package is not None and find_spec(package.module) is None:
+        raise refuse(f"the metric {text} needs {package.name}: pip install 'fairlap[{package.extra}]'")
 
 
-def require_labels(text: str, labels: Array, items: int, output: str, shape: tuple[int, ...]) -> None:
-    """``shape`` is that of the output for one batch."""
-    metric, _ = metric_named(text)
+def require_labels(text: str, labels: Array, items: int, outputs: Sequence[Output]) -> None:
+    """``outputs`` are all that the model has."""
     if len(labels) != items:
-        raise InvalidRequest(f"there are {len(labels):,} labels for {items:,} items of the inputs", code=_CODE)
-    if metric.labels == "values":
-        if labels.shape[1:] != shape[1:] or labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
-            raise InvalidRequest(_other_shape(text, labels, output, shape[1:], "numbers"), code=_CODE)
-        return
-    if len(shape) < 2 or labels.dtype.kind not in "iu" or labels.shape[1:] != shape[1:-1]:
-        raise InvalidRequest(_other_shape(text, labels, output, shape[1:-1], "whole numbers"), code=_CODE)
-    classes = shape[-1]
-    if classes < metric.least_classes:
-        raise InvalidRequest(
-            f"{text} needs at least {metric.least_classes} classes, and {output} has {classes}", code=_CODE
-        )
-    counted = labels[labels != IGNORED]
-    if not counted.size or counted.min() < 0 or counted.max() >= classes:
-        found = f"{counted.min()}..{counted.max()}" if counted.size else "none that count"
-        raise InvalidRequest(
-            f"labels must be within 0..{classes - 1}, the classes of {output} (got {found})", code=_CODE
-        )
+        raise refuse(f"there are {len(labels):,} labels for {items:,} items of the inputs")
+    by_name = {each.name: each for each in outputs}
+    metric_named(text).require_fit(text, labels, [by_name[name] for name in scored_outputs(text, list(by_name))])
 
 
-def _other_shape(text: str, labels: Array, output: str, shape: tuple[int, ...], kind: str) -> str:
-    wanted = f"[items{''.join(f', {size}' for size in shape)}]"
-    return (
-        f"{text} takes labels of shape {wanted}, {kind}, for the output {output}; "
-        f"these are {list(labels.shape)} of {labels.dtype}"
-    )
+def parts_of(text: str, scored: Sequence[Array], labels: Array) -> Parts:
+    """Of one batch: the outputs that the metric scores, and the labels of their items."""
+    if not all(np.isfinite(each).all() for each in scored):
+        raise NotFinite("it gave numbers that are not finite for the data of the metric")
+    return metric_named(text).parts(*scored, labels)
 
 
-def score_of(text: str, batches: list[Parts]) -> Score:
-    metric, _ = metric_named(text)
-    parts = tuple(np.concatenate(each) for each in zip(*batches, strict=True))
+def value_of(text: str, batches: Sequence[Parts]) -> float:
+    return metric_named(text).value(*_joined(batches))
+
+
+def score_of(text: str, batches: Sequence[Parts]) -> Score:
+    metric, parts = metric_named(text), _joined(batches)
     value, items = metric.value(*parts), len(parts[0])
     if metric.share and (parts[1] == 1).all():
         from scipy.stats import binomtest  # type: ignore[import-untyped,unused-ignore]
@@ -191,22 +102,25 @@ def score_of(text: str, batches: list[Parts]) -> Score:
         found = binomtest(int(parts[0].sum()), items).proportion_ci(method="wilson")
         return Score(value, float(found.low), float(found.high), "Wilson", items)
     if items < 2:
-        return Score(value, None, None, "", items)
-    from scipy.stats import bootstrap
+        return Score(value, None, None, "", items, "there is one item")
+    if metric.most_resampled is not None and parts[0].size > metric.most_resampled:
+        return Score(value, None, None, "", items, "computing it again for resampled items takes too long")
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
     def of_items(places: Array) -> float:
         return metric.value(*(each[places] for each in parts))
 
-    ends = bootstrap(
-        (np.arange(items),), of_items, n_resamples=_RESAMPLES, vectorized=False, method="percentile", rng=0
-    ).confidence_interval
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # of ends that are not finite, which are seen below
+        ends = bootstrap(
+            (np.arange(items),), of_items, n_resamples=metric.resamples, vectorized=False, method="percentile", rng=0
+        ).confidence_interval
+    if not np.isfinite([ends.low, ends.high]).all():
+        return Score(value, None, None, "", items, "some resamples of the items have no such figure")
     if ends.low == ends.high:  # such as where every answer is right: resampling shows nothing of what is not there
-        return Score(value, None, None, "", items)
+        return Score(value, None, None, "", items, "every resample of the items gives the same figure")
     return Score(value, float(ends.low), float(ends.high), f"bootstrap over {items:,} items", items)
 
 
-def parts_of(text: str, outputs: Array, labels: Array) -> Parts:
-    """Of one batch."""
-    if not np.isfinite(outputs).all():
-        raise NotFinite("it gave numbers that are not finite for the data of the metric")
-    return metric_named(text)[0].parts(outputs, labels)
+def _joined(batches: Sequence[Parts]) -> Parts:
+    return tuple(np.concatenate(each) for each in zip(*batches, strict=True))

@@ -19,6 +19,7 @@ from fairlap.errors import FairlapError, described
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.code_hash import hash_of_code
+from fairlap.models.metrics.metric import Output
 from fairlap.models.sources.bundle import (
     BUNDLE,
     data_file,
@@ -37,8 +38,8 @@ from fairlap.models.sources.inputs import (
     given_inputs,
     input_sets,
     of_tensors,
-    why_unreadable,
 )
+from fairlap.models.sources.labels import labels_in
 from fairlap.models.sources.proof import (
     Outputs,
     loose,
@@ -51,7 +52,7 @@ from fairlap.models.sources.proof import (
 from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.models.sources.replies import replies
 from fairlap.models.spec import LABELS, Constant, Spec, Tensor, Weight
-from fairlap.models.task_metrics import metric_named, require_labels
+from fairlap.models.task_metrics import require_labels
 from fairlap.request.source import Source
 
 
@@ -175,19 +176,10 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
 
 def _write_data(source: Source, found: Opened, batches: Sets, items: int, exact: Outputs, folder: Path) -> None:
     """For a metric: the labels, which fit the outputs, and every batch of the inputs."""
-    path = Path(source.labels)
-    try:
-        labels = np.load(path, allow_pickle=False)
-    except Exception as error:  # NumPy raises several types
-        raise SourceError(f"{path} cannot be read as labels: {why_unreadable(error)}", code="E_METRIC") from None
-    if not isinstance(labels, np.ndarray) or not labels.ndim:
-        raise SourceError(f"{path} is not one array of labels, a .npy file", code="E_METRIC")
+    labels = labels_in(Path(source.labels), source.metrics)
+    outputs = [Output(name, exact[name].shape, found.output_types[name]) for name in found.outputs]
     for text in source.metrics:
-        _, output = metric_named(text)
-        output = output or found.outputs[0]
-        if output not in exact:
-            raise SourceError(f"{text}: the model has no output {output!r}; it has {', '.join(exact)}", code="E_METRIC")
-        require_labels(text, labels, items, output, exact[output].shape)
+        require_labels(text, labels, items, outputs)
     safetensors.write(
         labels_file(folder), {LABELS: labels.astype(np.float64 if labels.dtype.kind == "f" else np.int64)}
     )

@@ -9,9 +9,10 @@ import numpy as np
 
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models import safetensors
+from fairlap.models.metrics.metric import Parts
 from fairlap.models.sources.bundle import bundle_in, data_file, labels_file
 from fairlap.models.spec import LABELS
-from fairlap.models.task_metrics import NotFinite, Parts, Score, metric_named, parts_of, score_of
+from fairlap.models.task_metrics import NotFinite, Score, parts_of, score_of, scored_outputs
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.process_result import ProcessResult
@@ -44,7 +45,7 @@ def _scores(
 ) -> dict[str, Score]:
     labels = safetensors.read(labels_file(materials.folder))[LABELS]
     items, size = bundle_in(materials.folder).items, materials.work.batch
-    first = materials.spec.outputs[0].name
+    among = [tensor.name for tensor in materials.spec.outputs]
     parts: dict[str, list[Parts]] = {text: [] for text in metrics}
     answer = scratch / "data-answer.safetensors"
     for number, place in enumerate(range(0, items, size)):
@@ -52,13 +53,13 @@ def _scores(
         outputs = safetensors.read(answer)
         own = labels[place : place + size]
         for text in metrics:
-            _, output = metric_named(text)
+            names = scored_outputs(text, among)
+            if missing := [name for name in names if name not in outputs]:
+                raise OtherWork(f"its answer lacks {missing[0]}", "E_OUTPUT")
             try:
-                found = parts_of(text, np.asarray(outputs[output or first])[: len(own)], np.asarray(own))
+                found = parts_of(text, [np.asarray(outputs[name])[: len(own)] for name in names], np.asarray(own))
             except NotFinite as wrong:
                 raise OtherWork(str(wrong), wrong.code) from None
-            except KeyError:
-                raise OtherWork(f"its answer lacks {output or first}", "E_OUTPUT") from None
             parts[text].append(found)
         answer.unlink()
     return {text: score_of(text, parts[text]) for text in metrics}

@@ -1,0 +1,135 @@
+"""Metrics of classes: the label is the number of the right class for each row of the output, whose last axis has the
+classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from fairlap.machine.variables import variables_kept
+from fairlap.models.metrics.metric import (
+    IGNORED,
+    Array,
+    Output,
+    Package,
+    Parts,
+    TaskMetric,
+    other_shape,
+    per_item,
+    ratio,
+    refuse,
+)
+
+_SCIKIT_LEARN = Package("sklearn", "scikit-learn", "metrics")
+_MOST_RANKED = 20_000  # scores whose ranking is resampled
+_RESAMPLES_OF_RANKS = 199  # scikit-learn takes milliseconds for each class
+
+
+def _require_classes(text: str, labels: Array, outputs: Sequence[Output], least: int = 2) -> None:
+    [output] = outputs
+    shape = output.shape
+    if len(shape) < 2 or labels.dtype.kind not in "iu" or labels.shape[1:] != shape[1:-1]:
+        raise other_shape(text, labels, output, shape[1:-1], "whole numbers")
+    classes = shape[-1]
+    if classes < least:
+        raise refuse(f"{text} needs at least {least} classes, and {output.name} has {classes}")
+    counted = labels[labels != IGNORED]
+    if not counted.size or counted.min() < 0 or counted.max() >= classes:
+        found = f"{counted.min()}..{counted.max()}" if counted.size else "none that count"
+        raise refuse(f"labels must be within 0..{classes - 1}, the classes of {output.name} (got {found})")
+
+
+def _require_several_classes(text: str, labels: Array, outputs: Sequence[Output]) -> None:
+    _require_classes(text, labels, outputs)
+    found = np.unique(labels[labels != IGNORED])
+    if len(found) < 2:
+        raise refuse(f"{text} takes labels of at least two classes (got {found[0]} alone)")
+
+
+def _hits(outputs: Array, labels: Array, best: int) -> Parts:
+    """Right rows and all rows of each item. A tie with the right class counts as before it."""
+    counted = labels != IGNORED
+    right = np.take_along_axis(outputs, np.where(counted, labels, 0)[..., None], axis=-1)
+    hit = counted & (np.count_nonzero(outputs >= right, axis=-1) <= best)
+    return per_item(hit), per_item(counted)
+
+
+def _surprise(outputs: Array, labels: Array) -> Parts:
+    """Negative logarithms of the right classes' shares, and how many there are."""
+    from scipy.special import log_softmax  # type: ignore[import-untyped,unused-ignore]
+
+    counted = labels != IGNORED
+    logs = log_softmax(outputs.astype(np.float64), axis=-1)
+    right = np.take_along_axis(logs, np.where(counted, labels, 0)[..., None], axis=-1)[..., 0]
+    return per_item(np.where(counted, -right, 0.0)), per_item(counted)
+
+
+def _perplexity(sums: Array, counts: Array) -> float:
+    return float(np.exp(sums.sum() / counts.sum()))
+
+
+def _predicted(outputs: Array, labels: Array) -> Parts:
+    rows = len(outputs)
+    return outputs.argmax(axis=-1).reshape(rows, -1), labels.reshape(rows, -1)
+
+
+def _over_classes(predicted: Array, labels: Array, *, name: str) -> float:
+    """By scikit-learn's name; the mean over classes. A class that is never predicted, or has no label, counts as 0."""
+    with variables_kept():
+        from sklearn import metrics
+
+    counted = labels != IGNORED
+    return float(getattr(metrics, name)(labels[counted], predicted[counted], average="macro", zero_division=0.0))
+
+
+def _scored(outputs: Array, labels: Array) -> Parts:
+    rows = len(outputs)
+    return outputs.astype(np.float64).reshape(rows, -1, outputs.shape[-1]), labels.reshape(rows, -1)
+
+
+def _area(scores: Array, labels: Array) -> float:
+    """Of two classes that of the second; of more the mean of each class against the others. A class without a label
+    is left out. NaN where all labels are of one class."""
+    with variables_kept():
+        from sklearn.metrics import roc_auc_score
+
+    counted = labels != IGNORED
+    shares, own = _shares(scores[counted]), labels[counted]
+    found = np.unique(own)
+    if len(found) < 2:
+        return float("nan")
+    if shares.shape[-1] == 2:
+        return float(roc_auc_score(own, shares[:, 1]))
+    return float(np.mean([roc_auc_score(own == each, shares[:, each]) for each in found]))
+
+
+def _shares(scores: Array) -> Array:
+    """Scores that are shares already stay as they are: the softmax of one row is no ranking over all rows."""
+    from scipy.special import softmax
+
+    if scores.min() >= 0 and np.allclose(scores.sum(axis=-1), 1, atol=1e-4):
+        return scores
+    found: Array = softmax(scores, axis=-1)
+    return found
+
+
+METRICS: Mapping[str, TaskMetric] = {
+    "top1": TaskMetric("share of rows whose largest score is the right class", _require_classes,
+                       partial(_hits, best=1), ratio, share=True, best_is_1=True),
+    "top5": TaskMetric("share of rows whose five largest scores have the right class",
+                       partial(_require_classes, least=6), partial(_hits, best=5), ratio, share=True, best_is_1=True),
+    "precision": TaskMetric("precision of the classes with the largest scores, the mean over classes",
+                            _require_classes, _predicted, partial(_over_classes, name="precision_score"),
+                            _SCIKIT_LEARN, best_is_1=True),
+    "recall": TaskMetric("recall of the classes with the largest scores, the mean over classes", _require_classes,
+                         _predicted, partial(_over_classes, name="recall_score"), _SCIKIT_LEARN, best_is_1=True),
+    "f1": TaskMetric("F1 of the classes with the largest scores, the mean over classes", _require_classes,
+                     _predicted, partial(_over_classes, name="f1_score"), _SCIKIT_LEARN, best_is_1=True),
+    "roc_auc": TaskMetric("area under the ROC curve; of more than two classes the mean of each against the others",
+                          _require_several_classes, _scored, _area, _SCIKIT_LEARN, best_is_1=True,
+                          resamples=_RESAMPLES_OF_RANKS, most_resampled=_MOST_RANKED),
+    "perplexity": TaskMetric("perplexity of the right classes under the scores", _require_classes, _surprise,
+                             _perplexity),
+}  # fmt: skip

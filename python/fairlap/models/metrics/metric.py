@@ -1,0 +1,82 @@
+"""What a metric of a task is: how it takes outputs and labels apart, item by item, and makes its figure of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.errors import InvalidRequest
+
+Array = npt.NDArray[Any]
+Parts = tuple[Array, ...]  # each with one row for each item
+
+IGNORED = -100  # a label that does not count, as in PyTorch's cross-entropy
+CODE = "E_METRIC"
+
+
+@dataclass(frozen=True)
+class Output:
+    """An array that a metric scores, of one batch."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Package:
+    """What a metric needs besides SciPy, and the extra of fairlap that brings it."""
+
+    module: str
+    name: str
+    extra: str
+
+
+@dataclass(frozen=True)
+class TaskMetric:
+    """``require_fit`` raises InvalidRequest for labels that do not fit the outputs; it is given the metric's text."""
+
+    meaning: str
+    require_fit: Callable[[str, Array, Sequence[Output]], None]
+    parts: Callable[..., Parts]  # of the outputs that it scores, and then the labels
+    value: Callable[..., float]  # of the parts of all items
+    package: Package | None = None
+    outputs: tuple[str, ...] = ()  # that it scores unless others are named; the first one where this is empty
+    reads_coco: bool = False  # labels are a COCO annotation file
+    share: bool = False  # of right answers, so that its interval can be Wilson's
+    best_is_1: bool = False
+    resamples: int = 999
+    most_resampled: int | None = None  # numbers in the first part; with more, resampling takes too long
+
+
+def refuse(text: str) -> InvalidRequest:
+    return InvalidRequest(text, code=CODE)
+
+
+def other_shape(text: str, labels: Array, output: Output, wanted: Sequence[int], kind: str) -> InvalidRequest:
+    shape = f"[items{''.join(f', {size}' for size in wanted)}]"
+    return refuse(
+        f"{text} takes labels of shape {shape}, {kind}, for the output {output.name}; "
+        f"these are {list(labels.shape)} of {labels.dtype}"
+    )
+
+
+def per_item(array: Array) -> Array:
+    sums: Array = array.reshape(len(array), -1).sum(axis=1)
+    return sums
+
+
+def ratio(sums: Array, counts: Array) -> float:
+    return float(sums.sum() / counts.sum())
+
+
+def objects(rows: Sequence[Array]) -> Array:
+    """Arrays of several lengths, one for each item."""
+    found = np.empty(len(rows), dtype=object)
+    for number, row in enumerate(rows):
+        found[number] = row
+    return found

@@ -1,0 +1,95 @@
+"""Metrics of sequences: each item's label is a row of token ids, and each id counts as a word.
+
+A model gives ids, or scores of all ids at each place of the label, whose largest is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from fairlap.models.metrics.metric import IGNORED, Array, Output, Package, Parts, TaskMetric, other_shape, ratio, refuse
+
+_MOST_N = 4  # words in a row that BLEU counts
+
+
+def _require_tokens(text: str, labels: Array, outputs: Sequence[Output]) -> None:
+    [output] = outputs
+    shape = output.shape
+    of_ids = np.dtype(output.dtype).kind in "iu"
+    if len(shape) != (2 if of_ids else 3):
+        raise refuse(
+            f"{text} takes an output of ids, whole numbers [items, tokens], or of their scores [items, tokens, ids]; "
+            f"{output.name} is {list(shape)} of {output.dtype}"
+        )
+    if labels.ndim != 2 or labels.dtype.kind not in "iu":
+        raise refuse(
+            f"{text} takes labels of shape [items, tokens], whole numbers; these are {list(labels.shape)} of "
+            f"{labels.dtype}"
+        )
+    if not of_ids and labels.shape[1] != shape[1]:
+        raise other_shape(text, labels, output, shape[1:2], "whole numbers")
+    counted = labels != IGNORED
+    if (labels[counted] < 0).any():
+        raise refuse(f"labels must be token ids, 0 or more, or {IGNORED} (got {labels[counted].min()})")
+    if empty := np.flatnonzero(~counted.any(axis=1)).tolist():
+        raise refuse(f"{text} takes at least one token for each item; the labels of item {empty[0]} have none")
+    if not of_ids and labels[counted].max() >= shape[-1]:
+        raise refuse(f"labels must be within 0..{shape[-1] - 1}, the ids of {output.name} (got {labels.max()})")
+
+
+def _sentences(outputs: Array, labels: Array) -> Iterator[tuple[str, str]]:
+    """Of each item what was given, and what is right. Of ids, those below 0 do not count."""
+    if outputs.ndim == 3:
+        outputs = np.where(labels == IGNORED, IGNORED, outputs.argmax(axis=-1))
+    for given, right in zip(outputs, labels, strict=True):
+        yield _sentence(given[given >= 0]), _sentence(right[right != IGNORED])
+
+
+def _sentence(ids: Array) -> str:
+    return " ".join(str(int(each)) for each in ids)
+
+
+def _matches(outputs: Array, labels: Array) -> Parts:
+    """For runs of one to four words, how many of them are right, and how many there are; and both lengths."""
+    from sacrebleu.metrics import BLEU
+
+    bleu = BLEU(tokenize="none", max_ngram_order=_MOST_N)
+    found = [bleu.corpus_score([given], [[right]]) for given, right in _sentences(outputs, labels)]
+    return (
+        np.array([each.counts for each in found]),
+        np.array([each.totals for each in found]),
+        np.array([each.sys_len for each in found]),
+        np.array([each.ref_len for each in found]),
+    )
+
+
+def _bleu(right: Array, counted: Array, given_lengths: Array, right_lengths: Array) -> float:
+    from sacrebleu.metrics import BLEU
+
+    found = BLEU.compute_bleu(
+        right.sum(axis=0).tolist(),
+        counted.sum(axis=0).tolist(),
+        int(given_lengths.sum()),
+        int(right_lengths.sum()),
+        max_ngram_order=_MOST_N,
+    )
+    return float(found.score)
+
+
+def _errors(outputs: Array, labels: Array) -> Parts:
+    """Words that were replaced, left out or added, and the words of the label."""
+    from jiwer import process_words
+
+    found = [process_words(right, given) for given, right in _sentences(outputs, labels)]
+    wrong = [each.substitutions + each.deletions + each.insertions for each in found]
+    return np.array(wrong), np.array([each.hits + each.substitutions + each.deletions for each in found])
+
+
+METRICS: Mapping[str, TaskMetric] = {
+    "bleu": TaskMetric("BLEU of the whole corpus, from 0 to 100", _require_tokens, _matches, _bleu,
+                       Package("sacrebleu", "sacrebleu", "bleu")),
+    "wer": TaskMetric("word error rate: words replaced, left out or added, for each word of the labels",
+                      _require_tokens, _errors, ratio, Package("jiwer", "jiwer", "wer")),
+}  # fmt: skip

@@ -1,0 +1,63 @@
+"""Metrics of values: the labels have the shape of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from fairlap.machine.variables import variables_kept
+from fairlap.models.metrics.metric import (
+    Array,
+    Output,
+    Package,
+    Parts,
+    TaskMetric,
+    other_shape,
+    per_item,
+    ratio,
+    refuse,
+)
+
+_SCIKIT_LEARN = Package("sklearn", "scikit-learn", "metrics")
+
+
+def _require_values(text: str, labels: Array, outputs: Sequence[Output]) -> None:
+    [output] = outputs
+    if labels.shape[1:] != output.shape[1:] or labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
+        raise other_shape(text, labels, output, output.shape[1:], "numbers")
+
+
+def _require_spread(text: str, labels: Array, outputs: Sequence[Output]) -> None:
+    _require_values(text, labels, outputs)
+    if (labels == labels[:1]).all():
+        raise refuse(f"{text} takes labels that differ between items; these are all equal")
+
+
+def _differences(outputs: Array, labels: Array, power: int) -> Parts:
+    off = np.abs(outputs.astype(np.float64) - labels) ** power
+    return per_item(off), per_item(np.ones_like(off))
+
+
+def _both(outputs: Array, labels: Array) -> Parts:
+    rows = len(outputs)
+    return outputs.astype(np.float64).reshape(rows, -1), labels.astype(np.float64).reshape(rows, -1)
+
+
+def _explained(outputs: Array, labels: Array) -> float:
+    """Of the variance of all columns together. NaN where the labels do not differ."""
+    with variables_kept():
+        from sklearn.metrics import r2_score
+
+    if (labels == labels[:1]).all():
+        return float("nan")
+    return float(r2_score(labels, outputs, multioutput="variance_weighted"))
+
+
+METRICS: Mapping[str, TaskMetric] = {
+    "mse": TaskMetric("mean square of the difference", _require_values, partial(_differences, power=2), ratio),
+    "mae": TaskMetric("mean absolute difference", _require_values, partial(_differences, power=1), ratio),
+    "r2": TaskMetric("share of the variance that is explained", _require_spread, _both, _explained, _SCIKIT_LEARN,
+                     best_is_1=True),
+}  # fmt: skip
