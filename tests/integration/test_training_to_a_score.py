@@ -20,7 +20,8 @@ def test_frameworks_reach_a_score(tmp_path: Path) -> None:
     for framework in ("torch", "jax", "tensorflow"):
         pytest.importorskip(framework, reason="`make test` installs it and runs this")
     page = tmp_path / "race.html"
-    done = run("compare", "digits", "--on", ON, *QUICK, "--blocks", 2, "--to-score", "85%", "--json", "-o", page)
+    scored = ("--to-score", "85%", "--metric", "top1,perplexity")
+    done = run("compare", "digits", "--on", ON, *QUICK, "--blocks", 2, *scored, "--json", "-o", page)
     assert done.returncode == 0, done.stderr
     rows = {row["contestant"]: row for row in json.loads(done.stdout)["rows"]}
     assert set(rows) == set(ON.split(","))
@@ -30,6 +31,9 @@ def test_frameworks_reach_a_score(tmp_path: Path) -> None:
         assert 0.85 <= row["best_score"] <= 1.0
         assert row["steps_to_score"] % 44 == 0
         assert row["time_to_score_s"]["value"] > 0
+        assert 0.85 <= row["accuracy"]["value"] <= row["best_score"]
+        assert {name: each["items"] for name, each in row["scores"].items()} == {"top1": 359, "perplexity": 359}
+        assert 1 < row["scores"]["perplexity"]["value"] < 3
     assert "learning_seconds" in page.read_text()
 
 
@@ -57,3 +61,17 @@ def test_what_cannot_be_trained_to_a_score_is_refused(options: tuple[object, ...
     done = run("compare", *options, "--on", "torch", "--no-store", "--quiet")
     assert done.returncode == 2
     assert error_code(done) == "E_TO_SCORE"
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--metric", "top1"), "E_METRIC"),
+        (("--mode", "train", "--metric", "top1"), "E_METRIC"),
+        (("--mode", "train", "--to-score", "97%", "--metric", "mse"), "E_METRIC"),
+        (("--mode", "train", "--to-score", "97%", "--metric", "top1", "--labels", "y.npy"), "E_METRIC"),
+    ],
+)
+def test_metrics_of_no_training_are_refused(options: tuple[str, ...], code: str) -> None:
+    done = run("compare", "digits", *options, "--on", "torch", "--no-store", "--quiet")
+    assert (done.returncode, error_code(done)) == (2, code)

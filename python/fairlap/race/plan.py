@@ -72,6 +72,7 @@ class Plan(msgspec.Struct, frozen=True):
     to_score: float | None = None  # train until this score on held-out items is reached
     most_epochs: int = 0
     max_drop: float | None = None  # the largest error against fp32 of a contestant that is ranked
+    metrics: tuple[str, ...] = ()  # of what was learnt, where it is trained to a score
     format: int = PLAN_FORMAT
 
     @property
@@ -143,6 +144,7 @@ def draw_plan(
     max_drop: float | None = None,
     to_score: float | None = None,
     most_epochs: int = 0,
+    metrics: tuple[str, ...] = (),
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
@@ -187,6 +189,7 @@ def draw_plan(
         to_score,
         most_epochs,
         max_drop,
+        metrics,
     )
 
 

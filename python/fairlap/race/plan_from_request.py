@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.data.labelled.built_in import labelled_set
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
@@ -19,6 +20,7 @@ from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Spec
 from fairlap.models.task_metrics import require_installed
 from fairlap.race.equal_work.fed_check import require_choices, require_data
+from fairlap.race.equal_work.held_out_scores import require_scorable
 from fairlap.race.equal_work.learning import CODE as E_TO_SCORE
 from fairlap.race.equal_work.learning import require_learnable
 from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
@@ -70,6 +72,7 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         max_drop=None if request.max_drop is None else float(request.max_drop),
         to_score=None if request.to_score is None else float(request.to_score),
         most_epochs=_most_epochs(request, offered),
+        metrics=_metrics_of_learning(request, offered),
     )
 
 
@@ -108,6 +111,15 @@ def _most_epochs(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> 
     if request.epochs is None:
         return MOST_EPOCHS_BY_DEFAULT
     return whole_number("epochs", request.epochs, least=1, most=10**6)
+
+
+def _metrics_of_learning(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> tuple[str, ...]:
+    if request.to_score is None:
+        return ()
+    names = _named_metrics(request)
+    for _, spec in offered if names else ():
+        require_scorable(names, spec, labelled_set(spec.data_set))
+    return names
 
 
 def _blocks(request: RaceRequest, *, until_decided: bool) -> int:
@@ -192,12 +204,17 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
 
 
 def _metrics(request: RaceRequest) -> tuple[str, ...]:
-    names = (request.metric,) if isinstance(request.metric, str) else request.metric
+    names = _named_metrics(request)
     for name in names:
         require_installed(name)
     if bool(names) != bool(request.labels) or (names and not request.inputs):
         raise InvalidRequest("a metric takes --metric, --labels and --inputs together", code="E_METRIC")
-    return tuple(dict.fromkeys(names))
+    return names
+
+
+def _named_metrics(request: RaceRequest) -> tuple[str, ...]:
+    """Each once."""
+    return tuple(dict.fromkeys((request.metric,) if isinstance(request.metric, str) else request.metric))
 
 
 def _absolute(text: str) -> str:
@@ -213,8 +230,13 @@ def _absolute(text: str) -> str:
 def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> None:
     if any(work.source for work in works):
         return
-    if request.metric or request.labels:
-        raise InvalidRequest("--metric and --labels are for a model of your own with your data", code="E_METRIC")
+    if request.labels:
+        raise InvalidRequest("--labels is for a model of your own with your data", code="E_METRIC")
+    if request.metric and request.to_score is None:
+        raise InvalidRequest(
+            "--metric scores a model of your own on your data, or what a built-in one learns with --to-score",
+            code="E_METRIC",
+        )
     options = {"shapes": request.shapes, "dims": request.dims, "inputs": request.inputs, "range": request.ranges}
     if given := [name for name, value in {**options, "trust": request.trust}.items() if value]:
         raise InvalidRequest(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from fairlap import quantity_text
 from fairlap.models.task_metrics import bounded_score_in
@@ -71,5 +72,6 @@ def _worst_error(processes: Sequence[ProcessResult]) -> float | None:
 
 
 def _score(processes: Sequence[ProcessResult]) -> tuple[str, float] | None:
-    found = next((found for process in processes if (found := bounded_score_in(process.scores)) is not None), None)
-    return None if found is None else (found[0], found[1].value)
+    """The median over processes, which differ in what they learnt."""
+    found = [found for process in processes if (found := bounded_score_in(process.scores)) is not None]
+    return (found[0][0], median(score.value for _, score in found)) if found else None

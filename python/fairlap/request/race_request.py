@@ -100,13 +100,14 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     metric: Annotated[
         str | tuple[str, ...],
         _about(
-            "Metrics of the answers to all inputs: top1, top5, precision, recall, f1, perplexity, mse, mae; or "
-            '"top1:OUTPUT".'
+            "Metrics of the answers to all inputs, or of what was learnt with to_score: top1, top5, precision, recall, "
+            'f1, roc_auc, perplexity, mse, mae, r2, bleu, wer, map; or "top1:OUTPUT".'
         ),
     ] = ()
-    labels: Annotated[str | None, _about("The right answers for the metrics, a .npy file with one for each item.")] = (
-        None
-    )
+    labels: Annotated[
+        str | None,
+        _about("The right answers for the metrics, a .npy file with one for each item; for map, COCO's .json."),
+    ] = None
     trust: Annotated[bool, _about("Allow your own model's file to run code when it is loaded.")] = False
     threads: Annotated[_AtLeast1 | None, _about("Threads of every contestant; all cores by default.")] = None
     blocks: Annotated[

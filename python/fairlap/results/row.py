@@ -193,11 +193,18 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
     accuracy: Annotated[
         Estimate | None,
-        _about("The metric top1: share of right answers, with its interval over the items.", "accuracy"),
+        _about(
+            "The metric top1: share of right answers, with its interval over the items; of training, over processes.",
+            "accuracy",
+        ),
     ]
     scores: Annotated[
         dict[str, Score],
-        _about("Every metric of the answers to the user's data, with its interval and how that was found.", "accuracy"),
+        _about(
+            "Every metric of the answers to the user's data, or of what was learnt, with its interval and how that was "
+            "found.",
+            "accuracy",
+        ),
     ]
 
     target_score: Annotated[

@@ -16,7 +16,7 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
-from fairlap.models.task_metrics import Score, accuracy_in, bounded_score_in
+from fairlap.models.task_metrics import bounded_score_in
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
@@ -30,6 +30,7 @@ from fairlap.results.learning import learning_of
 from fairlap.results.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
+from fairlap.results.scores import accuracy_of, scores_of
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 _DIGITS = 12
@@ -89,7 +90,7 @@ def _row(
             next((each.zero_weights for each in result.processes if each.zero_weights is not None), None),
             absence_reason(result) or "the model has no weights",
         ),
-        "accuracy": _accuracy(result),
+        "accuracy": accuracy_of(result),
         **learning_of(result, price),
         **_against(work_result, result, baseline, only_winner=run.plan.only_winner),
         "order_depends_on_data": order_depends_on_data(work_result.basis),
@@ -124,7 +125,7 @@ def _row(
         memory_bytes=memory_by_layer(result),
         memory_absent=memory_absent(result),
         energy_by_sensor_j=energy_by_sensor(result, work),
-        scores=_scores(result),
+        scores=scores_of(result),
         blocks_kept=len(work_result.blocks.kept),
         blocks_dropped=len(work_result.blocks.dropped),
         processes=len(result.processes),
@@ -234,20 +235,9 @@ def _errors(result: ContestantResult) -> dict[str, Cell]:
     }
 
 
-def _scores(result: ContestantResult) -> dict[str, Score]:
-    return next((process.scores for process in result.processes if process.scores), {})
-
-
-def _accuracy(result: ContestantResult) -> Cell:
-    found = accuracy_in(_scores(result))
-    if found is not None:
-        return Cell(Estimate(found.value, found.low, found.high))
-    return Cell(None, absence_reason(result) or "the metric top1 was not asked for")
-
-
 def _why_unscored(result: ContestantResult) -> str:
     """Empty where it has a score."""
-    if bounded_score_in(_scores(result)) is not None:
+    if bounded_score_in(scores_of(result)) is not None:
         return ""
     return absence_reason(result) or "no metric such as top1 was asked for"
 

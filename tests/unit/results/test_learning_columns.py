@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 import pytest
+from fairlap.models.task_metrics import Score
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
@@ -15,6 +16,7 @@ from fairlap.results.learning_curves import curves_apart
 from fairlap.results.other_quantities import STEP_TIME, STEPS_TO_SCORE
 from fairlap.results.prices import Price
 from fairlap.results.results import Results, results_of
+from fairlap.results.row import Estimate
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.verdict import LATENCY, TIME_TO_SCORE
 from runs_for_rows import a_process
@@ -35,7 +37,10 @@ def curve(step_s: float, scores: Sequence[float], losses: Sequence[float] | None
 
 
 def raced(
-    curve_of: Callable[[str, int], LearningCurve], price: Price | None = None, names: str = "torch,jax"
+    curve_of: Callable[[str, int], LearningCurve],
+    price: Price | None = None,
+    names: str = "torch,jax",
+    scores_of: Callable[[str, int], dict[str, Score]] = lambda _name, _block: {},
 ) -> Results:
     plan = msgspec.structs.replace(planned(contestants=Contestants(names), mode="infer"), to_score=TARGET)
     processes = []
@@ -44,6 +49,7 @@ def raced(
             name = plan.contestants[place].text
             process = a_process(block.number, name, 1e6, plan.works[block.work])
             process.learning = curve_of(name, block.number)
+            process.scores = scores_of(name, block.number)
             processes.append(process)
     return results_of(Run(plan, processes, {}, {}), "r", price=price)
 
@@ -106,6 +112,39 @@ def test_a_score_that_few_reached_is_absent() -> None:
     row = found.rows[0]
     assert (row.time_to_score_s, row.steps_to_score, row.reached_share) == (None, None, 0.25)
     assert "2 of 8" in row.absent["time_to_score_s"]
+
+
+def test_metrics_of_what_was_learnt_are_over_processes() -> None:
+    def scores(name: str, block: int) -> dict[str, Score]:
+        top1 = {"torch": 0.90, "jax": 0.95}[name] + 0.002 * block
+        return {"top1": Score(top1, None, None, "", 359), "r2": Score(0.1 * block - 0.2, None, None, "", 359)}
+
+    found = raced(lambda _name, _block: curve(1e-3, REACHED), scores_of=scores)
+    rows = {row.contestant: row for row in found.rows}
+    top1 = rows["torch"].scores["top1"]
+    assert top1.low is not None
+    assert top1.high is not None
+    assert 0.9 <= top1.low < top1.value < top1.high <= 0.914 + 1e-9
+    assert top1.value == pytest.approx(0.907, abs=2e-3)
+    assert (top1.items, top1.interval, top1.why_no_interval) == (359, "over 8 processes", "")
+    assert rows["torch"].accuracy == Estimate(top1.value, top1.low, top1.high)
+    assert rows["torch"].accuracy_drop == pytest.approx(0.05)
+    assert rows["jax"].accuracy_drop == 0.0
+    r2 = rows["torch"].scores["r2"]
+    assert (r2.low, r2.high, r2.interval) == (None, None, "")
+    assert -0.2 <= r2.value <= 0.5
+    assert r2.why_no_interval
+
+
+def test_metrics_of_few_processes_have_no_interval() -> None:
+    def scores(_name: str, block: int) -> dict[str, Score]:
+        return {"top1": Score(0.9 + 0.002 * block, None, None, "", 359)} if block < 3 else {}
+
+    row = raced(lambda _name, _block: curve(1e-3, REACHED), scores_of=scores).rows[0]
+    assert (row.scores["top1"].low, row.scores["top1"].interval) == (None, "")
+    assert row.scores["top1"].why_no_interval
+    assert row.accuracy is not None
+    assert row.accuracy.low is None
 
 
 def processes(apart: float) -> dict[str, list[ProcessResult]]:

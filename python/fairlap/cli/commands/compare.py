@@ -52,10 +52,12 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
     "--metric",
     type=NAMES,
     metavar="NAME,...",
-    help="Score the answers to all --inputs: top1, top5, precision, recall, f1, perplexity, mse, mae; NAME:OUTPUT for "
-    "another output.",
+    help="Score the answers to all --inputs, or what was learnt with --to-score: top1, top5, precision, recall, f1, "
+    "roc_auc, perplexity, mse, mae, r2, bleu, wer, map; NAME:OUTPUT for another output.",
 )
-@click.option("--labels", metavar="FILE.npy", help="The right answers for --metric, one for each item of --inputs.")
+@click.option(
+    "--labels", metavar="FILE", help="The right answers to --inputs for --metric: .npy; for map, COCO's .json."
+)
 @click.option("--threads", type=int, help="Threads of every contestant.  [default: all cores]")
 @click.option(
     "--budget",

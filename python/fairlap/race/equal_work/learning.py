@@ -23,9 +23,11 @@ from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.reference import loss_of
 from fairlap.models.spec import LABELS, Spec
+from fairlap.models.task_metrics import Score
 from fairlap.models.training_check import TrainingCheck
 from fairlap.models.training_reference import WEIGHT, Batch
 from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.held_out_scores import held_out_scores, require_scorable
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import first_epoch_errors
 from fairlap.race.plan import Block, Plan
@@ -58,6 +60,7 @@ def require_plan(plan: Plan, works: Sequence[Materials]) -> None:
         )
     for materials in works:
         require_learnable(materials.spec, materials.work.mode, materials.work.batch)
+        require_scorable(plan.metrics, materials.spec, _labelled(materials.spec.data_set))
 
 
 def score_of_answers(outputs: npt.NDArray[Any], labels: Labels) -> float:
@@ -77,6 +80,7 @@ class Learner:
         self.curve = LearningCurve(plan.to_score)
         self._plan, self._block, self._materials = plan, block, materials
         self._scratch = scratch
+        self._answers: Mapping[str, npt.NDArray[Any]] = {}  # to the held-out items, after the last epoch
 
     @property
     def goes_on(self) -> bool:
@@ -100,6 +104,11 @@ class Learner:
         evaluation = Evaluation(before.steps + trained.steps, before.trained_s + trained.trained_ns / 1e9, score, loss)
         self.curve = LearningCurve(self.curve.target, (*self.curve.evaluations, evaluation))
         return first_epoch_errors(self._check(found), after) if self._is_compared and number == 0 else []
+
+    def scores(self) -> dict[str, Score]:
+        """The plan's metrics of the weights after the last epoch."""
+        labels = _labelled(self._materials.spec.data_set).held_labels
+        return held_out_scores(self._plan.metrics, self._materials.spec, self._answers, labels)
 
     @property
     def _is_compared(self) -> bool:
@@ -142,5 +151,6 @@ class Learner:
             name: array.astype(np.float64) if array.dtype.kind == "f" else array
             for name, array in found.held_inputs.items()
         }
-        outputs = forward(weights, inputs)[spec.outputs[0].name]
+        self._answers = forward(weights, inputs)
+        outputs = self._answers[spec.outputs[0].name]
         return score_of_answers(outputs, found.held_labels), float(loss_of(spec.loss, outputs, found.held_labels))

@@ -184,6 +184,8 @@ class ProcessRun:
         self.result.learning = self._learner.curve
         self.result.errors += errors
         answers.require_right(errors, self.result.in_force)
+        if not self._learner.goes_on:
+            self.result.scores = self._learner.scores()
 
     @_stage
     def finish_in_one_turn(self) -> None:

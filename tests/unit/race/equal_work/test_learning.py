@@ -72,7 +72,7 @@ def materials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Materials:
     return materials_for(Work("digits", BATCH, "train", training=TRAINING), 0)
 
 
-def planned(to_score: float = 0.5, most_epochs: int = 20) -> Plan:
+def planned(to_score: float = 0.5, most_epochs: int = 20, metrics: tuple[str, ...] = ()) -> Plan:
     return draw_plan(
         Contestants("torch,jax"),
         (Work("digits", BATCH, "train", training=TRAINING),),
@@ -83,6 +83,7 @@ def planned(to_score: float = 0.5, most_epochs: int = 20) -> Plan:
         seed=3,
         to_score=to_score,
         most_epochs=most_epochs,
+        metrics=metrics,
     )
 
 
@@ -113,6 +114,33 @@ def test_a_score_that_is_not_reached_ends_with_the_epochs(materials: Materials, 
         learning.train_for_an_epoch(worker, 60.0)  # type: ignore[arg-type]
     assert len(learning.curve.evaluations) == 2
     assert learning.curve.reached is None
+
+
+def test_metrics_are_of_the_weights_after_the_last_epoch(materials: Materials, tmp_path: Path) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    named = ("top1", "f1", "perplexity", "roc_auc:logits")
+    learning, worker = learner(materials, tmp_path, most_epochs=3, to_score=0.99, metrics=named), Worker(materials)
+    while learning.goes_on:
+        learning.train_for_an_epoch(worker, 60.0)  # type: ignore[arg-type]
+    held = labelled_set("digits")
+    weights = {
+        name.removeprefix(WEIGHT): np.asarray(array, np.float32).astype(np.float64)
+        for name, array in worker.named().items()
+        if name.startswith(WEIGHT)
+    }
+    forward = materials.workload("inputs").implementation_of_reference().forward
+    logits = forward(weights, {"image": held.held_inputs["image"].astype(np.float64)})["logits"]
+    found, last = learning.scores(), learning.curve.evaluations[-1]
+    assert tuple(found) == named
+    assert found["top1"].value == last.score
+    assert found["perplexity"].value == pytest.approx(np.exp(last.loss))
+    expected = metrics.f1_score(held.held_labels, logits.argmax(axis=1), average="macro", zero_division=0.0)
+    assert found["f1"].value == pytest.approx(expected)
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    expected = metrics.roc_auc_score(held.held_labels, shares, multi_class="ovr")
+    assert found["roc_auc:logits"].value == pytest.approx(expected)
+    assert {(each.items, each.low, each.interval) for each in found.values()} == {(len(held.held_labels), None, "")}
+    assert learner(materials, tmp_path).scores() == {}
 
 
 def test_contestants_of_a_block_take_the_same_batches_and_others_do_not(materials: Materials, tmp_path: Path) -> None:
@@ -169,6 +197,14 @@ def test_an_edited_plan_is_refused(to_score: float, most_epochs: int, materials:
     require_plan(planned(), [materials])
     with pytest.raises(InvalidRequest):
         require_plan(planned(to_score, most_epochs), [materials])
+
+
+@pytest.mark.parametrize("metric", ["mse", "r2", "bleu", "map", "top1:other", "top3"])
+def test_a_metric_that_does_not_fit_what_is_learnt_is_refused(metric: str, materials: Materials) -> None:
+    require_plan(planned(metrics=("top1", "top5")), [materials])
+    with pytest.raises(InvalidRequest) as refused:
+        require_plan(planned(metrics=("top1", metric)), [materials])
+    assert refused.value.code == "E_METRIC"
 
 
 def test_a_plan_whose_work_has_an_optimizer_in_another_mode_is_refused(tmp_path: Path) -> None:
