@@ -23,7 +23,7 @@ from fairlap.race.progress import Progress, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
-from fairlap.render.outputs import Format, write_all
+from fairlap.render.outputs import Format, UnknownFormat, write_all
 from fairlap.render.terminal import text_of
 from fairlap.request.race_request import RaceOptions
 from fairlap.results.prices import Price, price_named
@@ -65,7 +65,11 @@ def checked_output(
     """Everything that can be wrong with the options is an error here, before the first process starts."""
     require_contestant(plan, options.baseline)
     price = price_named(options.price) if options.price else None
-    return RunOutput(options, tuple(writable(options.output)), price, store, quiet, as_json)
+    files = tuple(writable(options.output))
+    for path, chosen in files:
+        if chosen.content == "training" and plan.to_score is None:
+            raise UnknownFormat(f"{path} logs training to a score; add --mode train --to-score, or leave it out")
+    return RunOutput(options, files, price, store, quiet, as_json)
 
 
 def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:

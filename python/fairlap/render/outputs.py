@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fairlap.results.results import Results
     from fairlap.results.row import Row
 
-Content = Literal["rows", "page", "chart"]
+Content = Literal["rows", "page", "chart", "training"]
 
 
 class UnknownFormat(InvalidRequest):
@@ -32,7 +32,7 @@ class UnknownFormat(InvalidRequest):
 class Format:
     name: str
     content: Content
-    encode: str  # module:function, rows in and bytes out; empty where it takes more than rows
+    encode: str  # module:function, rows in, or results of training, and bytes out; empty for pages and charts
     decode: str = ""  # module:function, the way back; empty where there is none
     binary: bool = False
     needs: tuple[str, ...] = ()  # modules that must be installed
@@ -55,6 +55,7 @@ _MARKDOWN = Format("md", "rows", "markdown_file:encode")
 _HTML = Format("html", "page", "", "", False, _CHART_LIBRARIES, "report")
 _SVG = Format("svg", "chart", "", "", False, _CHART_LIBRARIES, "report")
 _PNG = Format("png", "chart", "", "", True, _CHART_LIBRARIES, "report")
+_MLLOG = Format("mllog", "training", "mllog_file:encode", "", False, ("mlperf_logging",), "mlperf")
 
 FORMATS = {
     ".json": _JSON,
@@ -67,6 +68,7 @@ FORMATS = {
     ".html": _HTML,
     ".svg": _SVG,
     ".png": _PNG,
+    ".mllog": _MLLOG,
 }
 ROW_FORMATS = {suffix: each for suffix, each in FORMATS.items() if each.content == "rows"}
 
@@ -80,7 +82,7 @@ def format_of(path: Path, among: dict[str, Format] = FORMATS) -> Format:
 
 
 def write(path: Path, results: Results, chosen: Format | None = None) -> None:
-    """One file about a run: a JSON file holds all of it, the other formats its rows, its page, or its main chart."""
+    """One file about a run: a JSON file holds all of it, the other formats its rows, page, main chart or training."""
     chosen = chosen or format_of(path)
     if chosen is _JSON:
         from fairlap.store.run_file import encode_document, run_document
@@ -88,6 +90,8 @@ def write(path: Path, results: Results, chosen: Format | None = None) -> None:
         write_output(path, encode_document(run_document(results.run, results)))
     elif chosen.content == "rows":
         write_output(path, encoded(results.rows, chosen))
+    elif chosen.content == "training":
+        write_output(path, _function(chosen.encode)(results))
     else:
         from fairlap.store.run_ids import is_an_id
         from fairlap.store.run_sources import samples_of

@@ -150,7 +150,7 @@ def test_a_missing_file_and_a_suffix_that_cannot_be_read_or_written_are_refused(
         assert refused.value.code == "E_OUTPUT_FORMAT"
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("suffix", [suffix for suffix, each in FORMATS.items() if each.content != "training"])
 def test_a_run_is_written_in_every_format(suffix: str, tmp_path: Path) -> None:
     available(suffix)
     run = run_of(batches=(4, 8))
@@ -182,7 +182,7 @@ def test_a_file_that_cannot_be_written_leaves_the_last_one(tmp_path: Path) -> No
 def test_without_its_library_a_format_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairlap.render.outputs.find_spec", lambda _name: None)
     assert [suffix for suffix, each in FORMATS.items() if "pip install" in each.missing()] == [
-        ".parquet", ".html", ".svg", ".png",
+        ".parquet", ".html", ".svg", ".png", ".mllog",
     ]  # fmt: skip
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(NotAvailable, match=r"fairlap\[parquet\]"):
