@@ -1,14 +1,21 @@
-"""The labelled data sets that built-in models learn from. Each comes with a package, so nothing is fetched."""
+"""The labelled data sets that come with fairlap's dependencies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from fairlap.data.labelled.breast_cancer import breast_cancer
+from fairlap.data.labelled.diabetes import diabetes
 from fairlap.data.labelled.digits import digits
-from fairlap.data.labelled.labelled_set import LabelledSet
+from fairlap.data.labelled.items import Items
+from fairlap.data.labelled.labelled_set import LabelledSet, parted
 
-_SETS: Mapping[str, Callable[[], LabelledSet]] = {"digits": digits}
+BUILT_IN: Mapping[str, Callable[[], Items]] = {
+    "breast_cancer": breast_cancer,
+    "diabetes": diabetes,
+    "digits": digits,
+}
 
 
 def labelled_set(name: str) -> LabelledSet:
-    return _SETS[name]()
+    return parted(BUILT_IN[name]())

@@ -1,4 +1,8 @@
-"""Items with their labels: some to learn from, and others that are held out to see what was learnt."""
+"""Items with their labels: some to learn from, and others that are held out to see what was learnt.
+
+Tables and values are standardised by the mean and the deviation of the items that are learnt from alone, so that
+nothing of the held-out ones is known before. Images stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.data.labelled.items import CODE, Items
+from fairlap.errors import InvalidRequest
 from fairlap.models.arrays import Arrays, Labels, hash_of
 
-_HELD_OUT = 0.2  # of all items
+HELD_OUT = 0.2  # of all items
+_TABLE_AXES = 2
+
+Array = npt.NDArray[Any]
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -19,7 +29,9 @@ class LabelledSet:
     labels: Labels
     held_inputs: Arrays
     held_labels: Labels
-    origin: str  # where it is from, and its licence
+    classes: tuple[str, ...] = ()
+    origin: str = ""  # where it is from
+    licence: str = ""
 
     @property
     def hash(self) -> str:
@@ -27,18 +39,60 @@ class LabelledSet:
         return hash_of({**self.inputs, **held, "labels": self.labels, "held labels": self.held_labels})
 
 
-def parted(inputs: Arrays, labels: Labels, origin: str) -> LabelledSet:
-    """The same items are held out every time."""
-    places = np.random.default_rng(0).permutation(len(labels))
-    held, learnt = np.split(places, [round(_HELD_OUT * len(labels))])
+def parted(items: Items, names: tuple[str, ...] = (), fraction: float = 1.0) -> LabelledSet:
+    """The same items are held out every time, whichever fraction of the others is learnt from.
 
-    def at(array: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    ``names`` are those of the model's inputs.
+    """
+    places = np.random.default_rng(0).permutation(len(items))
+    held, learnt = np.split(places, [round(HELD_OUT * len(items))])
+    learnt = _drawn(items, learnt, fraction)
+    _require_every_class(items, learnt)
+    inputs = items.named_for(names) if names else items.inputs
+    scaled = {name: _scaled(array, learnt) if array.ndim == _TABLE_AXES else array for name, array in inputs.items()}
+    labels = items.labels if items.classes else _scaled(items.labels, learnt)
+
+    def at(array: Array, rows: Places) -> Array:
         return np.ascontiguousarray(array[rows])
 
     return LabelledSet(
-        {name: at(array, learnt) for name, array in inputs.items()},
+        {name: at(array, learnt) for name, array in scaled.items()},
         at(labels, learnt),
-        {name: at(array, held) for name, array in inputs.items()},
+        {name: at(array, held) for name, array in scaled.items()},
         at(labels, held),
-        origin,
+        items.classes,
+        items.origin,
+        items.licence,
     )
+
+
+def _drawn(items: Items, learnt: Places, fraction: float) -> Places:
+    """So large a share of each class, and at least one of each. A larger fraction has the items of a smaller one."""
+    if fraction == 1:
+        return learnt
+    shuffled = np.random.default_rng(0).permutation(len(learnt))
+    classes = items.labels[learnt] if items.classes else np.zeros(len(learnt), np.int32)
+    kept = np.zeros(len(learnt), bool)
+    for number in np.unique(classes):
+        of_class = shuffled[classes[shuffled] == number]
+        kept[of_class[: max(1, round(fraction * len(of_class)))]] = True
+    return learnt[kept]
+
+
+def _require_every_class(items: Items, learnt: Places) -> None:
+    counts = np.bincount(items.labels[learnt], minlength=len(items.classes)) if items.classes else np.ones(1)
+    if not counts.all():
+        name = items.classes[int(np.argmin(counts))]
+        raise InvalidRequest(
+            f"{items.origin}: every item of the class {name!r} is held out; give more items of it, or leave it out",
+            code=CODE,
+        )
+
+
+def _scaled(array: Array, learnt: Places) -> npt.NDArray[np.float32]:
+    """A column whose numbers are all the same becomes 0."""
+    known = array[learnt].astype(np.float64)
+    deviation = known.std(axis=0)
+    scaled = (array - known.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    found: npt.NDArray[np.float32] = scaled.astype(np.float32)
+    return found

@@ -1,0 +1,81 @@
+"""Read a folder of images with one sub-folder for each class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.data.labelled.items import CODE, Items, items_with_classes
+from fairlap.errors import InvalidRequest
+
+_CHANNELS = {"1": 1, "L": 1, "RGB": 3}
+_BRIGHTEST = np.float32(255)
+
+
+def image_items(folder: Path, _labels: str) -> Items:
+    try:
+        from PIL import Image
+    except ModuleNotFoundError:
+        raise InvalidRequest(
+            f"the images of {folder} are read with Pillow, which is not installed: pip install 'fairlap[images]'",
+            code=CODE,
+        ) from None
+    classes = _visible(folder)
+    if files := [each for each in classes if not each.is_dir()]:
+        raise InvalidRequest(
+            f"{files[0]} is not in a folder of a class; {folder} has one folder for each class", code=CODE
+        )
+    images: list[npt.NDArray[np.float32]] = []
+    labels: list[int] = []
+    first: Path | None = None
+    for number, each in enumerate(classes):
+        files = _visible(each)
+        if not files:
+            raise InvalidRequest(f"{each} has no image; remove the folder or add images", code=CODE)
+        for file in files:
+            first = file if first is None else first
+            image = _read(Image, file)
+            if images and image.shape != images[0].shape:
+                raise InvalidRequest(
+                    f"{file} has {_size(image)}, and {first} has {_size(images[0])}; all images must have one size",
+                    code=CODE,
+                )
+            images.append(image)
+            labels.append(number)
+    if not images:
+        raise InvalidRequest(f"{folder} has no images; it needs one folder for each class", code=CODE)
+    return items_with_classes({"image": np.stack(images)}, np.array(labels), folder, [each.name for each in classes])
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+
+
+def _read(library: Any, file: Path) -> npt.NDArray[np.float32]:
+    """Channels, height and width, from 0 to 1."""
+    if file.is_dir():
+        raise InvalidRequest(f"{file} is a folder; the folder of a class has images alone", code=CODE)
+    try:
+        with library.open(file) as image:
+            mode, pixels = image.mode, np.asarray(image)
+    except (library.UnidentifiedImageError, library.DecompressionBombError, SyntaxError, ValueError, EOFError):
+        raise InvalidRequest(
+            f"{file} is not an image that can be read; remove it or save it again", code=CODE
+        ) from None
+    except OSError as error:
+        why = error.strerror or "it is damaged"
+        raise InvalidRequest(f"{file} cannot be read: {why}; remove it or save it again", code=CODE) from None
+    if mode not in _CHANNELS:
+        raise InvalidRequest(f"{file} has the mode {mode}; save it as greyscale or RGB of 8 bits", code=CODE)
+    if mode == "1":
+        return pixels.astype(np.float32)[None]
+    scaled = pixels.astype(np.float32) / _BRIGHTEST
+    return scaled[None] if mode == "L" else np.ascontiguousarray(scaled.transpose(2, 0, 1))
+
+
+def _size(image: npt.NDArray[np.float32]) -> str:
+    channels, height, width = image.shape
+    return f"{width} by {height} pixels in {'greyscale' if channels == 1 else 'RGB'}"

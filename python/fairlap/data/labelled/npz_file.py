@@ -1,0 +1,80 @@
+"""Read a .npz file: the array ``labels``, and one array for each input of the model.
+
+Labels of a whole-number type are the numbers of classes, texts are their names, and other numbers are values. Images
+whose pixels are bytes are scaled to 0..1.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.data.labelled.items import CODE, Items, items_with_classes, items_with_values
+from fairlap.errors import InvalidRequest
+from fairlap.models.spec import LABELS
+
+Array = npt.NDArray[Any]
+
+_NUMBERS, _WHOLE, _TEXT = "biuf", "biu", "U"
+_IMAGE_AXES = 3
+_BRIGHTEST = 255.0
+
+
+def npz_items(path: Path, _labels: str) -> Items:
+    arrays = _read(path)
+    if LABELS not in arrays:
+        raise InvalidRequest(f"{path} has no array {LABELS!r}; it has {', '.join(arrays) or 'none'}", code=CODE)
+    labels = arrays.pop(LABELS)
+    if not arrays:
+        raise InvalidRequest(f"{path} has {LABELS!r} alone; the inputs are needed too", code=CODE)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise InvalidRequest(f"{path}: {LABELS} has the shape {list(labels.shape)}; one for each item", code=CODE)
+    for name, array in arrays.items():
+        if array.ndim < 2 or array.dtype.kind not in _NUMBERS:
+            found = f"{array.dtype} of the shape {list(array.shape)}"
+            raise InvalidRequest(f"{path}: {name} has {found}; numbers with a row for each item are read", code=CODE)
+        if len(array) != len(labels):
+            raise InvalidRequest(f"{path}: {name} has {len(array):,} items, {LABELS} has {len(labels):,}", code=CODE)
+    inputs = {name: _input(array) for name, array in arrays.items()}
+    return _labelled(path, inputs, labels)
+
+
+def _labelled(path: Path, inputs: dict[str, Array], labels: Array) -> Items:
+    if labels.dtype.kind == _TEXT:
+        return items_with_classes(inputs, labels, path)
+    if labels.dtype.kind not in _NUMBERS:
+        raise InvalidRequest(f"{path}: {LABELS} has the type {labels.dtype}; numbers and text are read", code=CODE)
+    if labels.dtype.kind not in _WHOLE or not len(labels):
+        return items_with_values(inputs, labels, path)
+    found = np.unique(labels).astype(np.int64)
+    if not np.array_equal(found, np.arange(len(found))):
+        missing = next(number for number in range(len(found) + 1) if number not in found)
+        raise InvalidRequest(
+            f"{path}: {LABELS} from {found[0]} to {found[-1]} are out of range: classes are numbered from 0 on, and "
+            f"{missing} has no item",
+            code=CODE,
+        )
+    return items_with_classes(inputs, labels, path, [str(number) for number in found])
+
+
+def _read(path: Path) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, BadZipFile, AttributeError, TypeError):
+        raise InvalidRequest(
+            f"{path} cannot be read as .npz; save arrays of numbers and text with numpy.savez", code=CODE
+        ) from None
+
+
+def _input(array: Array) -> Array:
+    if array.ndim >= _IMAGE_AXES:
+        brightest = _BRIGHTEST if array.dtype == np.uint8 else 1.0
+        return (array / brightest).astype(np.float32)
+    return array.astype(np.float64)

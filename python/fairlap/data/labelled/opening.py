@@ -1,0 +1,61 @@
+"""Find and read labelled data by what a user wrote: a built-in set, a file, FILE:COLUMN of a table, or a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from fairlap.data.labelled.built_in import BUILT_IN
+from fairlap.data.labelled.csv_file import csv_items
+from fairlap.data.labelled.image_folder import image_items
+from fairlap.data.labelled.items import CODE, Items
+from fairlap.data.labelled.npz_file import npz_items
+from fairlap.data.labelled.parquet_file import parquet_items
+from fairlap.errors import InvalidRequest
+from fairlap.request.training_data import TrainingData
+
+_TABLES: Mapping[str, Callable[[Path, str], Items]] = {".csv": csv_items, ".parquet": parquet_items}
+_FILES = {**_TABLES, ".npz": npz_items}
+
+
+def data_named(text: str) -> TrainingData:
+    """Nothing is read yet."""
+    if text in BUILT_IN:
+        return TrainingData(text)
+    file, colon, column = text.rpartition(":")
+    if colon and Path(file).suffix.lower() in _TABLES:
+        if not column:
+            raise InvalidRequest(f"{text!a} names no column; write FILE:COLUMN, or FILE for the last one", code=CODE)
+    else:
+        file, column = text, ""
+    if not text.isprintable() or not file.strip():
+        raise InvalidRequest(f"{text!a} is not the name of a data set or a file", code=CODE)
+    return TrainingData(text, str(Path(file).absolute()), column)
+
+
+def items_in(data: TrainingData) -> Items:
+    """All items, read again each time."""
+    if not data.path and data.text in BUILT_IN:
+        return BUILT_IN[data.text]()
+    path = Path(data.path or data.text)
+    try:
+        if path.is_dir():
+            return image_items(path, "")
+        if not path.is_file():
+            raise InvalidRequest(
+                f"no data set and no file named {data.text}; `fairlap list data` lists the sets, and files end with "
+                f"{', '.join(_FILES)}",
+                code=CODE,
+            )
+        read = _FILES.get(path.suffix.lower())
+        if read is None:
+            raise InvalidRequest(
+                f"{path} is not data that fairlap reads; files end with {', '.join(_FILES)}, and images are in a "
+                "folder with one folder for each class",
+                code=CODE,
+            )
+        return read(path, data.column)
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be read: {error.strerror or error}", code=CODE) from None
+    except MemoryError:
+        raise InvalidRequest(f"{path} does not fit into memory", code=CODE) from None
