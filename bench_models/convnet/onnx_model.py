@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.convnet.spec import CLASSES, IMAGE, STRIDES, channels_of
+from fairlap.bench_models.convnet.spec import IMAGE, STRIDES, channels_of, classes_of
 from fairlap.models.arrays import Arrays
 from onnx import TensorProto, helper, numpy_helper
 
@@ -24,7 +24,7 @@ def build(weights: Arrays, batch: int, image: int = IMAGE) -> Any:
         nodes,
         "convnet",
         [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, channels_of(weights)[0], image, image])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, CLASSES])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, classes_of(weights)])],
         [numpy_helper.from_array(array, name) for name, array in weights.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])

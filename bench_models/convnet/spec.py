@@ -19,7 +19,11 @@ def channels_of(weights: Arrays) -> tuple[int, ...]:
     return (kernels[0][1], *(kernel[0] for kernel in kernels))
 
 
-def layers(channels: tuple[int, ...]) -> tuple[Weight, ...]:
+def classes_of(weights: Arrays) -> int:
+    return int(weights["head.bias"].shape[0])
+
+
+def layers(channels: tuple[int, ...], classes: int = CLASSES) -> tuple[Weight, ...]:
     weights: list[Weight] = []
     bias: Fill = Uniform(-0.1, 0.1)
     for number, (inward, outward) in enumerate(pairwise(channels)):
@@ -29,8 +33,8 @@ def layers(channels: tuple[int, ...]) -> tuple[Weight, ...]:
             Weight(f"conv{number}.bias", (outward,), bias),
         ]
     weights += [
-        Weight("head.weight", (CLASSES, channels[-1]), Normal((1 / channels[-1]) ** 0.5)),
-        Weight("head.bias", (CLASSES,), bias),
+        Weight("head.weight", (classes, channels[-1]), Normal((1 / channels[-1]) ** 0.5)),
+        Weight("head.bias", (classes,), bias),
     ]
     return tuple(weights)
 

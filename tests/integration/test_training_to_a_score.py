@@ -1,10 +1,12 @@
-"""The real frameworks learn the digits: the same steps, scores that are reached, and a report with their curves."""
+"""The real frameworks learn data sets: the same steps, scores that are reached, and a report with their curves."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from command_line import error_code
 from command_line import fairlap as run
@@ -48,13 +50,85 @@ def test_a_score_that_is_not_reached_is_absent_with_the_best_one() -> None:
     assert "0 of 1" in row["absent"]["time_to_score_s"]
 
 
+@pytest.fixture
+def flowers(tmp_path: Path) -> Path:
+    """Two kinds that one of three numbers tells apart."""
+    rng, path = np.random.default_rng(0), tmp_path / "flowers.csv"
+    kinds = rng.integers(0, 2, 300)
+    sizes = rng.normal(100, 20, (300, 3)) + 60 * np.outer(kinds, [0, 1, 0])
+    lines = [f"{a},{b},{c},{'rose' if kind else 'aster'}" for (a, b, c), kind in zip(sizes, kinds, strict=True)]
+    path.write_text("\n".join(["height,width,depth,kind", *lines]) + "\n")
+    return path
+
+
+def learnt(*arguments: object, on: str) -> dict[str, dict[str, Any]]:
+    """The rows of a race of one block, by contestant."""
+    for name in on.split(","):
+        pytest.importorskip(name.partition(":")[0], reason="`make test` installs it and runs this")
+    done = run("compare", *arguments, "--on", on, *QUICK, "--blocks", 1, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["contestant"]: row for row in json.loads(done.stdout)["rows"]}
+    assert set(rows) == set(on.split(","))
+    for row in rows.values():
+        assert row["outcome"] == "finished", row["message"]  # equal training is proven, or it is disqualified
+    return rows
+
+
+@pytest.mark.parametrize(("data", "score"), [("breast_cancer", 0.9), ("diabetes", 0.3)])
+def test_a_table_is_learnt_by_a_model_of_its_sizes(data: str, score: float) -> None:
+    rows = learnt("tabular", "--train-on", data, "--to-score", score, "--epochs", 6, on=ON)
+    for row in rows.values():
+        assert (row["reached_share"], row["train_on"], len(row["train_on_hash"])) == (1.0, data, 64)
+    assert len({row["steps_to_score"] for row in rows.values()}) == 1
+
+
+def test_a_part_of_a_file_of_one_s_own_is_learnt(flowers: Path) -> None:
+    options = ("--train-on", f"{flowers}:kind", "--fraction", "40%", "--batch", 16, "--to-score", "90%", "--epochs", 8)
+    for row in learnt("tabular", *options, on="torch,jax").values():
+        assert row["reached_share"] == 1.0
+        assert row["steps_to_score"] % 6 == 0  # batches of 16 in 96 items
+        assert row["train_on"].startswith("40 % of flowers.csv:kind (")
+
+
+def test_images_of_another_size_with_other_classes_are_learnt(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 240)
+    images = rng.integers(0, 60, (240, 3, 6, 10)) + 80 * np.eye(3, dtype=int)[labels][:, :, None, None]
+    np.savez(tmp_path / "colours.npz", image=images.astype(np.uint8), labels=labels)
+    rows = learnt("digits", "--train-on", tmp_path / "colours.npz", "--to-score", "80%", "--epochs", 8, on="torch,jax")
+    assert {row["reached_share"] for row in rows.values()} == {1.0}
+
+
+def test_a_saved_plan_is_not_run_on_data_that_changed(flowers: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    options = ("--train-on", flowers, "--to-score", "90%", "--epochs", 2)
+    planned = run(
+        "compare", "tabular", "--on", "torch", *QUICK, "--blocks", 1, *options, "--dry-run", "--save-plan", plan
+    )
+    assert planned.returncode == 0, planned.stderr
+    flowers.write_text(flowers.read_text().replace("rose", "tulip"))
+    done = run("compare", "--plan", plan, "--no-store", "--quiet")
+    assert done.returncode == 2
+    assert error_code(done) == "E_DATA_CHANGED"
+
+
+@pytest.mark.parametrize("data", ["no_such_set", "missing.csv", "flowers.csv:colour", "flowers.csv", "digits"])
+def test_data_that_cannot_be_learnt_are_refused(data: str, flowers: Path) -> None:
+    batch = 512 if data == "flowers.csv" else 16  # more than the items
+    options = ("--mode", "train", "--to-score", "90%", "--train-on", data, "--batch", batch)
+    done = run("compare", "tabular", "--on", "torch", "--no-store", "--quiet", *options, cwd=flowers.parent)
+    assert done.returncode == 2
+    assert error_code(done) == "E_DATA"
+
+
 @pytest.mark.parametrize(
     "options",
     [
         ("digits", "--to-score", "97%"),
         ("mlp", "--mode", "train", "--to-score", "97%"),
-        ("digits", "--mode", "train", "--to-score", "97%", "--batch", 2000),
         ("digits", "--mode", "train", "--epochs", 3),
+        ("digits", "--mode", "train", "--train-on", "digits"),
+        ("digits", "--mode", "train", "--fraction", "5%"),
     ],
 )
 def test_what_cannot_be_trained_to_a_score_is_refused(options: tuple[object, ...]) -> None:

@@ -31,6 +31,7 @@ class ListedModel:
     modes: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ()
     batch: int | None = None
+    data_set: str = ""  # that it learns unless other data are given; empty for a model without one
     broken: str = ""
 
 
@@ -56,6 +57,20 @@ class ListedDevice:
     what: str = ""
     cores: int | None = None  # that this process may run on
     driver_cuda: str | None = None
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class ListedData:
+    """A built-in set. ``absent`` says why it cannot be loaded here."""
+
+    name: str
+    items: int | None = None
+    held_out: int | None = None
+    item: tuple[int, ...] = ()  # the shape of one item's input
+    classes: tuple[str, ...] = ()  # none for a set of values
+    origin: str = ""
+    licence: str = ""
     absent: str = ""
 
 
@@ -123,6 +138,12 @@ def models() -> list[ListedModel]:
     return [_model(name) for name in workload_names()]
 
 
+def data_sets() -> list[ListedData]:
+    from fairlap.data.labelled.built_in import BUILT_IN
+
+    return [_data(name) for name in BUILT_IN]
+
+
 def frameworks() -> list[ListedFramework]:
     from importlib.metadata import packages_distributions
 
@@ -151,8 +172,27 @@ def _model(name: str) -> ListedModel:
     except InvalidRequest as error:
         return ListedModel(name, broken=str(error))
     return ListedModel(
-        name, spec.task, spec.parameters, spec.gmacs_per_item, spec.modes, spec.precisions, spec.default_batch
+        name,
+        spec.task,
+        spec.parameters,
+        spec.gmacs_per_item,
+        spec.modes,
+        spec.precisions,
+        spec.default_batch,
+        spec.data_set,
     )
+
+
+def _data(name: str) -> ListedData:
+    from fairlap.data.labelled.built_in import labelled_set
+
+    try:
+        found = labelled_set(name)
+    except InvalidRequest as error:
+        return ListedData(name, absent=str(error))
+    held = len(found.held_labels)
+    item = next(iter(found.inputs.values())).shape[1:]
+    return ListedData(name, len(found.labels) + held, held, item, found.classes, found.origin, found.licence)
 
 
 def _framework(name: str, brought_by: Mapping[str, Sequence[str]]) -> ListedFramework:

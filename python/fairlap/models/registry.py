@@ -9,6 +9,7 @@ from typing import Any
 
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import Spec
+from fairlap.request.training_data import ItemSizes
 
 GROUP = "fairlap.workloads"
 _BUILT_IN = Path(__file__).parents[1] / "bench_models"
@@ -22,14 +23,20 @@ class Model:
     package: str
 
 
-def spec_at(package: str) -> Spec:
-    """In a worker."""
+def spec_at(package: str, sizes: ItemSizes | None = None) -> Spec:
+    """Of a model that follows its data, with the sizes of the data."""
     if package.startswith("/"):
         from fairlap.models.sources.bundle import bundle_in
 
         return bundle_in(Path(package)).spec
-    spec: Spec = import_module(f"{package}.spec").SPEC
+    module = import_module(f"{package}.spec")
+    spec: Spec = module.SPEC if sizes is None else module.sized_for(sizes)
     return spec
+
+
+def follows_data(package: str) -> bool:
+    """Whether the sizes of the model are those of the data that it learns: its ``spec.sized_for`` gives them."""
+    return not package.startswith("/") and hasattr(import_module(f"{package}.spec"), "sized_for")
 
 
 def implementation_at(package: str, framework: str) -> Any:
@@ -47,7 +54,7 @@ def workload_names() -> list[str]:
     return sorted(_packages())
 
 
-def find(name: str) -> Model:
+def find(name: str, sizes: ItemSizes | None = None) -> Model:
     packages = _packages()
     if name not in packages:
         import difflib
@@ -59,8 +66,10 @@ def find(name: str) -> Model:
         raise InvalidRequest(f"no model named {name!r}; {hint}")
     package = packages[name]
     try:
-        spec = import_module(f"{package}.spec").SPEC
+        spec = spec_at(package, sizes)
     except (Exception, SystemExit) as error:
+        if sizes is not None and isinstance(error, InvalidRequest):  # it cannot have these sizes
+            raise
         raise InvalidRequest(f"the model {name} from {package} cannot be loaded: {described(error)}") from error
     if not isinstance(spec, Spec):
         raise InvalidRequest(f"{package}.spec.SPEC is a {type(spec).__name__}, not a Spec")

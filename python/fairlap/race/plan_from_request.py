@@ -10,19 +10,18 @@ from pathlib import Path
 import msgspec
 
 from fairlap import quantity_text
-from fairlap.data.labelled.built_in import labelled_set
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
 from fairlap.launch.runners import require_known
-from fairlap.models.registry import find, workload_names
+from fairlap.models.registry import Model, find, workload_names
 from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Spec
 from fairlap.models.task_metrics import require_installed
 from fairlap.race.equal_work.fed_check import require_choices, require_data
 from fairlap.race.equal_work.held_out_scores import require_scorable
-from fairlap.race.equal_work.learning import CODE as E_TO_SCORE
 from fairlap.race.equal_work.learning import require_learnable
+from fairlap.race.equal_work.learning_data import E_TO_SCORE, data_to_learn, labelled
 from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
 from fairlap.race.plan import DATA_SEEDS, Limits, Measuring, Plan, draw_plan, require_blocks
 from fairlap.request.names import ContestantName
@@ -103,11 +102,13 @@ def _precisions(request: RaceRequest) -> tuple[Precision, ...]:
 
 def _most_epochs(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> int:
     if request.to_score is None:
-        if request.epochs is not None:
-            raise InvalidRequest("--epochs is for --to-score", code=E_TO_SCORE)
+        given = {"epochs": request.epochs, "train-on": request.train_on, "fraction": request.fraction}
+        for name, value in given.items():
+            if value is not None:
+                raise InvalidRequest(f"--{name} is for --to-score", code=E_TO_SCORE)
         return 0
     for work, spec in offered:
-        require_learnable(spec, work.mode, work.batch)
+        require_learnable(work, spec)
     if request.epochs is None:
         return MOST_EPOCHS_BY_DEFAULT
     return whole_number("epochs", request.epochs, least=1, most=10**6)
@@ -117,8 +118,8 @@ def _metrics_of_learning(request: RaceRequest, offered: Sequence[tuple[Work, Spe
     if request.to_score is None:
         return ()
     names = _named_metrics(request)
-    for _, spec in offered if names else ():
-        require_scorable(names, spec, labelled_set(spec.data_set))
+    for work, spec in offered if names else ():
+        require_scorable(names, spec, labelled(work, spec))
     return names
 
 
@@ -158,9 +159,11 @@ def _works(request: RaceRequest, notify: Callable[[str], None]) -> list[tuple[Wo
 def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:
     sources = sources_named(request, model)
     if not sources:
-        spec = find(model).spec
-        works = _combinations(request, spec.name, spec.default_batch)
-        return [(_with_training(request, work, spec), spec) for work in works]
+        named = find(model)
+        works = _combinations(request, named.spec.name, named.spec.default_batch)
+        if request.to_score is not None:
+            return _learning(request, named, works, notify)
+        return [(_with_training(request, work, named.spec), named.spec) for work in works]
     found = []
     for source in sources:
         _, bundle = opened(source, seeds_of_inputs(_data_seeds(request)[0]), notify)
@@ -242,6 +245,19 @@ def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> Non
         raise InvalidRequest(
             f"--{given[0]} is for a model of your own; built-in models have fixed inputs", code="E_SHAPES"
         )
+
+
+def _learning(
+    request: RaceRequest, model: Model, works: Sequence[Work], notify: Callable[[str], None]
+) -> list[tuple[Work, Spec]]:
+    """Works that are trained to a score, with their data and the model in the sizes of the data."""
+    for work in works:
+        require_offered(model.spec, work)
+        if work.mode != "train":
+            raise InvalidRequest("--to-score is for --mode train", code=E_TO_SCORE)
+    fraction = 1.0 if request.fraction is None else float(request.fraction)
+    data, spec = data_to_learn(model, request.train_on or "", fraction, notify)
+    return [(msgspec.structs.replace(_with_training(request, work, spec), train_on=data), spec) for work in works]
 
 
 def _with_training(request: RaceRequest, work: Work, spec: Spec) -> Work:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import FactDifference
 from fairlap.race.equal_work.fed_check import data_for
+from fairlap.race.equal_work.learning_data import require_same_data
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Plan
@@ -44,8 +45,10 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
 
 
 def require_same_sources(plan: Plan, notify: Callable[[str], None] = lambda _: None) -> None:
-    """Users' models, inputs and labels must be the files that the plan was made from. Raises SourceError."""
+    """Users' models, inputs and labels, and the data that works learn, must be those that the plan was made from.
+    Raises SourceError or InvalidRequest."""
     for work in plan.works:
+        require_same_data(work)
         if work.source is not None:
             materials_for(work, plan.data_seed, notify)
 

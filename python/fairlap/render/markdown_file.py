@@ -125,13 +125,15 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
     groups: dict[object, list[Row]] = {}
     for row in rows:
         key = (row.run, row.workload, row.mode, *row.ranked_precisions, row.batch, row.threads, row.device, row.data)
+        key = (*key, row.train_on)
         groups.setdefault((*key, row.conditions), []).append(row)
     return list(groups.values())
 
 
 def _work(row: Row) -> str:
     fed = f" fed {as_code(row.data)}" if row.data else ""
-    return f"{as_code(row.workload)} {row.mode} {', '.join(row.ranked_precisions)} batch {row.batch}{fed}"
+    on = f" on {as_code(row.train_on)}" if row.train_on else ""
+    return f"{as_code(row.workload)} {row.mode} {', '.join(row.ranked_precisions)} batch {row.batch}{fed}{on}"
 
 
 def _circumstances(row: Row) -> str:

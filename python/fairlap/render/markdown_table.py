@@ -100,5 +100,5 @@ _COLUMNS = (
         "error", lambda row: quantity_text.relative_error(row.error_relative) if row.error_relative is not None else ""
     ),
     ShownColumn("scores", lambda row: ", ".join(scores_text(row))),
-    ShownColumn("held-out items right", learning_text),
+    ShownColumn("score on held-out items", learning_text),
 )

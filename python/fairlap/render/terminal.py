@@ -257,7 +257,7 @@ def _scores(row: Row) -> list[str]:
 
 def _learning(row: Row) -> list[str]:
     text = learning_text(row)
-    return [f"held-out items right: {text}"] if text else []
+    return [f"score on held-out items: {text}"] if text else []
 
 
 def _feeding(row: Row) -> list[str]:

@@ -69,7 +69,19 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     to_score: Annotated[
         Share | None,
-        _about('In mode train: train until this share of held-out items is answered rightly, "97%".'),
+        _about(
+            'In mode train: train until this score on held-out items, "97%": right answers, or R squared of values.'
+        ),
+    ] = None
+    train_on: Annotated[
+        str | None,
+        _about(
+            'With to_score: the data, a set of `fairlap list data`, "file.csv:column", a .parquet or .npz file, or a '
+            "folder of images; the model's own by default."
+        ),
+    ] = None
+    fraction: Annotated[
+        Share | None, _about('With to_score: learn from this share of the items, "5%"; from all by default.')
     ] = None
     epochs: Annotated[int | None, _about("With to_score: for so many epochs at most; 50 by default.")] = None
     precision: Annotated[Precision | _Some[Precision], _about("The precision of the computation.")] = "fp32"

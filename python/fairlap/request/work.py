@@ -8,6 +8,7 @@ import msgspec
 
 from fairlap.request.source import Source
 from fairlap.request.training import Training
+from fairlap.request.training_data import ItemSizes, TrainingData
 
 Mode = Literal["infer", "grad", "train"]
 
@@ -30,12 +31,19 @@ class Work(msgspec.Struct, frozen=True):
     precision: Precision = "fp32"
     source: Source | None = None  # of a user's own model; then ``model`` is its name
     training: Training | None = None  # in mode "train"
+    train_on: TrainingData | None = None  # where it is trained to a score
     together: tuple[Precision, ...] = ()  # ranked with each other: then every contestant has one of these
 
     @property
     def label(self) -> str:
         mode = self.mode if self.training is None else f"{self.mode} {self.training.text}"
-        return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}"
+        on = "" if self.train_on is None else f" · on {self.train_on.label}"
+        return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}{on}"
+
+    @property
+    def sizes(self) -> ItemSizes | None:
+        """Of the data that decide those of the model; None where they are the model's own."""
+        return None if self.train_on is None else self.train_on.sizes
 
     @property
     def precisions(self) -> tuple[Precision, ...]:

@@ -54,6 +54,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     data: Annotated[
         str, _about("What the calls were fed: synthetic, or a path; empty when their inputs stayed.", "work")
     ]
+    train_on: Annotated[
+        str, _about("The data it learns, and the share of the items; empty when no score was to be reached.", "work")
+    ]
+    train_on_hash: Annotated[str, _about("Hash of all items of this data; empty without any.", "work")]
     conditions: Annotated[
         Conditions, _about("Controlled: the same memory behaviour for all, cores bound. As found: untouched.", "work")
     ]
@@ -208,14 +212,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
     target_score: Annotated[
-        float | None, _about("The share of held-out items to be answered rightly by training.", "learning")
+        float | None,
+        _about(
+            "The score to be reached: the share of held-out items answered rightly; of values R squared.", "learning"
+        ),
     ]
     time_to_score_s: Annotated[
         Estimate | None, _about("Time in steps until it was reached, the median over processes.", "learning")
     ]
     steps_to_score: Annotated[float | None, _about("Steps until it was reached, the median.", "learning")]
     reached_share: Annotated[float | None, _about("Share of processes that reached it.", "learning")]
-    best_score: Annotated[float | None, _about("The best share that any process reached.", "learning")]
+    best_score: Annotated[float | None, _about("The best score that any process reached.", "learning")]
     cost_to_score: Annotated[
         Estimate | None, _about("Money for the time in steps until it was reached, at the given price.", "learning")
     ]

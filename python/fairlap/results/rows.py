@@ -109,6 +109,8 @@ def _row(
         threads=run.plan.threads,
         device=run.plan.device,
         data=run.plan.data,
+        train_on="" if work.train_on is None else work.train_on.label,
+        train_on_hash="" if work.train_on is None else work.train_on.hash,
         conditions=work_result.conditions,
         turns=_turns(result.processes),
         data_seeds=sorted({process.data_seed for process in result.processes}),

@@ -29,7 +29,7 @@ class Evaluation(msgspec.Struct, frozen=True):
 
     steps: int  # since the start
     trained_s: float  # in these steps
-    score: float  # the share of right answers
+    score: float  # the share of right answers; of values R squared
     loss: float
 
 

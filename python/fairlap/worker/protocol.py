@@ -13,6 +13,7 @@ import msgspec
 
 from fairlap.meters.memory import Memory
 from fairlap.request.training import Training
+from fairlap.request.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
 from fairlap.scenarios.training_messages import Epoch, EpochTrained
@@ -43,6 +44,7 @@ class Prepare(Message, frozen=True):
     mode: Mode = "infer"
     precision: Precision = "fp32"
     training: Training | None = None  # in mode "train"
+    sizes: ItemSizes | None = None  # of the data that the model learns, where its own sizes follow them
     variant: str = ""
     device: str = "cpu"
     options: dict[str, str] = {}

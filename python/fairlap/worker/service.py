@@ -200,7 +200,7 @@ class Service:
         from fairlap.models.registry import spec_at
         from fairlap.models.workload import Workload
 
-        spec = spec_at(request.workload)
+        spec = spec_at(request.workload, request.sizes)
         weights = safetensors.read(Path(request.weights))
         names = [tensor.name for tensor in spec.inputs]
         for file in (request.inputs, request.changed):

@@ -43,6 +43,14 @@ def test_the_deltas_stand_before_the_table() -> None:
     assert "`EUR` |" in slow
 
 
+def test_rows_that_learnt_other_data_are_in_other_tables() -> None:
+    rows = results_of(a_run(), "r").rows
+    others = [msgspec.structs.replace(row, train_on="5 % of pets.csv (0123abcd)") for row in rows]
+    titles = [line for line in text_of([*rows, *others]).splitlines() if line.startswith("**`mlp`")]
+    assert len(titles) == 2
+    assert "on `5 % of pets.csv (0123abcd)`" in titles[1]
+
+
 def test_the_worst_comes_first_and_who_has_no_figure_says_why() -> None:
     run = a_run(listed="torch,jax,onnxruntime,openvino")
     for process in run.processes:

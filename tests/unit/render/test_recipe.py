@@ -16,6 +16,7 @@ from fairlap.race.plan import load_plan
 from fairlap.race.run import Run
 from fairlap.render.recipe import own_models, write_recipe
 from fairlap.request.source import Source
+from fairlap.request.training_data import TrainingData
 from fairlap.store.run_file import load_run, save_run
 from runs_for_rows import a_run
 
@@ -116,6 +117,19 @@ def test_a_users_data_is_mounted_for_reading_at_its_path_and_named_with_its_hash
     [remark] = [line for line in page.partition("## What is not included")[2].splitlines() if "data" in line]
     assert f"copy `{' '.join(data.replace('`', ' ').split())}` (hash `0123456789ab`) to the same path" in remark
     assert load_plan(tmp_path / "plan.json").data == data
+
+
+def test_the_data_that_a_work_learnt_is_brought_and_a_built_in_set_is_not(tmp_path: Path) -> None:
+    run = run_of("torch")
+    [work] = run.plan.works
+    for name, data in {
+        "own": TrainingData("pets.csv", "/data/pets.csv", hash="0123456789ab"),
+        "built-in": TrainingData("diabetes", hash="0123456789ab"),
+    }.items():
+        run.plan = msgspec.structs.replace(run.plan, works=(msgspec.structs.replace(work, train_on=data),))
+        page = recipe(tmp_path / name, run)["README.md"]
+        assert ("--mount" in docker_run(page)) == bool(data.path)
+        assert ("copy `/data/pets.csv` (hash `0123456789ab`) to the same path" in page) == bool(data.path)
 
 
 def test_data_of_which_no_process_kept_a_hash_is_named_without(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
+from fairlap.request.training_data import TrainingData
 from fairlap.results.learning_curves import curves_apart
 from fairlap.results.other_quantities import STEP_TIME, STEPS_TO_SCORE
 from fairlap.results.prices import Price
@@ -19,6 +20,7 @@ from fairlap.results.results import Results, results_of
 from fairlap.results.row import Estimate
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.verdict import LATENCY, TIME_TO_SCORE
+from msgspec.structs import replace
 from runs_for_rows import a_process
 from runs_of_precisions import planned
 
@@ -52,6 +54,18 @@ def raced(
             process.scores = scores_of(name, block.number)
             processes.append(process)
     return results_of(Run(plan, processes, {}, {}), "r", price=price)
+
+
+def test_a_row_says_what_was_learnt() -> None:
+    data = TrainingData("pets.csv:kind", "/data/pets.csv", "kind", 0.25, "0123abcd4567")
+    plan = planned(mode="infer")
+    plan = replace(plan, works=tuple(replace(work, train_on=data) for work in plan.works))
+    processes = [a_process(block.number, "torch", 1e6, plan.works[block.work]) for block in plan.blocks]
+    row = results_of(Run(plan, processes, {}, {}), "r").rows[0]
+    assert (row.train_on, row.train_on_hash) == ("25 % of pets.csv:kind (0123abcd)", "0123abcd4567")
+    assert {(row.train_on, row.train_on_hash) for row in raced(lambda _name, _block: curve(1e-3, REACHED)).rows} == {
+        ("", "")
+    }
 
 
 REACHED = (0.5, 0.8, 0.95)

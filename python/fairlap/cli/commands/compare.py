@@ -32,8 +32,18 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
     "--schedule", metavar="NAME:steps=...", help="Of its learning rate: cosine:steps=1000,warmup=100 or linear."
 )
 @click.option(
-    "--to-score", type=SHARE, metavar="SHARE", help="In mode train: train until SHARE of held-out items is right."
+    "--to-score",
+    type=SHARE,
+    metavar="SHARE",
+    help="In mode train: train until this score on held-out items: right answers, or R squared.",
 )
+@click.option(
+    "--train-on",
+    metavar="DATA",
+    help="With --to-score: a set of `fairlap list data`, FILE.csv:COLUMN, a .parquet or .npz file, or a folder of "
+    "images.  [default: the model's]",
+)
+@click.option("--fraction", type=SHARE, metavar="SHARE", help="With --to-score: learn from this share of the items.")
 @click.option("--epochs", type=click.IntRange(min=1), help="With --to-score: at most so many epochs.  [default: 50]")
 @click.option("--precision", type=one_or_more(*get_args(Precision)), help="Precisions.  [default: fp32]")
 @click.option(

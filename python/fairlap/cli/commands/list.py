@@ -1,4 +1,4 @@
-"""``fairlap list models|frameworks|routes|devices|prices``."""
+"""``fairlap list models|data|frameworks|routes|devices|prices``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group("list")
 def command() -> None:
-    """List models, frameworks, routes, devices and prices."""
+    """List models, data sets, frameworks, routes, devices and prices."""
 
 
 @command.command("models")
@@ -28,12 +28,32 @@ def models(as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    rows = [["model", "parameters", "GMACs", "modes", "precisions", "batch", "task"]]
+    rows = [["model", "parameters", "GMACs", "modes", "precisions", "batch", "data", "task"]]
     for each in found:
         gmacs = "-" if each.gmacs_per_item is None else f"{each.gmacs_per_item:.4g}"
         parameters = "-" if each.parameters is None else f"{each.parameters:,}"
-        cells = [", ".join(each.modes), ", ".join(each.precisions), str(each.batch), each.task]
+        cells = [", ".join(each.modes), ", ".join(each.precisions), str(each.batch), each.data_set or "-", each.task]
         rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, parameters, gmacs, *cells])
+    _print_table(rows)
+
+
+@command.command("data")
+@_AS_JSON
+def data(as_json: bool) -> None:
+    """List the labelled data sets that models can be trained on, with their licences."""
+    from fairlap.cli.catalogue import data_sets
+
+    found = data_sets()
+    if as_json:
+        print_json(found)
+        return
+    rows = [["data", "items", "held out", "an item", "labels", "licence", "origin"]]
+    for each in found:
+        labels = f"{len(each.classes)} classes" if each.classes else "a value"
+        shape = "x".join(map(str, each.item))
+        counts = [f"{each.items or 0:,}", f"{each.held_out or 0:,}"]
+        cells = [*counts, shape, labels, each.licence, each.origin]
+        rows.append([each.name, "absent:", each.absent] if each.absent else [each.name, *cells])
     _print_table(rows)
 
 

@@ -20,6 +20,7 @@ from fairlap.launch.runners import require_known
 from fairlap.machine.cuda_devices import require_driver
 from fairlap.models.registry import find
 from fairlap.race.equal_work.learning import require_learnable
+from fairlap.race.equal_work.learning_data import data_to_learn
 from fairlap.race.equal_work.materials import require_offered
 from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, verdicts_of
 from fairlap.request.names import ContestantName
@@ -49,11 +50,13 @@ def run_self_test(
     to_score: float | None,
 ) -> int:
     """The exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted."""
-    spec = find(model).spec
+    found = find(model)
+    spec = found.spec
     work = Work(model, spec.default_batch if batch is None else whole_number("batch", batch, least=1, most=2**20))
     if to_score is not None:
-        work = msgspec.structs.replace(work, mode="train", training=spec.training)
-        require_learnable(spec, work.mode, work.batch)
+        data, spec = data_to_learn(found, "", 1.0, lambda _: None)
+        work = msgspec.structs.replace(work, mode="train", training=spec.training, train_on=data)
+        require_learnable(work, spec)
     require_offered(spec, work)
     require_known((name,))
     require_driver(str(device))

@@ -9,7 +9,7 @@ from fairlap.data.labelled.items import Items
 
 
 def diabetes() -> Items:
-    found = loaded("diabetes")
+    found = loaded("diabetes", scaled=False)  # as published, so that every machine has the same numbers
     return Items(
         {"features": np.asarray(found.data, np.float64)},
         np.asarray(found.target, np.float64).reshape(-1, 1),

@@ -8,7 +8,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.machine.variables import variables_kept
 
 
-def loaded(name: str) -> Any:
+def loaded(name: str, **options: Any) -> Any:
     """With ``data``, ``target`` and, of classes, ``target_names``."""
     try:
         with variables_kept():
@@ -17,4 +17,4 @@ def loaded(name: str) -> Any:
         raise InvalidRequest(
             f"{name} comes with scikit-learn, which is not installed: pip install 'fairlap[metrics]'", code="E_DATA"
         ) from None
-    return getattr(datasets, f"load_{name}")()
+    return getattr(datasets, f"load_{name}")(**options)

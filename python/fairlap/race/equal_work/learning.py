@@ -8,14 +8,14 @@ is of the weights alone: what a framework would answer cannot improve it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.data.labelled.built_in import labelled_set
+from fairlap import quantity_text
+from fairlap.data.labelled.items import CODE as E_DATA
 from fairlap.data.labelled.labelled_set import LabelledSet
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_process import WorkerProcess
@@ -28,25 +28,29 @@ from fairlap.models.training_check import TrainingCheck
 from fairlap.models.training_reference import WEIGHT, Batch
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.held_out_scores import held_out_scores, require_scorable
+from fairlap.race.equal_work.learning_data import E_TO_SCORE as CODE
+from fairlap.race.equal_work.learning_data import labelled
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import first_epoch_errors
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import AnswerError
+from fairlap.request.work import Work
 from fairlap.scenarios.training_messages import Epoch, Evaluation, LearningCurve
 
-CODE = "E_TO_SCORE"
-_labelled = cache(labelled_set)
 
-
-def require_learnable(spec: Spec, mode: str, batch: int) -> None:
+def require_learnable(work: Work, spec: Spec) -> None:
     """Raise InvalidRequest for a work that cannot be trained to a score."""
-    if mode != "train":
+    if work.mode != "train":
         raise InvalidRequest("--to-score is for --mode train", code=CODE)
-    if not spec.data_set:
-        raise InvalidRequest(f"{spec.name} has no labelled data to learn from; digits has", code=CODE)
-    items = len(_labelled(spec.data_set).labels)
-    if batch > items:
-        raise InvalidRequest(f"{spec.name} learns from {items:,} items, fewer than a batch of {batch}", code=CODE)
+    if work.train_on is None:
+        raise InvalidRequest(f"the plan has no data from which {work.model} learns; draw a new plan", code=CODE)
+    items = len(labelled(work, spec).labels)
+    if work.batch > items:
+        raise InvalidRequest(
+            f"{work.model} learns from {quantity_text.count(items, 'item')} of {work.train_on.text}, fewer than a "
+            f"batch of {work.batch:,}; choose a smaller batch or give more items",
+            code=E_DATA,
+        )
 
 
 def require_plan(plan: Plan, works: Sequence[Materials]) -> None:
@@ -59,8 +63,8 @@ def require_plan(plan: Plan, works: Sequence[Materials]) -> None:
             code=CODE,
         )
     for materials in works:
-        require_learnable(materials.spec, materials.work.mode, materials.work.batch)
-        require_scorable(plan.metrics, materials.spec, _labelled(materials.spec.data_set))
+        require_learnable(materials.work, materials.spec)
+        require_scorable(plan.metrics, materials.spec, labelled(materials.work, materials.spec))
 
 
 def score_of_answers(outputs: npt.NDArray[Any], labels: Labels) -> float:
@@ -89,7 +93,7 @@ class Learner:
     def train_for_an_epoch(self, worker: WorkerProcess, within_s: float) -> list[AnswerError]:
         """How far the state after the first epoch is from that of the reference, in the first block. Raises OtherWork
         for weights that are not finite."""
-        found, number = _labelled(self._materials.spec.data_set), len(self.curve.evaluations)
+        found, number = labelled(self._materials.work, self._materials.spec), len(self.curve.evaluations)
         order, state = self._scratch / "order.safetensors", self._scratch / "trained.safetensors"
         safetensors.write(order, {"order": self._order(len(found.labels), number)})
         state.unlink(missing_ok=True)
@@ -107,7 +111,7 @@ class Learner:
 
     def scores(self) -> dict[str, Score]:
         """The plan's metrics of the weights after the last epoch."""
-        labels = _labelled(self._materials.spec.data_set).held_labels
+        labels = labelled(self._materials.work, self._materials.spec).held_labels
         return held_out_scores(self._plan.metrics, self._materials.spec, self._answers, labels)
 
     @property

@@ -212,7 +212,7 @@ def materials_for(work: Work, data_seed: int, notify: Callable[[str], None] = la
     """Draw weights and inputs, or find those drawn before. A user's model has its own weights."""
     if work.source is not None:
         return _of_source(work, work.source, data_seed, notify)
-    found = find(work.model)
+    found = find(work.model, work.sizes)
     spec = found.spec
     require_offered(spec, work)
     key = hashlib.sha256(f"2 {spec!r} {work.batch} {data_seed}".encode()).hexdigest()[:16]

@@ -335,6 +335,7 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         mode=work.mode,
         precision=work.precision,
         training=work.training,
+        sizes=work.sizes,
         variant=runner.name.variant,
         device=plan.device,
         options=dict(runner.name.options),

@@ -1,4 +1,4 @@
-"""The Dockerfile of a recipe, and how the container gets the data of a fed race: read-only, at the path of the plan."""
+"""The Dockerfile of a recipe, and how the container gets the user's data: read-only, at the path of the plan."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from fairlap.render.recipe.versions import Versions, unusable
 from fairlap.request.names import ContestantName
 
 
-def data_to_bring(run: Run) -> str:
-    """The path of the user's data; empty where nothing was fed, or data that is drawn from the plan's seed."""
-    data = run.plan.data
-    if data in ("", SYNTHETIC):
-        return ""
-    if not Path(data).is_absolute() or not data.isprintable():
-        raise unusable(f"its data {data!a} is not an absolute path")
-    return data
-
-
-def hashes_of_data(run: Run) -> list[str]:
-    """As the processes reported them; several where works name their inputs differently."""
-    return values_in_force(run.processes, DATA_HASH)
+def data_to_bring(run: Run) -> dict[str, list[str]]:
+    """The paths of the user's data, with their hashes: what was fed, and what was learnt. None of data that are drawn
+    from the plan's seed, or of built-in sets."""
+    found: dict[str, list[str]] = {}
+    if run.plan.data not in ("", SYNTHETIC):
+        # As the processes reported them; several where works name their inputs differently.
+        found[run.plan.data] = values_in_force(run.processes, DATA_HASH)
+    learnt = [work.train_on for work in run.plan.works if work.train_on is not None and work.train_on.path]
+    found |= {data.path: [data.hash] for data in learnt}
+    for path in found:
+        if not Path(path).is_absolute() or not path.isprintable():
+            raise unusable(f"its data {path!a} is not an absolute path")
+    return found
 
 
 def mount_option(data: str) -> str:

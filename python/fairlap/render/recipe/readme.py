@@ -6,7 +6,6 @@ from fairlap.machine.differences import lasting
 from fairlap.race.run import Run
 from fairlap.render.recipe.container import (
     data_to_bring,
-    hashes_of_data,
     install_command,
     mount_option,
     variables_left_out,
@@ -46,8 +45,7 @@ def _options(run: Run) -> str:
     options = [f"--cpuset-cpus {','.join(map(str, cores))}"] if cores else []
     if run.plan.device != "cpu":
         options.append("--gpus all")
-    if data := data_to_bring(run):
-        options.append(mount_option(data))
+    options += [mount_option(data) for data in data_to_bring(run)]
     return " ".join([*options, '--volume "$PWD/out:/out"'])
 
 
@@ -67,8 +65,7 @@ def _remarks(run: Run, versions: Versions, own: OwnModels) -> list[str]:
     if programs:
         listed = _code(", ".join(programs))
         remarks.append(f"- Programs are not part of the recipe; copy them to the paths in the plan: {listed}.")
-    if data := data_to_bring(run):
-        hashes = hashes_of_data(run)
+    for data, hashes in data_to_bring(run).items():
         known = f" (hash {' and '.join(map(_code, hashes))})" if hashes else ""
         remarks.append(
             f"- The data is not part of the recipe: copy {_code(data)}{known} to the same path. "

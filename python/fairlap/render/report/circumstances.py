@@ -10,6 +10,7 @@ from fairlap.race.plan import DATA_SEEDS, Limits, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, table, tag
+from fairlap.request.training_data import TrainingData
 from fairlap.request.work import Conditions, Precision, work_title
 from fairlap.results.feeding import UNKNOWN_CAUSE
 from fairlap.results.results import Results
@@ -83,7 +84,15 @@ def _training_options(plan: Plan) -> list[str]:
         words += ["--optimizer", training.optimizer.text, "--schedule", training.schedule.text]
     if plan.to_score is not None:
         words += ["--to-score", f"{plan.to_score:g}", "--epochs", str(plan.most_epochs)]
+        words += _data_options([work.train_on for work in plan.works if work.train_on is not None])
     return words
+
+
+def _data_options(learnt: list[TrainingData]) -> list[str]:
+    """Works with different data each have their model's own."""
+    texts, fractions = {data.text for data in learnt}, {data.fraction for data in learnt}
+    words = ["--train-on", *texts] if len(texts) == 1 else []
+    return [*words, "--fraction", f"{fractions.pop():g}"] if fractions not in (set(), {1.0}) else words
 
 
 def _precision_options(plan: Plan, precisions: tuple[Precision, ...]) -> list[str]:

@@ -30,7 +30,7 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
     if any(row.scores for _, row in work_result.with_rows()):
         heads.append("scores")
     if any(row.target_score for _, row in work_result.with_rows()):
-        heads.append("held-out items right")
+        heads.append("score on held-out items")
     if any(row.cost_per_1000_items for _, row in work_result.with_rows()):
         heads.append("1,000 items")
     if any(row.min_memory_bytes for _, row in work_result.with_rows()):
@@ -57,7 +57,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
         "peak memory": _or_dash(row, "peak_memory_bytes", memory and quantity_text.size(memory.value)),
         "error": _or_dash(row, "error_relative", None if error is None else quantity_text.relative_error(error)),
         "scores": ", ".join(scores_text(row)) or "–",
-        "held-out items right": _or_dash(row, "target_score", learning_text(row)),
+        "score on held-out items": _or_dash(row, "target_score", learning_text(row)),
         "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),
         "energy per item": _or_dash(row, "energy_per_item_j", energy and quantity_text.quantity(energy.value, "J")),
         "1,000 items": _or_dash(

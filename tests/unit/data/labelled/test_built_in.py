@@ -39,7 +39,7 @@ def test_breast_cancer_has_two_classes_and_diabetes_a_value() -> None:
     cancer, diabetes = labelled_set("breast_cancer"), labelled_set("diabetes")
     assert cancer.classes == ("malignant", "benign")
     assert set(cancer.labels) == set(cancer.held_labels) == {0, 1}
-    assert (diabetes.classes, diabetes.labels.shape, diabetes.labels.dtype) == ((), (354, 1), np.float32)
+    assert (diabetes.classes, diabetes.labels.shape, diabetes.labels.dtype) == ((), (354, 1), np.dtype(np.float32))
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -81,7 +81,11 @@ def test_images_stay_as_they_are() -> None:
 def test_values_are_scaled_too_and_stand_in_one_column() -> None:
     values = np.random.default_rng(3).normal(150, 40, ITEMS)
     found = parted(items_with_values({"features": values[:, None]}, values, "table"))
-    assert (found.labels.shape, found.labels.dtype, found.held_labels.shape) == ((160, 1), np.float32, (40, 1))
+    assert (found.labels.shape, found.labels.dtype, found.held_labels.shape) == (
+        (160, 1),
+        np.dtype(np.float32),
+        (40, 1),
+    )
     np.testing.assert_allclose((found.labels.mean(), found.labels.std()), (0, 1), atol=1e-6)
 
 

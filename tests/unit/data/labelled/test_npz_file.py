@@ -36,9 +36,9 @@ def test_text_labels_are_classes_and_fractions_are_values(tmp_path: Path) -> Non
 def test_pixels_of_bytes_are_scaled_to_one(tmp_path: Path) -> None:
     images = np.full((6, 3, 4, 5), 255, np.uint8)
     found = npz_items(written(tmp_path, image=images, labels=CLASSES), "").inputs["image"]
-    assert (found.dtype, found.max()) == (np.float32, 1.0)
+    assert (found.dtype, found.max()) == (np.dtype(np.float32), 1.0)
     found = npz_items(written(tmp_path, image=images.astype(np.float64), labels=CLASSES), "").inputs["image"]
-    assert (found.dtype, found.max()) == (np.float32, 255.0)
+    assert (found.dtype, found.max()) == (np.dtype(np.float32), 255.0)
 
 
 def test_a_single_input_takes_the_name_of_the_model_s(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from fairlap.models.registry import find
 from fairlap.models.spec import LABELS
 from fairlap.models.training_reference import STEP, WEIGHT, Batch, State, steps_of
 from fairlap.race.equal_work import learning as learning_module
+from fairlap.race.equal_work import learning_data
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.learning import Learner, require_learnable, require_plan, score_of_answers
 from fairlap.race.equal_work.materials import Materials, materials_for
@@ -23,14 +24,17 @@ from fairlap.race.equal_work.training_answers import drawn_step_errors
 from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan
 from fairlap.request.names import Contestants
 from fairlap.request.training import Sgd, Training
+from fairlap.request.training_data import TrainingData
 from fairlap.request.work import Work
 from fairlap.scenarios.training_messages import Epoch, EpochTrained
+from msgspec.structs import replace as replaced
 
 pytest.importorskip("sklearn")
 
 TRAINING = Training(Sgd(lr=0.05, momentum=0.9))
 BATCH = 32
 STEPS = 6
+WORK = Work("digits", BATCH, "train", training=TRAINING, train_on=TrainingData("digits"))
 Batches = Callable[[Sequence[Batch]], Sequence[Batch]]
 
 
@@ -68,14 +72,14 @@ def materials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Materials:
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
     whole, few = labelled_set("digits"), STEPS * BATCH
     part = replace(whole, inputs={"image": whole.inputs["image"][:few]}, labels=whole.labels[:few])
-    monkeypatch.setattr(learning_module, "_labelled", lambda _: part)
-    return materials_for(Work("digits", BATCH, "train", training=TRAINING), 0)
+    monkeypatch.setattr(learning_module, "labelled", lambda *_: part)
+    return materials_for(WORK, 0)
 
 
 def planned(to_score: float = 0.5, most_epochs: int = 20, metrics: tuple[str, ...] = ()) -> Plan:
     return draw_plan(
         Contestants("torch,jax"),
-        (Work("digits", BATCH, "train", training=TRAINING),),
+        (WORK,),
         blocks=2,
         conditions="controlled",
         threads=1,
@@ -185,11 +189,18 @@ def test_steps_that_are_left_out_and_weights_that_are_not_finite_are_found(
 
 
 def test_what_cannot_be_learnt_is_refused() -> None:
-    digits, mlp = find("digits").spec, find("mlp").spec
-    require_learnable(digits, "train", 1438)
-    for spec, mode, batch in ((digits, "infer", 32), (mlp, "train", 32), (digits, "train", 1439)):
-        with pytest.raises(InvalidRequest):
-            require_learnable(spec, mode, batch)
+    digits = find("digits")
+    data, spec = learning_data.data_to_learn(digits, "", 1.0, lambda _: None)
+    whole = replaced(WORK, train_on=data, batch=1438)
+    require_learnable(whole, spec)
+    codes = {"mode": "E_TO_SCORE", "train_on": "E_TO_SCORE", "batch": "E_DATA"}
+    for name, value in {"mode": "infer", "train_on": None, "batch": 1439}.items():
+        with pytest.raises(InvalidRequest) as raised:
+            require_learnable(replaced(whole, **{name: value}), spec)
+        assert raised.value.code == codes[name]
+    with pytest.raises(InvalidRequest) as raised:
+        learning_data.data_to_learn(find("mlp"), "", 1.0, lambda _: None)
+    assert raised.value.code == "E_TO_SCORE"
 
 
 @pytest.mark.parametrize(("to_score", "most_epochs"), [(5.0, 3), (0.0, 3), (0.9, 0)])

@@ -9,9 +9,12 @@ from fairlap.race.run import Run
 from fairlap.race.stopping import DECIDED
 from fairlap.render import markdown_file
 from fairlap.render.report.page import page_of
+from fairlap.request.training import Sgd, Training
+from fairlap.request.training_data import TrainingData
 from fairlap.results.flat_row import columns
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
+from msgspec import structs
 from runs_to_show import ENDING, HOSTILE, SCRIPT, WRONG, run_of, samples
 
 
@@ -110,6 +113,18 @@ def test_the_command_that_draws_the_same_plan_is_reported() -> None:
     page = Read(page_of(results_of(run_of(batches=(8,)), "r")))
     assert "fairlap compare mlp --on torch,jax,wrong --batch 8 --mode infer" in page.text()
     assert "--seed 3" in page.text()
+
+
+def test_the_command_names_the_data_that_is_learnt() -> None:
+    run = run_of(batches=(8,))
+    training, data = Training(Sgd(lr=0.1)), TrainingData("pets.csv:kind", "/data/pets.csv", "kind", 0.25, "0123abcd")
+    [work] = run.plan.works
+    learnt = structs.replace(work, mode="train", training=training, train_on=data)
+    run.plan = structs.replace(run.plan, works=(learnt,), to_score=0.9, most_epochs=5)
+    for process in run.processes:
+        process.work = learnt.label
+    text = Read(page_of(results_of(run, "r"))).text()
+    assert "--to-score 0.9 --epochs 5 --train-on pets.csv:kind --fraction 0.25" in text
 
 
 def test_a_plan_that_no_command_line_draws_is_repeated_from_the_plan_itself(plain: Read) -> None:
