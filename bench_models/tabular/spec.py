@@ -18,7 +18,7 @@ CLASSES, VALUES = Training(Sgd(lr=0.05, momentum=0.9)), Training(Sgd(lr=0.01, mo
 def sized_for(sizes: ItemSizes) -> Spec:
     if len(sizes.item) != 1:
         raise InvalidRequest(
-            f"tabular learns tables; an item of this data has {list(sizes.item)} numbers", code="E_DATA"
+            f"tabular learns tables; an item of this data has the shape {list(sizes.item)}", code="E_DATA"
         )
     outputs = 1 if sizes.classes is None else sizes.classes
     widths = (sizes.item[0], *HIDDEN, outputs)

@@ -42,6 +42,8 @@ def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
         raise InvalidRequest(f"{path} is not text in UTF-8; save it as CSV in UTF-8", code=CODE) from None
     except csv.Error as error:
         raise InvalidRequest(f"{path}, line {reader.line_num}: {error}", code=CODE) from None
+    if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
+        raise InvalidRequest(f"{path}: cells are separated by commas; save it again so", code=CODE)
     if not rows:
         raise InvalidRequest(f"{path} has no items; a header line and a line for each item are needed", code=CODE)
     return header, rows, lines

@@ -41,14 +41,16 @@ def _column(path: Path, name: str, found: Any, types: Any) -> Column:
             "the items out",
             code=CODE,
         )
-    kind = found.type.value_type if types.is_dictionary(found.type) else found.type
+    if types.is_dictionary(found.type):
+        found = found.cast(found.type.value_type)
+    kind = found.type
     if types.is_string(kind) or types.is_large_string(kind):
         return np.array(found.to_pylist())
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         raise InvalidRequest(
             f"{path}: the column {name!r} has the type {found.type}; numbers and text are read", code=CODE
         )
-    numbers = np.array(found.to_pylist(), dtype=np.float64)
+    numbers = np.asarray(found.to_numpy(), dtype=np.float64)
     if not np.isfinite(numbers).all():
         raise InvalidRequest(f"{path}: the column {name!r} has numbers that are not finite", code=CODE)
     return numbers

@@ -95,6 +95,7 @@ def test_a_byte_order_mark_quotes_and_empty_lines_are_read(tmp_path: Path) -> No
         ("a,b\n1,x\nnan,y\n1,x\n", "line 3"),
         ("a,b\n1,x\n2,y\n1,inf\n2,y\n1,z\n9,1", ""),
         ("a,a,b\n1,2,x\n", "two columns"),
+        ("a;b\n1;x\n2;y\n", "commas"),
         ("b\nx\ny\nx\ny\nx\n", "one column"),
         ("a,b\nred,x\nblue,y\nred,x\nblue,y\nred,x\n", "'red'"),
         ("a,b\n" + "1,x\n" * 9, "one class"),
