@@ -15,5 +15,5 @@ def breast_cancer() -> Items:
         found.target.astype(np.int32),
         tuple(map(str, found.target_names)),
         "Breast Cancer Wisconsin (Diagnostic); UCI repository, in scikit-learn",
-        "CC BY 4.0",
+        "not stated by scikit-learn; see UCI",
     )

@@ -14,5 +14,5 @@ def diabetes() -> Items:
         {"features": np.asarray(found.data, np.float64)},
         np.asarray(found.target, np.float64).reshape(-1, 1),
         origin="442 patients of Efron, Hastie, Johnstone and Tibshirani (2004); in scikit-learn",
-        licence="none stated",
+        licence="not stated by scikit-learn",
     )
