@@ -10,10 +10,11 @@ from fairlap.bench_models.convolution.units import EPSILON, MOMENTUM, STATISTICS
 from fairlap.models.arrays import Arrays
 
 
-def variables(weights: Arrays, dtype: Any) -> dict[str, Any]:
+def variables(weights: Arrays, dtype: Any, dense: tuple[str, ...] = ()) -> dict[str, Any]:
+    """``dense`` are kernels for images of one channel, which have the shape of depthwise ones."""
     return {
         name: tf.Variable(
-            tf.cast(np.ascontiguousarray(array.transpose(_AXES_IN[_kind(array)])), dtype),
+            tf.cast(np.ascontiguousarray(array.transpose(_AXES_IN["4" if name in dense else _kind(array)])), dtype),
             trainable=not name.endswith(STATISTICS),
         )
         for name, array in weights.items()

@@ -1,1 +1,1 @@
-"""GPT-2 in every framework, shared by its prefill and its decoding step."""
+"""GPT-2 in every framework, shared by its prefill, its decoding step and a small one that learns characters."""

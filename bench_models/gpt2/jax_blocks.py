@@ -26,26 +26,40 @@ def _turned(name: str, array: Any) -> Any:
 
 def extend(params: dict[str, Any], size: Size, input_ids: Any, past: Sequence[Any]) -> tuple[Any, ...]:
     """``past`` is nothing, or the keys and the values of every layer in turn."""
+    hidden, caches = _read(params, size, input_ids, past)
+    return (_logits(params, hidden[:, -1]), *caches)
 
+
+def every_logit(params: dict[str, Any], size: Size, input_ids: Any) -> Any:
+    """After each token, for training."""
+    return _logits(params, _read(params, size, input_ids, ())[0])
+
+
+def _logits(params: dict[str, Any], hidden: Any) -> Any:
+    return _norm(params, "ln_f", hidden) @ params["wte.weight"].T
+
+
+def _norm(params: dict[str, Any], name: str, hidden: Any) -> Any:
+    standard = jax.nn.standardize(hidden.astype(jnp.float32), epsilon=EPSILON)
+    return (standard * params[f"{name}.weight"] + params[f"{name}.bias"]).astype(hidden.dtype)
+
+
+def _read(params: dict[str, Any], size: Size, input_ids: Any, past: Sequence[Any]) -> tuple[Any, list[Any]]:
     def linear(name: str, hidden: Any) -> Any:
         return hidden @ params[f"{name}.weight"] + params[f"{name}.bias"]
-
-    def norm(name: str, hidden: Any) -> Any:
-        standard = jax.nn.standardize(hidden.astype(jnp.float32), epsilon=EPSILON)
-        return (standard * params[f"{name}.weight"] + params[f"{name}.bias"]).astype(hidden.dtype)
 
     known = past[0].shape[2] if past else 0
     hidden = params["wte.weight"][input_ids] + params["wpe.weight"][known : known + input_ids.shape[1]]
     caches: list[Any] = []
     for layer in range(size.layers):
         name = f"h.{layer}"
-        parts = linear(f"{name}.attn.c_attn", norm(f"{name}.ln_1", hidden))
+        parts = linear(f"{name}.attn.c_attn", _norm(params, f"{name}.ln_1", hidden))
         attended, cache = _attend(size, parts, past[2 * layer : 2 * layer + 2])
         hidden = hidden + linear(f"{name}.attn.c_proj", attended)
-        widened = jax.nn.gelu(linear(f"{name}.mlp.c_fc", norm(f"{name}.ln_2", hidden)), approximate=True)
+        widened = jax.nn.gelu(linear(f"{name}.mlp.c_fc", _norm(params, f"{name}.ln_2", hidden)), approximate=True)
         hidden = hidden + linear(f"{name}.mlp.c_proj", widened)
         caches += cache
-    return (norm("ln_f", hidden[:, -1]) @ params["wte.weight"].T, *caches)
+    return hidden, caches
 
 
 def _attend(size: Size, parts: Any, past: Sequence[Any]) -> tuple[Any, list[Any]]:

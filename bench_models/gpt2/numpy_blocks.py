@@ -18,6 +18,18 @@ Cache = tuple[Array, Array]
 
 def extend(weights: Arrays, size: Size, input_ids: Array, past: Sequence[Cache]) -> dict[str, Array]:
     """Reads tokens after those whose keys and values are ``past``, one pair for each layer."""
+    hidden, caches = _read(weights, size, input_ids, past)
+    logits = _logits(weights, hidden[:, -1])
+    return {"logits": logits, **dict(zip(cache_names(size), caches, strict=True))}
+
+
+def every_logit(weights: Arrays, size: Size, input_ids: Array) -> Array:
+    """After each token, for training."""
+    hidden, _ = _read(weights, size, input_ids, nothing_read(size, input_ids))
+    return _logits(weights, hidden)
+
+
+def _read(weights: Arrays, size: Size, input_ids: Array, past: Sequence[Cache]) -> tuple[Array, list[Array]]:
     known = past[0][0].shape[2]
     positions = weights["wpe.weight"][known : known + input_ids.shape[1]]
     hidden = weights["wte.weight"][input_ids] + positions
@@ -30,8 +42,12 @@ def extend(weights: Arrays, size: Size, input_ids: Array, past: Sequence[Cache])
         normed = layer_norm(hidden, weights, f"{name}.ln_2", EPSILON)
         hidden = hidden + linear(_gelu(linear(normed, weights, f"{name}.mlp.c_fc")), weights, f"{name}.mlp.c_proj")
         caches += cache
-    last = layer_norm(hidden[:, -1], weights, "ln_f", EPSILON)
-    return {"logits": last @ weights["wte.weight"].T, **dict(zip(cache_names(size), caches, strict=True))}
+    return hidden, caches
+
+
+def _logits(weights: Arrays, hidden: Array) -> Array:
+    logits: Array = layer_norm(hidden, weights, "ln_f", EPSILON) @ weights["wte.weight"].T
+    return logits
 
 
 def nothing_read(size: Size, input_ids: Array) -> list[Cache]:
@@ -53,5 +69,7 @@ def _attend(weights: Arrays, name: str, size: Size, hidden: Array, before: Cache
 
 def _gelu(inputs: Array) -> Array:
     """The approximation by tanh, which GPT-2 was trained with."""
-    result: Array = 0.5 * inputs * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (inputs + 0.044715 * inputs**3)))
+    result: Array = (
+        0.5 * inputs * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (inputs + 0.044715 * inputs * inputs * inputs)))
+    )
     return result

@@ -15,14 +15,25 @@ from onnx import helper
 
 
 def build_model(
-    spec: Spec, size: Size, weights: Arrays, batch: int, tokens: int, known: int, past: Sequence[str]
+    spec: Spec,
+    size: Size,
+    weights: Arrays,
+    batch: int,
+    tokens: int,
+    known: int,
+    past: Sequence[str],
+    every_logit: bool = False,
 ) -> Any:
-    """``past`` names nothing, or the keys and the values of every layer in turn, for ``known`` positions."""
+    """``past`` names nothing, or the keys and the values of every layer in turn, for ``known`` positions. Logits are
+    those after the last token, or after each."""
     graph = _Graph(size, batch, tokens, known)
     hidden = graph.embed()
     for layer in range(size.layers):
         hidden = graph.block(f"h.{layer}", hidden, past[2 * layer : 2 * layer + 2], cache_names(size)[2 * layer :][:2])
-    graph.last_logits(hidden)
+    if every_logit:
+        graph.every_logit(hidden)
+    else:
+        graph.last_logits(hidden)
     return model_of(spec, graph.nodes, {**weights, **graph.constants}, batch)
 
 
@@ -30,12 +41,11 @@ class _Graph:
     """Methods add nodes and return the name of the value that they give."""
 
     def __init__(self, size: Size, batch: int, tokens: int, known: int) -> None:
+        self.batch, self.tokens = batch, tokens
         self.nodes: list[Any] = []
         self.constants: dict[str, npt.NDArray[Any]] = {
             "constant/positions": np.arange(known, known + tokens),
-            "constant/last": np.array(tokens - 1),
             "constant/rows": np.array([batch * tokens, size.width]),
-            "constant/tokens": np.array([batch, tokens, size.width]),
             "constant/heads": np.array([batch, tokens, size.heads, size.head]),
             "constant/scale": np.array(size.head**-0.5, np.float32),
         }
@@ -59,7 +69,14 @@ class _Graph:
         widened = self.add("Gelu", widened, approximate="tanh")
         return self.add("Add", hidden, self._linear(f"{name}.mlp.c_proj", widened))
 
+    def every_logit(self, hidden: str) -> str:
+        self.constants["constant/logits"] = np.array([self.batch, self.tokens, -1])
+        logits = self.add("Gemm", self._norm("ln_f", hidden), "wte.weight", transB=1)
+        return self.add("Reshape", logits, "constant/logits", to="logits")
+
     def last_logits(self, hidden: str) -> str:
+        self.constants["constant/tokens"] = np.array([self.batch, self.tokens, -1])
+        self.constants["constant/last"] = np.array(self.tokens - 1)
         last = self.add("Gather", self.add("Reshape", hidden, "constant/tokens"), "constant/last", axis=1)
         return self.add("Gemm", self._norm("ln_f", last), "wte.weight", to="logits", transB=1)
 

@@ -25,12 +25,31 @@ class GPT2(tf.Module):
 
     def extend(self, input_ids: Any, past: Sequence[Any]) -> tuple[Any, ...]:
         """``past`` is nothing, or the keys and the values of every layer in turn."""
+        batch, tokens = input_ids.shape
+        words = self._words()
+        hidden, caches = self._read(words, input_ids, past)
+        last = tf.reshape(hidden, (batch, tokens, -1))[:, -1]
+        return (self._logits(words, last), *caches)
+
+    def every_logit(self, input_ids: Any) -> Any:
+        """After each token, for training."""
+        batch, tokens = input_ids.shape
+        words = self._words()
+        hidden, _ = self._read(words, input_ids, ())
+        return tf.reshape(self._logits(words, hidden), (batch, tokens, -1))
+
+    def _words(self) -> Any:
+        """Read once as a whole: a variable that rows were gathered from copies itself whenever it is read again, 154 MB
+        for the logits."""
+        return self.variables_by_name["wte.weight"].read_value()
+
+    def _logits(self, words: Any, hidden: Any) -> Any:
+        return tf.linalg.matmul(self._norm("ln_f", hidden), words, transpose_b=True)
+
+    def _read(self, words: Any, input_ids: Any, past: Sequence[Any]) -> tuple[Any, list[Any]]:
         weights = self.variables_by_name
         batch, tokens = input_ids.shape
         known = past[0].shape[2] if past else 0
-        # Read once as a whole: a variable that rows were gathered from copies itself whenever it is read again, 154 MB
-        # for the logits.
-        words = weights["wte.weight"].read_value()
         hidden = tf.gather(words, input_ids) + weights["wpe.weight"][known : known + tokens]
         hidden = tf.reshape(hidden, (batch * tokens, self.size.width))
         caches: list[Any] = []
@@ -42,8 +61,7 @@ class GPT2(tf.Module):
             widened = self._linear(f"{name}.mlp.c_fc", self._norm(f"{name}.ln_2", hidden))
             hidden += self._linear(f"{name}.mlp.c_proj", tf.nn.gelu(widened, approximate=True))
             caches += cache
-        last = tf.reshape(hidden, (batch, tokens, -1))[:, -1]
-        return (tf.linalg.matmul(self._norm("ln_f", last), words, transpose_b=True), *caches)
+        return hidden, caches
 
     def _linear(self, name: str, hidden: Any) -> Any:
         weights = self.variables_by_name

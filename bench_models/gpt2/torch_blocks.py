@@ -64,13 +64,24 @@ class GPT2(nn.Module):
 
     def extend(self, input_ids: Any, past: Sequence[Any]) -> tuple[Any, ...]:
         """``past`` is nothing, or the keys and the values of every layer in turn."""
+        hidden, caches = self._read(input_ids, past)
+        return (self._logits(hidden[:, -1]), *caches)
+
+    def every_logit(self, input_ids: Any) -> Any:
+        """After each token, for training."""
+        return self._logits(self._read(input_ids, ())[0])
+
+    def _read(self, input_ids: Any, past: Sequence[Any]) -> tuple[Any, list[Any]]:
         known = past[0].shape[2] if past else 0
         hidden = self.wte(input_ids) + self.wpe.weight[known : known + input_ids.shape[1]]
         caches: list[Any] = []
         for layer, block in enumerate(self.h):
             hidden, cache = block(hidden, past[2 * layer : 2 * layer + 2])
             caches += cache
-        return (functional.linear(self.ln_f(hidden[:, -1]), self.wte.weight), *caches)
+        return hidden, caches
+
+    def _logits(self, hidden: Any) -> Any:
+        return functional.linear(self.ln_f(hidden), self.wte.weight)
 
 
 def with_weights(make: type[GPT2], size: Size, weights: Arrays) -> Any:

@@ -1,4 +1,5 @@
-"""The sizes, weights and key-value caches that the prefill and the decoding step of GPT-2 share.
+"""The sizes, weights and key-value caches that the prefill and the decoding step of GPT-2, and a small one that learns
+characters, share.
 
 Weights have the names of the PyTorch checkpoint that is published for it, but linear layers lie (out, in).
 """

@@ -194,6 +194,8 @@ def _summed(backward: Backward, shape: tuple[int, ...]) -> Backward:
 
     def to_operand(gradient: Array) -> Array:
         part: Array = backward(gradient)
+        if part.shape == shape:
+            return part
         part = part.sum(axis=tuple(range(part.ndim - len(shape))))
         repeated = tuple(place for place, size in enumerate(shape) if size == 1 and part.shape[place] != 1)
         whole: Array = part.sum(axis=repeated, keepdims=True) if repeated else part

@@ -31,7 +31,9 @@ def _plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, Counted) else value
 
 
-@pytest.mark.parametrize("model", ["attention", "conv2d", "gemm", "gpt2_decode", "gpt2_prefill", "mlp", "tabular"])
+@pytest.mark.parametrize(
+    "model", ["attention", "characters", "conv2d", "gemm", "gpt2_decode", "gpt2_prefill", "mlp", "mnist", "tabular"]
+)
 def test_the_reference_multiplies_as_often_as_published(model: str) -> None:
     work = workload_of(model, batch=2)
     Counted.products = 0

