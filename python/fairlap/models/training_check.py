@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from fairlap.models.training_exercise import Array, Exercise, Trained, distances, trained, trained_at_kinks
-from fairlap.models.training_mistakes import mistakes, what_it_did
+from fairlap.models.training_mistakes import mistakes, nearest_mistake, what_it_did
 
 
 class TrainingCheck:
@@ -30,7 +30,8 @@ class TrainingCheck:
             return apart, ""
         if why := what_it_did(self.found, self.exercise, got, self.mistakes):
             return apart, why
-        return distances(self.at_kinks, got), ""
+        apart = distances(self.at_kinks, got)
+        return apart, nearest_mistake(self.found, got, self.mistakes) if max(apart.values()) > 1 else ""
 
     @cached_property
     def mistakes(self) -> Mapping[str, Mapping[str, Array]]:

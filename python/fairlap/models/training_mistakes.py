@@ -15,7 +15,8 @@ from fairlap.request.training import AdamW, Schedule, Training
 
 _ALONG = 0.9  # the cosine of the angle between what a contestant is off by and the way
 _LONGER = 1e-4  # in float32, 1 - 0.999 ** 1 of Adam is off by 1e-5 of it
-_AS_NEAR = 0.02  # to a mistake, as a share of the way to it from the steps that were asked for
+_AS_NEAR = 0.05  # to a mistake, as a share of the way to it from the steps that were asked for
+_NEARER = 0.3  # to the nearest mistake, of what is wrong in any case
 
 
 def what_it_did(
@@ -26,27 +27,31 @@ def what_it_did(
     got = {name: array for name, array in got.items() if name in expected and array.shape == expected[name].shape}
     if not all(np.isfinite(array).all() for array in got.values()):
         return "its loss or its weights are not finite"
-    began = exercise.start.named()
-    # The loss is left out: an update that comes too late leaves it right.
-    states = {name: array for name, array in expected.items() if name != LOSS}
-    sizes = {name: float(np.linalg.norm(array - began.get(name, 0.0))) for name, array in states.items()}
-
-    def apart(one: Mapping[str, Array], other: Mapping[str, Array]) -> float:
-        """Each array counts by how far the steps asked for move it."""
-        squares = (
-            np.sum(np.square(one[name] - other[name].astype(np.float64))) / size**2
-            for name, size in sizes.items()
-            if size and name in one and name in other
-        )
-        return float(np.sqrt(sum(squares)))
-
-    away = apart(expected, got)
+    began, away = exercise.start.named(), _apart(found, expected, got)
     if all(np.array_equal(got.get(name, array), array) for name, array in began.items()) and away:
         return "it does not train at all"
     for what, taken in mistakes.items():
-        if apart(taken, got) < _AS_NEAR * min(away, apart(taken, expected)):
+        if _apart(found, taken, got) < _AS_NEAR * min(away, _apart(found, taken, expected)):
             return what
     return _longer_steps(exercise, expected, got)
+
+
+def nearest_mistake(found: Trained, got: Mapping[str, Array], mistakes: Mapping[str, Mapping[str, Array]]) -> str:
+    """Of steps that are wrong in any case; empty if they are not clearly nearer to a mistake than to what was asked
+    for. Where a mistake makes training chaotic, rounding carries it farther than right steps."""
+    distance, what = min((_apart(found, taken, got), what) for what, taken in mistakes.items())
+    return what if distance < _NEARER * _apart(found, found.expected, got) else ""
+
+
+def _apart(found: Trained, one: Mapping[str, Array], other: Mapping[str, Array]) -> float:
+    """In multiples of what is allowed, so that an array of which rounding alone decides, such as the bias of an
+    attention's keys, counts for nothing. The loss is left out: an update that comes too late leaves it right."""
+    squares = (
+        np.sum(np.square(one[name] - other[name].astype(np.float64))) / allowed**2
+        for name, allowed in found.allowed.items()
+        if name != LOSS and allowed and name in one and name in other and one[name].shape == other[name].shape
+    )
+    return float(np.sqrt(sum(squares)))
 
 
 def _longer_steps(exercise: Exercise, expected: Mapping[str, Array], got: Mapping[str, Array]) -> str:

@@ -106,6 +106,39 @@ def test_a_mistake_is_found_and_named(name: str) -> None:
     assert name in why
 
 
+def with_an_array_of_rounding() -> Exercise:
+    """What is added to all scores alike changes nothing: its gradient is what rounding leaves, and Adam makes whole
+    steps of it. The bias of an attention's keys is such an array."""
+    asked = exercise(ADAM)
+    spec = replace(SPEC, weights=(*SPEC.weights, Weight("shift", (1,), Normal(0.5))))
+
+    def shifted(weights: Any, inputs: Any, statistics: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {"logits": forward(weights, inputs, statistics)["logits"] + weights["shift"]}
+
+    weights = {**asked.start.weights, "shift": np.full(1, 0.3, np.float32)}
+    return replace(asked, spec=spec, forward=shifted, start=State(weights))
+
+
+def test_a_mistake_is_named_whatever_rounding_alone_decides() -> None:
+    asked = with_an_array_of_rounding()
+    got = in_float32(replace(asked, training=with_optimizer(ADAM, decay=0.0)))
+    apart, why = TrainingCheck(asked).judged(got)
+    assert max(apart.values()) > 1
+    assert "does not decay" in why
+
+
+@pytest.mark.parametrize(("share", "name"), [(0.85, "it repeats a batch"), (0.5, "")])
+def test_what_is_wrong_is_named_after_the_mistake_that_is_clearly_nearest(share: float, name: str) -> None:
+    """As where a mistake makes training chaotic, so that it ends elsewhere in float32."""
+    asked = exercise(SGD)
+    check = TrainingCheck(asked)
+    repeated = check.mistakes["it repeats a batch"]
+    got = {key: share * repeated[key] + (1 - share) * array for key, array in check.found.expected.items()}
+    apart, why = check.judged(got)
+    assert max(apart.values()) > 5
+    assert why == name
+
+
 def at_a_kink() -> Exercise:
     """The first unit of the first item is some roundings away from the kink of its ReLU."""
     asked = exercise(SGD)
