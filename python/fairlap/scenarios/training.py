@@ -25,7 +25,7 @@ class Epochs:
         if request.data not in self._items:
             self._items = {request.data: safetensors.read(Path(request.data))}
         order = safetensors.read(Path(request.order))["order"].reshape(-1, self._batch)
-        if request.number == 0:
+        if (request.number, request.part) == (0, 0):
             training.reset()
         # Some frameworks only point to the arrays of a batch, so these stay until the epoch is over.
         batches = [{name: array[rows] for name, array in self._items[request.data].items()} for rows in order]

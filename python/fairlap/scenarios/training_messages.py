@@ -15,6 +15,7 @@ class Epoch(msgspec.Struct, frozen=True, tag_field="type", tag="epoch"):
     data: str  # a safetensors file with every item: the inputs by name, and "labels"
     order: str  # a safetensors file with "order": the items of all batches, one batch after the other
     path: str  # where the state after the last step goes
+    part: int = 0  # of an epoch whose state is read in between, and whose later parts begin where the last one ended
 
 
 class EpochTrained(msgspec.Struct, frozen=True, tag_field="type", tag="epoch_trained"):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -35,7 +36,10 @@ from fairlap.race.equal_work.training_answers import first_epoch_errors
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import AnswerError
 from fairlap.request.work import Work
-from fairlap.scenarios.training_messages import Epoch, Evaluation, LearningCurve
+from fairlap.scenarios.training_messages import Epoch, EpochTrained, Evaluation, LearningCurve
+
+COMPARED_STEPS = 20
+"""Of the first epoch: as many are compared with those of the reference, which takes longer than any contestant."""
 
 
 def require_learnable(work: Work, spec: Spec) -> None:
@@ -91,23 +95,41 @@ class Learner:
         return self.curve.reached is None and len(self.curve.evaluations) < self._plan.most_epochs
 
     def train_for_an_epoch(self, worker: WorkerProcess, within_s: float) -> list[AnswerError]:
-        """How far the state after the first epoch is from that of the reference, in the first block. Raises OtherWork
-        for weights that are not finite."""
+        """How far the state after the first steps of the first epoch is from that of the reference, in the first
+        block. Raises OtherWork for weights that are not finite."""
         found, number = labelled(self._materials.work, self._materials.spec), len(self.curve.evaluations)
-        order, state = self._scratch / "order.safetensors", self._scratch / "trained.safetensors"
-        safetensors.write(order, {"order": self._order(len(found.labels), number)})
-        state.unlink(missing_ok=True)
-        request = Epoch(number, str(self._items(found)), str(order), str(state))
-        trained = worker.train(request, within_s=within_s)
-        asked = len(found.labels) // self._materials.work.batch
-        if trained.steps != asked:
-            raise OtherWork(f"it took {trained.steps} steps in an epoch of {asked} batches", "E_TRAINING")
+        parts = [self._order(len(found.labels), number)]
+        compares = self._is_compared and number == 0
+        if compares:
+            parts = np.split(parts[0], [COMPARED_STEPS * self._materials.work.batch])
         before = self.curve.evaluations[-1] if self.curve.evaluations else Evaluation(0, 0.0, 0.0, 0.0)
-        after = safetensors.read(state)
+        steps, trained_s, errors = before.steps, before.trained_s, []
+        after: Arrays = {}
+        for part, order in enumerate(parts):
+            if not order.size:
+                continue
+            trained, after = self._train(worker, found, (number, part), order, within_s)
+            steps, trained_s = steps + trained.steps, trained_s + trained.trained_ns / 1e9
+            if compares and part == 0:
+                errors = first_epoch_errors(self._check(found), after)
         score, loss = self._evaluated(found, after, number + 1)
-        evaluation = Evaluation(before.steps + trained.steps, before.trained_s + trained.trained_ns / 1e9, score, loss)
-        self.curve = LearningCurve(self.curve.target, (*self.curve.evaluations, evaluation))
-        return first_epoch_errors(self._check(found), after) if self._is_compared and number == 0 else []
+        evaluation = Evaluation(steps, trained_s, score, loss)
+        self.curve = msgspec.structs.replace(self.curve, evaluations=(*self.curve.evaluations, evaluation))
+        return errors
+
+    def _train(
+        self, worker: WorkerProcess, found: LabelledSet, place: tuple[int, int], order: np.ndarray, within_s: float
+    ) -> tuple[EpochTrained, Arrays]:
+        """The epoch, or the part of it, at this place, and the state after it."""
+        items, state = self._scratch / "order.safetensors", self._scratch / "trained.safetensors"
+        safetensors.write(items, {"order": order})
+        state.unlink(missing_ok=True)
+        request = Epoch(place[0], str(self._items(found)), str(items), str(state), place[1])
+        trained = worker.train(request, within_s=within_s)
+        asked = len(order) // self._materials.work.batch
+        if trained.steps != asked:
+            raise OtherWork(f"it took {trained.steps} steps on {asked} batches", "E_TRAINING")
+        return trained, safetensors.read(state)
 
     def scores(self) -> dict[str, Score]:
         """The plan's metrics of the weights after the last epoch."""
@@ -120,8 +142,8 @@ class Learner:
         return self._block.number == min(each.number for each in self._plan.blocks if each.work == self._block.work)
 
     def _check(self, found: LabelledSet) -> TrainingCheck:
-        """Of the first epoch of this block; the same one for all of its contestants."""
-        order = self._order(len(found.labels), 0).reshape(-1, self._materials.work.batch)
+        """Of the first steps of this block; the same one for all of its contestants."""
+        order = self._order(len(found.labels), 0).reshape(-1, self._materials.work.batch)[:COMPARED_STEPS]
         batches = [
             Batch({name: array[rows] for name, array in found.inputs.items()}, found.labels[rows]) for rows in order
         ]

@@ -144,7 +144,7 @@ class Materials:
         return self._training_checks[which]
 
     def epoch_check(self, block: int, batches: Sequence[Batch]) -> TrainingCheck:
-        """Of the first epoch of a block, on labelled data."""
+        """Of the first steps of a block on labelled data."""
         key = f"epoch of block {block}"
         if key not in self._training_checks:
             start = State({name: np.asarray(array) for name, array in self.weights.items()})

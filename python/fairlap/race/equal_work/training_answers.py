@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 AFTER_TRAINING = " of training"
 FIRST_EPOCH = "first epoch"
-"""``AnswerError.when`` of the state after all steps of an epoch on real data."""
+"""``AnswerError.when`` of the state after the first steps on real data."""
 
 
 def training_errors(materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:

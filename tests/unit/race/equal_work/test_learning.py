@@ -49,7 +49,7 @@ class Worker:
         self.orders: list[bytes] = []
 
     def train(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
-        if epoch.number == 0:
+        if (epoch.number, epoch.part) == (0, 0):
             self._state = State({name: np.array(array) for name, array in self._materials.weights.items()})
         items = safetensors.read(Path(epoch.data))
         order = safetensors.read(Path(epoch.order))["order"]
@@ -110,6 +110,22 @@ def test_it_trains_until_the_score_is_reached(materials: Materials, tmp_path: Pa
     assert all(each.score < 0.5 for each in curve.evaluations[:-1])
     assert curve.trained_s == pytest.approx(curve.evaluations[-1].steps * 1e-3)
     assert curve.evaluations[-1].loss < curve.evaluations[0].loss
+
+
+def test_the_first_steps_of_an_epoch_are_compared_and_its_times_add_up(
+    materials: Materials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, parted = Worker(materials), Worker(materials)
+    expected = learner(materials, tmp_path)
+    expected.train_for_an_epoch(whole, 60.0)  # type: ignore[arg-type]
+    monkeypatch.setattr(learning_module, "COMPARED_STEPS", 4)
+    learning = learner(replace(materials, _training_checks={}), tmp_path)
+    errors = learning.train_for_an_epoch(parted, 60.0)  # type: ignore[arg-type]
+    assert {error.what for error in errors} == {"weight after 4 steps of training", "buffer after 4 steps of training"}
+    assert all(error.right for error in errors)
+    assert b"".join(parted.orders) == b"".join(whole.orders)
+    assert len(parted.orders) == 2
+    assert learning.curve == expected.curve
 
 
 def test_a_score_that_is_not_reached_ends_with_the_epochs(materials: Materials, tmp_path: Path) -> None:
