@@ -13,7 +13,7 @@ PIP := $(BIN)/pip install --quiet
 EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins test-cpp test-python test-environments test-sanitized lint format \
+.PHONY: help demo test test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-adapters bench-turns bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-peers trust-honest trust-mutants gpu-proof gpu-proof-kit
 
@@ -109,6 +109,9 @@ bench-importer: $(VENV)/.frameworks build/release/.module  ## Compare the speed 
 
 bench-exported: $(VENV)/.frameworks build/release/.module  ## Race built-in models that PyTorch exported, and write the errors into the documentation.
 	PYTHONPATH=tests/support $(BIN)/python tests/bench/exported_models.py
+
+training-distances: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Measure how far right and wrong training ends from float64, and write it into the documentation.
+	PYTHONPATH=tests/support $(BIN)/python tests/bench/training_distances.py
 
 conversion-margins: $(VENV)/.frameworks build/release/.module  ## Measure how far right and wrong conversions are from what is allowed.
 	PYTHONPATH=tests/support $(BIN)/python tests/bench/conversion_margins.py
