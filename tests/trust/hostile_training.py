@@ -11,7 +11,7 @@ import numpy as np
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, TrainingState
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
-from fairlap.models.training_reference import Batch, Mistake, State, kept_by, steps_of
+from fairlap.models.training_reference import Batch, Mistake, State, kept_by, state_named, steps_of
 from fairlap.models.workload import Workload
 from fairlap.request.training import AdamW, Training
 
@@ -51,7 +51,7 @@ class HostileTraining(Framework):
             outputs=lambda loss: {"loss": np.asarray(loss, np.float32)},
             weights=lambda: {name: np.array(array) for name, array in trainer.state.weights.items()},
             in_force={"threads": str(wanted.threads), "precision": work.precision},
-            training=TrainingState(trainer.read, trainer.reset),
+            training=TrainingState(trainer.read, trainer.reset, trainer.restore),
         )
 
     def version(self) -> str:
@@ -79,6 +79,9 @@ class Trainer:
                 if weight.trained:
                     found.setdefault(kind + weight.name, np.zeros(weight.shape))
         return {name: np.array(array, np.float32) for name, array in found.items()}
+
+    def restore(self, state: Arrays) -> None:
+        self.state, self._waiting = state_named(state), None
 
     def bind(self, arrays: Arrays) -> Callable[[], float]:
         inputs = {name: array for name, array in arrays.items() if name != LABELS}

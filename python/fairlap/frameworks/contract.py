@@ -65,11 +65,12 @@ class TrainingState:
     """What a contestant in mode "train" has learnt so far.
 
     ``read`` gives it by the names of ``State.named``, in the spec's layout; ``reset`` goes back to the weights that
-    were given and to an optimizer that has taken no step.
+    were given and to an optimizer that has taken no step; ``restore`` takes what ``read`` gave and goes on from there.
     """
 
     read: Callable[[], dict[str, npt.NDArray[np.float32]]]
     reset: Callable[[], Any]
+    restore: Callable[[Arrays], Any]
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from fairlap.frameworks.contract import (
     device_number,
     refuse_what_is_unknown,
 )
+from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS, Loss, Spec
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
@@ -114,7 +115,7 @@ class Jax(Framework):
             return back
 
         if work.mode == "train":
-            return _trained(work, wanted, model.forward, tree, leaves, canonical, phase)
+            return _trained(work, wanted, model, tree, leaves, canonical, phase)
         if work.mode == "infer":
             function = model.forward
             arguments: tuple[Any, ...] = (jax.tree.unflatten(tree, leaves),)
@@ -150,7 +151,7 @@ class Jax(Framework):
 def _trained(
     work: Workload,
     wanted: Settings,
-    forward: Callable[..., Any],
+    model: Any,
     tree: Any,
     leaves: list[Any],
     canonical: Callable[[list[Any]], dict[str, Any]],
@@ -163,7 +164,7 @@ def _trained(
 
     learns = trained_leaves(work.spec, leaves, canonical)
     learnt, fixed = _parted(leaves, learns)
-    moving = work.spec.has_statistics()
+    moving, forward = work.spec.has_statistics(), model.forward
 
     def loss(learnt: Any, fixed: Any, batch: Any) -> Any:
         params = _joined(tree, learns, learnt, fixed)
@@ -179,7 +180,10 @@ def _trained(
         whole = _zeros_between(leaves, learns, learnt) if fixed is None else _joined_leaves(learns, learnt, fixed)
         return canonical(whole)
 
-    training = JaxTraining(work, learnt, fixed, loss, named)
+    def parted(arrays: Arrays) -> tuple[list[Any], list[Any]]:
+        return _parted(jax.tree.leaves(model.params(arrays)), learns)
+
+    training = JaxTraining(work, learnt, fixed, loss, named, parted)
     with phase("lower"):
         lowered = training.lowered(_put(dict(batch_of(work)), work))
     with phase("compile"):
@@ -190,7 +194,7 @@ def _trained(
         outputs=lambda loss: {LOSS: as_float32(loss)},
         weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
         in_force={**_in_force(leaves, wanted), **training.in_force()},
-        training=TrainingState(training.state, training.reset),
+        training=TrainingState(training.state, training.reset, training.restore),
         no_memory_because="JAX keeps no statistics of memory on the CPU",
         **({} if wanted.device == "cpu" else _on_device(_device(wanted.device))),
     )

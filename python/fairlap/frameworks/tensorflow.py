@@ -85,7 +85,8 @@ class TensorFlow(Framework):
         if work.mode == "train":
             from fairlap.frameworks.adapter_parts.tensorflow_training import TensorFlowTraining
 
-            training = TensorFlowTraining(work, model, implementation.canonical, _loss_of_batch(model, work))
+            loss = _loss_of_batch(model, work)
+            training = TensorFlowTraining(work, model, implementation.build, implementation.canonical, loss)
             step = training.step
         elif work.mode == "grad":
             trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
@@ -110,7 +111,7 @@ class TensorFlow(Framework):
             outputs=partial(answers_of_tensors, work, implementation.canonical) if training is None else _loss_alone,
             weights=partial(weights_of_tensors, work, implementation.canonical, model.variables_by_name),
             in_force={**in_force, **({} if training is None else training.in_force())},
-            training=None if training is None else TrainingState(training.state, training.reset),
+            training=None if training is None else TrainingState(training.state, training.reset, training.restore),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
             fed=Fed(_lent_tensor, step) if training is None else None,
             **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),

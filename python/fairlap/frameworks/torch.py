@@ -140,7 +140,7 @@ class Torch(Framework):
             outputs=lambda loss: {LOSS: as_float32(loss.detach().cpu().numpy())},
             weights=partial(_weights, work, model),
             in_force={**_in_force(model, wanted), **training.in_force()},
-            training=TrainingState(training.state, training.reset),
+            training=TrainingState(training.state, training.reset, training.restore),
             stream=DeviceStream("torch.cuda.current_stream", _current_stream) if wanted.device != "cpu" else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
         )

@@ -26,7 +26,7 @@ from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import NotAMessage, PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
 from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
-from fairlap.scenarios.training_messages import Epoch, EpochTrained
+from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Request, Which
@@ -244,6 +244,10 @@ class WorkerProcess:
     def train(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
         """The state after it is in the file that the request names."""
         return self._request(epoch, EpochTrained, within_s)
+
+    def restore(self, state: Path, path: Path, *, within_s: float) -> None:
+        """Go on from this state; what was read back after it is in ``path``."""
+        self._request(Restore(str(state), str(path)), Restored, within_s)
 
     def quit(self, *, within_s: float = 30.0) -> protocol.Ended:
         """Its last message. How the process ends after that, by itself or not, changes nothing."""

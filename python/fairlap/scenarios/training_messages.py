@@ -5,7 +5,11 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
+
+from fairlap.meters.energy import EnergyOfBlock
 
 
 class Epoch(msgspec.Struct, frozen=True, tag_field="type", tag="epoch"):
@@ -16,6 +20,7 @@ class Epoch(msgspec.Struct, frozen=True, tag_field="type", tag="epoch"):
     order: str  # a safetensors file with "order": the items of all batches, one batch after the other
     path: str  # where the state after the last step goes
     part: int = 0  # of an epoch whose state is read in between, and whose later parts begin where the last one ended
+    energy: Literal["read"] | None = None  # there are sensors: report their readings over the steps
 
 
 class EpochTrained(msgspec.Struct, frozen=True, tag_field="type", tag="epoch_trained"):
@@ -23,6 +28,18 @@ class EpochTrained(msgspec.Struct, frozen=True, tag_field="type", tag="epoch_tra
 
     steps: int
     trained_ns: float
+    energy: EnergyOfBlock | None = None  # present when it was asked for and a sensor could be read
+
+
+class Restore(msgspec.Struct, frozen=True, tag_field="type", tag="restore"):
+    """Go on from this state: the next epoch begins with it, whatever its number."""
+
+    state: str  # a safetensors file, as an epoch left it
+    path: str  # where the state goes as it is read back from the framework
+
+
+class Restored(msgspec.Struct, frozen=True, tag_field="type", tag="restored"):
+    """The state was read back."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -32,6 +49,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     trained_s: float  # in these steps
     score: float  # the share of right answers; of values R squared
     loss: float
+    energy: EnergyOfBlock | None = None  # of the steps of this epoch
 
 
 class LearningCurve(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fairlap.scenarios.latency_messages import Feed, Measure
-from fairlap.scenarios.training_messages import Epoch
+from fairlap.scenarios.training_messages import Epoch, Restore
 from fairlap.worker.guardian import die_with_parent
 from fairlap.worker.phases import NUMPY, OURS, Phases
 from fairlap.worker.protocol import VERSION, Answer, Hello, Prepare, Quit, Reply, line_of, request_in
@@ -77,6 +77,8 @@ def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> Non
                 send(*service.measure(request))
             case Epoch():
                 send(service.train(request))
+            case Restore():
+                send(service.restore(request))
             case Quit():
                 send(service.quit())
                 return

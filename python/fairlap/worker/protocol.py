@@ -16,7 +16,7 @@ from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
-from fairlap.scenarios.training_messages import Epoch, EpochTrained
+from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 
 VERSION = 3
 LONGEST_LINE_BYTES = 64 * 2**20
@@ -66,7 +66,7 @@ class Quit(Message, frozen=True):
     """Report the memory, then end."""
 
 
-Request = Prepare | Answer | Feed | Measure | Epoch | Quit
+Request = Prepare | Answer | Feed | Measure | Epoch | Restore | Quit
 
 
 class Hello(Message, frozen=True):
@@ -118,7 +118,7 @@ class Failed(Message, frozen=True):
     traceback: str = ""
 
 
-Reply = Hello | Begin | Phase | Prepared | Answered | Fed | Measured | EpochTrained | Ended | Failed
+Reply = Hello | Begin | Phase | Prepared | Answered | Fed | Measured | EpochTrained | Restored | Ended | Failed
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

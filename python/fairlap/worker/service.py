@@ -16,7 +16,7 @@ from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.request.training import STEPS_OF_AN_ANSWER
 from fairlap.scenarios import latency
 from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measured
-from fairlap.scenarios.training_messages import Epoch, EpochTrained
+from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.protocol import Answer, Answered, Ended, Prepare, Prepared
 from fairlap.worker.slowdown import slowdown_in, slowed
@@ -148,14 +148,21 @@ class Service:
         return latency.measured_message(measurement, drawn, energy, None if fed is None else fed.feeding, on_device)
 
     def train(self, request: Epoch) -> EpochTrained:
+        self._phase.now = "train"
+        return self._training().train(request)
+
+    def restore(self, request: Restore) -> Restored:
+        self._phase.now = "restore"
+        return self._training().restore(request)
+
+    def _training(self) -> Epochs:
         from fairlap.scenarios.training import Epochs
 
-        self._phase.now = "train"
         if self._epochs is None:
             contestant, loaded = self._prepared(), self._loaded
             assert loaded is not None
-            self._epochs = Epochs(contestant, loaded.batch)
-        return self._epochs.train(request)
+            self._epochs = Epochs(contestant, loaded.batch, self._device)
+        return self._epochs
 
     def feed(self, request: Feed) -> Fed:
         from fairlap.scenarios.fed_latency import FedCalls, fed_of

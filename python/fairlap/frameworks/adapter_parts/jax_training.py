@@ -9,6 +9,7 @@ import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, copied, trained_names
 from fairlap.frameworks.contract import Unsupported
+from fairlap.models.arrays import Arrays
 from fairlap.models.training_reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
 from fairlap.models.workload import Workload
 from fairlap.request.training import Sgd, Training
@@ -18,7 +19,8 @@ _KEPT = {"trace": BUFFER, "mu": MEAN, "nu": SQUARE}
 
 class JaxTraining:
     """``loss`` takes the trained leaves, the others and a batch, and gives the loss and the others' new values.
-    ``named`` turns trained leaves into arrays by the spec's names."""
+    ``named`` turns trained leaves into arrays by the spec's names; ``parted`` turns such arrays into trained leaves and
+    the others."""
 
     def __init__(
         self,
@@ -27,6 +29,7 @@ class JaxTraining:
         fixed: list[Any],
         loss: Callable[..., Any],
         named: Callable[[list[Any], list[Any] | None], dict[str, Any]],
+        parted: Callable[[Arrays], tuple[list[Any], list[Any]]],
     ) -> None:
         import jax
 
@@ -35,7 +38,7 @@ class JaxTraining:
         except ModuleNotFoundError:
             raise Unsupported("jax trains with optax, which is not installed: pip install optax") from None
         assert work.training is not None
-        self._work, self._named = work, named
+        self._work, self._named, self._parted = work, named, parted
         self._optimizer = _optimizer(optax, work.training)
         # Copies: the step gives the memory of its arguments back to XLA.
         self._initial = [np.array(each) for each in learnt], [np.array(each) for each in fixed]
@@ -71,6 +74,27 @@ class JaxTraining:
 
         learnt, fixed = jax.tree.map(jnp.array, self._initial)
         self._state = (learnt, fixed, self._optimizer.init(learnt))
+
+    def restore(self, state: Arrays) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        learnt, fixed = jax.tree.map(jnp.array, self._parted(self._of_kind(WEIGHT, state)))
+        kept = []
+        for part in self._optimizer.init(learnt):
+            found = {
+                key: jax.tree.map(jnp.array, self._parted(self._of_kind(kind, state))[0])
+                for key, kind in _KEPT.items()
+                if key in part._fields
+            }
+            if "count" in part._fields:
+                found["count"] = jnp.asarray(int(state[STEP]), part.count.dtype)
+            kept.append(part._replace(**found))
+        self._state = (learnt, fixed, tuple(kept))
+
+    def _of_kind(self, kind: str, state: Arrays) -> Arrays:
+        """By the names of all weights. The optimizer keeps nothing for those that are not trained."""
+        return {name: state.get(kind + name, array) for name, array in self._work.weights.items()}
 
     def state(self) -> Answers:
         learnt, fixed, kept = self._state

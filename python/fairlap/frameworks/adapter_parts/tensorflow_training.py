@@ -10,19 +10,28 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlap.frameworks.adapter_parts.answers import Answers, Canonical, copied, trained_names
+from fairlap.models.arrays import Arrays
 from fairlap.models.training_reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT, kept_by
 from fairlap.models.workload import Workload
 from fairlap.request.training import Sgd
 
 
 class TensorFlowTraining:
-    """One model with its optimizer. ``loss`` takes the inputs and labels by name."""
+    """One model with its optimizer. ``build`` makes a model of weights, in its own layout; ``loss`` takes the inputs
+    and labels by name."""
 
-    def __init__(self, work: Workload, model: Any, canonical: Canonical, loss: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        work: Workload,
+        model: Any,
+        build: Callable[[Arrays, Any], Any],
+        canonical: Canonical,
+        loss: Callable[[Any], Any],
+    ) -> None:
         import tensorflow as tf
 
         assert work.training is not None
-        self._work, self._model, self._canonical, self._loss = work, model, canonical, loss
+        self._work, self._model, self._build, self._canonical, self._loss = work, model, build, canonical, loss
         self._training = work.training
         variables = model.variables_by_name
         self._trained = [variables[name] for name in trained_names(work.spec)]
@@ -58,6 +67,26 @@ class TensorFlowTraining:
             for each in of_kind:
                 each.assign(tf.zeros_like(each))
         self._step.assign(0)
+
+    def restore(self, state: Arrays) -> None:
+        held = self._model.variables_by_name
+        for name, array in self._in_own_layout(WEIGHT, state).items():
+            held[name].assign(array)
+        names = trained_names(self._work.spec)
+        for kind, of_kind in self._kept.items():
+            arrays = self._in_own_layout(kind, state)
+            for name, each in zip(names, of_kind, strict=True):
+                each.assign(arrays[name])
+        self._step.assign(int(state[STEP]))
+
+    def _in_own_layout(self, kind: str, state: Arrays) -> dict[str, Any]:
+        """By the names of all weights. The optimizer keeps nothing for those that are not trained: theirs stay as they
+        were given."""
+        import tensorflow as tf
+
+        of_kind = {name: state.get(kind + name, array) for name, array in self._work.weights.items()}
+        found: dict[str, Any] = self._build(of_kind, tf.float32).variables_by_name
+        return found
 
     def state(self) -> Answers:
         names = trained_names(self._work.spec)

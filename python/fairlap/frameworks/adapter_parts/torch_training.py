@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from fairlap.frameworks.adapter_parts.answers import Answers, copied, trained_names
+from fairlap.models.arrays import Arrays
 from fairlap.models.training_reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
 from fairlap.models.workload import Workload
 from fairlap.request.training import Sgd
@@ -59,6 +62,36 @@ class TorchTraining:
         self._scheduler = (
             None if schedule.is_constant else torch.optim.lr_scheduler.LambdaLR(self._optimizer, schedule.at)
         )
+
+    def restore(self, state: Arrays) -> None:
+        import torch
+
+        self.reset()
+        step = int(state[STEP])
+
+        def like(held: Any, array: Any) -> Any:
+            return torch.empty_like(held).copy_(torch.from_numpy(np.array(array)))  # in the layout that it has
+
+        with torch.no_grad():
+            held = self._model.state_dict()
+            for weight in self._work.spec.weights:
+                held[weight.name].copy_(like(held[weight.name], state[WEIGHT + weight.name]))
+            kept: dict[int, dict[str, Any]] = {}
+            for place, name in enumerate(trained_names(self._work.spec)):
+                found = {
+                    key: like(self._parameters[name], state[kind + name])
+                    for kind, key in _KEPT.items()
+                    if kind + name in state
+                }
+                if found:
+                    counted = {} if isinstance(self._training.optimizer, Sgd) else {"step": torch.tensor(float(step))}
+                    kept[place] = {**counted, **found}
+        groups = self._optimizer.state_dict()["param_groups"]
+        self._optimizer.load_state_dict({"state": kept, "param_groups": groups})
+        if self._scheduler is not None:
+            self._scheduler = torch.optim.lr_scheduler.LambdaLR(
+                self._optimizer, self._training.schedule.at, last_epoch=step - 1
+            )
 
     def state(self) -> Answers:
         held = self._model.state_dict()

@@ -1,0 +1,109 @@
+"""The real frameworks train on from a state as if they had never stopped: weights, momenta and the schedule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fairlap.data.labelled.built_in import labelled_set
+from fairlap.frameworks.contract import Settings
+from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.models import safetensors
+from fairlap.models.arrays import Arrays, hash_of
+from fairlap.models.spec import LABELS
+from fairlap.models.training_reference import STEP, WEIGHT
+from fairlap.race.equal_work.materials import UNSEEN, Materials, materials_for
+from fairlap.request.names import contestant_named
+from fairlap.request.training import AdamW, Schedule, Sgd, Training
+from fairlap.request.work import Work
+from fairlap.scenarios.training_messages import Epoch
+from fairlap.worker.protocol import Prepare
+
+pytestmark = pytest.mark.timeout(600)
+pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
+
+BATCH, ITEMS = 16, 64
+TRAININGS = {
+    "sgd": Training(Sgd(lr=0.05, momentum=0.9, decay=0.0005)),
+    "adamw": Training(AdamW(lr=0.01), Schedule("cosine", warmup=3, steps=12)),
+}
+CASES = [
+    *(pytest.param(name, training) for name in ("torch", "jax", "tensorflow:graph") for training in TRAININGS),
+    *(
+        pytest.param(name, "adamw", marks=pytest.mark.thorough)
+        for name in ("torch:compile", "tensorflow", "tensorflow:xla")
+    ),
+]
+
+
+@contextmanager
+def prepared(name: str, materials: Materials) -> Iterator[WorkerProcess]:
+    contestant = contestant_named(name)
+    framework, work = framework_named(contestant.framework), materials.work
+    settings = Settings(1, contestant.variant)
+    inputs = str(materials.inputs_file("inputs"))
+    request = Prepare(
+        framework=contestant.framework,
+        workload=materials.package,
+        batch=BATCH,
+        threads=1,
+        weights=str(materials.weights_file),
+        inputs=inputs,
+        changed=str(materials.inputs_file("changed")),
+        unseen=tuple(str(materials.inputs_file(which)) for which in UNSEEN),
+        labels=inputs,
+        mode="train",
+        training=work.training,
+        variant=contestant.variant,
+    )
+    environment = {**os.environ, **framework.environment_for(settings)}
+    with WorkerProcess(python_worker(), environment=environment) as worker:
+        worker.prepare(request, within_s=300.0)
+        yield worker
+        worker.quit()
+
+
+def train(worker: WorkerProcess, folder: Path, number: int) -> Arrays:
+    file = folder / f"state-{number}-{worker.pid}.safetensors"
+    worker.train(Epoch(number, str(folder / "items"), str(folder / f"order-{number}"), str(file)), within_s=300.0)
+    return safetensors.read(file)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With the items, and the order of each epoch."""
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    found = labelled_set("digits")
+    safetensors.write(tmp_path / "items", {"image": found.inputs["image"][:ITEMS], LABELS: found.labels[:ITEMS]})
+    for number in range(3):
+        order = np.random.default_rng(number).permutation(ITEMS)
+        safetensors.write(tmp_path / f"order-{number}", {"order": order.astype(np.int64)})
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "training"), CASES)
+def test_three_epochs_end_where_one_and_two_more_in_another_process_do(name: str, training: str, folder: Path) -> None:
+    if not is_importable(framework_named(contestant_named(name).framework)):
+        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
+    materials = materials_for(Work("digits", BATCH, "train", training=TRAININGS[training]), 0)
+    with prepared(name, materials) as worker:
+        after = [train(worker, folder, number) for number in range(3)]
+    with prepared(name, materials) as worker:
+        train(worker, folder, 2)  # what it did before the state was restored leaves no trace
+        safetensors.write(folder / "kept", after[0])
+        worker.restore(folder / "kept", folder / "back", within_s=300.0)
+        assert hash_of(safetensors.read(folder / "back")) == hash_of(after[0])
+        second, third = train(worker, folder, 1), train(worker, folder, 2)
+    kinds = {name.partition("/")[0] for name in third}
+    assert kinds == {"weight", STEP, *(["buffer"] if training == "sgd" else ["mean", "square"])}
+    for got, expected, before in ((second, after[1], after[0]), (third, after[2], after[1])):
+        assert set(got) == set(expected)
+        for key in expected:
+            moved = float(np.linalg.norm(expected[key] - before[key]))
+            assert float(np.linalg.norm(got[key] - expected[key])) <= 1e-4 * moved, key
+            assert moved > 0 or not key.startswith(WEIGHT)
