@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
+from fairlap import quantity_text
 from fairlap.race.plan import Measuring, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
@@ -21,6 +22,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run
+from numpy_trainer_installed import install_numpy_trainer
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
 METERED = Path(__file__).parent / "metered"
@@ -73,6 +75,29 @@ def test_the_energy_of_a_race_is_in_rows_tables_files_and_pages(metered: dict[st
     assert f"{power.value:.3g} W" in ran.stdout
     assert "energy" in (tmp_path / "rows.md").read_text()
     assert "Energy for one item." in (tmp_path / "page.html").read_text()
+
+
+def test_the_energy_to_a_score_is_read_in_the_epochs(
+    metered: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
+    path = install_numpy_trainer(tmp_path / "installed", monkeypatch)
+    asked = ["compare", "digits", "--on", "numpy-trainer", "--mode", "train", "--batch", "64", "--blocks", "1"]
+    options = ["--to-score", "20%", "--epochs", "3", "--seconds", "0.05s", "--threads", "1", "--no-store"]
+    command = [sys.executable, "-m", "fairlap", *asked, *options, "-o", "run.json", "-o", "rows.csv"]
+    environment = {**metered, "PYTHONPATH": os.pathsep.join([metered["PYTHONPATH"], path])}
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    [row] = read_rows(tmp_path / "rows.csv")
+    energy, time = row.energy_to_score_j, row.time_to_score_s
+    assert energy is not None, row.absent
+    assert time is not None
+    assert energy.value == pytest.approx(IDLE_W * time.value, rel=0.2)
+    assert energy.low is not None
+    assert energy.high is not None
+    late_j = IDLE_W * float((tmp_path / "machine/late_s").read_text())
+    assert energy.low - late_j <= IDLE_W * time.value <= energy.high + late_j
+    assert f"{quantity_text.number(energy.value)} J" in ran.stdout
 
 
 def _require_exact_joules(process: ProcessResult, late_s: float) -> None:

@@ -35,6 +35,12 @@ _RACE_OPTIONS = (
     BASELINE,
     PRICE_OPTION,
     OUTPUT,
+    click.option(
+        "--keep-weights",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="FOLDER",
+        help="With --to-score: write the weights that each contestant learnt into FOLDER.",
+    ),
     click.option("--store/--no-store", default=True, help="Store the run; see `fairlap runs`.  [default: store]"),
     click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
     JSON,

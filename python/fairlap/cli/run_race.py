@@ -17,6 +17,8 @@ from fairlap.cli.output_options import writable
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.cuda_devices import require_driver
+from fairlap.race.equal_work.checkpoints import Checkpoints
+from fairlap.race.equal_work.kept_weights import require_folder
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Progress, progress_for
@@ -64,6 +66,7 @@ def checked_output(
 ) -> RunOutput:
     """Everything that can be wrong with the options is an error here, before the first process starts."""
     require_contestant(plan, options.baseline)
+    require_folder(plan, options.keep_weights)
     price = price_named(options.price) if options.price else None
     files = tuple(writable(options.output))
     for path, chosen in files:
@@ -88,7 +91,9 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     progress = progress_for(plan, ending.longest_s, quiet=output.quiet)
     recorder = _Recorder(run, resumed, progress) if output.store else None
     record = recorder.record if recorder else _discard
-    race = Race(plan, progress, ending, record, resumed.run.processes if resumed else ())
+    checkpoints = Checkpoints(recorder.checkpoints if recorder else None, progress.say)
+    before = resumed.run.processes if resumed else ()
+    race = Race(plan, progress, ending, record, before, checkpoints, output.options.keep_weights)
     run.processes = race.processes
     earlier_s: Mapping[str, float] = resumed.run.wall_s if resumed else {}
     if resumed:
@@ -100,6 +105,8 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
 
     def save_so_far() -> None:
         """Run files survive a kill. Whether they can be written is reported at the end."""
+        if recorder is None or not recorder.has_unstored:
+            checkpoints.remove_all()
         update()
         for path, chosen in output.files:
             if chosen.name == "json":
@@ -120,7 +127,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     name = (recorder.run_id if recorder else "") or next((path.stem for path, _ in output.files), "") or began_at
     results = results_of(run, name, baseline=output.options.baseline, price=output.price)
     run_id = recorder.end(results, interrupted=bool(interrupted)) if recorder else ""
-    failures = write_all(output.files, results)
+    failures = [*race.kept_weights.failures, *write_all(output.files, results)]
     try:
         _print_answer(results, as_json=output.as_json)
     finally:  # also when standard output is full or closed
@@ -155,6 +162,8 @@ def _how_to_resume(run_id: str, output: RunOutput, budget_left_s: float | None) 
     for path, _ in output.files:
         arguments += ["--output", str(path)]
     options = output.options
+    if options.keep_weights is not None:
+        arguments += ["--keep-weights", str(options.keep_weights)]
     for name, value in (("price", options.price), ("baseline", options.baseline), ("target", options.target)):
         if value:
             arguments += [f"--{name}", value if isinstance(value, str) else f"{float(value):g}"]
@@ -190,6 +199,14 @@ class _Recorder:
     @property
     def run_id(self) -> str:
         return self._recording.run if self._recording else ""
+
+    @property
+    def checkpoints(self) -> Path | None:
+        return self._recording.checkpoints if self._recording else None
+
+    @property
+    def has_unstored(self) -> bool:
+        return self._recording is not None and self._recording.not_stored > 0
 
     def record(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray]) -> None:
         if self._recording is not None:

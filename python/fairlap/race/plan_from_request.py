@@ -23,6 +23,8 @@ from fairlap.race.equal_work.held_out_scores import require_scorable
 from fairlap.race.equal_work.learning import require_learnable
 from fairlap.race.equal_work.learning_data import E_TO_SCORE, data_to_learn, labelled
 from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
+from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
+from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.plan import DATA_SEEDS, Limits, Measuring, Plan, draw_plan, require_blocks
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import (
@@ -34,7 +36,7 @@ from fairlap.request.race_request import (
 )
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
 from fairlap.request.training import Training, optimizer_in, schedule_in
-from fairlap.request.work import Precision, Work
+from fairlap.request.work import Precision, StartWeights, Work
 
 _MOST_BATCH = 2**20
 _MOST_SEED = 2**31
@@ -158,12 +160,16 @@ def _works(request: RaceRequest, notify: Callable[[str], None]) -> list[tuple[Wo
 
 def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:
     sources = sources_named(request, model)
+    if sources and request.start_from is not None:
+        raise InvalidRequest("--start-from is for built-in models; your own has its weights", code=E_START_FROM)
     if not sources:
         named = find(model)
         works = _combinations(request, named.spec.name, named.spec.default_batch)
         if request.to_score is not None:
-            return _learning(request, named, works, notify)
-        return [(_with_training(request, work, named.spec), named.spec) for work in works]
+            found = _learning(request, named, works, notify)
+        else:
+            found = [(_with_training(request, work, named.spec), named.spec) for work in works]
+        return [(msgspec.structs.replace(work, start=_start(request, spec)), spec) for work, spec in found]
     found = []
     for source in sources:
         _, bundle = opened(source, seeds_of_inputs(_data_seeds(request)[0]), notify)
@@ -266,6 +272,15 @@ def _with_training(request: RaceRequest, work: Work, spec: Spec) -> Work:
     optimizer = spec.training.optimizer if request.optimizer is None else optimizer_in(request.optimizer)
     schedule = spec.training.schedule if request.schedule is None else schedule_in(request.schedule)
     return msgspec.structs.replace(work, training=Training(optimizer, schedule))
+
+
+def _start(request: RaceRequest, spec: Spec) -> StartWeights | None:
+    if request.start_from is None:
+        return None
+    modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
+    if set(modes) != {"train"}:
+        raise InvalidRequest("--start-from is for --mode train alone", code=E_START_FROM)
+    return start_weights(request.start_from, spec)
 
 
 def _combinations(request: RaceRequest, model: str, default_batch: int, batches: tuple[int, ...] = ()) -> list[Work]:

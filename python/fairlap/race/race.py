@@ -13,7 +13,9 @@ from fairlap.launch.runners import Runner, runners_for
 from fairlap.launch.worker_process import Samples
 from fairlap.meters.energy import idle_power
 from fairlap.race.equal_work.answers import Agreement
+from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.fed_check import Feeding
+from fairlap.race.equal_work.kept_weights import KeptWeights
 from fairlap.race.equal_work.learning import require_plan
 from fairlap.race.equal_work.materials import Materials, materials_for, without_route
 from fairlap.race.equal_work.scores import Scores
@@ -37,7 +39,8 @@ Keep = Callable[[ProcessResult, Samples], None]
 class Race:
     """One run of a plan. ``processes`` grows while it runs and holds whatever ended when it was interrupted.
 
-    ``resumed`` are the whole blocks of an earlier, interrupted run of the same plan. They are not run again.
+    ``resumed`` are the whole blocks of an earlier, interrupted run of the same plan. They are not run again. In the
+    block that was broken off, contestants go on from their ``checkpoints``. Into ``keep_weights`` goes what was learnt.
     """
 
     def __init__(
@@ -47,6 +50,8 @@ class Race:
         ending: Ending | None = None,
         keep: Keep = lambda _process, _samples: None,
         resumed: Sequence[ProcessResult] = (),
+        checkpoints: Checkpoints | None = None,
+        keep_weights: Path | None = None,
     ) -> None:
         self.plan = plan
         self.ended_early = self.data_lost = ""
@@ -55,6 +60,8 @@ class Race:
         self.processes = list(resumed)
         self.looking_for_memory_of = ""  # whose smallest memory is looked for just now
         self._progress = progress or Silence()
+        self._checkpoints = checkpoints or Checkpoints()
+        self.kept_weights = KeptWeights(plan, keep_weights, self._progress.say, resumed)
         self._began_s = time.monotonic()
         self._elapsed_s = 0.0
         self._in_frameworks_s = 0.0
@@ -83,7 +90,16 @@ class Race:
                 )
                 self._began_s = time.monotonic()
                 sensed = idle_power(self.plan.device, self._progress.say)
-                bench = Bench(scratch, Agreement(scratch), sensed, feeding, Scores(self.processes))
+                bench = Bench(
+                    scratch,
+                    Agreement(scratch),
+                    sensed,
+                    feeding,
+                    Scores(self.processes),
+                    self._checkpoints,
+                    self.kept_weights,
+                    self._may_train_on,
+                )
                 ran = {process.block for process in self.processes}
                 for number, block in enumerate(self.plan.blocks, start=1):
                     if block.number in ran:
@@ -103,6 +119,9 @@ class Race:
                     after_block()
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
+
+    def _may_train_on(self) -> bool:
+        return self._ending is None or not self._ending.ends_training()
 
     def _find_smallest_memories(self, runners: list[Runner], bench: Bench) -> None:
         """For every contestant and work, under the headline's conditions; stored with its last finished process."""

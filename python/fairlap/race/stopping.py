@@ -53,6 +53,12 @@ class Ending:
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._began_s
 
+    def ends_training(self) -> bool:
+        """Whether no further epoch is begun: the budget that was given is spent in the first round. Later rounds are
+        begun only where they fit into it."""
+        given_s = None if self._patient else self._budget_s
+        return given_s is not None and not self._rounds_ended and self._elapsed_s() > given_s
+
     def reason(self, ran: Sequence[Block], processes: Sequence[ProcessResult], kept: int = 0) -> str:
         """Why to end here; empty to go on. Blocks that were kept from an earlier run have taken none of this time."""
         rounds = _rounds(self._plan, ran)

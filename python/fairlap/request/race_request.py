@@ -46,6 +46,10 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = None
     baseline: Annotated[str, _about("The contestant that rows are compared with; the fastest by default.")] = ""
     price: Annotated[str, _about('The price of an hour, "1.212/h", or a name in the table of prices.')] = ""
+    keep_weights: Annotated[
+        Path | None,
+        _about("With to_score: a folder for the weights that each contestant learnt, as safetensors files."),
+    ] = None
     output: Annotated[
         tuple[Path, ...], _about("Files to write; the suffix decides the format. Relative to the current folder.")
     ] = ()
@@ -66,6 +70,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     schedule: Annotated[
         str | None,
         _about('Of the learning rate: "cosine:steps=1000,warmup=100", "linear:steps=1000"; constant by default.'),
+    ] = None
+    start_from: Annotated[
+        str | None,
+        _about('In mode train: start from these weights, "weights.safetensors" or "weights.safetensors@sha256:HEX".'),
     ] = None
     to_score: Annotated[
         Share | None,

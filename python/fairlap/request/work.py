@@ -22,6 +22,17 @@ quantization after training, with calibration."""
 Conditions = Literal["controlled", "as-found"]
 
 
+class StartWeights(msgspec.Struct, frozen=True):
+    """A file of weights from which training starts."""
+
+    path: str
+    sha256: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.path.rpartition('/')[2]} sha256:{self.sha256[:12]}"
+
+
 class Work(msgspec.Struct, frozen=True):
     """One model at one batch size, in one mode and precision."""
 
@@ -32,13 +43,15 @@ class Work(msgspec.Struct, frozen=True):
     source: Source | None = None  # of a user's own model; then ``model`` is its name
     training: Training | None = None  # in mode "train"
     train_on: TrainingData | None = None  # where it is trained to a score
+    start: StartWeights | None = None  # in mode "train"; without it the weights are drawn
     together: tuple[Precision, ...] = ()  # ranked with each other: then every contestant has one of these
 
     @property
     def label(self) -> str:
         mode = self.mode if self.training is None else f"{self.mode} {self.training.text}"
+        start = "" if self.start is None else f" · from {self.start.text}"
         on = "" if self.train_on is None else f" · on {self.train_on.label}"
-        return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}{on}"
+        return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}{start}{on}"
 
     @property
     def sizes(self) -> ItemSizes | None:

@@ -34,13 +34,39 @@ class Span:
 def energy_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
     processes = result.finished
     return {
-        "energy_per_item_j": _over(result, [_per_item(process, work, _energy(process)) for process in processes], "J"),
-        "idle_energy_per_item_j": _over(
+        "energy_per_item_j": over_processes(
+            result, [_per_item(process, work, _energy(process)) for process in processes], "J"
+        ),
+        "idle_energy_per_item_j": over_processes(
             result, [_per_item(process, work, _idle_energy(process)) for process in processes], "J"
         ),
-        "mean_power_w": _over(result, [_per_second(process) for process in processes], "W"),
-        "idle_power_w": _over(result, [_idle(process) for process in processes], "W"),
+        "mean_power_w": over_processes(result, [_per_second(process) for process in processes], "W"),
+        "idle_power_w": over_processes(result, [_idle(process) for process in processes], "W"),
     }
+
+
+def energy_until(process: ProcessResult, epochs: int) -> Span:
+    """Of the steps of so many epochs of training, all sensors added up."""
+    learnt = [] if process.learning is None else process.learning.evaluations[:epochs]
+    parts: list[_Part] = []
+    for each in learnt:
+        if not each.energy:
+            return Span(None, None, None, process.energy_absent or _NOT_READ)
+        parts += [
+            (one.joules, one.low_j, one.high_j, _unresolved(one, alone=len(part.read) == 1))
+            for part in each.energy
+            for one in part.read
+        ]
+    return _sum(parts)
+
+
+def unresolved(spans: Sequence[Span], unit: str) -> str:
+    """Why there is no figure over these processes; empty where there is one."""
+    without = [span for span in spans if span.value is None]
+    if not without:
+        return ""
+    often = "" if len(without) == len(spans) else f"in {len(without)} of {len(spans)} processes "
+    return f"{often}{without[0].why}{_between(without, unit)}"
 
 
 def energy_by_sensor(result: ContestantResult, work: Work) -> dict[str, float]:
@@ -50,21 +76,19 @@ def energy_by_sensor(result: ContestantResult, work: Work) -> dict[str, float]:
         each.sensor for process in processes if process.energy is not None for each in process.energy.read
     )
     found = {
-        name: _over(result, [_per_item(process, work, _energy(process, name)) for process in processes], "J")
+        name: over_processes(result, [_per_item(process, work, _energy(process, name)) for process in processes], "J")
         for name in sensors
     }
     return {name: cell.value.value for name, cell in sorted(found.items()) if cell.value is not None}
 
 
-def _over(result: ContestantResult, spans: Sequence[Span], unit: str) -> Cell:
+def over_processes(result: ContestantResult, spans: Sequence[Span], unit: str) -> Cell:
     """Over processes: from the low end of the lowest to the high end of the highest, and with six or more processes
     from the low end of their low ends' interval to the high end of their high ends'."""
     if not spans:
         return Cell(None, absence_reason(result))
-    unresolved = [span for span in spans if span.value is None]
-    if unresolved:
-        often = "" if len(unresolved) == len(spans) else f"in {len(unresolved)} of {len(spans)} processes "
-        return Cell(None, f"{often}{unresolved[0].why}{_between(unresolved, unit)}")
+    if why := unresolved(spans, unit):
+        return Cell(None, why)
     values, lows, highs = ([getattr(span, end) for span in spans] for end in ("value", "low", "high"))
     middle, low, high = (_estimate(result.finished, each) for each in (values, lows, highs))
     assert middle is not None
@@ -80,9 +104,9 @@ def _estimate(processes: Sequence[ProcessResult], values: Sequence[float | None]
     return estimate(processes, lambda process: by_process[id(process)])
 
 
-def _between(unresolved: Sequence[Span], unit: str) -> str:
-    lows = [span.low for span in unresolved if span.low is not None]
-    highs = [span.high for span in unresolved if span.high is not None]
+def _between(spans: Sequence[Span], unit: str) -> str:
+    lows = [span.low for span in spans if span.low is not None]
+    highs = [span.high for span in spans if span.high is not None]
     if not lows or not highs:
         return ""
     return f"; it is between {quantity_text.number(min(lows))} and {quantity_text.number(max(highs))} {unit}"

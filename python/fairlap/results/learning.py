@@ -1,4 +1,4 @@
-"""Columns of training to a score: how long it took, and whether it was reached at all."""
+"""Columns of training to a score: how long it took, with how much energy, and whether it was reached at all."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
 from fairlap.race.process_result import ProcessResult
+from fairlap.results.energy import energy_until, over_processes, unresolved
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.training_messages import LearningCurve
 
-_COLUMNS = ("target_score", "time_to_score_s", "steps_to_score", "reached_share", "best_score", "cost_to_score")
+_COLUMNS = (
+    "target_score",
+    "time_to_score_s",
+    "steps_to_score",
+    "energy_to_score_j",
+    "reached_share",
+    "best_score",
+    "cost_to_score",
+)
 _NOT_ASKED = "training to a score was not asked for"
 
 
@@ -30,6 +39,7 @@ def learning_of(result: ContestantResult, price: Price | None) -> dict[str, Cell
         "target_score": Cell(curves[0].target),
         "time_to_score_s": cell_or(time, too_few),
         "steps_to_score": cell_or(_steps(curves), too_few),
+        "energy_to_score_j": _energy(result, too_few),
         "reached_share": Cell(reached / len(curves)),
         "best_score": Cell(best),
         "cost_to_score": _cost(time, price, too_few),
@@ -52,6 +62,27 @@ def _time(processes: Sequence[ProcessResult], curves: Sequence[LearningCurve]) -
     times = [curve.trained_s if curve.reached is None else curve.reached.trained_s for curve in curves]
     median, low, high = verdict.median_time(times, [curve.reached is not None for curve in curves])
     return None if math.isinf(median) else bounded(median, low, high)
+
+
+def _energy(result: ContestantResult, too_few: str) -> Cell:
+    """As the time is: processes that did not reach the score count as needing more than they were seen to."""
+    learnt = [(process, process.learning) for process in result.finished if process.learning is not None]
+    reached = [curve.reached for _, curve in learnt]
+    spans = [
+        energy_until(process, len(curve.evaluations) if end is None else curve.evaluations.index(end) + 1)
+        for (process, curve), end in zip(learnt, reached, strict=True)
+    ]
+    if None not in reached or unresolved(spans, "J"):
+        return over_processes(result, spans, "J")
+    seen = [end is not None for end in reached]
+    middle, _, _ = verdict.median_time([span.value or 0.0 for span in spans], seen)
+    if math.isinf(middle):
+        return Cell(None, too_few)
+    if any(span.low is None or span.high is None for span in spans):
+        return Cell(Estimate(middle))
+    _, low, _ = verdict.median_time([span.low or 0.0 for span in spans], seen)
+    _, _, high = verdict.median_time([span.high or 0.0 for span in spans], seen)
+    return Cell(bounded(middle, min(low, middle), max(high, middle)))
 
 
 def _steps(curves: Sequence[LearningCurve]) -> float | None:

@@ -220,6 +220,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     time_to_score_s: Annotated[
         Estimate | None, _about("Time in steps until it was reached, the median over processes.", "learning")
     ]
+    energy_to_score_j: Annotated[
+        Estimate | None,
+        _about("Energy in steps until it was reached, by all sensors; idle power included.", "learning"),
+    ]
     steps_to_score: Annotated[float | None, _about("Steps until it was reached, the median.", "learning")]
     reached_share: Annotated[float | None, _about("Share of processes that reached it.", "learning")]
     best_score: Annotated[float | None, _about("The best score that any process reached.", "learning")]

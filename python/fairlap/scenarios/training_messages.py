@@ -49,7 +49,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     trained_s: float  # in these steps
     score: float  # the share of right answers; of values R squared
     loss: float
-    energy: EnergyOfBlock | None = None  # of the steps of this epoch
+    energy: tuple[EnergyOfBlock, ...] = ()  # of the parts of this epoch; none where there was no sensor
 
 
 class LearningCurve(msgspec.Struct, frozen=True):

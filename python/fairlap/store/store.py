@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -209,6 +210,7 @@ class Store:
         with self._writing() as db:
             db.execute("DELETE FROM runs WHERE id = ?", (run,))
         let_go(self.path, run)
+        shutil.rmtree(checkpoints_of(self.path, run), ignore_errors=True)
         with self._reading() as db:
             db.executescript("PRAGMA incremental_vacuum")  # execute() would free a single page
         return run
@@ -299,6 +301,11 @@ class Recording:
         self._waiting: deque[StoredProcess] = deque()
 
     @property
+    def checkpoints(self) -> Path:
+        """The folder of what is kept of a block that is still running."""
+        return checkpoints_of(self._store.path, self.run)
+
+    @property
     def not_stored(self) -> int:
         """Processes that wait for space."""
         return len(self._waiting)
@@ -329,6 +336,10 @@ class Recording:
         while self._waiting:
             self._store.keep(self.run, self._waiting[0])
             self._waiting.popleft()
+
+
+def checkpoints_of(store: Path, run: str) -> Path:
+    return store.with_name(f"{store.name}.{run}.checkpoints")
 
 
 def _still_recorded(run: str) -> InvalidRequest:

@@ -145,3 +145,15 @@ def test_what_ends_a_race_decides_how_many_blocks_are_drawn(options: list[str], 
     arguments = ["mlp", "--on", "torch,jax", "--threads", "1", "--conditions", "as-found", "--dry-run", *options]
     done = CliRunner().invoke(compare, arguments)
     assert f"in {blocks} blocks" in done.output
+
+
+def test_a_budget_that_was_given_ends_training_in_the_first_round_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr("fairlap.race.stopping.time.monotonic", lambda: now_s)
+    planned = plan(blocks=3, until_decided=True)
+    given, by_default, fixed = Ending(planned, budget_s=60.0), Ending(planned), Ending(plan(blocks=3))
+    assert not given.ends_training()
+    now_s = 200.0
+    assert (given.ends_training(), by_default.ends_training(), fixed.ends_training()) == (True, False, False)
+    given.reason(planned.blocks[:1], processes_around(planned, 0.01)[0])
+    assert not given.ends_training()

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 from fairlap.models.task_metrics import Score
+from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
@@ -159,6 +160,43 @@ def test_metrics_of_few_processes_have_no_interval() -> None:
     assert row.scores["top1"].why_no_interval
     assert row.accuracy is not None
     assert row.accuracy.low is None
+
+
+def with_energy(of: LearningCurve, joules: float | None) -> LearningCurve:
+    """Each epoch took so many joules, as far as a sensor saw."""
+    read = EnergyRead("package", joules, 0.9 * (joules or 1.0), 1.1 * (joules or 1.0), "" if joules else "too short")
+    energy = EnergyOfBlock(0.1, 44, [read])
+    return LearningCurve(of.target, tuple(msgspec.structs.replace(each, energy=energy) for each in of.evaluations))
+
+
+def test_the_energy_to_the_score_is_that_of_the_epochs_until_then() -> None:
+    found = raced(lambda name, _: with_energy(curve(1e-3, (*REACHED, 0.99)), 5.0 if name == "jax" else 7.0))
+    energies = {row.contestant: row.energy_to_score_j for row in found.rows}
+    for name, joules in (("jax", 15.0), ("torch", 21.0)):
+        energy = energies[name]
+        assert energy is not None
+        assert (energy.value, energy.low, energy.high) == pytest.approx((joules, 0.9 * joules, 1.1 * joules))
+
+
+def test_energy_is_censored_as_the_time_is() -> None:
+    found = raced(lambda _, block: with_energy(curve(1e-3, NOT_REACHED if block < 3 else REACHED), 5.0 + block))
+    energy = found.rows[0].energy_to_score_j
+    assert energy is not None
+    assert energy.value == pytest.approx(
+        3 * (5.0 + 5)
+    )  # of the five that reached it after the others had been given up
+    few = raced(lambda _, block: with_energy(curve(1e-3, NOT_REACHED if block else REACHED), 5.0))
+    assert few.rows[0].energy_to_score_j is None
+    assert "1 of 8" in few.rows[0].absent["energy_to_score_j"]
+
+
+@pytest.mark.parametrize("seen", [None, "unresolved"])
+def test_energy_that_no_sensor_resolved_is_absent_with_the_reason(seen: str | None) -> None:
+    found = raced(lambda _, __: with_energy(curve(1e-3, REACHED), None) if seen else curve(1e-3, REACHED))
+    row = found.rows[0]
+    assert row.energy_to_score_j is None
+    assert row.time_to_score_s is not None
+    assert ("too short; it is between 2.7 and 3.3 J" in row.absent["energy_to_score_j"]) == bool(seen)
 
 
 def processes(apart: float) -> dict[str, list[ProcessResult]]:

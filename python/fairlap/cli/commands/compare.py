@@ -32,6 +32,11 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
     "--schedule", metavar="NAME:steps=...", help="Of its learning rate: cosine:steps=1000,warmup=100 or linear."
 )
 @click.option(
+    "--start-from",
+    metavar="FILE",
+    help="In mode train: start from these weights; FILE@sha256:HEX checks the file.",
+)
+@click.option(
     "--to-score",
     type=SHARE,
     metavar="SHARE",

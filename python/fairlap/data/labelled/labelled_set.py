@@ -7,6 +7,7 @@ nothing of the held-out ones is known before. Images stay as they are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class LabelledSet:
     origin: str = ""  # where it is from
     licence: str = ""
 
-    @property
+    @cached_property
     def hash(self) -> str:
         held = {f"held {name}": array for name, array in self.held_inputs.items()}
         return hash_of({**self.inputs, **held, "labels": self.labels, "held labels": self.held_labels})

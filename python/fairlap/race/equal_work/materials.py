@@ -40,6 +40,7 @@ from fairlap.models.training_check import TrainingCheck
 from fairlap.models.training_exercise import Exercise, as_trained, trained, without_loss, written
 from fairlap.models.training_reference import Batch, State, state_named
 from fairlap.models.workload import Workload
+from fairlap.race.equal_work.start_weights import weights_of
 from fairlap.request.names import ContestantName
 from fairlap.request.source import Source
 from fairlap.request.training import STEPS_OF_AN_ANSWER
@@ -215,12 +216,14 @@ def materials_for(work: Work, data_seed: int, notify: Callable[[str], None] = la
     found = find(work.model, work.sizes)
     spec = found.spec
     require_offered(spec, work)
-    key = hashlib.sha256(f"2 {spec!r} {work.batch} {data_seed}".encode()).hexdigest()[:16]
+    start = "" if work.start is None else f" {work.start.sha256}"
+    key = hashlib.sha256(f"2 {spec!r} {work.batch} {data_seed}{start}".encode()).hexdigest()[:16]
     materials = Materials(work, spec, found.package, work_cache() / "work" / f"{spec.name}-b{work.batch}-{key}")
     materials.folder.mkdir(parents=True, exist_ok=True)
     if not safetensors.is_whole(materials.weights_file):
         notify(f"{work.model}: writing weights and inputs (done once)")
-        safetensors.write(materials.weights_file, draw_weights(spec, data_seed))
+        drawn = draw_weights(spec, data_seed) if work.start is None else weights_of(work.start, spec)
+        safetensors.write(materials.weights_file, drawn)
     for which, seed in seeds_of_inputs(data_seed).items():
         if not safetensors.is_whole(materials.inputs_file(which)):
             arrays: dict[str, npt.NDArray[Any]] = dict(draw_inputs(spec, work.batch, seed))

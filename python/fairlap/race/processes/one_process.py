@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 
+from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.launch.runners import NoRoute, Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
@@ -19,11 +21,14 @@ from fairlap.models import safetensors
 from fairlap.models.safetensors import BadFile
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import Agreement
+from fairlap.race.equal_work.checkpoints import Checkpoint, Checkpoints
 from fairlap.race.equal_work.fed_check import Feeding
+from fairlap.race.equal_work.kept_weights import KeptWeights
 from fairlap.race.equal_work.learning import Learner
 from fairlap.race.equal_work.materials import UNSEEN, Materials
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
+from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.race.processes.conditions import environment_of
@@ -40,6 +45,9 @@ class Bench:
     sensed: Sensed
     feeding: Feeding
     scores: Scores
+    checkpoints: Checkpoints
+    kept_weights: KeptWeights
+    may_train_on: Callable[[], bool] = lambda: True  # for another epoch
 
 
 _FEWEST_CALLS = 10
@@ -174,18 +182,40 @@ class ProcessRun:
 
     @property
     def trains_on(self) -> bool:
-        """Whether it has an epoch to train for until it reaches the score."""
-        return not self.over and self._learner is not None and self._learner.goes_on
+        """Whether it has an epoch to train for until it reaches the score. The first one it always has."""
+        if self.over or self._learner is None or not self._learner.goes_on:
+            return False
+        return not self._learner.curve.evaluations or self._bench.may_train_on()
+
+    @_stage
+    def go_on_from_checkpoint(self) -> None:
+        """Where an interrupted race left one of this process."""
+        if self._learner is None:
+            return
+        learner = self._learner
+        found = self._bench.checkpoints.find(self.result, lambda epochs: learner.origin(self.result, epochs))
+        if found is None:
+            return
+        learner.go_on_from(found, self._here, self.plan.limits.answer_s)
+        self.result.learning = found.curve
+        self.result.errors += found.errors
+        epochs = quantity_text.count(len(found.curve.evaluations), "epoch")
+        text = f"it trained on from its checkpoint after {epochs}, which another process had trained"
+        self.result.warnings = [*self.result.warnings, Notice("W_CHECKPOINT", text)]
 
     @_stage
     def train_for_an_epoch(self) -> None:
         assert self._learner is not None
-        errors = self._learner.train_for_an_epoch(self._here, self.plan.limits.measure_s)
-        self.result.learning = self._learner.curve
+        learner = self._learner
+        energy = bool(self._bench.sensed.idle)
+        errors = learner.train_for_an_epoch(self._here, self.plan.limits.measure_s, energy=energy)
+        self.result.learning = learner.curve
         self.result.errors += errors
         answers.require_right(errors, self.result.in_force)
-        if not self._learner.goes_on:
-            self.result.scores = self._learner.scores()
+        epochs = len(learner.curve.evaluations)
+        of_epochs = [error for error in self.result.errors if error.when == FIRST_EPOCH]
+        checkpoint = Checkpoint(learner.curve, of_epochs, learner.state)
+        self._bench.checkpoints.write(self.result, learner.origin(self.result, epochs), checkpoint)
 
     @_stage
     def finish_in_one_turn(self) -> None:
@@ -193,6 +223,7 @@ class ProcessRun:
         self.samples = record_one_turn(self.result, self.turns[0])
         self._require_plausible()
         self._record_energy()
+        self._end_training()
 
     @_stage
     def finish_in_rounds(self) -> None:
@@ -200,6 +231,7 @@ class ProcessRun:
         self.samples = record_rounds(self.result, self.turns)
         self._require_plausible()
         self._record_energy()
+        self._end_training()
 
     @contextmanager
     def awake(self) -> Iterator[None]:
@@ -293,6 +325,16 @@ class ProcessRun:
         self._timed_work.require_no_kept_answers(self._here)
         self.result.memory = self._here.quit().memory
         self.over = True
+
+    def _end_training(self) -> None:
+        learner = self._learner
+        if learner is None:
+            return
+        if learner.goes_on:
+            text = f"the budget ended its training after {quantity_text.count(len(learner.curve.evaluations), 'epoch')}"
+            self.result.warnings = [*self.result.warnings, Notice("W_BUDGET_IN_TRAINING", text)]
+        self._bench.kept_weights.offer(self.result, learner.curve, learner.state)
+        self.result.scores = {**self.result.scores, **learner.scores()}
 
     def _record_energy(self) -> None:
         sensed = self._bench.sensed

@@ -39,6 +39,7 @@ def run_alone(run: ProcessRun) -> None:
         with waiting.turn():
             run.measure_in_one_turn()
         run.result.machine = meter.readings() | waiting.readings()
+        run.go_on_from_checkpoint()
         while run.trains_on:
             run.train_for_an_epoch()
         run.finish_in_one_turn()
@@ -73,6 +74,10 @@ def run_in_rounds(runs: Sequence[ProcessRun], plan: Plan, block: Block, known_by
 
 def _train_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:
     """Epoch by epoch, each for itself, in an order drawn for every epoch."""
+    for run in runs:
+        if run.trains_on:
+            with run.awake():
+                run.go_on_from_checkpoint()
     while training := [run for run in runs if run.trains_on]:
         for run in order.sample(training, len(training)):
             with run.awake():

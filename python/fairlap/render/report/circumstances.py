@@ -82,6 +82,9 @@ def _training_options(plan: Plan) -> list[str]:
     if len(trainings) == 1:
         [training] = trainings
         words += ["--optimizer", training.optimizer.text, "--schedule", training.schedule.text]
+    starts = {work.start for work in plan.works if work.start}
+    for start in starts:
+        words += ["--start-from", f"{start.path}@sha256:{start.sha256}"]
     if plan.to_score is not None:
         words += ["--to-score", f"{plan.to_score:g}", "--epochs", str(plan.most_epochs)]
         words += _data_options([work.train_on for work in plan.works if work.train_on is not None])

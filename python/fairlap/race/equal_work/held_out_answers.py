@@ -1,0 +1,55 @@
+"""What a contestant has learnt: its weights in the float64 reference, on the held-out items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.data.labelled.labelled_set import LabelledSet
+from fairlap.models.arrays import Arrays, Labels
+from fairlap.models.reference import loss_of
+from fairlap.models.training_reference import WEIGHT
+from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.materials import Materials
+
+Array = npt.NDArray[Any]
+
+
+def evaluated(materials: Materials, found: LabelledSet, state: Arrays, epochs: int) -> tuple[float, float]:
+    """The score and the loss of the state after so many epochs. Raises OtherWork for one that diverged."""
+    outputs = held_out_answers(materials, found, state, epochs)[materials.spec.outputs[0].name]
+    score = score_of_answers(outputs, found.held_labels)
+    loss = float(loss_of(materials.spec.loss, outputs, found.held_labels))
+    if not (math.isfinite(score) and math.isfinite(loss)):
+        raise OtherWork(f"after epoch {epochs} its loss on held-out items is not finite: it diverged", "E_TRAINING")
+    return score, loss
+
+
+def held_out_answers(materials: Materials, found: LabelledSet, state: Arrays, epochs: int) -> Mapping[str, Array]:
+    weights: Mapping[str, Array] = {
+        name.removeprefix(WEIGHT): array.astype(np.float64) for name, array in state.items() if name.startswith(WEIGHT)
+    }
+    if missing := [each.name for each in materials.spec.weights if each.name not in weights]:
+        raise OtherWork(f"after epoch {epochs} it has no weights {', '.join(missing)}", "E_TRAINING")
+    if not all(np.isfinite(array).all() for array in weights.values()):
+        raise OtherWork(f"after epoch {epochs} its weights are not finite: it diverged", "E_TRAINING")
+    inputs = {
+        name: array.astype(np.float64) if array.dtype.kind == "f" else array
+        for name, array in found.held_inputs.items()
+    }
+    forward = materials.workload("inputs").implementation_of_reference().forward
+    answers: Mapping[str, Array] = forward(weights, inputs)
+    return answers
+
+
+def score_of_answers(outputs: Array, labels: Labels) -> float:
+    """The share of right answers; of values, the share of their variance that is explained, R squared, which is below
+    0 for answers that are worse than the mean. Both are 1 at best."""
+    if labels.dtype.kind == "i":
+        return float(np.mean(outputs.argmax(axis=-1) == labels))
+    missed, spread = np.sum(np.square(outputs - labels)), np.sum(np.square(labels - labels.mean(axis=0)))
+    return float(1 - missed / spread) if spread else float(missed == 0)

@@ -1,0 +1,142 @@
+"""Training that diverges, dies, runs out of its budget or is interrupted: what was learnt is kept, and resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import fairlap
+from fairlap.models.registry import find
+from fairlap.race.equal_work.checkpoints import Checkpoints
+from fairlap.race.plan import Measuring, Plan, draw_plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.race import Race
+from fairlap.race.run import Run
+from fairlap.race.stopping import Ending
+from fairlap.request.names import Contestants
+from fairlap.request.work import Work
+from fairlap.results.results import results_of
+from numpy_trainer_installed import install_numpy_trainer
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
+    pytest.mark.timeout(600),
+]
+pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
+
+EPOCH = 1438 // 64
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    install_numpy_trainer(tmp_path / "installed", monkeypatch)
+
+
+def planned(contestants: str, epochs: int) -> Plan:
+    return draw_plan(
+        Contestants(contestants),
+        (Work("digits", 64, "train", training=find("digits").spec.training),),
+        blocks=1,
+        conditions="as-found",
+        threads=1,
+        available_cores=tuple(sorted(os.sched_getaffinity(0))),
+        seed=1,
+        measuring=Measuring(seconds=0.05, rounds=2),
+        to_score=0.999,
+        most_epochs=epochs,
+    )
+
+
+def epochs_of(process: ProcessResult) -> int:
+    return 0 if process.learning is None else len(process.learning.evaluations)
+
+
+def test_one_that_diverges_and_one_that_dies_keep_their_curves_and_the_others_train_on(tmp_path: Path) -> None:
+    plan = planned("numpy-trainer,numpy-trainer:diverges,numpy-trainer:killed", epochs=2)
+    race = Race(plan, checkpoints=Checkpoints(tmp_path / "checkpoints"))
+    race.run()
+    found = {process.contestant: process for process in race.processes}
+    diverged, killed = found["numpy-trainer:diverges"], found["numpy-trainer:killed"]
+    assert (diverged.outcome, diverged.code) == ("disqualified", "E_TRAINING")
+    assert "after epoch 2" in diverged.message
+    assert killed.outcome == "crash"
+    assert [epochs_of(found[name]) for name in sorted(found)] == [2, 1, 1]
+    assert found["numpy-trainer"].outcome == "finished"
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 3
+    json.dumps([row.best_score for row in results_of(Run(plan, race.processes, {}, {}), "r").rows], allow_nan=False)
+
+
+def test_a_budget_that_is_spent_ends_training_after_the_epoch(tmp_path: Path) -> None:
+    plan = planned("numpy-trainer", epochs=9)
+    race = Race(plan, ending=Ending(plan, budget_s=0.1))
+    race.run()
+    [process] = race.processes
+    assert (process.outcome, epochs_of(process)) == ("finished", 1)
+    assert "W_BUDGET_IN_TRAINING" in {notice.code for notice in process.warnings}
+    [row] = results_of(Run(plan, race.processes, {}, {}), "r").rows
+    assert (row.time_to_score_s, row.reached_share) == (None, 0.0)
+    assert row.best_score is not None
+    assert row.best_score > 0
+
+
+RACE = ("--on", "numpy-trainer", "--mode", "train", "--batch", 64, "--to-score", "99.9%", "--epochs", 3, "--blocks", 1)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_race_that_was_ended_in_an_epoch_trains_on_when_it_is_resumed(
+    how: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "runs.sqlite"
+    monkeypatch.setenv("FAIRLAP_STORE", str(store))
+    options = [*map(str, RACE), "--seconds", "0.05s", "--threads", "1", "--quiet"]
+    running = subprocess.Popen([sys.executable, "-m", "fairlap", "compare", "digits", *options])
+    deadline_s = time.monotonic() + 300
+    while not (written := list(tmp_path.glob("runs.sqlite.*.checkpoints/*.safetensors"))):
+        assert running.poll() is None
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+    running.send_signal(how)
+    running.wait(timeout=60)
+    assert running.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL)
+    assert written[0].exists()
+    resumed = fairlap("compare", "--resume", "last", "--json", "--keep-weights", tmp_path / "learnt")
+    assert resumed.returncode == 0, resumed.stderr
+    [process] = json.loads(resumed.stdout)["processes"]
+    assert [each["steps"] for each in process["learning"]["evaluations"]] == [EPOCH * n for n in (1, 2, 3)]
+    assert "W_CHECKPOINT" in {notice["code"] for notice in process["warnings"]}
+    assert not written[0].parent.exists()
+    [learnt] = (tmp_path / "learnt").iterdir()
+    if how == signal.SIGINT:
+        _require_a_better_start(learnt, process["learning"]["evaluations"][0]["score"])
+
+
+def _require_a_better_start(learnt: Path, first_score: float) -> None:
+    """A race that starts from what was learnt begins where the other had ended."""
+    options = ("--seconds", "0.05s", "--threads", 1, "--quiet", "--json", "--no-store", "--start-from", learnt)
+    done = fairlap("compare", "digits", *RACE, *options, "--epochs", 1)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    [process], [work] = document["processes"], document["plan"]["works"]
+    assert process["learning"]["evaluations"][0]["score"] > first_score
+    assert work["start"]["path"] == str(learnt)
+    assert f"sha256:{work['start']['sha256'][:12]}" in process["work"]
+
+
+def test_a_run_that_is_removed_takes_its_checkpoints_along(tmp_path: Path) -> None:
+    from fairlap.store.store import open_store
+
+    with open_store(tmp_path / "runs.sqlite") as store:
+        recording = store.begin(planned("numpy-trainer", 1), {}, "2026-01-01T00:00:00+00:00")
+        recording.checkpoints.mkdir()
+        (recording.checkpoints / "block-0-a.safetensors").touch()
+        recording.end({}, interrupted=True)
+        assert recording.checkpoints.exists()
+        store.remove(recording.run)
+        assert not recording.checkpoints.exists()
