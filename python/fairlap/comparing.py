@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,6 +96,7 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _results(request: Any) -> Results:
     from fairlap.machine.cuda_devices import require_driver
     from fairlap.machine.facts import machine_facts
+    from fairlap.race.equal_work.kept_weights import require_folder
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.race import Race
     from fairlap.race.run import Run
@@ -104,9 +106,13 @@ def _results(request: Any) -> Results:
 
     plan = plan_of(request)
     require_driver(plan.device)
-    race = Race(plan, ending=Ending(plan, target=request.target, budget_s=request.budget))
+    require_folder(plan, request.keep_weights)
+    ending = Ending(plan, target=request.target, budget_s=request.budget)
+    race = Race(plan, ending=ending, keep_weights=request.keep_weights)
     run = Run(plan, race.processes, machine_facts(), {}, datetime.now(UTC).isoformat(timespec="seconds"))
     race.run()
+    for failure in race.kept_weights.failures:
+        warnings.warn(failure, stacklevel=3)
     run.wall_s, run.ended_early = race.shares(), race.ended_early
     price = price_named(request.price) if request.price else None
     return results_of(run, run.began_at, baseline=request.baseline, price=price)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-_FOLDERS = (HERE / "trainers", HERE.parent / "trust")
+_TRAINERS = Path(__file__).parent / "trainers"
 
 
 def install_numpy_trainer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -17,8 +16,8 @@ def install_numpy_trainer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy-trainer\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[fairlap.frameworks]\nnumpy-trainer = numpy_trainer:NumpyTrainer\n")
-    paths = [str(folder), *map(str, _FOLDERS), os.environ.get("PYTHONPATH", "")]
+    paths = [str(folder), str(_TRAINERS), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
-    for path in paths[:3]:
+    for path in paths[:2]:
         monkeypatch.syspath_prepend(path)
     return os.environ["PYTHONPATH"]

@@ -5,36 +5,76 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from fairlap.frameworks.contract import Contestant, Phase, Settings
+from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, TrainingState
 from fairlap.models.arrays import Arrays
+from fairlap.models.spec import LABELS
+from fairlap.models.training_reference import Batch, State, kept_by, state_named, steps_of
 from fairlap.models.workload import Workload
-from hostile_training import HostileTraining, Trainer
 
 AT_STEP = 30  # of epochs of 22
 
 
-class NumpyTrainer(HostileTraining):
+class NumpyTrainer(Framework):
     name = "numpy-trainer"
+    packages = ("numpy",)
+    module = "numpy"
+    modes = ("train",)
     variants = ("", "diverges", "killed")
 
+    @classmethod
+    def environment_for(cls, settings: Settings) -> dict[str, str]:
+        return {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        contestant = super().prepare(work, replace(wanted, variant=""), phase)
-        trainer: Trainer = contestant.bind.__self__  # type: ignore[attr-defined]
+        with phase("build"):
+            trainer = Trainer(work, wanted.variant)
+        return Contestant(
+            bind=trainer.bind,
+            done=None,
+            outputs=lambda loss: {"loss": np.asarray(loss, np.float32)},
+            weights=lambda: {name: np.array(array) for name, array in trainer.state.weights.items()},
+            in_force={"threads": str(wanted.threads), "precision": work.precision},
+            training=TrainingState(trainer.read, trainer.reset, trainer.restore),
+        )
 
-        def bind(arrays: Arrays) -> Callable[[], Any]:
-            step = trainer.bind(arrays)
+    def version(self) -> str:
+        return str(np.__version__)
 
-            def taken() -> Any:
-                if trainer.state.step == AT_STEP and wanted.variant == "killed":
-                    os.kill(os.getpid(), signal.SIGKILL)
-                if trainer.state.step == AT_STEP and wanted.variant == "diverges":
-                    trainer.state.weights = {name: array * np.nan for name, array in trainer.state.weights.items()}
-                return step()
 
-            return taken
+class Trainer:
+    def __init__(self, work: Workload, variant: str) -> None:
+        self._work, self._variant = work, variant
+        self._forward = work.implementation_of_reference().forward
+        self.reset()
 
-        return replace(contestant, bind=bind)
+    def reset(self) -> None:
+        self.state = State({name: np.array(array) for name, array in self._work.weights.items()})
+
+    def restore(self, state: Arrays) -> None:
+        self.state = state_named(state)
+
+    def read(self) -> dict[str, Any]:
+        assert self._work.training is not None
+        found = self.state.named()
+        for kind in kept_by(self._work.training):
+            for weight in self._work.spec.weights:
+                found.setdefault(kind + weight.name, np.zeros(weight.shape))
+        return {name: np.array(array, np.float32) for name, array in found.items()}
+
+    def bind(self, arrays: Arrays) -> Callable[[], float]:
+        inputs = {name: array for name, array in arrays.items() if name != LABELS}
+        return partial(self._step, Batch(inputs, arrays[LABELS]))
+
+    def _step(self, batch: Batch) -> float:
+        work, training = self._work, self._work.training
+        assert training is not None
+        if self.state.step == AT_STEP and self._variant == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.state.step == AT_STEP and self._variant == "diverges":
+            self.state.weights = {name: array * np.nan for name, array in self.state.weights.items()}
+        losses, self.state = steps_of(work.spec, self._forward, training, self.state, [batch], np.float32)
+        return losses[0]
