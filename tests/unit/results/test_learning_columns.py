@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 import pytest
-from fairlap.models.task_metrics import Score
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
+from fairlap.models.task_metrics import Score
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of

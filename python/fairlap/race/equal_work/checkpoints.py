@@ -74,9 +74,7 @@ class Checkpoints:
             self._trouble = ""
         except (BadFile, OSError) as error:
             if not self._trouble:
-                self._report(
-                    f"no checkpoint of {process.contestant}, so an interrupted race would go on without: {error}"
-                )
+                self._report(f"no checkpoint of {process.contestant} was written; the race goes on without it: {error}")
             self._trouble = str(error)
 
     def find(self, process: ProcessResult, origin_after: Callable[[int], Origin]) -> Checkpoint | None:

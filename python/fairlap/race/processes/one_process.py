@@ -200,7 +200,7 @@ class ProcessRun:
         self.result.learning = found.curve
         self.result.errors += found.errors
         epochs = quantity_text.count(len(found.curve.evaluations), "epoch")
-        text = f"it trained on from its checkpoint after {epochs}, which another process had trained"
+        text = f"{epochs} ran in another process, before the race was interrupted"
         self.result.warnings = [*self.result.warnings, Notice("W_CHECKPOINT", text)]
 
     @_stage
