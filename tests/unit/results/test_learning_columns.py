@@ -166,7 +166,7 @@ def with_energy(of: LearningCurve, joules: float | None) -> LearningCurve:
     """Each epoch took so many joules, as far as a sensor saw."""
     read = EnergyRead("package", joules, 0.9 * (joules or 1.0), 1.1 * (joules or 1.0), "" if joules else "too short")
     energy = EnergyOfBlock(0.1, 44, [read])
-    return LearningCurve(of.target, tuple(msgspec.structs.replace(each, energy=energy) for each in of.evaluations))
+    return LearningCurve(of.target, tuple(msgspec.structs.replace(each, energy=(energy,)) for each in of.evaluations))
 
 
 def test_the_energy_to_the_score_is_that_of_the_epochs_until_then() -> None:

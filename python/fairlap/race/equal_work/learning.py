@@ -8,14 +8,11 @@ is of the weights alone: what a framework would answer cannot improve it.
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from fairlap import quantity_text
 from fairlap.data.labelled.items import CODE as E_DATA
@@ -23,12 +20,11 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.meters.energy import EnergyOfBlock
 from fairlap.models import safetensors
-from fairlap.models.arrays import Arrays, Labels, hash_of
-from fairlap.models.reference import loss_of
+from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.spec import LABELS, Spec
 from fairlap.models.task_metrics import Score
 from fairlap.models.training_check import TrainingCheck
-from fairlap.models.training_reference import WEIGHT, Batch
+from fairlap.models.training_reference import Batch
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.checkpoints import Checkpoint, Origin
 from fairlap.race.equal_work.held_out_answers import evaluated, held_out_answers

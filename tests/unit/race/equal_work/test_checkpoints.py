@@ -12,6 +12,7 @@ from fairlap.models.registry import find
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.checkpoints import Checkpoint, Checkpoints, Origin
 from fairlap.race.equal_work.learning import Learner
+from fairlap.race.equal_work.learning_data import data_to_learn
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.process_result import AnswerError, ProcessResult
@@ -150,7 +151,9 @@ class Restoring:
 
 
 def planned(to_score: float) -> Plan:
-    work = Work("digits", 32, "train", training=find("digits").spec.training)
+    model = find("digits")
+    data, _ = data_to_learn(model, "", 1.0, lambda _: None)
+    work = Work("digits", 32, "train", training=model.spec.training, train_on=data)
     options = {"to_score": to_score, "most_epochs": 5, "available_cores": (0,), "threads": 1, "seed": 3}
     return draw_plan(Contestants("torch,jax"), (work,), blocks=2, conditions="controlled", **options)  # type: ignore[arg-type]
 

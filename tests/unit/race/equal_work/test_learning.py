@@ -18,7 +18,8 @@ from fairlap.models.training_reference import STEP, WEIGHT, Batch, State, steps_
 from fairlap.race.equal_work import learning as learning_module
 from fairlap.race.equal_work import learning_data
 from fairlap.race.equal_work.answers import OtherWork
-from fairlap.race.equal_work.learning import Learner, require_learnable, require_plan, score_of_answers
+from fairlap.race.equal_work.held_out_answers import score_of_answers
+from fairlap.race.equal_work.learning import Learner, require_learnable, require_plan
 from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.race.equal_work.training_answers import drawn_step_errors
 from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan
