@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 Array = npt.NDArray[Any]
+
+
+class Part(NamedTuple):
+    """The gradient at a part of an operand that was taken by slices. It is 0 elsewhere."""
+
+    key: Any
+    gradient: Array
+    shape: tuple[int, ...]  # of the operand
+
+
 Backward = Callable[[Array], Array]  # from the gradient of a result to that of one operand
 
 
@@ -26,7 +36,7 @@ class NotDifferentiable(Exception):
 class Traced(NDArrayOperatorsMixin):
     """An array that remembers what it was made of."""
 
-    def __init__(self, value: Any, made_of: Sequence[tuple[Traced, Backward]] = ()) -> None:
+    def __init__(self, value: Any, made_of: Sequence[tuple[Traced, Callable[[Array], Array | Part]]] = ()) -> None:
         self.value: Array = np.asarray(value)
         self.made_of = made_of
 
@@ -60,12 +70,11 @@ class Traced(NDArrayOperatorsMixin):
         parts = key if isinstance(key, tuple) else (key,)
         is_plain = all(each is None or each is Ellipsis or isinstance(each, int | slice) for each in parts)
 
-        def backward(gradient: Array) -> Array:
-            whole = np.zeros(self.shape, gradient.dtype)
+        def backward(gradient: Array) -> Array | Part:
             if is_plain:
-                whole[key] = gradient
-            else:  # the same element may have been taken several times
-                np.add.at(whole, key, gradient)
+                return Part(key, gradient, self.shape)
+            whole = np.zeros(self.shape, gradient.dtype)
+            np.add.at(whole, key, gradient)  # the same element may have been taken several times
             return whole
 
         return Traced(self.value[key], [(self, backward)])
@@ -147,12 +156,29 @@ def gradients(loss: Callable[[Mapping[str, Any]], Any], weights: Mapping[str, Ar
 def _followed_back(result: Traced) -> dict[int, Array]:
     """The gradient at everything that the result was made of, by identity."""
     found: dict[int, Array] = {id(result): np.ones(result.shape, result.dtype)}
+    sums: set[int] = set()  # what nothing else refers to, so that it can be added to in place
     for made in reversed(_in_order(result)):
         gradient = found[id(made)]
         for operand, backward in made.made_of:
-            part = backward(gradient)
-            found[id(operand)] = found[id(operand)] + part if id(operand) in found else part
+            place, part = id(operand), backward(gradient)
+            if isinstance(part, Part):
+                if place not in sums:
+                    found[place] = _whole(part, found.get(place))
+                    sums.add(place)
+                found[place][part.key] += part.gradient
+            elif place in found:
+                found[place] = np.asarray(found[place] + part)
+                sums.add(place)
+            else:
+                found[place] = part
     return found
+
+
+def _whole(part: Part, so_far: Array | None) -> Array:
+    whole = np.zeros(part.shape, part.gradient.dtype)
+    if so_far is not None:
+        whole += so_far
+    return whole
 
 
 def _in_order(result: Traced) -> list[Traced]:
@@ -194,9 +220,8 @@ def _summed(backward: Backward, shape: tuple[int, ...]) -> Backward:
 
     def to_operand(gradient: Array) -> Array:
         part: Array = backward(gradient)
-        if part.shape == shape:
-            return part
-        part = part.sum(axis=tuple(range(part.ndim - len(shape))))
+        if part.ndim > len(shape):
+            part = part.sum(axis=tuple(range(part.ndim - len(shape))))
         repeated = tuple(place for place, size in enumerate(shape) if size == 1 and part.shape[place] != 1)
         whole: Array = part.sum(axis=repeated, keepdims=True) if repeated else part
         return whole
@@ -312,7 +337,7 @@ def _concatenate(arrays: Sequence[Any], axis: int = 0, dtype: Any = None) -> Tra
 
 def _stack(arrays: Sequence[Any], axis: int = 0) -> Traced:
     made_of = [
-        (each, lambda gradient, place=place: np.take(gradient, place, axis=axis))
+        (each, lambda gradient, place=place: gradient[(slice(None),) * (axis % gradient.ndim) + (place,)])
         for place, each in enumerate(arrays)
         if isinstance(each, Traced)
     ]
