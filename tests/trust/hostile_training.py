@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, TrainingState
+from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, TrainingState
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
 from fairlap.models.training_reference import Batch, Mistake, State, kept_by, state_named, steps_of
@@ -36,7 +36,10 @@ class HostileTraining(Framework):
     packages = ("numpy",)
     module = "numpy"
     modes = ("train",)
-    variants = ("", *TRAININGS, "accumulated", "shuffled-labels", "repeated-batch", "late-update", "frozen")
+    variants = (
+        *("", *TRAININGS, "accumulated", "shuffled-labels", "repeated-batch", "late-update", "frozen"),
+        *("fed-ignored", "fed-late-labels", "fed-ignored-later"),  # wrong only when they are fed
+    )
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -52,6 +55,7 @@ class HostileTraining(Framework):
             weights=lambda: {name: np.array(array) for name, array in trainer.state.weights.items()},
             in_force={"threads": str(wanted.threads), "precision": work.precision},
             training=TrainingState(trainer.read, trainer.reset, trainer.restore),
+            fed=Fed(np.from_dlpack, trainer.fed_step),
         )
 
     def version(self) -> str:
@@ -66,6 +70,8 @@ class Trainer:
         self._training = work.training if changed is None else changed(work.training)
         self._forward = work.implementation_of_reference().forward
         self._first: Batch | None = None
+        self._labels_before: Any = None
+        self._fed_steps = 0
         self.reset()
 
     def reset(self) -> None:
@@ -93,6 +99,16 @@ class Trainer:
             self._first = self._first or batch
             batch = self._first
         return lambda: self._step(batch)
+
+    def fed_step(self, arrays: Any) -> float:
+        batch = Batch({name: array for name, array in arrays.items() if name != LABELS}, arrays[LABELS])
+        self._fed_steps += 1
+        if self._variant == "fed-ignored" or (self._variant == "fed-ignored-later" and self._fed_steps > 20):
+            batch = Batch(self._work.inputs, self._work.labels)
+        if self._variant == "fed-late-labels":
+            labels, self._labels_before = self._labels_before, arrays[LABELS].copy()
+            batch = batch if labels is None else Batch(batch.inputs, labels)
+        return self._step(batch)
 
     def _step(self, batch: Batch) -> float:
         if self._waiting is not None:

@@ -68,7 +68,12 @@ def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
 
 
 def process_of(
-    contestant: str, model: str = "convnet", mode: Mode = "infer", batch: int = 2, training: Training | None = None
+    contestant: str,
+    model: str = "convnet",
+    mode: Mode = "infer",
+    batch: int = 2,
+    training: Training | None = None,
+    data: str = "",
 ) -> ProcessResult:
     plan = draw_plan(
         Contestants(contestant),
@@ -80,6 +85,7 @@ def process_of(
         seed=1,
         measuring=Measuring(seconds=0.15),
         limits=QUICK,
+        data=data,
     )
     race = Race(plan)
     race.run()
@@ -158,3 +164,35 @@ def test_a_contestant_that_trains_otherwise_is_disqualified_and_its_mistake_name
 def test_an_honest_trainer_is_not_disqualified(training: Training) -> None:
     process = process_of("hostile-training", "mlp", "train", 4, training)
     assert process.outcome == "finished", process.message
+
+
+FED_TRAINERS = {
+    "fed-ignored": ("fed, before", ""),
+    "fed-late-labels": ("fed, before", "labels of the batch before"),
+    "fed-ignored-later": ("fed, after", ""),
+}
+
+
+@pytest.mark.parametrize("variant", FED_TRAINERS)
+def test_a_contestant_that_trains_on_other_batches_than_it_is_fed_is_disqualified(variant: str) -> None:
+    when, mistake = FED_TRAINERS[variant]
+    process = process_of(f"hostile-training:{variant}", "mlp", "train", 4, SGD, data="synthetic")
+    assert (process.outcome, process.code) == ("disqualified", "E_TRAINING"), process.message
+    assert {error.when for error in process.errors if not error.right} == {when}
+    assert mistake in process.message
+
+
+@pytest.mark.parametrize("training", [SGD, ADAMW])
+def test_an_honest_trainer_that_is_fed_is_not_disqualified_and_has_its_waits(training: Training) -> None:
+    process = process_of("hostile-training", "mlp", "train", 4, training, data="synthetic")
+    assert process.outcome == "finished", process.message
+    assert {error.when for error in process.errors} == {
+        "before",
+        "changed inputs",
+        "fed, before",
+        "fed, after",
+        "after",
+    }
+    assert process.feeding is not None
+    assert process.feeding.items == 4 * process.feeding.calls
+    assert process.in_force["feed"] == "fairlap"

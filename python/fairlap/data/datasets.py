@@ -1,7 +1,7 @@
 """The data of a race: drawn samples, or a user's .npy files, checked against the model's inputs before anything runs.
 
-A path is one ``.npy`` file for a model with one input, or a folder with ``<input>.npy`` for each of its inputs. The
-first axis counts the samples; the other axes and the type must be those of the input.
+A path is one ``.npy`` file for a model with one input, or a folder with ``<input>.npy`` for each of its inputs, and in
+training with ``labels.npy``. The first axis counts the samples; the other axes and the type must be those of the input.
 """
 
 from __future__ import annotations
@@ -112,8 +112,9 @@ def by_the_item(spec: Spec, batch: int) -> Spec:
 
 def require_feedable(text: str, spec: Spec, work: Work, device: str) -> None:
     """Raise InvalidRequest for data that cannot be fed to this work, before the race starts."""
-    if work.mode != "infer":
-        raise InvalidRequest(f"{work.label}: --data feeds inference only, as gradients need labels", code="E_DATA")
+    if work.mode == "grad":
+        message = f"{work.label}: --data feeds inference and training; race steps with --mode train"
+        raise InvalidRequest(message, code="E_DATA")
     if work.precisions != ("fp32",):
         raise InvalidRequest(f"{work.label}: --data feeds float32 only; leave out --precision", code="E_DATA")
     if device != "cpu":
@@ -133,7 +134,7 @@ def users_data(path: Path, spec: Spec, batch: int) -> FedData:
     counts = {name: _samples_in(file, _input(spec, name), spec.name) for name, file in files.items()}
     if len(set(counts.values())) > 1:
         found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        raise InvalidRequest(f"{path}: inputs must have the same number of samples (found {found})", code="E_DATA")
+        raise InvalidRequest(f"{path}: all files must have the same number of samples (found {found})", code="E_DATA")
     samples = next(iter(counts.values()))
     if samples < batch:
         message = f"{path} has {quantity_text.count(samples, 'sample')}, too few for one batch of {batch}"
@@ -182,14 +183,14 @@ def _files_found(path: Path, spec: Spec) -> dict[str, Path]:
         files = {name: path / f"{name}.npy" for name in names}
         lacking = [file.name for file in files.values() if not file.is_file()]
         if lacking:
-            message = f"{path} lacks {', '.join(lacking)}; the inputs of {spec.name} are {', '.join(names)}"
+            message = f"{path} lacks {', '.join(lacking)}; {spec.name} is fed {', '.join(names)}"
             raise InvalidRequest(message, code="E_DATA")
         return files
     if not path.is_file():
         raise InvalidRequest(f"no data at {path}; use synthetic, a .npy file or a folder of them", code="E_DATA")
     if len(names) > 1:
         listed = ", ".join(f"{name}.npy" for name in names)
-        message = f"{spec.name} takes {len(names)} inputs; use a folder with {listed} (got {path})"
+        message = f"{spec.name} is fed from {len(names)} files; use a folder with {listed} (got {path})"
         raise InvalidRequest(message, code="E_DATA")
     return {names[0]: path}
 

@@ -44,7 +44,7 @@ class Fed:
     """How a contestant takes batches that a pipeline owns. Each one stays valid until the work on it is done."""
 
     hand_over: Callable[[Batch], Any]  # a batch of the feeder as the framework takes it, its memory shared
-    run: Callable[[Mapping[str, Any]], Any]  # one unit of work on what was handed over, by the inputs' names
+    run: Callable[[Mapping[str, Any]], Any]  # one unit of work on what was handed over, by the names that bind takes
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ def _trained(
     def parted(arrays: Arrays) -> tuple[list[Any], list[Any]]:
         return _parted(jax.tree.leaves(model.params(arrays)), learns)
 
-    training = JaxTraining(work, learnt, fixed, loss, named, parted)
+    training, slots = JaxTraining(work, learnt, fixed, loss, named, parted), SlotViews(work)
     with phase("lower"):
         lowered = training.lowered(_put(dict(batch_of(work)), work))
     with phase("compile"):
@@ -195,6 +195,7 @@ def _trained(
         weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
         in_force={**_in_force(leaves, wanted), **training.in_force()},
         training=TrainingState(training.state, training.reset, training.restore),
+        fed=Fed(operator.attrgetter("pointer"), lambda addresses: training.step(slots.at(addresses))),
         no_memory_because="JAX keeps no statistics of memory on the CPU",
         **({} if wanted.device == "cpu" else _on_device(_device(wanted.device))),
     )

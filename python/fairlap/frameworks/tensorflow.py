@@ -113,7 +113,7 @@ class TensorFlow(Framework):
             in_force={**in_force, **({} if training is None else training.in_force())},
             training=None if training is None else TrainingState(training.state, training.reset, training.restore),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
-            fed=Fed(_lent_tensor, step) if training is None else None,
+            fed=Fed(_lent_tensor, step),
             **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),
         )
 

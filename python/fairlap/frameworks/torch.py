@@ -125,10 +125,13 @@ class Torch(Framework):
         training = TorchTraining(work, model, loss)
         places = _places(model, work)
 
+        def parts(tensors: Mapping[str, Any]) -> tuple[tuple[Any, ...], Any]:
+            labels = _as_labels(tensors[LABELS]) if LABELS in tensors else None
+            return tuple([tensors[name] for name in places]), labels
+
         def bind(arrays: Arrays) -> Callable[[], Any]:
             tensors = {name: _tensor(array).to(wanted.device) for name, array in arrays.items()}
-            labels = _as_labels(tensors[LABELS]) if LABELS in tensors else None
-            return partial(training.step, tuple(tensors[name] for name in places), labels)
+            return partial(training.step, *parts(tensors))
 
         if wanted.variant == "compile":
             with phase("compile"):
@@ -141,6 +144,7 @@ class Torch(Framework):
             weights=partial(_weights, work, model),
             in_force={**_in_force(model, wanted), **training.in_force()},
             training=TrainingState(training.state, training.reset, training.restore),
+            fed=Fed(_lent_tensor, lambda tensors: training.step(*parts(tensors))),
             stream=DeviceStream("torch.cuda.current_stream", _current_stream) if wanted.device != "cpu" else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
         )

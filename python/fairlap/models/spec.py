@@ -139,6 +139,13 @@ class Spec:
             relative=wide.relative * narrower,
         )
 
+    def label_tensor(self) -> Tensor | None:
+        """What the loss compares the first output with: a class for each of its rows, or a value for each element."""
+        first = self.outputs[0].shape
+        if self.loss == "cross_entropy":
+            return Tensor(LABELS, first[:-1], Integers(0, int(first[-1])), "int32")
+        return Tensor(LABELS, first) if self.loss == "square_error" else None
+
     def has_statistics(self) -> bool:
         """Whether its normalisations keep moving averages."""
         return any(not weight.trained for weight in self.weights)

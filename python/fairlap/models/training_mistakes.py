@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from fairlap.models.training_exercise import Array, Exercise, Trained
-from fairlap.models.training_reference import LOSS, WEIGHT, Mistake
+from fairlap.models.training_reference import LOSS, WEIGHT, Batch, Mistake
 from fairlap.request.training import AdamW, Schedule, Training
 
 _ALONG = 0.9  # the cosine of the angle between what a contestant is off by and the way
@@ -117,3 +118,6 @@ def _of_the_batches(exercise: Exercise) -> Iterator[tuple[str, Exercise]]:
     yield "it repeats a batch", replace(exercise, batches=[first] * len(exercise.batches))
     yield "it skips a batch", replace(exercise, batches=[*others, first])
     yield "it takes one step too few", replace(exercise, batches=exercise.batches[:-1])
+    if first.labels is not None:
+        late = [Batch(now.inputs, before.labels) for before, now in pairwise(exercise.batches)]
+        yield "it takes the labels of the batch before", replace(exercise, batches=[first, *late])

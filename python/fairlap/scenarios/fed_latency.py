@@ -1,4 +1,7 @@
-"""Latency of calls whose inputs come from a pipeline: proof that the pipeline is correct, timed calls, waiting time."""
+"""Calls whose inputs, in training with their labels, come from a pipeline: proof that it is correct, times and waits.
+
+A contestant that trains begins the proof and the measurement with the weights that were given.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from fairlap.data.pipeline_choice import Choice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Fed, Unsupported
 from fairlap.models.arrays import Arrays
-from fairlap.scenarios.latency_messages import Feed, Feeding, Measure
+from fairlap.request.training import STEPS_OF_AN_ANSWER
+from fairlap.scenarios.latency_messages import BEFORE, Feed, Feeding, Measure
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
@@ -34,12 +38,15 @@ class FedCalls:
         self._contestant, self._fed, self._choice = contestant, fed, choice
         self._job = Job(request.files, request.samples, batch, request.seed)
         self._checked_rows = list(range(batch)) if request.whole_batches else sorted({0, batch - 1})
+        self._training = contestant.training
+        self._checked_batches = CHECKED_BATCHES if self._training is None else STEPS_OF_AN_ANSWER
         self._pipeline: Pipeline | None = None
         self.feeding: Feeding | None = None
 
     def proof(self) -> dict[str, np.ndarray]:
         """Run a numbered epoch through a separate pipeline. Return the sample numbers, how many samples differed from
-        the files, and the outputs for the first batches."""
+        the files, and the outputs for the first batches, or the state after the step on each of them."""
+        self._reset()
         files = {name: NpyRows(file) for name, file in self._job.files.items()}
         pipeline = self._choice.opened(replace(self._job, epochs=1, numbered=True), self._fed)
         found: dict[str, np.ndarray] = {}
@@ -50,7 +57,7 @@ class FedCalls:
                 seen = dict(pipeline.arrays())
                 arrived = np.array(seen.pop(NUMBERS), dtype=np.int64).reshape(-1)
                 inputs = {name: taken[name] for name in files}
-                if len(numbers) < CHECKED_BATCHES:
+                if len(numbers) < self._checked_batches:
                     found |= _under(f"{len(numbers)}/", self._checked_call(inputs, seen))
                 # After the call, so that a batch overwritten during the work is detected.
                 wrong += sum(_rows_that_differ(seen[name], rows.rows(arrived)) for name, rows in files.items())
@@ -70,12 +77,13 @@ class FedCalls:
         return self._pipeline.description
 
     def answer(self) -> dict[str, np.ndarray]:
-        """The outputs and inputs of the next batch of the measured pipeline."""
+        """The outputs and inputs of the next batch of the measured pipeline; in training also the state before."""
         pipeline = self._opened()
+        before = {} if self._training is None else _under(BEFORE, self._training.read())
         taken = pipeline.take()
         assert taken is not None  # the job is endless
         try:
-            return self._checked_call(taken, pipeline.arrays())
+            return {**before, **self._checked_call(taken, pipeline.arrays())}
         finally:
             pipeline.release()
 
@@ -84,6 +92,7 @@ class FedCalls:
         from fairlap import engine
 
         pipeline = self._opened()
+        self._reset()
         call = self._call(pipeline)
         warm = engine.measure(
             call, samples=1, warmup="auto" if request.warmup is None else request.warmup, calls_per_sample=1
@@ -105,6 +114,10 @@ class FedCalls:
             self._pipeline.close()
             self._pipeline = None
 
+    def _reset(self) -> None:
+        if self._training is not None:
+            self._training.reset()
+
     def _call(self, pipeline: Pipeline) -> Callable[[], Any]:
         """The batch is released, and its memory may be reused, only after the work on it is done."""
         take, release = pipeline.take, pipeline.release
@@ -120,13 +133,17 @@ class FedCalls:
         return call
 
     def _checked_call(self, inputs: Mapping[str, Any], seen: Arrays) -> dict[str, np.ndarray]:
-        """The inputs and outputs of the checked items of a batch."""
+        """The inputs and outputs of the checked items of a batch; of a step, the loss and the state after it."""
         rows = self._checked_rows
         went_in = {name: np.array(array[rows]) for name, array in seen.items()}
         result = self._fed.run(inputs)
         if self._contestant.done is not None:
             self._contestant.done(result)
-        came_out = {name: array[rows].copy() for name, array in self._contestant.outputs(result).items()}
+        outputs = self._contestant.outputs(result)
+        if self._training is None:
+            came_out = {name: array[rows].copy() for name, array in outputs.items()}
+        else:
+            came_out = {**outputs, **self._training.read()}
         return {**_under(SEEN, went_in), **_under(GOT, came_out)}
 
     def _opened(self) -> Pipeline:

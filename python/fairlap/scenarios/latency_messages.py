@@ -16,7 +16,7 @@ BYTES_PER_SAMPLE = 8
 
 
 BEFORE = "before/"
-"""In the outputs of a drawn step of training: the state that it found."""
+"""In the outputs of a drawn or fed step of training: the state that it found."""
 
 
 class DrawnCall(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class Measure(msgspec.Struct, frozen=True, tag_field="type", tag="measure"):
 class Feed(msgspec.Struct, frozen=True, tag_field="type", tag="feed"):
     """Feed the measured calls from these files, and write the proof that every sample arrives."""
 
-    files: dict[str, str]  # .npy, by the inputs' names
+    files: dict[str, str]  # .npy, by the inputs' names; in mode "train" also "labels", where the loss has some
     samples: int
     seed: int
     path: str

@@ -106,7 +106,7 @@ _WRONG: list[tuple[Spec, Callable[[Path], Path], str]] = [
     (IMAGES, lambda at: at / ("a" * 5000), "File name too long"),
     (IMAGES, lambda at: text(at / "text.npy"), "text.npy .*numpy.save"),
     (IMAGES, lambda at: zipped(at / "zip.npz"), "zip.npz is a zip .*numpy.save"),
-    (WORDS, lambda at: saved(at / "ids.npy", _GOOD), "2 inputs.* ids.npy, mask.npy"),
+    (WORDS, lambda at: saved(at / "ids.npy", _GOOD), "2 files.* ids.npy, mask.npy"),
     (WORDS, lambda at: words(at, _GOOD, _GOOD[:6]), "ids 7, mask 6"),
     (WORDS, lambda at: words(at, 9 * _GOOD, _GOOD), "9 to 9.* ids .*0 to 8"),
     (WORDS, lambda at: words(at, _GOOD, -_GOOD), "mask .*0 to 1"),
@@ -136,7 +136,7 @@ WHOLE = Spec("whole", "", (Tensor("x", (4, 4)),), (Tensor("y", ("batch",)),), ()
 @pytest.mark.parametrize(
     ("spec", "work", "device", "value"),
     [
-        (IMAGES, Work("images", 4, "grad"), "cpu", "labels"),
+        (IMAGES, Work("images", 4, "grad"), "cpu", "--mode train"),
         (IMAGES, Work("images", 4, "infer", "bf16"), "cpu", "float32"),
         (IMAGES, Work("images", 4), "cuda:0", "cuda:0"),
         (WHOLE, Work("whole", 4), "cpu", "first axis of x"),

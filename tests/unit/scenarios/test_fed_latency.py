@@ -11,7 +11,7 @@ import pytest
 from fairlap.data.native_pipeline import NativePipeline
 from fairlap.data.pipeline import NUMBERS, Job, Pipeline
 from fairlap.data.pipeline_choice import Choice
-from fairlap.frameworks.contract import Contestant, Fed
+from fairlap.frameworks.contract import Contestant, Fed, TrainingState
 from fairlap.models.arrays import Arrays
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.fed_check import require_each_once
@@ -191,3 +191,97 @@ def test_closing_a_pipeline_early_releases_every_slot(tmp_path: Path, recwarn: p
     pipeline.take()
     pipeline.close()
     assert not recwarn.list
+
+
+class Adding:
+    """Training whose state is the sum of all that it was fed, and the number of steps."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.total, self.steps = 0.0, 0
+
+    def read(self) -> dict[str, Any]:
+        return {"weight/total": np.array(self.total, np.float32), "step": np.array(self.steps, np.float32)}
+
+    def step(self, batch: Mapping[str, Any]) -> float:
+        self.total += float((batch["x"].sum(axis=1) * batch["labels"]).sum())
+        self.steps += 1
+        return self.total
+
+
+def training_calls(tmp_path: Path, samples: int = SAMPLES) -> FedCalls:
+    rng, files = np.random.default_rng(2), {}
+    for name, array in {
+        "x": rng.standard_normal((samples, 3)).astype(np.float32),
+        "labels": np.arange(samples, dtype=np.int32),
+    }.items():
+        files[name] = str(tmp_path / f"{name}.npy")
+        np.save(files[name], array)
+    adding = Adding()
+    adding.step({"x": np.ones((1, 3)), "labels": np.ones(1)})  # as the checked answers do before
+    contestant = Contestant(
+        bind=lambda _inputs: lambda: None,
+        done=None,
+        outputs=lambda loss: {"loss": np.array(loss, np.float32)},
+        weights=dict,
+        in_force={},
+        fed=Fed(np.from_dlpack, adding.step),
+        training=TrainingState(adding.read, adding.reset),
+    )
+    wanted = Feed(files, samples, 5, "", whole_batches=True)
+    return FedCalls(contestant, contestant.fed, Choice(), wanted, BATCH)  # type: ignore[arg-type]
+
+
+def fed_sum(proof: Mapping[str, Any], prefix: str) -> float:
+    return float((proof[f"{prefix}seen/x"].sum(axis=1) * proof[f"{prefix}seen/labels"]).sum())
+
+
+@pytest.mark.parametrize(("samples", "steps"), [(SAMPLES, 3), (9, 2)])
+def test_the_proof_of_training_has_whole_batches_with_their_labels_and_the_state_after_each(
+    tmp_path: Path, samples: int, steps: int
+) -> None:
+    proof = training_calls(tmp_path, samples).proof()
+    require_each_once(proof, samples, BATCH)
+    held = np.load(tmp_path / "labels.npy")
+    total = 0.0
+    for number in range(steps):
+        of_batch = proof[NUMBERS][number * BATCH : (number + 1) * BATCH]
+        np.testing.assert_array_equal(proof[f"{number}/seen/labels"], held[of_batch])
+        total += fed_sum(proof, f"{number}/")
+        assert proof[f"{number}/got/weight/total"] == pytest.approx(total, rel=1e-5)
+        assert proof[f"{number}/got/step"] == number + 1
+    assert f"{steps}/seen/x" not in proof
+
+
+def test_labels_of_other_samples_are_found(tmp_path: Path) -> None:
+    fed = training_calls(tmp_path)
+    labels = np.load(tmp_path / "labels.npy")
+    opened = fed._choice
+
+    class Shifted(Choosing):
+        change = staticmethod(lambda arrays, _number: arrays.update(labels=np.roll(arrays["labels"], 1)))
+
+    fed._choice = Shifted()
+    assert type(opened) is Choice
+    with pytest.raises(OtherWork, match=f"{len(labels) // BATCH * BATCH} samples"):
+        require_each_once(fed.proof(), SAMPLES, BATCH)
+
+
+def test_measured_training_begins_with_the_given_weights_and_its_answer_is_a_step_from_where_it_ended(
+    tmp_path: Path,
+) -> None:
+    fed = training_calls(tmp_path)
+    fed.proof()
+    fed.open()
+    measured = fed.measure(Measure(samples=30, warmup=2))
+    after = fed.answer()
+    warm_up = 1 + measured.warm_up.calls  # its one sample, and what came before it
+    assert after["before/step"] == warm_up + 30
+    assert after["got/step"] == after["before/step"] + 1
+    moved = after["got/weight/total"] - after["before/weight/total"]
+    assert moved == pytest.approx(fed_sum(after, ""), rel=1e-3, abs=1e-3)
+    assert fed.feeding is not None
+    assert fed.feeding.calls == 30
+    fed.close()

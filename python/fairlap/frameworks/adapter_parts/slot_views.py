@@ -20,13 +20,15 @@ class SlotViews:
     """``made_of`` turns a view into what the framework takes, if it does not take the view itself."""
 
     def __init__(self, work: Workload, made_of: Callable[[Any], Any] = lambda view: view) -> None:
-        self._tensors = {tensor.name: tensor for tensor in work.spec.inputs}
+        labels = work.spec.label_tensor() if work.mode == "train" else None
+        fed = (*work.spec.inputs, labels) if labels else work.spec.inputs
+        self._tensors = {tensor.name: tensor for tensor in fed}
         self._batch = work.batch
         self._made_of = made_of
         self._made: dict[tuple[str, int], Any] = {}
 
     def at(self, addresses: Mapping[str, int]) -> dict[str, Any]:
-        """The views of these addresses, by the inputs' names."""
+        """The views of these addresses, by the names of what is fed."""
         made = self._made
         return {each[0]: made[each] if each in made else self._over(*each) for each in addresses.items()}
 

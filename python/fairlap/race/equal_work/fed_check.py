@@ -1,4 +1,5 @@
-"""The parent's side of a fed race: which data is fed, and whether each contestant computed the right answers from it.
+"""The parent's side of a fed race: which data is fed, and whether each contestant computed the right answers from it,
+or took the right steps of training on it.
 
 Requests for data that cannot be fed are errors before the race begins.
 """
@@ -9,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,13 +30,18 @@ from fairlap.models.reference import answers_in_float32, reference_answers
 from fairlap.models.spec import Spec, Tolerance
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.answers import OtherWork, answer_error, require_right
+from fairlap.race.equal_work.fed_steps import FedSteps
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
+from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.request.names import ContestantName
 from fairlap.request.source import Source
 from fairlap.request.work import Work
 from fairlap.scenarios.fed_latency import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
+from fairlap.scenarios.latency_messages import BEFORE
+
+FED_BEFORE, FED_AFTER = "fed, before", "fed, after"
+"""``AnswerError.when`` of the first fed steps of training, and of what came after the measurement."""
 
 
 def require_data(text: str | None, works: Iterable[tuple[Work, Spec]], device: str) -> str:
@@ -50,7 +57,7 @@ def require_data(text: str | None, works: Iterable[tuple[Work, Spec]], device: s
     except ValueError as error:
         raise InvalidRequest(f"{text!r} is no path: {error}") from None
     for work, spec in works:
-        require_feedable(whole, _fed_spec(spec, work), work, device)
+        require_feedable(whole, fed_spec(spec, work), work, device)
     return whole
 
 
@@ -85,6 +92,7 @@ class Feeding:
         self._data = {materials.work: data_for(plan, materials) for materials in works if plan.data}
         self._expected: dict[str, _Expected] = {}
         self._originals: dict[Source, Original] = {}
+        self._steps = FedSteps(plan.data)
 
     def __enter__(self) -> Feeding:
         return self
@@ -110,7 +118,7 @@ class Feeding:
         proof = scratch / "proof.safetensors"
         proof.unlink(missing_ok=True)
         files = {name: str(file) for name, file in data.files.items()}
-        whole = materials.work.source is not None
+        whole = materials.work.source is not None or materials.work.mode == "train"
         pipeline = worker.feed(files, data.samples, self._plan.data_seed, proof, whole_batches=whole, within_s=within_s)
         process.in_force = {**process.in_force, "feed": pipeline, DATA_HASH: data.hash}
         found = safetensors.read(proof)
@@ -118,23 +126,39 @@ class Feeding:
         if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):
             raise OtherWork("its pipeline was not proven: the proof is not whole", "E_FEED")
         require_each_once(found, data.samples, materials.work.batch)
-        for number in checked:
-            own = {name.removeprefix(f"{number}/"): each for name, each in found.items()}
+        batches = [{name.removeprefix(f"{number}/"): each for name, each in found.items()} for number in checked]
+        if materials.work.mode == "train":
+            seen = [self._seen(each, materials, FED_BEFORE) for each in batches]
+            errors = self._steps.first_errors(materials, seen, _under(GOT, batches[-1]), FED_BEFORE)
+            _require_right(errors, process)
+            return
+        for number, own in zip(checked, batches, strict=True):
             self._hold(own, process, materials, f"fed batch {number}")
 
     def hold_answer(self, file: Path, process: ProcessResult, materials: Materials) -> None:
         """The batch that came after the measured ones, from the same pipeline."""
         self._data[materials.work].require_unchanged()
-        self._hold(safetensors.read(file), process, materials, "fed, after")
+        found = safetensors.read(file)
+        if materials.work.mode != "train":
+            self._hold(found, process, materials, FED_AFTER)
+            return
+        seen = self._seen(found, materials, FED_AFTER)
+        errors = self._steps.later_errors(materials, seen, _under(BEFORE, found), _under(GOT, found), FED_AFTER)
+        _require_right(errors, process)
 
-    def _hold(self, found: Arrays, process: ProcessResult, materials: Materials, when: str) -> None:
-        seen = {name.removeprefix(SEEN): each for name, each in found.items() if name.startswith(SEEN)}
+    def _seen(self, found: Arrays, materials: Materials, when: str) -> Arrays:
+        """What was fed."""
+        seen = _under(SEEN, found)
         if set(seen) != set(self._data[materials.work].files):
             raise OtherWork(f"cannot verify that every sample was fed exactly once ({when})", "E_FEED")
         if not all(np.isfinite(each).all() for each in seen.values()):
             raise InvalidRequest(
                 f"{self._plan.data} has numbers that are not finite; no answer can be checked ({when})"
             )
+        return seen
+
+    def _hold(self, found: Arrays, process: ProcessResult, materials: Materials, when: str) -> None:
+        seen = self._seen(found, materials, when)
         expected = self._expected_for(materials, seen)
         errors = []
         for name, reference in expected.answers.items():
@@ -143,8 +167,7 @@ class Feeding:
             errors.append(answer_error(name, when, found[GOT + name], reference, expected.tolerances[name]))
         if materials.work.source is None and not all(error.right for error in errors):
             self._require_answerable(self._work(materials, seen), expected.answers, when)
-        process.errors += errors
-        require_right(errors, process.in_force)
+        _require_right(errors, process)
 
     def _expected_for(self, materials: Materials, inputs: Arrays) -> _Expected:
         digest = hashlib.sha256(materials.work.label.encode())
@@ -184,15 +207,27 @@ class Feeding:
 
 
 def data_for(plan: Plan, materials: Materials) -> FedData:
-    spec = _fed_spec(materials.spec, materials.work)
+    spec = fed_spec(materials.spec, materials.work)
     require_feedable(plan.data, spec, materials.work, plan.device)
     if plan.data == SYNTHETIC:
         return drawn_data(spec, materials.work.batch, plan.data_seed, materials.folder)
     return users_data(Path(plan.data), spec, materials.work.batch)
 
 
-def _fed_spec(spec: Spec, work: Work) -> Spec:
-    return spec if work.source is None else by_the_item(spec, work.batch)
+def fed_spec(spec: Spec, work: Work) -> Spec:
+    """In mode "train" with the labels as a further input."""
+    fed = spec if work.source is None else by_the_item(spec, work.batch)
+    labels = fed.label_tensor() if work.mode == "train" else None
+    return fed if labels is None else replace(fed, inputs=(*fed.inputs, labels))
+
+
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+
+
+def _require_right(errors: list[AnswerError], process: ProcessResult) -> None:
+    process.errors += errors
+    require_right(errors, process.in_force)
 
 
 def require_each_once(proof: Mapping[str, np.ndarray], samples: int, batch: int) -> None:

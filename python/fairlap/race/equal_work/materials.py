@@ -134,8 +134,7 @@ class Materials:
         """The steps of an answer in mode "train", from the weights that were given."""
         first = IN_TURN.index(which)
         order = [IN_TURN[(first + number) % len(IN_TURN)] for number in range(STEPS_OF_AN_ANSWER)]
-        start = State({name: np.asarray(array) for name, array in self.weights.items()})
-        return self._exercise(start, order)
+        return self.exercise_on([self._batch(each) for each in order])
 
     def training_check(self, which: str) -> TrainingCheck:
         """Of an answer; the same one for all contestants, since it keeps what it computes."""
@@ -148,23 +147,25 @@ class Materials:
         """Of the first steps of a block on labelled data."""
         key = f"epoch of block {block}"
         if key not in self._training_checks:
-            start = State({name: np.asarray(array) for name, array in self.weights.items()})
-            forward = self.workload("inputs").implementation_of_reference().forward
-            assert self.work.training is not None
-            exercise = Exercise(self.spec, forward, self.work.training, start, batches)
+            exercise = self.exercise_on(batches)
             self._training_checks[key] = TrainingCheck(exercise, without_loss(trained(exercise)))
         return self._training_checks[key]
 
+    def exercise_on(self, batches: Sequence[Batch], before: Arrays | None = None) -> Exercise:
+        """Steps on these batches, from the weights that were given or from the state ``before``."""
+        given = State({name: np.asarray(array) for name, array in self.weights.items()})
+        forward = self.workload("inputs").implementation_of_reference().forward
+        assert self.work.training is not None
+        start = given if before is None else state_named(before)
+        return Exercise(self.spec, forward, self.work.training, start, batches)
+
     def drawn_step(self, which: str, before: Arrays) -> Exercise:
         """One timed step, from the state that it found."""
-        return self._exercise(state_named(before), [which])
+        return self.exercise_on([self._batch(which)], before)
 
-    def _exercise(self, start: State, order: Sequence[str]) -> Exercise:
-        works = [self.workload(which) for which in order]
-        assert works[0].training is not None
-        batches = [Batch(work.inputs, work.labels) for work in works]
-        forward = works[0].implementation_of_reference().forward
-        return Exercise(self.spec, forward, works[0].training, start, batches)
+    def _batch(self, which: str) -> Batch:
+        work = self.workload(which)
+        return Batch(work.inputs, work.labels)
 
     def tolerance(self, output: str) -> Tolerance:
         """Of a user's model by its own sensitivity. A built-in model's is the spec's; with few bits, single elements

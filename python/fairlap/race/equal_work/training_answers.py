@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fairlap import quantity_text
 from fairlap.models.arrays import Arrays
 from fairlap.models.training_check import TrainingCheck
+from fairlap.models.training_exercise import Exercise
 from fairlap.models.training_reference import LOSS
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.process_result import AnswerError
@@ -28,22 +29,25 @@ FIRST_EPOCH = "first epoch"
 
 
 def training_errors(materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
-    return _errors(materials.training_check(which), got, when)
+    return state_errors(materials.training_check(which), got, when)
 
 
 def drawn_step_errors(materials: Materials, got: Arrays, before: Arrays, which: str, when: str) -> list[AnswerError]:
+    return step_errors(materials.drawn_step(which, before), got, when)
+
+
+def step_errors(exercise: Exercise, got: Arrays, when: str) -> list[AnswerError]:
     """None for a step that leaves the numbers that float32 has: training with these settings diverges."""
-    exercise = materials.drawn_step(which, before)
     if not all(np.isfinite(array).all() for array in exercise.taken(np.float32).values()):
         return []
-    return _errors(TrainingCheck(exercise), got, when)
+    return state_errors(TrainingCheck(exercise), got, when)
 
 
 def first_epoch_errors(check: TrainingCheck, got: Arrays) -> list[AnswerError]:
-    return _errors(check, got, FIRST_EPOCH)
+    return state_errors(check, got, FIRST_EPOCH)
 
 
-def _errors(check: TrainingCheck, got: Arrays, when: str) -> list[AnswerError]:
+def state_errors(check: TrainingCheck, got: Arrays, when: str) -> list[AnswerError]:
     """One for the loss, one for the weights, one for each thing that the optimizer keeps: the distance of all its
     arrays together, and whether each of them is right."""
     found, exercise = check.found, check.exercise
