@@ -14,7 +14,7 @@ EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cw
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-adapters bench-turns bench-report bench-store \
+  stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-turns bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-peers trust-honest trust-mutants gpu-proof gpu-proof-kit
 
 help:  ## List the targets.
@@ -83,8 +83,14 @@ bench-telemetry: $(VENV)/.dev build/release/.tests build/bench-peers/.installed 
 bench-feed: $(VENV)/.frameworks build/release/.module  ## Compare the feeder with memcpy, PyTorch's DataLoader and each framework's input path.
 	$(BIN)/python tests/bench/feed/table.py
 
+bench-fed-training: $(VENV)/.frameworks build/release/.module  ## Measure what each input pipeline adds to a step of training.
+	$(BIN)/python tests/bench/feed/fed_training.py
+
 bench-adapters: $(VENV)/.frameworks build/release/.module  ## Measure what each adapter adds to a hand-written loop.
 	$(BIN)/python tests/bench/adapter_overhead.py
+
+bench-training: $(VENV)/.frameworks build/release/.module  ## Measure what each adapter adds to a hand-written training loop.
+	$(BIN)/python tests/bench/training_steps.py
 
 bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour; AGREEMENT=1: whether figures agree).
 	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts) $(if $(AGREEMENT),--agreement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.timeout(600)
 ALL = ("torch", "torch:compile", "jax", "tensorflow", "tensorflow:graph", "tensorflow:xla")
 TRAININGS = {
     "sgd": Training(Sgd(lr=0.01, momentum=0.9, decay=0.0005)),
+    "plain": Training(Sgd(lr=0.01)),
     "adamw": Training(AdamW(lr=0.001), Schedule("cosine", warmup=2, steps=100)),
 }
 CHECKED = {"before", "changed inputs", "after", "timed call"}
@@ -31,7 +33,9 @@ CASES = [
         for model, training in (("mlp", "sgd"), ("convnet", "sgd"), ("convnet", "adamw"))
         for name in ALL
     ),
+    *(pytest.param(name, ALL[3:], "mlp", "plain", marks=pytest.mark.thorough) for name in ALL[3:]),
 ]
+KEPT = {"plain": [], "sgd": ["buffer"], "adamw": ["mean", "square"]}
 
 
 @functools.cache
@@ -51,6 +55,24 @@ def test_every_framework_trains_as_the_reference_does(
     assert process.outcome == "finished", process.message + process.details
     assert {error.when for error in process.errors} == CHECKED
     kinds = {error.what.partition(" ")[0] for error in process.errors}
-    assert kinds == {"loss", "weight", *(["buffer"] if training == "sgd" else ["mean", "square"])}
+    assert kinds == {"loss", "weight", *KEPT[training]}
     assert all(error.right for error in process.errors)
     assert process.in_force["optimizer"]
+
+
+def test_all_results_of_a_jax_program_are_ready_when_one_is() -> None:
+    """So the adapter waits for the loss alone, however long the new state takes."""
+    jax = pytest.importorskip("jax")
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def step(state: Any, batch: Any) -> Any:
+        loss = batch.sum()
+        for _ in range(4):
+            state = jax.numpy.tanh(state @ state)
+        return state, loss
+
+    state, batch = jax.numpy.full((512, 512), 0.01), jax.numpy.ones(4)
+    for _ in range(5):
+        state, loss = step(state, batch)
+        loss.block_until_ready()
+        assert state.is_ready()

@@ -261,7 +261,8 @@ def _loss_of_batch(model: Any, kind: Loss) -> Callable[..., Any]:
 
     def mean_cross_entropy(labels: Any, *inputs: Any, **named: Any) -> Any:
         first = model(*inputs, **named)[0].float()
-        return cross_entropy(first.reshape(-1, first.shape[-1]), labels)
+        rows = first if first.dim() == 2 else first.reshape(-1, first.shape[-1])  # a view has a backward pass of its own
+        return cross_entropy(rows, labels)
 
     losses = {"mean_square": mean_square, "square_error": square_error, "cross_entropy": mean_cross_entropy}
     return losses[kind]

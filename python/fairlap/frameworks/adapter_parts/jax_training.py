@@ -63,10 +63,8 @@ class JaxTraining:
         return loss
 
     def done(self, loss: Any) -> Any:
-        import jax
-
-        jax.block_until_ready(self._state)
-        return jax.block_until_ready(loss)
+        """All results of one program are ready together, and looking through the state takes tens of microseconds."""
+        return loss.block_until_ready()
 
     def reset(self) -> None:
         import jax

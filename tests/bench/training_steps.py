@@ -1,0 +1,159 @@
+"""What an adapter adds to a step of training: fairlap's step compared with the loop that users of the framework write.
+
+Both run in one process with the same model, weights, optimizer and batch, each with a state of its own, compared by
+fairlap itself in randomly ordered blocks. Goal: within 1 % for a step of a millisecond.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import fairlap
+import numpy as np
+from fairlap.frameworks.adapter_parts.answers import batch_of
+from fairlap.frameworks.contract import Settings
+from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
+from fairlap.models.registry import find
+from fairlap.models.workload import Workload
+from fairlap.race.processes.conditions import CONTROLLED_MEMORY
+from fairlap.request.training import Sgd, Training
+
+FRAMEWORKS = ("torch", "tensorflow:graph", "jax")
+MODELS = {"mlp": 8, "digits": 32}  # with the batch
+RATE, MOMENTUM = 1e-4, 0.9  # slow, so that there is something to learn for all of the steps
+BLOCKS = 30
+SECONDS_EACH = 0.1
+
+Step = tuple[Callable[[], Any], Callable[[Any], Any] | None]
+
+
+def with_torch(work: Workload) -> Step:
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    model = work.implementation("torch").build(work.weights).train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
+    image, labels = torch.from_numpy(np.array(work.inputs["image"])), torch.from_numpy(np.array(work.labels)).long()
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = cross_entropy(model(image)[0], labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, None
+
+
+def with_tensorflow(work: Workload) -> Step:
+    import tensorflow as tf
+
+    model = work.implementation("tensorflow").build(work.weights, tf.float32)
+    weights = list(model.variables_by_name.values())
+    momenta = [tf.Variable(tf.zeros_like(weight), trainable=False) for weight in weights]
+    image, labels = tf.constant(work.inputs["image"]), tf.constant(work.labels)
+
+    def train(image: Any, labels: Any) -> Any:
+        with tf.GradientTape() as tape:
+            logits = model({"image": image})[0]
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        for weight, momentum, gradient in zip(weights, momenta, tape.gradient(loss, weights), strict=True):
+            tf.raw_ops.ResourceApplyMomentum(
+                var=weight.handle, accum=momentum.handle, lr=RATE, grad=gradient, momentum=MOMENTUM
+            )
+        return loss
+
+    concrete: Any = tf.function(train, autograph=False).get_concrete_function(image, labels)
+    return partial(concrete, image, labels), None
+
+
+def with_jax(work: Workload) -> Step:
+    import jax
+    import optax
+
+    implementation = work.implementation("jax")
+    optimizer = optax.sgd(RATE, MOMENTUM)
+    params = jax.device_put(implementation.params(work.weights))
+    kept = optimizer.init(params)
+    image, labels = jax.device_put(np.array(work.inputs["image"])), jax.device_put(np.array(work.labels))
+
+    def loss_of(params: Any, image: Any, labels: Any) -> Any:
+        logits = implementation.forward(params, {"image": image})[0]
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+    @partial(jax.jit, donate_argnums=(0, 1))
+    def train(params: Any, kept: Any, image: Any, labels: Any) -> Any:
+        loss, gradients = jax.value_and_grad(loss_of)(params, image, labels)
+        updates, kept = optimizer.update(gradients, kept, params)
+        return optax.apply_updates(params, updates), kept, loss
+
+    def step() -> Any:
+        nonlocal params, kept
+        params, kept, loss = train(params, kept, image, labels)
+        return loss
+
+    return step, jax.block_until_ready
+
+
+BY_HAND = {"torch": with_torch, "tensorflow:graph": with_tensorflow, "jax": with_jax}
+
+
+def measured(name: str, model: str) -> dict[str, float]:
+    framework_name, _, variant = name.partition(":")
+    offered, batch = find(model), MODELS[model]
+    spec = offered.spec
+    work = Workload(
+        *(spec, offered.package, batch, "train", "fp32", draw_weights(spec, 0), draw_inputs(spec, batch, 0)),
+        draw_labels(spec, batch, 0),
+        Training(Sgd(RATE, MOMENTUM)),
+    )
+    contestant = framework_named(framework_name)().prepare(work, Settings(1, variant), lambda _: nullcontext())
+    theirs, theirs_done = BY_HAND[name](work)
+    pair = {"adapter": contestant.bind(batch_of(work)), "by hand": theirs}
+    waits = {who: done for who, done in (("adapter", contestant.done), ("by hand", theirs_done)) if done is not None}
+    found = fairlap.compare(pair, done=waits or (lambda result: result), blocks=BLOCKS, seconds=SECONDS_EACH)
+    ratio = found.between("adapter", "by hand")
+    return {
+        "by hand": next(row.median_ns for row in found.rows if row.name == "by hand"),
+        "share": ratio.ratio - 1,
+        "low": ratio.interval.low - 1,
+        "high": ratio.interval.high - 1,
+    }
+
+
+def main() -> None:
+    print(f"{'framework':<18}{'model':<10}{'batch':>6}{'by hand':>12}{'adapter adds':>14}  interval")
+    for name in FRAMEWORKS:
+        framework = framework_named(name.partition(":")[0])
+        if not is_importable(framework):
+            print(f"{name:<18}not installed")
+            continue
+        wanted = framework.environment_for(Settings(1, name.partition(":")[2]))
+        for model, batch in MODELS.items():
+            command = [sys.executable, __file__, name, model]
+            environment = {**os.environ, **CONTROLLED_MEMORY, **wanted}
+            done = subprocess.run(command, env=environment, capture_output=True, text=True)
+            if done.returncode != 0:
+                print(f"{name:<18}{model:<10}failed: {done.stderr.strip().splitlines()[-1]}")
+                continue
+            found = json.loads(done.stdout.splitlines()[-1])
+            print(
+                f"{name:<18}{model:<10}{batch:>6}{found['by hand'] / 1e3:>9.0f} us{found['share']:>+14.2%}"
+                f"  [{found['low']:+.2%}, {found['high']:+.2%}]",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        print(json.dumps(measured(sys.argv[1], sys.argv[2])))
+    else:
+        main()
