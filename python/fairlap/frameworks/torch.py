@@ -261,7 +261,7 @@ def _loss_of_batch(model: Any, kind: Loss) -> Callable[..., Any]:
 
     def mean_cross_entropy(labels: Any, *inputs: Any, **named: Any) -> Any:
         first = model(*inputs, **named)[0].float()
-        rows = first if first.dim() == 2 else first.reshape(-1, first.shape[-1])  # a view has a backward pass of its own
+        rows = first if first.dim() == 2 else first.reshape(-1, first.shape[-1])  # a view is a further node
         return cross_entropy(rows, labels)
 
     losses = {"mean_square": mean_square, "square_error": square_error, "cross_entropy": mean_cross_entropy}

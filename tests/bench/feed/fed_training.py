@@ -2,8 +2,8 @@
 
 One framework in one process on one core, so that no work of a pipeline is hidden on another one; the pipelines take
 turns. A step's feeding is what it takes to get the batch, waiting and handing over, and to release it: the pipeline's
-threads run then, as they get the core. Medians over the steps of a turn, then over the turns, so that a neighbour who
-takes the core now and then does not count. Run it with ``make bench-fed-training``.
+threads run then, as they get the core. Of the steps of a turn the lower quartiles are taken, since a neighbour takes
+the core during others, and the medians over the turns. Run it with ``make bench-fed-training``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PIPELINES = {
 }
 MODELS = {"digits": 32, "convnet": 8}  # with the batch
 TURNS = 9
-STEPS = {"digits": 100, "convnet": 15}  # of a turn
+STEPS = {"digits": 100, "convnet": 12}  # of a turn
 WARM_UP_STEPS = 6  # more than there are slots: what was filled before the turn does not count
 IN_MEMORY = "in memory"
 
@@ -110,8 +110,8 @@ def measured(name: str, model: str) -> dict[str, list[tuple[float, float]]]:
             for each in list(steps) if turn % 2 else list(reversed(steps)):
                 contestant.training.reset()
                 times = [steps[each]() for _ in range(WARM_UP_STEPS + STEPS[model])][WARM_UP_STEPS:]
-                medians = [statistics.median(part) for part in zip(*times, strict=True)]
-                found[each].append((medians[0], medians[1]))
+                whole_ns, feeding_ns = (statistics.quantiles(part, n=4)[0] for part in zip(*times, strict=True))
+                found[each].append((whole_ns, feeding_ns))
     return found
 
 
