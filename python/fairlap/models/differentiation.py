@@ -37,7 +37,7 @@ class Traced(NDArrayOperatorsMixin):
     """An array that remembers what it was made of."""
 
     def __init__(self, value: Any, made_of: Sequence[tuple[Traced, Callable[[Array], Array | Part]]] = ()) -> None:
-        self.value: Array = np.asarray(value)
+        self.value: Array = np.asanyarray(value)  # of a kind that rounds, too
         self.made_of = made_of
 
     @property
@@ -297,7 +297,7 @@ def _pad(array: Traced, margins: Any, constant_values: float = 0.0) -> Traced:
 
 def _windows(array: Traced, window: tuple[int, ...], axis: tuple[int, ...]) -> Traced:
     def backward(gradient: Array) -> Array:
-        whole = np.zeros(array.shape, gradient.dtype)
+        whole = np.zeros_like(gradient, shape=array.shape, order="C")
         # Writing through a view would lose what overlaps, so each place within the window is added as a whole.
         for within in np.ndindex(*window):
             part = gradient[(..., *within)]
