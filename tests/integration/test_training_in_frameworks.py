@@ -10,7 +10,7 @@ from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.names import contestant_named
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
-from fairlap.request.work import Work
+from fairlap.request.work import Precision, Work
 from one_block import processes_of_one_block
 
 pytestmark = pytest.mark.timeout(600)
@@ -25,6 +25,11 @@ CHECKED = {"before", "changed inputs", "after", "timed call"}
 
 
 QUICK = ("torch", "jax")
+IN_BFLOAT16: tuple[tuple[str, Precision], ...] = (
+    *((name, "bf16") for name in ALL),
+    *((name, "autocast") for name in ("torch", "torch:compile", "tensorflow:graph")),
+)
+QUICK_IN_BFLOAT16 = (("torch", "bf16"), ("torch", "autocast"), ("jax", "bf16"), ("tensorflow:graph", "autocast"))
 CASES = [
     *(pytest.param(name, ALL, "mlp", "adamw") for name in ALL),
     *(pytest.param(name, QUICK, "convnet", "sgd") for name in QUICK),
@@ -76,3 +81,39 @@ def test_all_results_of_a_jax_program_are_ready_when_one_is() -> None:
         state, loss = step(state, batch)
         loss.block_until_ready()
         assert state.is_ready()
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "model", "batch", "training"),
+    [
+        *(pytest.param(*case, "mlp", 4, "sgd") for case in QUICK_IN_BFLOAT16),
+        *(
+            pytest.param(*case, model, batch, training, marks=pytest.mark.thorough)
+            for model, batch, training, cases in (
+                ("mlp", 64, "adamw", IN_BFLOAT16),
+                ("convnet", 4, "sgd", IN_BFLOAT16),
+                ("convnet", 16, "adamw", QUICK_IN_BFLOAT16),
+            )
+            for case in cases
+        ),
+    ],
+)
+def test_training_in_bfloat16_is_right_within_what_it_rounds(
+    name: str, precision: Precision, model: str, batch: int, training: str
+) -> None:
+    if not is_importable(framework_named(contestant_named(name).framework)):
+        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
+    work = Work(model, batch, "train", precision, training=TRAININGS[training])
+    process = processes_of_one_block(name, work, threads=1)[name]
+    assert process.outcome == "finished", process.message + process.details
+    assert process.in_force["precision"] == precision
+    assert {error.when for error in process.errors} == CHECKED
+    # More than float32 would be off, so the precision is really used.
+    assert max(error.relative or 0.0 for error in process.errors if not error.what.startswith("loss")) > 1e-4
+    assert "W_TRAINING_UNSEEN" in {notice.code for notice in process.warnings}
+
+
+def test_mixed_precision_that_the_framework_does_not_have_is_refused() -> None:
+    pytest.importorskip("jax", reason="`make test` installs it and runs this")
+    process = processes_of_one_block("jax", Work("mlp", 4, "train", "autocast", training=TRAININGS["sgd"]))["jax"]
+    assert (process.outcome, process.code) == ("unsupported", "E_UNSUPPORTED")

@@ -152,3 +152,24 @@ def test_metrics_and_logs_of_no_training_are_refused(options: tuple[str, ...], c
         pytest.importorskip("mlperf_logging", reason="`make test` installs it and runs this")
     done = run("compare", "digits", *options, "--on", "torch", "--no-store", "--quiet")
     assert (done.returncode, error_code(done)) == (2, code)
+
+
+@pytest.mark.thorough
+def test_precisions_are_trained_to_a_score_and_ranked_together() -> None:
+    pytest.importorskip("torch", reason="`make test` installs it and runs this")
+    options = ("--precision", "fp32,autocast", "--across-precisions", "--blocks", 1, "--to-score", "85%", "--json")
+    done = run("compare", "digits", "--on", "torch", *QUICK, *options)
+    assert done.returncode == 0, done.stderr
+    rows = {row["precision"]: row for row in json.loads(done.stdout)["rows"]}
+    assert {precision: row["outcome"] for precision, row in rows.items()} == {
+        "fp32": "finished",
+        "autocast": "finished",
+    }
+    assert all(row["reached_share"] == 1.0 for row in rows.values())
+    assert rows["autocast"]["error_drop"] > 1e-3
+
+
+def test_training_in_fp16_is_refused() -> None:
+    done = run("compare", "mlp", "--on", "torch", "--mode", "train", "--precision", "fp16", "--no-store", "--quiet")
+    assert done.returncode == 2
+    assert "fp16" in done.stderr

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, TrainingState
 from fairlap.models.arrays import Arrays
+from fairlap.models.rounding.training_in_bfloat16 import kept_in_bfloat16
 from fairlap.models.spec import LABELS
 from fairlap.models.training_reference import Batch, Mistake, State, kept_by, state_named, steps_of
 from fairlap.models.workload import Workload
@@ -36,6 +37,7 @@ class HostileTraining(Framework):
     packages = ("numpy",)
     module = "numpy"
     modes = ("train",)
+    precisions = ("fp32", "bf16", "autocast")
     variants = (
         *("", *TRAININGS, "accumulated", "shuffled-labels", "repeated-batch", "late-update", "frozen"),
         *("fed-ignored", "fed-late-labels", "fed-ignored-later"),  # wrong only when they are fed
@@ -75,8 +77,11 @@ class Trainer:
         self.reset()
 
     def reset(self) -> None:
-        self.state = State({name: np.array(array) for name, array in self._work.weights.items()})
+        self.state = self._held(State({name: np.array(array) for name, array in self._work.weights.items()}))
         self._waiting: State | None = None
+
+    def _held(self, state: State) -> State:
+        return kept_in_bfloat16(state) if self._work.precision == "bf16" else state
 
     def read(self) -> dict[str, Any]:
         found = self.state.named()
@@ -122,6 +127,7 @@ class Trainer:
             mistake = Mistake(decay_in_gradient=self._work.training.optimizer.decay)
         spec = self._work.spec
         losses, after = steps_of(spec, self._forward, self._training, self.state, [batch], np.float32, mistake)
+        after = self._held(after)
         if self._variant == "late-update":  # the update is left for the next call
             self._waiting = after
         elif self._variant != "frozen":

@@ -14,7 +14,7 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
-from fairlap.request.work import Mode, Work
+from fairlap.request.work import Mode, Precision, Work
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
@@ -74,10 +74,11 @@ def process_of(
     batch: int = 2,
     training: Training | None = None,
     data: str = "",
+    precision: Precision = "fp32",
 ) -> ProcessResult:
     plan = draw_plan(
         Contestants(contestant),
-        (Work(model, batch, mode, training=training),),
+        (Work(model, batch, mode, precision, training=training),),
         blocks=1,
         conditions="as-found",
         threads=1,
@@ -158,6 +159,22 @@ def test_a_contestant_that_trains_otherwise_is_disqualified_and_its_mistake_name
     process = process_of(f"hostile-training:{variant}", "mlp", "train", 4, training)
     assert (process.outcome, process.code) == ("disqualified", "E_TRAINING"), process.message
     assert mistake in process.message
+
+
+@pytest.mark.parametrize("precision", ["bf16", "autocast"])
+@pytest.mark.parametrize("variant", ["doubled-rate", "no-momentum", "accumulated", "repeated-batch", "frozen"])
+def test_what_trains_otherwise_is_disqualified_in_bfloat16_too(variant: str, precision: Precision) -> None:
+    process = process_of(f"hostile-training:{variant}", "mlp", "train", 4, SGD, precision)
+    assert (process.outcome, process.code) == ("disqualified", "E_TRAINING"), process.message
+
+
+@pytest.mark.parametrize("precision", ["bf16", "autocast"])
+def test_an_honest_trainer_is_not_disqualified_in_bfloat16(precision: Precision) -> None:
+    process = process_of("hostile-training", "mlp", "train", 4, ADAMW, precision)
+    assert process.outcome == "finished", process.message
+    [unseen] = [notice.text for notice in process.warnings if notice.code == "W_TRAINING_UNSEEN"]
+    assert "epsilon" in unseen
+    assert "learning rate" not in unseen.replace("schedule of the learning rate", "")
 
 
 @pytest.mark.parametrize("training", [SGD, ADAMW])

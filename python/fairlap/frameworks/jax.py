@@ -185,11 +185,11 @@ def _trained(
 
     training, slots = JaxTraining(work, learnt, fixed, loss, named, parted), SlotViews(work)
     with phase("lower"):
-        lowered = training.lowered(_put(dict(batch_of(work)), work))
+        lowered = training.lowered(_put_batch(batch_of(work), work))
     with phase("compile"):
         lowered.compile()
     return Contestant(
-        bind=lambda arrays: partial(training.step, _put(dict(arrays), work)),
+        bind=lambda arrays: partial(training.step, _put_batch(arrays, work)),
         done=training.done,
         outputs=lambda loss: {LOSS: as_float32(loss)},
         weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
@@ -284,6 +284,15 @@ def _put(arrays: Any, work: Workload) -> Any:
         return jax.device_put(array, may_alias=True)
 
     return jax.tree.map(one, arrays)
+
+
+def _put_batch(arrays: Arrays, work: Workload) -> dict[str, Any]:
+    """Labels stay as they are in every precision."""
+    import jax
+
+    inputs = {name: array for name, array in arrays.items() if name != LABELS}
+    labels = {LABELS: jax.device_put(arrays[LABELS], may_alias=True)} if LABELS in arrays else {}
+    return {**_put(inputs, work), **labels}
 
 
 def _loss(

@@ -206,7 +206,10 @@ def _tensors(work: Workload, arrays: Arrays) -> dict[str, Any]:
     tensors = {name: tf.convert_to_tensor(array) for name, array in arrays.items()}
     if work.precision in _TYPES:
         kind = getattr(tf, _TYPES[work.precision])
-        return {name: tf.cast(each, kind) if each.dtype.is_floating else each for name, each in tensors.items()}
+        return {
+            name: tf.cast(each, kind) if each.dtype.is_floating and name != LABELS else each
+            for name, each in tensors.items()
+        }
     return tensors
 
 

@@ -74,7 +74,8 @@ class Torch(Framework):
             # For the whole process: a context around each call would be timed with it.
             self._no_gradients = torch.inference_mode()
             self._no_gradients.__enter__()
-        if work.precision == "autocast":  # without its cache, which a context around each call would empty each time
+        if work.precision == "autocast" and work.mode != "train":
+            # For the whole process, without its cache, which a context around each call would empty each time.
             kind = wanted.device.partition(":")[0]
             self._autocast = torch.autocast(kind, dtype=torch.bfloat16, cache_enabled=False)
             self._autocast.__enter__()
@@ -117,9 +118,11 @@ class Torch(Framework):
         return self._version
 
     def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
-        from fairlap.frameworks.adapter_parts.torch_training import TorchTraining
+        from fairlap.frameworks.adapter_parts.torch_training import TorchTraining, in_autocast
 
         loss = _loss_of_batch(model, work.spec.loss)
+        if work.precision == "autocast":
+            loss = in_autocast(loss, wanted.device)
         if wanted.variant == "compile":
             loss = _compiled(loss, wanted.options.get("mode"))
         training = TorchTraining(work, model, loss)
@@ -131,18 +134,24 @@ class Torch(Framework):
 
         def bind(arrays: Arrays) -> Callable[[], Any]:
             tensors = {name: _tensor(array).to(wanted.device) for name, array in arrays.items()}
+            if work.precision in _TYPES:
+                tensors = {
+                    name: each if name == LABELS else _narrowed(each, work.precision) for name, each in tensors.items()
+                }
             return partial(training.step, *parts(tensors))
 
         if wanted.variant == "compile":
             with phase("compile"):
                 bind(batch_of(work))()
                 training.reset()
+        read = partial(_in_force, model, wanted)
+        in_force = in_autocast(read, wanted.device)() if work.precision == "autocast" else read()
         return Contestant(
             bind=bind,
             done=None,
             outputs=lambda loss: {LOSS: as_float32(loss.detach().cpu().numpy())},
             weights=partial(_weights, work, model),
-            in_force={**_in_force(model, wanted), **training.in_force()},
+            in_force={**in_force, **training.in_force()},
             training=TrainingState(training.state, training.reset, training.restore),
             fed=Fed(_lent_tensor, lambda tensors: training.step(*parts(tensors))),
             stream=DeviceStream("torch.cuda.current_stream", _current_stream) if wanted.device != "cpu" else None,

@@ -8,11 +8,21 @@ a known mistake ends.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 
-from fairlap.models.training_exercise import Array, Exercise, Trained, distances, trained, trained_at_kinks
+import numpy as np
+
+from fairlap.models.rounding.training_in_bfloat16 import (
+    end_of,
+    trained_in_precision,
+    trained_with_lost_sums,
+)
+from fairlap.models.training_exercise import Array, Exercise, Trained, distances, trained_at_kinks
 from fairlap.models.training_mistakes import mistakes, nearest_mistake, what_it_did
+
+_SURELY_SEEN = 1.5  # in multiples of what is allowed
 
 
 class TrainingCheck:
@@ -20,24 +30,43 @@ class TrainingCheck:
 
     def __init__(self, exercise: Exercise, found: Trained | None = None) -> None:
         self.exercise = exercise
-        self.found = trained(exercise) if found is None else found
+        self.found = trained_in_precision(exercise) if found is None else found
 
     def judged(self, got: Mapping[str, Array]) -> tuple[dict[str, float], str]:
-        """``distances`` of its arrays, and what it did instead, as far as that is known. No distance of a right
-        contestant is above 1."""
+        """``distances`` of its arrays, and what it did instead, or what is peculiar to it, as far as that is known. No
+        distance of a right contestant is above 1."""
         apart = distances(self.found, got)
         if max(apart.values()) <= 1:
             return apart, ""
         if why := what_it_did(self.found, self.exercise, got, self.mistakes):
             return apart, why
-        apart = distances(self.at_kinks, got)
-        return apart, nearest_mistake(self.found, got, self.mistakes) if max(apart.values()) > 1 else ""
+        beyond, rounds = apart, self.exercise.precision != "fp32"
+        apart = distances(self.widened, got)
+        why = nearest_mistake(self.found, got, self.mistakes) if max(apart.values()) > 1 else ""
+        return apart, why or (self._lost(beyond, got) if rounds else "")
+
+    def unseen_mistakes(self) -> dict[str, float]:
+        """The known mistakes that may end within what is allowed, and how far from the reference."""
+        apart = {what: max(distances(self.found, end).values()) for what, end in self.mistakes.items()}
+        return {what: distance for what, distance in apart.items() if distance < _SURELY_SEEN}
+
+    def _lost(self, apart: Mapping[str, float], got: Mapping[str, Array]) -> str:
+        worst = max(apart, key=lambda name: apart[name])
+        if worst not in got or got[worst].shape != self.found.expected[worst].shape:
+            return ""
+        way = float(np.linalg.norm(self.found.expected[worst] - self.exercise.start.named().get(worst, 0.0)))
+        off = float(np.linalg.norm(got[worst].astype(np.float64) - self.found.expected[worst]))
+        share = f", by {off / way:.0%} of how far it moves" if way > 0 and math.isfinite(off) else ""
+        return f"its {worst.replace('/', ' ')} is farther off than rounding to bfloat16 explains{share}"
 
     @cached_property
     def mistakes(self) -> Mapping[str, Mapping[str, Array]]:
         """Where known mistakes end."""
-        return {what: other.taken() for what, other in mistakes(self.exercise)}
+        return {what: end_of(other) for what, other in mistakes(self.exercise)}
 
     @cached_property
-    def at_kinks(self) -> Trained:
-        return trained_at_kinks(self.exercise, self.found)
+    def widened(self) -> Trained:
+        """Steps that round to bfloat16 have taken the other side of kinks already."""
+        if self.exercise.precision == "fp32":
+            return trained_at_kinks(self.exercise, self.found)
+        return trained_with_lost_sums(self.exercise, self.found)

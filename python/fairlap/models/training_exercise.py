@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fairlap.models.spec import UNIT_ROUNDOFF, Spec
 from fairlap.models.training_reference import LOSS, STEP, Batch, FirstSlopes, Mistake, State, steps_of
 from fairlap.request.training import Training
+from fairlap.request.work import Precision
 
 Array = npt.NDArray[Any]
 Forward = Callable[..., Mapping[str, Any]]
@@ -47,6 +48,7 @@ class Exercise:
     start: State
     batches: Sequence[Batch]
     mistake: Mistake = Mistake()  # noqa: RUF009  (frozen)
+    precision: Precision = "fp32"
     first_slopes: FirstSlopes = field(default_factory=FirstSlopes, compare=False, repr=False)
 
     def taken(self, dtype: Any = np.float64) -> dict[str, Array]:
@@ -70,7 +72,7 @@ def trained(exercise: Exercise) -> Trained:
     farthest = _farthest(exercise, expected, _NUDGED_RUNS, 1.0)
     # An array that hardly moves, such as a bias whose gradient is a sum of thousands of terms that cancel, is off by
     # more than its own size explains.
-    moved = _moved(exercise, expected)
+    moved = ways(exercise, expected)
     allowed = {name: TIMES_THE_ROUNDING * max(farthest[name], UNIT_ROUNDOFF["fp32"] * moved[name]) for name in expected}
     # One number may be near by chance, and a small one is a difference of large scores.
     allowed[LOSS] = _TIMES_MORE_OF_ONE * max(allowed[LOSS], TIMES_THE_ROUNDING * UNIT_ROUNDOFF["fp32"])
@@ -82,7 +84,7 @@ def trained_at_kinks(exercise: Exercise, found: Trained) -> Trained:
     root: contestants, which round once, stay far inside. Adam makes a whole step of a gradient that is nearly 0,
     whatever its sign, so a few elements may differ by all of their way."""
     farthest = _farthest(exercise, found.expected, _NUDGED_RUNS_AT_KINKS, _ROUNDINGS_AT_KINKS)
-    moved = _moved(exercise, found.expected)
+    moved = ways(exercise, found.expected)
     return Trained(
         found.expected,
         {
@@ -92,7 +94,7 @@ def trained_at_kinks(exercise: Exercise, found: Trained) -> Trained:
     )
 
 
-def _moved(exercise: Exercise, expected: Mapping[str, Array]) -> dict[str, float]:
+def ways(exercise: Exercise, expected: Mapping[str, Array]) -> dict[str, float]:
     """The way of all arrays of a kind together, by the name of each."""
     start = exercise.start.named()
     moved: dict[str, float] = {}

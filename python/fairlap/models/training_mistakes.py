@@ -18,6 +18,7 @@ _ALONG = 0.9  # the cosine of the angle between what a contestant is off by and 
 _LONGER = 1e-4  # in float32, 1 - 0.999 ** 1 of Adam is off by 1e-5 of it
 _AS_NEAR = 0.05  # to a mistake, as a share of the way to it from the steps that were asked for
 _NEARER = 0.3  # to the nearest mistake, of what is wrong in any case
+_LONGER_WHEN_ROUNDED, _AS_NEAR_WHEN_ROUNDED = 0.15, 0.3  # to bfloat16
 
 
 def what_it_did(
@@ -31,8 +32,9 @@ def what_it_did(
     began, away = exercise.start.named(), _apart(found, expected, got)
     if all(np.array_equal(got.get(name, array), array) for name, array in began.items()) and away:
         return "it does not train at all"
-    for what, taken in mistakes.items():
-        if _apart(found, taken, got) < _AS_NEAR * min(away, _apart(found, taken, expected)):
+    near = _AS_NEAR if exercise.precision == "fp32" else _AS_NEAR_WHEN_ROUNDED
+    for what, taken in sorted(mistakes.items(), key=lambda each: _apart(found, each[1], got)):
+        if _apart(found, taken, got) < near * min(away, _apart(found, taken, expected)):
             return what
     return _longer_steps(exercise, expected, got)
 
@@ -62,7 +64,8 @@ def _longer_steps(exercise: Exercise, expected: Mapping[str, Array], got: Mappin
     way = np.concatenate([(expected[name] - began[name]).ravel() for name in names] or [np.zeros(0)])
     off = np.concatenate([(got[name].astype(np.float64) - expected[name]).ravel() for name in names] or [np.zeros(0)])
     sizes = float(np.linalg.norm(way)), float(np.linalg.norm(off))
-    if not sizes[0] or abs(float(way @ off)) < max(_ALONG * sizes[0] * sizes[1], _LONGER * sizes[0] ** 2):
+    longer = _LONGER if exercise.precision == "fp32" else _LONGER_WHEN_ROUNDED
+    if not sizes[0] or abs(float(way @ off)) < max(_ALONG * sizes[0] * sizes[1], longer * sizes[0] ** 2):
         return ""
     return f"its steps are {1 + float(way @ off) / sizes[0] ** 2:.4g} times as long as those asked for"
 

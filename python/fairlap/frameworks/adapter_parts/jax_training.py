@@ -77,11 +77,14 @@ class JaxTraining:
         import jax
         import jax.numpy as jnp
 
-        learnt, fixed = jax.tree.map(jnp.array, self._parted(self._of_kind(WEIGHT, state)))
+        def as_held(arrays: Any, held: Any) -> Any:
+            return jax.tree.map(lambda array, own: jnp.array(array, own.dtype), arrays, held)
+
+        learnt, fixed = as_held(self._parted(self._of_kind(WEIGHT, state)), self._initial)
         kept = []
         for part in self._optimizer.init(learnt):
             found = {
-                key: jax.tree.map(jnp.array, self._parted(self._of_kind(kind, state))[0])
+                key: as_held(self._parted(self._of_kind(kind, state))[0], getattr(part, key))
                 for key, kind in _KEPT.items()
                 if key in part._fields
             }

@@ -36,6 +36,7 @@ class TensorFlowTraining:
         self._training = work.training
         variables = model.variables_by_name
         self._trained = [variables[name] for name in trained_names(work.spec)]
+        self._dtype = self._trained[0].dtype
         self._initial = {name: tf.identity(each) for name, each in variables.items()}
         self._kept = {
             kind: [tf.Variable(tf.zeros_like(each), trainable=False) for each in self._trained]
@@ -70,14 +71,16 @@ class TensorFlowTraining:
         self._step.assign(0)
 
     def restore(self, state: Arrays) -> None:
+        import tensorflow as tf
+
         held = self._model.variables_by_name
         for name, array in self._in_own_layout(WEIGHT, state).items():
-            held[name].assign(array)
+            held[name].assign(tf.cast(array, held[name].dtype))
         names = trained_names(self._work.spec)
         for kind, of_kind in self._kept.items():
             arrays = self._in_own_layout(kind, state)
             for name, each in zip(names, of_kind, strict=True):
-                each.assign(arrays[name])
+                each.assign(tf.cast(arrays[name], each.dtype))
         self._step.assign(int(state[STEP]))
 
     def _in_own_layout(self, kind: str, state: Arrays) -> dict[str, Any]:
@@ -110,8 +113,8 @@ class TensorFlowTraining:
 
         schedule, rate = self._training.schedule, self._training.optimizer.lr
         if schedule.is_constant:
-            return tf.constant(rate, tf.float32)
-        return rate * schedule.at_traced(tf.cast(self._step, tf.float32), tf)
+            return tf.constant(rate, self._dtype)
+        return tf.cast(rate * schedule.at_traced(tf.cast(self._step, tf.float32), tf), self._dtype)
 
     def _descend(self, rate: Any, gradients: list[Any]) -> None:
         """By TensorFlow's own kernels, which go through the memory once: written out, a step of ``mlp`` at batch 8 took
@@ -142,7 +145,7 @@ class TensorFlowTraining:
         beta1, beta2 = optimizer.beta1, optimizer.beta2
         steps = tf.cast(self._step + 1, tf.float64)  # in float32, 1 - 0.999 ** 1 is off by 1e-5
         share1, share2 = (
-            tf.cast(1.0 - tf.pow(tf.constant(beta, tf.float64), steps), tf.float32) for beta in (beta1, beta2)
+            tf.cast(1.0 - tf.pow(tf.constant(beta, tf.float64), steps), self._dtype) for beta in (beta1, beta2)
         )
         for place, (weight, gradient) in enumerate(zip(self._trained, gradients, strict=True)):
             mean, square = self._kept[MEAN][place], self._kept[SQUARE][place]

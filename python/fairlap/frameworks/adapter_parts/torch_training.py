@@ -16,6 +16,19 @@ from fairlap.request.training import Sgd
 _KEPT = {BUFFER: "momentum_buffer", MEAN: "exp_avg", SQUARE: "exp_avg_sq"}
 
 
+def in_autocast(call: Callable[..., Any], device: str) -> Callable[..., Any]:
+    """For forward and loss. PyTorch advises to leave backward and the optimizer outside."""
+    import torch
+
+    kind = device.partition(":")[0]
+
+    def mixed(*given: Any) -> Any:
+        with torch.autocast(kind, dtype=torch.bfloat16):
+            return call(*given)
+
+    return mixed
+
+
 class TorchTraining:
     """One model with its optimizer. ``loss`` takes a batch and its labels."""
 
@@ -96,13 +109,13 @@ class TorchTraining:
     def state(self) -> Answers:
         held = self._model.state_dict()
         weights = [weight.name for weight in self._work.spec.weights]
-        found = {WEIGHT + name: copied(held[name].numpy(force=True)) for name in weights}
+        found = {WEIGHT + name: copied(held[name].float().numpy(force=True)) for name in weights}
         found[STEP] = copied(self._steps_taken())
         for name in trained_names(self._work.spec):
             kept = self._optimizer.state.get(self._parameters[name], {})
             for kind, key in _KEPT.items():
                 if kept.get(key) is not None:
-                    found[kind + name] = copied(kept[key].numpy(force=True))
+                    found[kind + name] = copied(kept[key].float().numpy(force=True))
         return found
 
     def _steps_taken(self) -> float:

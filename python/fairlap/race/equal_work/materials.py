@@ -31,13 +31,14 @@ from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_
 from fairlap.models.gradient_check import possible_slopes
 from fairlap.models.reference import reference_answers
 from fairlap.models.registry import find
+from fairlap.models.rounding.training_in_bfloat16 import TRAINED_IN, in_precision, trained_in_precision
 from fairlap.models.sources.bundle import bundle_in, inputs_file, reference_file, route_to, weights_file
 from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.inputs import CALIBRATION, CALIBRATION_FROM, calibration_count
 from fairlap.models.sources.proof import unnoticed_notice
 from fairlap.models.spec import BATCH_LABELS, LABELS, UNIT_ROUNDOFF, Spec, Tolerance
 from fairlap.models.training_check import TrainingCheck
-from fairlap.models.training_exercise import Exercise, as_trained, trained, without_loss, written
+from fairlap.models.training_exercise import Exercise, as_trained, without_loss, written
 from fairlap.models.training_reference import Batch, State, state_named
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.start_weights import weights_of
@@ -114,17 +115,23 @@ class Materials:
         """The float64 answer, computed once for ever."""
         if self.work.source is not None:
             return safetensors.read(reference_file(self.folder, which))
-        how = self.work.mode if self.work.training is None else f"{self.work.mode} {self.work.training.text}"
-        file = self.folder / f"reference-{which}-{how}-{hash_of_model_code(self.package)[:16]}.safetensors"
+        return self._kept(f"reference-{which}", lambda: self._computed(which))
+
+    def _kept(self, what: str, compute: Callable[[], Mapping[str, Any]]) -> Arrays:
+        training, precision = self.work.training, self.work.precision
+        how = self.work.mode if training is None else f"{self.work.mode} {training.text}"
+        if training is not None and precision != "fp32":
+            how = f"{how} {precision}"
+        file = self.folder / f"{what}-{how}-{hash_of_model_code(self.package)[:16]}.safetensors"
         if not safetensors.is_whole(file):
-            answers = self._computed(which)
-            safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in answers.items()})
+            arrays = compute()
+            safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in arrays.items()})
         return safetensors.read(file)
 
     def _computed(self, which: str) -> dict[str, Any]:
         work = self.workload(which)
         if work.mode == "train":
-            return written(trained(self.exercise(which)))
+            return written(trained_in_precision(self.exercise(which)))
         answers: dict[str, Any] = dict(reference_answers(work))
         if work.mode == "grad":
             answers[SLOPES] = np.asarray(possible_slopes(work))
@@ -143,12 +150,27 @@ class Materials:
             self._training_checks[which] = TrainingCheck(self.exercise(which), found)
         return self._training_checks[which]
 
+    def unseen_mistakes(self) -> list[Notice]:
+        """Of training, which rounding to bfloat16 hides; the check of the steps of an answer cannot find them."""
+        if self.work.training is None or self.work.precision == "fp32":
+            return []
+        hidden = self._kept("unseen", self.training_check("inputs").unseen_mistakes)
+        if not hidden:
+            return []
+        named = "; ".join(sorted(hidden))
+        return [
+            Notice(
+                "W_TRAINING_UNSEEN",
+                f"in {self.work.precision} rounding hides some mistakes, so the check would not find that {named}",
+            )
+        ]
+
     def epoch_check(self, block: int, batches: Sequence[Batch]) -> TrainingCheck:
         """Of the first steps of a block on labelled data."""
         key = f"epoch of block {block}"
         if key not in self._training_checks:
             exercise = self.exercise_on(batches)
-            self._training_checks[key] = TrainingCheck(exercise, without_loss(trained(exercise)))
+            self._training_checks[key] = TrainingCheck(exercise, without_loss(trained_in_precision(exercise)))
         return self._training_checks[key]
 
     def exercise_on(self, batches: Sequence[Batch], before: Arrays | None = None) -> Exercise:
@@ -157,7 +179,8 @@ class Materials:
         forward = self.workload("inputs").implementation_of_reference().forward
         assert self.work.training is not None
         start = given if before is None else state_named(before)
-        return Exercise(self.spec, forward, self.work.training, start, batches)
+        exercise = Exercise(self.spec, forward, self.work.training, start, batches)
+        return in_precision(exercise, self.work.precision)
 
     def drawn_step(self, which: str, before: Arrays) -> Exercise:
         """One timed step, from the state that it found."""
@@ -204,8 +227,8 @@ class Materials:
 def require_offered(spec: Spec, work: Work) -> None:
     if work.mode not in spec.modes:
         raise InvalidRequest(f"{work.model} has no mode {work.mode}; it has {', '.join(spec.modes)}")
-    if work.mode == "train" and work.precision != "fp32":
-        raise InvalidRequest(f"training is raced in fp32, not in {work.precision}")
+    if work.mode == "train" and work.precision not in TRAINED_IN:
+        raise InvalidRequest(f"training is raced in {', '.join(TRAINED_IN)}, not in {work.precision}")
     if work.precision not in spec.precisions:
         raise InvalidRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
 

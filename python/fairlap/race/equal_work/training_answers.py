@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
 from fairlap.models.training_check import TrainingCheck
 from fairlap.models.training_exercise import Exercise
@@ -45,6 +46,12 @@ def step_errors(exercise: Exercise, got: Arrays, when: str) -> list[AnswerError]
 
 def first_epoch_errors(check: TrainingCheck, got: Arrays) -> list[AnswerError]:
     return state_errors(check, got, FIRST_EPOCH)
+
+
+def lost_sums(errors: Iterable[AnswerError]) -> list[Notice]:
+    """Of a contestant that is right within the wider bounds for libraries that add up in bfloat16."""
+    why = next((error.why for error in errors if error.right and error.why), "")
+    return [Notice("W_TRAINING_SUMS", why)] if why else []
 
 
 def state_errors(check: TrainingCheck, got: Arrays, when: str) -> list[AnswerError]:

@@ -28,7 +28,7 @@ from fairlap.race.equal_work.learning import Learner
 from fairlap.race.equal_work.materials import UNSEEN, Materials
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
-from fairlap.race.equal_work.training_answers import FIRST_EPOCH
+from fairlap.race.equal_work.training_answers import FIRST_EPOCH, lost_sums
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.race.processes.conditions import environment_of
@@ -142,6 +142,7 @@ class ProcessRun:
         errors = self._bench.agreement.errors(self._materials, self.result.contestant, first)
         self.result.errors += errors
         answers.require_right(errors, self.result.in_force)
+        self.result.warnings = [*self.result.warnings, *self._materials.unseen_mistakes()]
         changed = self._answer("changed", "changed inputs")
         answers.require_changed(first, changed, self._materials.work.precision)
         if self._bench.feeding:
@@ -322,6 +323,8 @@ class ProcessRun:
             self._bench.feeding.hold_answer(fed, self.result, self._materials)
         self._bench.scores.take(self._here, self.result, self._materials, self._bench.scratch, limit_s)
         self._answer("inputs", "after")
+        if self._materials.work.mode == "train":
+            self.result.warnings = [*self.result.warnings, *lost_sums(self.result.errors)]
         self._timed_work.require_no_kept_answers(self._here)
         self.result.memory = self._here.quit().memory
         self.over = True
