@@ -127,7 +127,7 @@ def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
     assert {work_result["conditions"] for work_result in document["work_results"]} == {"controlled", "as-found"}
     [work] = document["plan"]["works"]
     asked = {"model": "mlp", "batch": 1, "mode": "infer", "precision": "fp32"}
-    assert work == {**asked, "source": None, "training": None, "together": []}
+    assert work == {**asked, "source": None, "training": None, "train_on": None, "start": None, "together": []}
 
 
 def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import pytest
 from command_line import fairlap
 from fairlap.models.registry import find
 from fairlap.race.equal_work.checkpoints import Checkpoints
+from fairlap.race.equal_work.learning_data import data_to_learn
 from fairlap.race.plan import Measuring, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
@@ -40,9 +41,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def planned(contestants: str, epochs: int) -> Plan:
+    model = find("digits")
+    data, _ = data_to_learn(model, "", 1.0, lambda _: None)
     return draw_plan(
         Contestants(contestants),
-        (Work("digits", 64, "train", training=find("digits").spec.training),),
+        (Work("digits", 64, "train", training=model.spec.training, train_on=data),),
         blocks=1,
         conditions="as-found",
         threads=1,

