@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 from fairlap.models.arrays import Arrays
-from fairlap.models.training_check import TrainingCheck
-from fairlap.models.training_exercise import distances
-from fairlap.models.training_mistakes import mistakes
+from fairlap.models.training.check import TrainingCheck
+from fairlap.models.training.exercise import distances
+from fairlap.models.training.mistakes import mistakes
 from generated_page import DOCS, write_part
 from steps_of_training import MODELS, exercise_of, state_of
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.models.training_check import TrainingCheck
-from fairlap.models.training_mistakes import mistakes
+from fairlap.models.training.check import TrainingCheck
+from fairlap.models.training.mistakes import mistakes
 from fairlap.request.names import contestant_named
 from steps_of_training import BELOW_ROUNDING, MODELS, PACKAGES, exercise_of, state_of
 from thorough import thorough_where

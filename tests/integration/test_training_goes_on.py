@@ -16,7 +16,7 @@ from fairlap.launch.worker_process import WorkerProcess, python_worker
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.spec import LABELS
-from fairlap.models.training_reference import STEP, WEIGHT
+from fairlap.models.training.reference import STEP, WEIGHT
 from fairlap.race.equal_work.materials import UNSEEN, Materials, materials_for
 from fairlap.request.names import contestant_named
 from fairlap.request.training import AdamW, Schedule, Sgd, Training

@@ -24,8 +24,8 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.registry import find
 from fairlap.models.spec import LABELS, Spec
-from fairlap.models.training_exercise import Exercise
-from fairlap.models.training_reference import LOSS, Batch, State
+from fairlap.models.training.exercise import Exercise
+from fairlap.models.training.reference import LOSS, Batch, State
 from fairlap.models.workload import Workload
 from fairlap.request.names import contestant_named
 

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, TrainingState
 from fairlap.models.arrays import Arrays
-from fairlap.models.rounding.training_in_bfloat16 import kept_in_bfloat16
 from fairlap.models.spec import LABELS
-from fairlap.models.training_reference import Batch, Mistake, State, kept_by, state_named, steps_of
+from fairlap.models.training.in_bfloat16 import kept_in_bfloat16
+from fairlap.models.training.reference import Batch, Mistake, State, kept_by, state_named, steps_of
 from fairlap.models.workload import Workload
 from fairlap.request.training import AdamW, Training
 

@@ -12,7 +12,7 @@ import numpy as np
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, TrainingState
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
-from fairlap.models.training_reference import Batch, State, kept_by, state_named, steps_of
+from fairlap.models.training.reference import Batch, State, kept_by, state_named, steps_of
 from fairlap.models.workload import Workload
 
 AT_STEP = 30  # of epochs of 22

@@ -12,7 +12,7 @@ from typing import Any
 
 from fairlap.frameworks.adapter_parts.answers import Answers, Canonical, copied, trained_names
 from fairlap.models.arrays import Arrays
-from fairlap.models.training_reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT, kept_by
+from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT, kept_by
 from fairlap.models.workload import Workload
 from fairlap.request.training import Sgd
 

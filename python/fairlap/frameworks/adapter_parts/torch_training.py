@@ -9,7 +9,7 @@ import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, copied, trained_names
 from fairlap.models.arrays import Arrays
-from fairlap.models.training_reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
+from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
 from fairlap.models.workload import Workload
 from fairlap.request.training import Sgd
 

@@ -14,9 +14,9 @@ import numpy as np
 from fairlap.errors import InvalidRequest
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
-from fairlap.models.training_check import TrainingCheck
-from fairlap.models.training_exercise import Exercise
-from fairlap.models.training_reference import Batch
+from fairlap.models.training.check import TrainingCheck
+from fairlap.models.training.exercise import Exercise
+from fairlap.models.training.reference import Batch
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import state_errors, step_errors
 from fairlap.race.process_result import AnswerError

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fairlap.data.labelled.labelled_set import LabelledSet
 from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.reference import loss_of
-from fairlap.models.training_reference import WEIGHT
+from fairlap.models.training.reference import WEIGHT
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 

@@ -11,7 +11,7 @@ from fairlap import quantity_text
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
-from fairlap.models.training_reference import WEIGHT
+from fairlap.models.training.reference import WEIGHT
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.scenarios.training_messages import LearningCurve

@@ -23,8 +23,8 @@ from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.spec import LABELS, Spec
 from fairlap.models.task_metrics import Score
-from fairlap.models.training_check import TrainingCheck
-from fairlap.models.training_reference import Batch
+from fairlap.models.training.check import TrainingCheck
+from fairlap.models.training.reference import Batch
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.checkpoints import Checkpoint, Origin
 from fairlap.race.equal_work.held_out_answers import evaluated, held_out_answers

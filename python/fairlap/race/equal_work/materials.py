@@ -31,15 +31,15 @@ from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_
 from fairlap.models.gradient_check import possible_slopes
 from fairlap.models.reference import reference_answers
 from fairlap.models.registry import find
-from fairlap.models.rounding.training_in_bfloat16 import TRAINED_IN, in_precision, trained_in_precision
 from fairlap.models.sources.bundle import bundle_in, inputs_file, reference_file, route_to, weights_file
 from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.inputs import CALIBRATION, CALIBRATION_FROM, calibration_count
 from fairlap.models.sources.proof import unnoticed_notice
 from fairlap.models.spec import BATCH_LABELS, LABELS, UNIT_ROUNDOFF, Spec, Tolerance
-from fairlap.models.training_check import TrainingCheck
-from fairlap.models.training_exercise import Exercise, as_trained, without_loss, written
-from fairlap.models.training_reference import Batch, State, state_named
+from fairlap.models.training.check import TrainingCheck
+from fairlap.models.training.exercise import Exercise, as_trained, without_loss, written
+from fairlap.models.training.in_bfloat16 import TRAINED_IN, in_precision, trained_in_precision
+from fairlap.models.training.reference import Batch, State, state_named
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.start_weights import weights_of
 from fairlap.request.names import ContestantName

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
-from fairlap.models.training_check import TrainingCheck
-from fairlap.models.training_exercise import Exercise
-from fairlap.models.training_reference import LOSS
+from fairlap.models.training.check import TrainingCheck
+from fairlap.models.training.exercise import Exercise
+from fairlap.models.training.reference import LOSS
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.process_result import AnswerError
 

@@ -12,7 +12,7 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find
 from fairlap.models.spec import LABELS
-from fairlap.models.training_reference import Batch
+from fairlap.models.training.reference import Batch
 from fairlap.race.equal_work.fed_check import require_data
 from fairlap.race.equal_work.fed_steps import FedSteps
 from fairlap.race.equal_work.materials import Materials, materials_for

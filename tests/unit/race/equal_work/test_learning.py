@@ -14,7 +14,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.models import safetensors
 from fairlap.models.registry import find
 from fairlap.models.spec import LABELS
-from fairlap.models.training_reference import STEP, WEIGHT, Batch, State, steps_of
+from fairlap.models.training.reference import STEP, WEIGHT, Batch, State, steps_of
 from fairlap.race.equal_work import learning as learning_module
 from fairlap.race.equal_work import learning_data
 from fairlap.race.equal_work.answers import OtherWork

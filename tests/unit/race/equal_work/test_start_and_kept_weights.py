@@ -12,7 +12,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.models import safetensors
 from fairlap.models.draw import draw_weights
 from fairlap.models.registry import find
-from fairlap.models.training_reference import BUFFER, STEP, WEIGHT
+from fairlap.models.training.reference import BUFFER, STEP, WEIGHT
 from fairlap.race.equal_work.kept_weights import KeptWeights, require_folder
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.equal_work.start_weights import start_weights

@@ -14,13 +14,13 @@ from functools import cached_property
 
 import numpy as np
 
-from fairlap.models.rounding.training_in_bfloat16 import (
+from fairlap.models.training.exercise import Array, Exercise, Trained, distances, trained_at_kinks
+from fairlap.models.training.in_bfloat16 import (
     end_of,
     trained_in_precision,
     trained_with_lost_sums,
 )
-from fairlap.models.training_exercise import Array, Exercise, Trained, distances, trained_at_kinks
-from fairlap.models.training_mistakes import mistakes, nearest_mistake, what_it_did
+from fairlap.models.training.mistakes import mistakes, nearest_mistake, what_it_did
 
 _SURELY_SEEN = 1.5  # in multiples of what is allowed
 

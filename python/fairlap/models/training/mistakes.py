@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairlap.models.training_exercise import Array, Exercise, Trained
-from fairlap.models.training_reference import LOSS, WEIGHT, Batch, Mistake
+from fairlap.models.training.exercise import Array, Exercise, Trained
+from fairlap.models.training.reference import LOSS, WEIGHT, Batch, Mistake
 from fairlap.request.training import AdamW, Schedule, Training
 
 _ALONG = 0.9  # the cosine of the angle between what a contestant is off by and the way

@@ -16,10 +16,9 @@ import numpy as np
 
 from fairlap.models.differentiation import Traced
 from fairlap.models.draw import rounded_to_bfloat16
-from fairlap.models.rounding.rounded_arrays import Rounded, WithRoundedProducts, bare
 from fairlap.models.spec import UNIT_ROUNDOFF
-from fairlap.models.training_exercise import Array, Exercise, Forward, Trained, trained, ways
-from fairlap.models.training_reference import (
+from fairlap.models.training.exercise import Array, Exercise, Forward, Trained, trained, ways
+from fairlap.models.training.reference import (
     BUFFER,
     LOSS,
     MEAN,
@@ -30,6 +29,7 @@ from fairlap.models.training_reference import (
     State,
     steps_of,
 )
+from fairlap.models.training.rounded_arrays import Rounded, WithRoundedProducts, bare
 from fairlap.request.work import Precision
 
 TRAINED_IN: tuple[Precision, ...] = ("fp32", "bf16", "autocast")

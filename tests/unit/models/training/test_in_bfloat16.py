@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_to_bfloat16
 from fairlap.models.registry import find
-from fairlap.models.rounding.training_in_bfloat16 import (
+from fairlap.models.training.check import TrainingCheck
+from fairlap.models.training.exercise import Exercise, distances, trained
+from fairlap.models.training.in_bfloat16 import (
     end_of,
     end_with_rounding,
     in_precision,
     kept_in_bfloat16,
     trained_in_precision,
 )
-from fairlap.models.training_check import TrainingCheck
-from fairlap.models.training_exercise import Exercise, distances, trained
-from fairlap.models.training_reference import Batch, State
+from fairlap.models.training.reference import Batch, State
 from fairlap.request.training import AdamW, Sgd, Training
 from fairlap.request.work import Precision
 

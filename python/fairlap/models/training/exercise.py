@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.spec import UNIT_ROUNDOFF, Spec
-from fairlap.models.training_reference import LOSS, STEP, Batch, FirstSlopes, Mistake, State, steps_of
+from fairlap.models.training.reference import LOSS, STEP, Batch, FirstSlopes, Mistake, State, steps_of
 from fairlap.request.training import Training
 from fairlap.request.work import Precision
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fairlap.models.differentiation import Traced, gradients
 from fairlap.models.draw import rounded_to_bfloat16
-from fairlap.models.rounding.rounded_arrays import Rounded, WithRoundedProducts, bare
+from fairlap.models.training.rounded_arrays import Rounded, WithRoundedProducts, bare
 
 RNG = np.random.default_rng(1)
 ONE, OTHER = (RNG.normal(size=(6, 6)).astype(np.float32) for _ in range(2))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.models.spec import Normal, Spec, Tensor, Weight
-from fairlap.models.training_check import TrainingCheck
-from fairlap.models.training_exercise import Exercise, as_trained, distances, trained, written
-from fairlap.models.training_reference import Batch, Mistake, State, state_named, steps_of
+from fairlap.models.training.check import TrainingCheck
+from fairlap.models.training.exercise import Exercise, as_trained, distances, trained, written
+from fairlap.models.training.reference import Batch, Mistake, State, state_named, steps_of
 from fairlap.request.training import AdamW, Optimizer, Schedule, Sgd, Training
 
 SPEC = Spec(

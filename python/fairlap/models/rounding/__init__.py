@@ -1,1 +1,0 @@
-"""What rounding to bfloat16 does to a reference and to its steps of training."""
