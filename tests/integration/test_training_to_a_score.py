@@ -143,11 +143,12 @@ def test_what_cannot_be_trained_to_a_score_is_refused(options: tuple[object, ...
         (("--metric", "top1"), "E_METRIC"),
         (("--mode", "train", "--metric", "top1"), "E_METRIC"),
         (("--mode", "train", "--to-score", "97%", "--metric", "mse"), "E_METRIC"),
+        (("--mode", "train", "--to-score", "97%", "--data", "synthetic"), "E_TO_SCORE"),
         (("--mode", "train", "--to-score", "97%", "--metric", "top1", "--labels", "y.npy"), "E_METRIC"),
         (("--mode", "train", "-o", "training.mllog"), "E_OUTPUT_FORMAT"),
     ],
 )
-def test_metrics_and_logs_of_no_training_are_refused(options: tuple[str, ...], code: str) -> None:
+def test_what_does_not_go_with_training_to_a_score_is_refused(options: tuple[str, ...], code: str) -> None:
     if code == "E_OUTPUT_FORMAT":
         pytest.importorskip("mlperf_logging", reason="`make test` installs it and runs this")
     done = run("compare", "digits", *options, "--on", "torch", "--no-store", "--quiet")

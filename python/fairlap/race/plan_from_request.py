@@ -109,6 +109,8 @@ def _most_epochs(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> 
             if value is not None:
                 raise InvalidRequest(f"--{name} is for --to-score", code=E_TO_SCORE)
         return 0
+    if request.data is not None:
+        raise InvalidRequest("--data feeds single steps; the data to learn are those of --train-on", code=E_TO_SCORE)
     for work, spec in offered:
         require_learnable(work, spec)
     if request.epochs is None:
