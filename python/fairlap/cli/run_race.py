@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap import quantity_text
 from fairlap.cli.output import print_error, print_json, print_note
 from fairlap.cli.output_options import writable
 from fairlap.errors import FairlapError, InvalidRequest
@@ -138,7 +139,8 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         if interrupted or race.data_lost:
             print_note(_how_to_resume(run_id, output, ending.budget_left_s()))
     finished = any(process.finished for process in race.processes)
-    return interrupted or int(bool(failures or race.data_lost or not finished))
+    lost = recorder is not None and recorder.has_unstored and not output.files
+    return interrupted or int(bool(failures or race.data_lost or lost or not finished))
 
 
 def _where(race: Race, plan: Plan) -> str:
@@ -221,7 +223,8 @@ class _Recorder:
         with self._reported("cannot store the end of the run"):
             self._recording.end(self._run.wall_s, self._run.ended_early, interrupted, rows=results.rows)
         if missing := self._recording.not_stored:
-            self._report(f"{missing} processes are not in the store")
+            lost = quantity_text.count(missing, "process")
+            self._report(f"{lost} could not be stored; write the run to a file with -o")
         return "" if missing or self._trouble else self._recording.run
 
     @contextlib.contextmanager

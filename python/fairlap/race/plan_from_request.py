@@ -263,6 +263,8 @@ def _learning(
         require_offered(model.spec, work)
         if work.mode != "train":
             raise InvalidRequest("--to-score is for --mode train", code=E_TO_SCORE)
+    if request.train_on is not None and not request.train_on.strip():
+        raise InvalidRequest("--train-on is empty; name a data set or a file", code="E_DATA")
     fraction = 1.0 if request.fraction is None else float(request.fraction)
     data, spec = data_to_learn(model, request.train_on or "", fraction, notify)
     return [(msgspec.structs.replace(_with_training(request, work, spec), train_on=data), spec) for work in works]

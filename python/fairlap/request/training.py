@@ -20,6 +20,9 @@ from fairlap.errors import InvalidRequest
 STEPS_OF_AN_ANSWER = 3
 """From the weights that were given, on the inputs that take turns: the second step needs what the first one kept."""
 
+_MOST_STEPS = 10**9
+_LARGEST_RATE = 1e30  # float32 has it
+
 ScheduleKind = Literal["constant", "cosine", "linear"]
 
 
@@ -103,27 +106,34 @@ class Training(msgspec.Struct, frozen=True):
 def optimizer_in(text: str) -> Optimizer:
     kinds: dict[str, Callable[..., Optimizer]] = {"sgd": Sgd, "adamw": AdamW}
     optimizer: Optimizer = _read(text, kinds, "optimizer", "adamw:lr=0.001,decay=0.01")
-    _require(optimizer.lr > 0, text, "lr is above 0")
-    _require(optimizer.decay >= 0, text, "decay is 0 or more")
+    _require(0 < optimizer.lr <= _LARGEST_RATE, text, f"lr must be above 0 and at most {_LARGEST_RATE:g}")
+    _require(optimizer.decay >= 0, text, "decay must be 0 or more")
     if isinstance(optimizer, Sgd):
-        _require(0 <= optimizer.momentum < 1, text, "momentum is from 0 to below 1")
+        _require(0 <= optimizer.momentum < 1, text, "momentum must be from 0 to below 1")
     else:
         betas = 0 <= optimizer.beta1 < 1 and 0 <= optimizer.beta2 < 1
-        _require(betas and optimizer.epsilon > 0, text, "beta1 and beta2 are from 0 to below 1, and epsilon is above 0")
+        _require(
+            betas and optimizer.epsilon > 0, text, "beta1 and beta2 must be from 0 to below 1, and epsilon above 0"
+        )
     return optimizer
 
 
 def schedule_in(text: str) -> Schedule:
     kinds = {kind: _schedule_of(kind) for kind in ScheduleKind.__args__}  # type: ignore[attr-defined]
     schedule: Schedule = _read(text, kinds, "schedule", "cosine:steps=1000,warmup=100")
-    _require(schedule.warmup >= 0 and 0 <= schedule.floor <= 1, text, "warmup is 0 or more, and floor is from 0 to 1")
+    _require(schedule.warmup >= 0 and 0 <= schedule.floor <= 1, text, "warmup must be 0 or more, and floor from 0 to 1")
     if schedule.kind != "constant":
-        _require(schedule.steps > schedule.warmup, text, "steps is needed, and is more than warmup")
+        _require(schedule.steps > schedule.warmup, text, "steps is needed, and must be more than warmup")
     return schedule
 
 
 def _schedule_of(kind: ScheduleKind) -> Callable[..., Schedule]:
     def made(**settings: Any) -> Schedule:
+        for name, value in settings.items():
+            if name != "floor" and (value != int(value) or value > _MOST_STEPS):
+                raise InvalidRequest(
+                    f"{name}={value:g}: {name} must be a whole number of steps, at most {_MOST_STEPS:,}"
+                )
         whole = {name: int(value) if name != "floor" else value for name, value in settings.items()}
         return Schedule(kind, **whole)
 
@@ -137,6 +147,8 @@ def _read(text: str, kinds: dict[str, Callable[..., Any]], what: str, example: s
     settings: dict[str, float] = {}
     for part in filter(None, rest.split(",")):
         name, equals, value = part.partition("=")
+        if name.strip() in settings:
+            raise InvalidRequest(f"{text!r} has {name.strip()} twice")
         try:
             settings[name.strip()] = float(value)
         except ValueError:

@@ -19,7 +19,7 @@ class Share(float):
         text = str(value).strip()
         share = _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         if not 0 < share < 1:
-            raise InvalidRequest(f"{text!r} is not a share such as 1% or 0.01")
+            raise InvalidRequest(f"{text!r} is not a share above 0% and below 100%, such as 1% or 0.01")
         return super().__new__(cls, share)
 
 

@@ -30,6 +30,8 @@ def test_what_is_left_out_has_its_usual_value() -> None:
         "sgd:momentum=1",
         "adamw:epsilon=0",
         "sgd:lr=nan",
+        "sgd:lr=1e39",
+        "sgd:lr=0.1,lr=0.2",
     ],
 )
 def test_what_is_no_optimizer_is_refused(text: str) -> None:
@@ -37,7 +39,10 @@ def test_what_is_no_optimizer_is_refused(text: str) -> None:
         optimizer_in(text)
 
 
-@pytest.mark.parametrize("text", ["steps", "cosine", "cosine:steps=10,warmup=10", "linear:steps=5,floor=2"])
+@pytest.mark.parametrize(
+    "text",
+    ["steps", "cosine", "cosine:steps=10,warmup=10", "linear:steps=5,floor=2", "cosine:steps=1.5", "cosine:steps=1e30"],
+)
 def test_what_is_no_schedule_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
         schedule_in(text)

@@ -56,8 +56,9 @@ def _visible(folder: Path) -> list[Path]:
 
 def _read(library: Any, file: Path) -> npt.NDArray[np.float32]:
     """Channels, height and width, from 0 to 1."""
-    if file.is_dir():
-        raise InvalidRequest(f"{file} is a folder; the folder of a class has images alone", code=CODE)
+    if not file.is_file():
+        kind = "a folder" if file.is_dir() else "no file"
+        raise InvalidRequest(f"{file} is {kind}; the folder of a class has images alone", code=CODE)
     try:
         with library.open(file) as image:
             mode, pixels = image.mode, np.asarray(image)

@@ -6,6 +6,7 @@ whose pixels are bytes are scaled to 0..1.
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -36,7 +37,7 @@ def npz_items(path: Path, _labels: str) -> Items:
     if labels.ndim != 1:
         raise InvalidRequest(f"{path}: {LABELS} has the shape {list(labels.shape)}; one for each item", code=CODE)
     for name, array in arrays.items():
-        if array.ndim < 2 or array.dtype.kind not in _NUMBERS:
+        if array.ndim < 2 or array.dtype.kind not in _NUMBERS or 0 in array.shape[1:]:
             found = f"{array.dtype} of the shape {list(array.shape)}"
             raise InvalidRequest(f"{path}: {name} has {found}; numbers with a row for each item are read", code=CODE)
         if len(array) != len(labels):
@@ -52,12 +53,13 @@ def _labelled(path: Path, inputs: dict[str, Array], labels: Array) -> Items:
         raise InvalidRequest(f"{path}: {LABELS} has the type {labels.dtype}; numbers and text are read", code=CODE)
     if labels.dtype.kind not in _WHOLE or not len(labels):
         return items_with_values(inputs, labels, path)
-    found = np.unique(labels).astype(np.int64)
+    found = np.unique(labels)
     if not np.array_equal(found, np.arange(len(found))):
-        missing = next(number for number in range(len(found) + 1) if number not in found)
+        missing = -1 if found[0] < 0 else next(number for number in range(len(found) + 1) if number not in found)
+        problem = f"{found[0]} is none" if missing < 0 else f"{missing} has no item"
         raise InvalidRequest(
             f"{path}: {LABELS} from {found[0]} to {found[-1]} are out of range: classes are numbered from 0 on, and "
-            f"{missing} has no item",
+            f"{problem}",
             code=CODE,
         )
     return items_with_classes(inputs, labels, path, [str(number) for number in found])
@@ -66,11 +68,14 @@ def _labelled(path: Path, inputs: dict[str, Array], labels: Array) -> Items:
 def _read(path: Path) -> dict[str, Array]:
     try:
         with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, BadZipFile, AttributeError, TypeError):
+            found = {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, BadZipFile, AttributeError, TypeError, RuntimeError, zlib.error):
+        found = {"": None}
+    if any(not isinstance(array, np.ndarray) for array in found.values()):  # such as a member that is no array
         raise InvalidRequest(
             f"{path} cannot be read as .npz; save arrays of numbers and text with numpy.savez", code=CODE
-        ) from None
+        )
+    return found
 
 
 def _input(array: Array) -> Array:

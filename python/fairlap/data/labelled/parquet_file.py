@@ -25,7 +25,8 @@ def parquet_items(path: Path, labels: str) -> Items:
     try:
         table = parquet.ParquetFile(path).read()
     except (arrow.ArrowException, ValueError) as error:
-        raise InvalidRequest(f"{path} cannot be read as Parquet: {described(error)}", code=CODE) from None
+        why = described(error).splitlines()[0]
+        raise InvalidRequest(f"{path} cannot be read as Parquet: {why}", code=CODE) from None
     names = table.column_names
     if not names or not table.num_rows:
         raise InvalidRequest(f"{path} has no items", code=CODE)

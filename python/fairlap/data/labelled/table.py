@@ -44,12 +44,26 @@ def items_of_table(path: Path, columns: Mapping[str, Column], labels: str) -> It
 def _features(path: Path, columns: Mapping[str, Column], label: str) -> Column:
     for name, each in columns.items():
         if each.dtype.kind != "f":
+            place = next(number for number, cell in enumerate(each) if not _is_number(cell))
             raise InvalidRequest(
-                f"{path}: the column {name!r} has text, such as {str(each[0])[:40]!r}; features are numbers. The "
-                f"labels are in {label!r}; FILE:COLUMN names another column",
+                f"{path}: the column {name!r} has text, such as {str(each[place])[:40]!r} in item {place + 1}; "
+                f"features are numbers. The labels are in {label!r}; FILE:COLUMN names another column",
                 code=CODE,
             )
+        if not (np.abs(each) <= np.finfo(np.float32).max).all():
+            place = int(np.argmax(np.abs(each)))
+            raise InvalidRequest(
+                f"{path}: the column {name!r} has {each[place]:g} in item {place + 1}, too large for float32", code=CODE
+            )
     return np.stack(list(columns.values()), axis=1)
+
+
+def _is_number(cell: object) -> bool:
+    try:
+        float(str(cell))
+    except ValueError:
+        return False
+    return True
 
 
 def _listed(names: list[str]) -> str:

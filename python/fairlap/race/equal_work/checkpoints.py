@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from fairlap import quantity_text
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.safetensors import BadFile
@@ -99,6 +100,8 @@ class Checkpoints:
             what = " and ".join(_NAMES.get(field, field) for field in other)
             self._report(f"the checkpoint of {name} is of another {what}; its training starts from the beginning")
             return None
+        epochs = quantity_text.count(len(about.curve.evaluations), "epoch")
+        self._report(f"{name} trains on from its checkpoint after {epochs}")
         return Checkpoint(about.curve, about.errors, state)
 
     def remove_all(self) -> None:

@@ -18,6 +18,8 @@ from fairlap.race.equal_work.materials import Materials
 
 Array = npt.NDArray[Any]
 
+_ADVICE = "; if all diverge, lower the learning rate"
+
 
 def evaluated(materials: Materials, found: LabelledSet, state: Arrays, epochs: int) -> tuple[float, float]:
     """The score and the loss of the state after so many epochs. Raises OtherWork for one that diverged."""
@@ -25,7 +27,10 @@ def evaluated(materials: Materials, found: LabelledSet, state: Arrays, epochs: i
     score = score_of_answers(outputs, found.held_labels)
     loss = float(loss_of(materials.spec.loss, outputs, found.held_labels))
     if not (math.isfinite(score) and math.isfinite(loss)):
-        raise OtherWork(f"after epoch {epochs} its loss on held-out items is not finite: it diverged", "E_TRAINING")
+        raise OtherWork(
+            f"after epoch {epochs} its loss on held-out items is not finite{_ADVICE}",
+            "E_TRAINING",
+        )
     return score, loss
 
 
@@ -36,7 +41,7 @@ def held_out_answers(materials: Materials, found: LabelledSet, state: Arrays, ep
     if missing := [each.name for each in materials.spec.weights if each.name not in weights]:
         raise OtherWork(f"after epoch {epochs} it has no weights {', '.join(missing)}", "E_TRAINING")
     if not all(np.isfinite(array).all() for array in weights.values()):
-        raise OtherWork(f"after epoch {epochs} its weights are not finite: it diverged", "E_TRAINING")
+        raise OtherWork(f"after epoch {epochs} its weights are not finite{_ADVICE}", "E_TRAINING")
     inputs = {
         name: array.astype(np.float64) if array.dtype.kind == "f" else array
         for name, array in found.held_inputs.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,10 @@ _MOST_NAMED = 3
 def start_weights(text: str, spec: Spec) -> StartWeights:
     """What ``FILE`` or ``FILE@sha256:HEX`` names. Raises InvalidRequest for weights of another model."""
     path, marked, expected = text.partition(_HASH)
+    if not path.strip():
+        raise InvalidRequest("--start-from is empty; name a safetensors file", code=CODE)
+    if marked and not re.fullmatch("[0-9a-fA-F]{64}", expected):
+        raise InvalidRequest(f"a SHA-256 has 64 hexadecimal digits (got {expected!r})", code=CODE)
     file = Path(path).absolute()
     start = StartWeights(str(file), _digest(file))
     if marked and expected.lower() != start.sha256:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
+from fairlap.errors import FairlapError
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.exercise import Exercise
@@ -29,8 +30,22 @@ FIRST_EPOCH = "first epoch"
 """``AnswerError.when`` of the state after the first steps on real data."""
 
 
+class Diverges(FairlapError):
+    """No contestant could train with these settings."""
+
+    code = "E_DIVERGES"
+
+
 def training_errors(materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
-    return state_errors(materials.training_check(which), got, when)
+    """Raises Diverges where the reference itself leaves the numbers of float32 within these steps."""
+    check = materials.training_check(which)
+    errors = state_errors(check, got, when)
+    if not all(error.right for error in errors) and not _stays_in_float32(check.exercise):
+        raise Diverges(
+            f"training with {check.exercise.training.text} diverges, whatever trains: the reference leaves the numbers "
+            f"of float32 within {quantity_text.count(len(check.exercise.batches), 'step')}; lower the learning rate"
+        )
+    return errors
 
 
 def drawn_step_errors(materials: Materials, got: Arrays, before: Arrays, which: str, when: str) -> list[AnswerError]:
@@ -39,9 +54,11 @@ def drawn_step_errors(materials: Materials, got: Arrays, before: Arrays, which: 
 
 def step_errors(exercise: Exercise, got: Arrays, when: str) -> list[AnswerError]:
     """None for a step that leaves the numbers that float32 has: training with these settings diverges."""
-    if not all(np.isfinite(array).all() for array in exercise.taken(np.float32).values()):
-        return []
-    return state_errors(TrainingCheck(exercise), got, when)
+    return state_errors(TrainingCheck(exercise), got, when) if _stays_in_float32(exercise) else []
+
+
+def _stays_in_float32(exercise: Exercise) -> bool:
+    return all(np.isfinite(array).all() for array in exercise.taken(np.float32).values())
 
 
 def first_epoch_errors(check: TrainingCheck, got: Arrays) -> list[AnswerError]:
@@ -100,4 +117,5 @@ def _error(
 
 
 def _norm(arrays: Iterable[Array]) -> float:
-    return math.sqrt(sum(float(np.sum(np.square(each, dtype=np.float64))) for each in arrays))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.sqrt(sum(float(np.sum(np.square(each, dtype=np.float64))) for each in arrays))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -84,3 +85,37 @@ def test_a_damaged_file_is_refused(content: bytes, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest) as raised:
         npz_items(path, "")
     assert raised.value.code == "E_DATA"
+
+
+def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "items.npz"
+    np.savez_compressed(path, rows=np.random.default_rng(0).random((400, 30)), labels=np.arange(400) % 3)
+    content = bytearray(path.read_bytes())
+    content[300:320] = bytes(20)
+    path.write_bytes(content)
+    with pytest.raises(InvalidRequest) as refused:
+        npz_items(path, "")
+    assert refused.value.code == "E_DATA"
+
+
+def test_a_member_that_is_no_array_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, rows=ROWS)
+    with ZipFile(path, "a") as archive:
+        archive.writestr("labels.npy", b"abc")
+    with pytest.raises(InvalidRequest) as refused:
+        npz_items(path, "")
+    assert refused.value.code == "E_DATA"
+
+
+@pytest.mark.parametrize(
+    ("labels", "part"), [([-1, 0, 1, -1, 0, 1], "-1 is none"), ([0, 2, 0, 2, 0, 2], "1 has no item")]
+)
+def test_labels_out_of_range_are_named(labels: list[int], part: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match=part):
+        npz_items(written(tmp_path, rows=ROWS, labels=np.array(labels)), "")
+
+
+def test_items_without_features_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        npz_items(written(tmp_path, rows=np.zeros((6, 0)), labels=CLASSES), "")
+    assert refused.value.code == "E_DATA"
