@@ -218,3 +218,11 @@ def wait_for(happened: Callable[[], bool], seconds: float = 60) -> None:
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("name", ["tensorflow:graph", "tensorflow:xla"])
+def test_a_model_that_can_also_normalise_by_the_batch_answers_as_a_graph(name: str) -> None:
+    if not here(name):
+        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
+    process = processes_of_one_block(name, Work("mnist", 2), threads=THREADS)[name]
+    assert process.outcome == "finished", process.message

@@ -169,7 +169,10 @@ def _traced(step: Callable[[Any], Any], variant: str, inputs: dict[str, Any]) ->
     source into the temporary folder and, since workers end at once, would leave it there."""
     import tensorflow as tf
 
-    function = tf.function(step, autograph=False, jit_compile=variant == "xla")
+    def of_inputs(inputs: Any) -> Any:
+        return step(inputs)  # without what else it may take, which a concrete function would ask for
+
+    function = tf.function(of_inputs, autograph=False, jit_compile=variant == "xla")
     concrete: Callable[[Any], Any] = function.get_concrete_function(inputs)
     return concrete
 
