@@ -84,13 +84,13 @@ bench-feed: $(VENV)/.frameworks build/release/.module  ## Compare the feeder wit
 	$(BIN)/python tests/bench/feed/table.py
 
 bench-fed-training: $(VENV)/.frameworks build/release/.module  ## Measure what each input pipeline adds to a step of training.
-	$(BIN)/python tests/bench/feed/fed_training.py
+	PYTHONPATH=tests/support $(BIN)/python tests/bench/feed/fed_training.py
 
 bench-adapters: $(VENV)/.frameworks build/release/.module  ## Measure what each adapter adds to a hand-written loop.
-	$(BIN)/python tests/bench/adapter_overhead.py
+	PYTHONPATH=tests/support $(BIN)/python tests/bench/adapter_overhead.py
 
 bench-training: $(VENV)/.frameworks build/release/.module  ## Measure what each adapter adds to a hand-written training loop.
-	$(BIN)/python tests/bench/training_steps.py
+	PYTHONPATH=tests/support $(BIN)/python tests/bench/training_steps.py
 
 bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour; AGREEMENT=1: whether figures agree).
 	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts) $(if $(AGREEMENT),--agreement)

@@ -7,8 +7,6 @@ they differ only in the adapter's wrapping. Goals: within 1 % for a step of 100 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,13 +14,13 @@ from typing import Any
 
 import fairlap
 import numpy as np
+from bench_processes import measured_in_processes
 from fairlap.frameworks.contract import Settings
-from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.frameworks.registry import framework_named
 from fairlap.models.draw import draw_inputs, draw_weights
 from fairlap.models.registry import find
 from fairlap.models.spec import Spec
 from fairlap.models.workload import Workload
-from fairlap.race.processes.conditions import CONTROLLED_MEMORY
 
 FRAMEWORKS = ("torch", "jax", "tensorflow:graph", "onnxruntime", "openvino")
 MODELS = ("softmax", "mlp", "gemm")
@@ -129,25 +127,11 @@ def measured(name: str, model: str) -> dict[str, float]:
 
 def main() -> None:
     print(f"{'framework':<18}{'model':<13}{'by hand':>12}{'adapter adds':>15}{'share':>9}  interval of the share")
-    for name in FRAMEWORKS:
-        framework = framework_named(name.partition(":")[0])
-        if not is_importable(framework):
-            print(f"{name:<18}not installed")
-            continue
-        wanted = framework.environment_for(Settings(1, name.partition(":")[2]))
-        for model in (TINY, *MODELS):
-            command = [sys.executable, __file__, name, model]
-            done = subprocess.run(
-                command, env={**os.environ, **CONTROLLED_MEMORY, **wanted}, capture_output=True, text=True
-            )
-            if done.returncode != 0:
-                print(f"{name:<18}{model:<13}failed: {done.stderr.strip().splitlines()[-1]}")
-                continue
-            found = json.loads(done.stdout.splitlines()[-1])
-            print(
-                f"{name:<18}{model:<13}{found['by hand'] / 1e3:>9.2f} us{found['difference'] / 1e3:>+12.2f} us"
-                f"{found['share']:>+9.2%}  [{found['low']:+.2%}, {found['high']:+.2%}]"
-            )
+    for name, model, found in measured_in_processes(FRAMEWORKS, (TINY, *MODELS), width=13):
+        print(
+            f"{name:<18}{model:<13}{found['by hand'] / 1e3:>9.2f} us{found['difference'] / 1e3:>+12.2f} us"
+            f"{found['share']:>+9.2%}  [{found['low']:+.2%}, {found['high']:+.2%}]"
+        )
 
 
 if __name__ == "__main__":

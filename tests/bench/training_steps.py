@@ -1,7 +1,7 @@
 """What an adapter adds to a step of training: fairlap's step compared with the loop that users of the framework write.
 
-Both run in one process with the same model, weights, optimizer and batch, each with a state of its own, and take turns
-step by step, timed by the engine; in every other round the other one begins. The ratio of a round is that of the lower
+Both run in one process with the same model, weights, optimizer and batch, each with its own state, and take turns step
+by step, timed by the engine; in every other round the other one begins. The ratio of a round is that of the lower
 quartiles, since a neighbour takes the core during other steps, and the figure is the median over the rounds with the
 interval of the sign test. Goal: within 1 % for a step of a millisecond.
 """
@@ -9,8 +9,6 @@ interval of the sign test. Goal: within 1 % for a step of a millisecond.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -18,14 +16,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from bench_processes import measured_in_processes
 from fairlap.engine import time_calls
 from fairlap.frameworks.adapter_parts.answers import batch_of
 from fairlap.frameworks.contract import Settings
-from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.frameworks.registry import framework_named
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
-from fairlap.race.processes.conditions import CONTROLLED_MEMORY
 from fairlap.request.training import Sgd, Training
 from fairlap.verdict.exact_tests.signed_rank import sign_interval
 
@@ -147,25 +145,12 @@ def _quartiles_ns(first: Callable[[], Any], second: Callable[[], Any], done: Any
 
 def main() -> None:
     print(f"{'framework':<18}{'model':<10}{'batch':>6}{'by hand':>12}{'adapter adds':>14}  interval")
-    for name in FRAMEWORKS:
-        framework = framework_named(name.partition(":")[0])
-        if not is_importable(framework):
-            print(f"{name:<18}not installed")
-            continue
-        wanted = framework.environment_for(Settings(1, name.partition(":")[2]))
-        for model, batch in MODELS.items():
-            command = [sys.executable, __file__, name, model]
-            environment = {**os.environ, **CONTROLLED_MEMORY, **wanted}
-            done = subprocess.run(command, env=environment, capture_output=True, text=True)
-            if done.returncode != 0:
-                print(f"{name:<18}{model:<10}failed: {done.stderr.strip().splitlines()[-1]}")
-                continue
-            found = json.loads(done.stdout.splitlines()[-1])
-            print(
-                f"{name:<18}{model:<10}{batch:>6}{found['by hand'] / 1e3:>9.0f} us{found['share']:>+14.2%}"
-                f"  [{found['low']:+.2%}, {found['high']:+.2%}]",
-                flush=True,
-            )
+    for name, model, found in measured_in_processes(FRAMEWORKS, MODELS, width=10):
+        print(
+            f"{name:<18}{model:<10}{MODELS[model]:>6}{found['by hand'] / 1e3:>9.0f} us{found['share']:>+14.2%}"
+            f"  [{found['low']:+.2%}, {found['high']:+.2%}]",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def race(model: str, contestants: tuple[str, ...], mode: Mode = "infer") -> dict
 @pytest.mark.parametrize("name", [*NATIVE, *PEERS])
 def test_a_fed_framework_answers_right_for_what_it_was_fed(name: str) -> None:
     if not here(name):
-        pytest.skip(f"{name} is not installed here")
+        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
     process = race("mlp", (*NATIVE, *PEERS, *CANNOT))[name]
     assert process.outcome == "finished", process.message
     assert {"fed batch 0", "fed batch 1", "fed, after"} <= {error.when for error in process.errors}
@@ -50,7 +50,7 @@ def test_a_fed_framework_answers_right_for_what_it_was_fed(name: str) -> None:
 @pytest.mark.parametrize("name", CANNOT)
 def test_a_framework_that_cannot_be_fed_is_unsupported(name: str) -> None:
     if not here(name):
-        pytest.skip(f"{name} is not installed here")
+        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
     process = race("mlp", (*NATIVE, *PEERS, *CANNOT))[name]
     assert process.outcome == "unsupported"
     assert "--data" in process.message
@@ -59,7 +59,7 @@ def test_a_framework_that_cannot_be_fed_is_unsupported(name: str) -> None:
 @pytest.mark.parametrize("name", TRAINERS)
 def test_a_fed_framework_trains_as_the_reference_does_on_what_it_was_fed(name: str) -> None:
     if not here(name):
-        pytest.skip(f"{name} is not installed here")
+        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
     process = race("digits", TRAINERS, "train")[name]
     assert process.outcome == "finished", process.message
     assert {"fed, before", "fed, after"} <= {error.when for error in process.errors}

@@ -52,7 +52,7 @@ def test_a_score_that_is_not_reached_is_absent_with_the_best_one() -> None:
 
 @pytest.fixture
 def flowers(tmp_path: Path) -> Path:
-    """Two kinds that one of three numbers tells apart."""
+    """Two kinds of flowers that differ in one of three numbers."""
     rng, path = np.random.default_rng(0), tmp_path / "flowers.csv"
     kinds = rng.integers(0, 2, 300)
     sizes = rng.normal(100, 20, (300, 3)) + 60 * np.outer(kinds, [0, 1, 0])

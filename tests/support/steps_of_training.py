@@ -1,4 +1,4 @@
-"""Twenty steps of training of a built-in model, by the reference and by a contestant in a process of its own.
+"""Twenty steps of training of a built-in model, by the reference and by a contestant in a separate process.
 
     python tests/support/steps_of_training.py MODEL CONTESTANT FOLDER
 

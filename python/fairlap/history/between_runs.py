@@ -127,9 +127,8 @@ def _quantity(processes: Sequence[ProcessResult]) -> str:
 
 
 def _figure_ns(process: ProcessResult, quantity: str) -> float:
-    if quantity == process.headline_quantity or process.learning is None or process.learning.reached is None:
-        return process.headline_ns
-    return 1e9 * process.learning.reached.trained_s
+    seconds = process.time_to_score_s
+    return process.headline_ns if quantity == process.headline_quantity or seconds is None else 1e9 * seconds
 
 
 def _pairs(old: Sequence[_Key], new: Sequence[_Key]) -> list[tuple[_Key, _Key]]:

@@ -185,8 +185,8 @@ def _missed_score(by_contestant: Mapping[str, Sequence[ProcessResult]], target: 
 def _figure_ns(process: ProcessResult, metric: verdict.Metric) -> float:
     if metric != verdict.TIME_TO_SCORE:
         return process.headline_ns
-    reached = None if process.learning is None else process.learning.reached
-    return math.nan if reached is None else 1e9 * reached.trained_s
+    seconds = process.time_to_score_s
+    return math.nan if seconds is None else 1e9 * seconds
 
 
 def _block_figures(

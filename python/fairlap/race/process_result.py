@@ -154,6 +154,12 @@ class ProcessResult(msgspec.Struct):
             return self.feeding.wall_ns / self.feeding.calls
         return self.headline.p50_ns
 
+    @property
+    def time_to_score_s(self) -> float | None:
+        """In steps; None where it was not trained to a score, or did not reach it."""
+        reached = None if self.learning is None else self.learning.reached
+        return None if reached is None else reached.trained_s
+
     def phase_s(self, name: str) -> float | None:
         """None also when other processes were starting beside it, which slows every phase."""
         return self.phases_s.get(name) if self.started == "alone" else None

@@ -1,8 +1,8 @@
 """Training to a score as ``:::MLLOG`` lines, for tools that read the logs of MLPerf Training. Needs mlperf-logging.
 
-Each process has its lines, one process after the other, in a namespace of its own such as ``torch/0``: the contestant
-and the block. Times are those of the steps: every log begins when the run began, and its clock stands still while
-batches are bound and weights are evaluated. So differences count, and the clock is not that of the wall.
+Lines are grouped by process, each in its own namespace such as ``torch/0``: the contestant and the block. Times are
+those of the steps: every log begins when the run began, and its clock stands still while batches are bound and weights
+are evaluated. So differences count, and the clock is not that of the wall.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def _first(process: ProcessResult, work: Work) -> float | None:
 
 
 def _time_to_score(process: ProcessResult, work: Work) -> float | None:
-    reached = None if process.learning is None else process.learning.reached
-    return None if reached is None else reached.trained_s * 1e9
+    seconds = process.time_to_score_s
+    return None if seconds is None else seconds * 1e9
 
 
 def _steps_to_score(process: ProcessResult, work: Work) -> float | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,18 +19,18 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from bench_processes import measured_in_processes
 from fairlap import quantity_text
 from fairlap.data.datasets import drawn_data
 from fairlap.data.npy_rows import NpyRows
 from fairlap.data.pipeline import Job
 from fairlap.data.pipeline_choice import choice_in
 from fairlap.frameworks.contract import Contestant, Settings
-from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.frameworks.registry import framework_named
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.fed_check import fed_spec
-from fairlap.race.processes.conditions import CONTROLLED_MEMORY
 from fairlap.request.work import Work
 
 PIPELINES = {
@@ -117,21 +116,9 @@ def measured(name: str, model: str) -> dict[str, list[tuple[float, float]]]:
 
 def main() -> None:
     print(f"{'framework':<18}{'model':<9}{'pipeline':<12}{'step':>10}{'feeding':>10}{'share':>8}  range over turns")
-    for name in PIPELINES:
-        framework = framework_named(name.partition(":")[0])
-        if not is_importable(framework):
-            print(f"{name:<18}not installed")
-            continue
-        wanted = framework.environment_for(Settings(1, name.partition(":")[2]))
-        for model in MODELS:
-            environment = {**os.environ, **CONTROLLED_MEMORY, **wanted}
-            command = [sys.executable, __file__, name, model]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True)
-            if done.returncode != 0:
-                print(f"{name:<18}{model:<9}failed: {done.stderr.strip().splitlines()[-1]}")
-                continue
-            for pipeline, turns in json.loads(done.stdout.splitlines()[-1]).items():
-                print(f"{name:<18}{model:<9}{pipeline:<12}{_figures(turns)}", flush=True)
+    for name, model, found in measured_in_processes(PIPELINES, MODELS, width=9):
+        for pipeline, turns in found.items():
+            print(f"{name:<18}{model:<9}{pipeline:<12}{_figures(turns)}", flush=True)
 
 
 def _figures(turns: list[tuple[float, float]]) -> str:

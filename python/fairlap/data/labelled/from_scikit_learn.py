@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlap.data.labelled.items import CODE
 from fairlap.errors import InvalidRequest
 from fairlap.machine.variables import variables_kept
 
@@ -15,6 +16,6 @@ def loaded(name: str, **options: Any) -> Any:
             from sklearn import datasets
     except ModuleNotFoundError:
         raise InvalidRequest(
-            f"{name} comes with scikit-learn, which is not installed: pip install 'fairlap[metrics]'", code="E_DATA"
+            f"{name} comes with scikit-learn, which is not installed: pip install 'fairlap[metrics]'", code=CODE
         ) from None
     return getattr(datasets, f"load_{name}")(**options)

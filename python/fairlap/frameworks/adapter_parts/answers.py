@@ -55,6 +55,12 @@ def trained_names(spec: Spec) -> list[str]:
     return [weight.name for weight in spec.weights if weight.trained]
 
 
+def of_every_weight(work: Workload, kind: str, state: Arrays) -> Arrays:
+    """Of a state of training, by the names of all weights. The optimizer keeps nothing for those that are not trained:
+    theirs stay as they were given."""
+    return {name: state.get(kind + name, array) for name, array in work.weights.items()}
+
+
 def batch_of(work: Workload) -> Arrays:
     """The inputs; in mode "train" with their labels."""
     if work.mode != "train" or work.labels is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.adapter_parts.answers import Answers, copied, trained_names
+from fairlap.frameworks.adapter_parts.answers import Answers, copied, of_every_weight, trained_names
 from fairlap.frameworks.contract import Unsupported
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
@@ -80,11 +80,11 @@ class JaxTraining:
         def as_held(arrays: Any, held: Any) -> Any:
             return jax.tree.map(lambda array, own: jnp.array(array, own.dtype), arrays, held)
 
-        learnt, fixed = as_held(self._parted(self._of_kind(WEIGHT, state)), self._initial)
+        learnt, fixed = as_held(self._parted(of_every_weight(self._work, WEIGHT, state)), self._initial)
         kept = []
         for part in self._optimizer.init(learnt):
             found = {
-                key: as_held(self._parted(self._of_kind(kind, state))[0], getattr(part, key))
+                key: as_held(self._parted(of_every_weight(self._work, kind, state))[0], getattr(part, key))
                 for key, kind in _KEPT.items()
                 if key in part._fields
             }
@@ -92,10 +92,6 @@ class JaxTraining:
                 found["count"] = jnp.asarray(int(state[STEP]), part.count.dtype)
             kept.append(part._replace(**found))
         self._state = (learnt, fixed, tuple(kept))
-
-    def _of_kind(self, kind: str, state: Arrays) -> Arrays:
-        """By the names of all weights. The optimizer keeps nothing for those that are not trained."""
-        return {name: state.get(kind + name, array) for name, array in self._work.weights.items()}
 
     def state(self) -> Answers:
         learnt, fixed, kept = self._state

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlap.frameworks.adapter_parts.answers import Answers, Canonical, copied, trained_names
+from fairlap.frameworks.adapter_parts.answers import Answers, Canonical, copied, of_every_weight, trained_names
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT, kept_by
 from fairlap.models.workload import Workload
@@ -84,11 +84,9 @@ class TensorFlowTraining:
         self._step.assign(int(state[STEP]))
 
     def _in_own_layout(self, kind: str, state: Arrays) -> dict[str, Any]:
-        """By the names of all weights. The optimizer keeps nothing for those that are not trained: theirs stay as they
-        were given."""
         import tensorflow as tf
 
-        of_kind = {name: state.get(kind + name, array) for name, array in self._work.weights.items()}
+        of_kind = of_every_weight(self._work, kind, state)
         found: dict[str, Any] = self._build(of_kind, tf.float32).variables_by_name
         return found
 

@@ -11,9 +11,9 @@ import numpy as np
 from fairlap.machine.variables import variables_kept
 from fairlap.models.metrics.metric import (
     IGNORED,
+    SCIKIT_LEARN,
     Array,
     Output,
-    Package,
     Parts,
     TaskMetric,
     other_shape,
@@ -22,7 +22,6 @@ from fairlap.models.metrics.metric import (
     refuse,
 )
 
-_SCIKIT_LEARN = Package("sklearn", "scikit-learn", "metrics")
 _MOST_RANKED = 20_000  # scores whose ranking is resampled
 _RESAMPLES_OF_RANKS = 199  # scikit-learn takes milliseconds for each class
 
@@ -122,13 +121,13 @@ METRICS: Mapping[str, TaskMetric] = {
                        partial(_require_classes, least=6), partial(_hits, best=5), ratio, share=True, best_is_1=True),
     "precision": TaskMetric("precision of the classes with the largest scores, the mean over classes",
                             _require_classes, _predicted, partial(_over_classes, name="precision_score"),
-                            _SCIKIT_LEARN, best_is_1=True),
+                            SCIKIT_LEARN, best_is_1=True),
     "recall": TaskMetric("recall of the classes with the largest scores, the mean over classes", _require_classes,
-                         _predicted, partial(_over_classes, name="recall_score"), _SCIKIT_LEARN, best_is_1=True),
+                         _predicted, partial(_over_classes, name="recall_score"), SCIKIT_LEARN, best_is_1=True),
     "f1": TaskMetric("F1 of the classes with the largest scores, the mean over classes", _require_classes,
-                     _predicted, partial(_over_classes, name="f1_score"), _SCIKIT_LEARN, best_is_1=True),
+                     _predicted, partial(_over_classes, name="f1_score"), SCIKIT_LEARN, best_is_1=True),
     "roc_auc": TaskMetric("area under the ROC curve; of more than two classes the mean of each against the others",
-                          _require_several_classes, _scored, _area, _SCIKIT_LEARN, best_is_1=True,
+                          _require_several_classes, _scored, _area, SCIKIT_LEARN, best_is_1=True,
                           resamples=_RESAMPLES_OF_RANKS, most_resampled=_MOST_RANKED),
     "perplexity": TaskMetric("perplexity of the right classes under the scores", _require_classes, _surprise,
                              _perplexity),

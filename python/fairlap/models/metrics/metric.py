@@ -36,6 +36,9 @@ class Package:
     extra: str
 
 
+SCIKIT_LEARN = Package("sklearn", "scikit-learn", "metrics")
+
+
 @dataclass(frozen=True)
 class TaskMetric:
     """``require_fit`` raises InvalidRequest for labels that do not fit the outputs; it is given the metric's text."""

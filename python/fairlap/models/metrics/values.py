@@ -9,9 +9,9 @@ import numpy as np
 
 from fairlap.machine.variables import variables_kept
 from fairlap.models.metrics.metric import (
+    SCIKIT_LEARN,
     Array,
     Output,
-    Package,
     Parts,
     TaskMetric,
     other_shape,
@@ -19,8 +19,6 @@ from fairlap.models.metrics.metric import (
     ratio,
     refuse,
 )
-
-_SCIKIT_LEARN = Package("sklearn", "scikit-learn", "metrics")
 
 
 def _require_values(text: str, labels: Array, outputs: Sequence[Output]) -> None:
@@ -58,6 +56,6 @@ def _explained(outputs: Array, labels: Array) -> float:
 METRICS: Mapping[str, TaskMetric] = {
     "mse": TaskMetric("mean square of the difference", _require_values, partial(_differences, power=2), ratio),
     "mae": TaskMetric("mean absolute difference", _require_values, partial(_differences, power=1), ratio),
-    "r2": TaskMetric("share of the variance that is explained", _require_spread, _both, _explained, _SCIKIT_LEARN,
+    "r2": TaskMetric("share of the variance that is explained", _require_spread, _both, _explained, SCIKIT_LEARN,
                      best_is_1=True),
 }  # fmt: skip

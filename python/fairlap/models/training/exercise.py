@@ -66,6 +66,10 @@ class Exercise:
         del state[STEP]  # a framework need not count
         return {LOSS: np.asarray(losses[-1]), **state}
 
+    def stays_in_float32(self) -> bool:
+        """Whether the reference does. Otherwise training with these settings diverges, whatever trains."""
+        return all(np.isfinite(array).all() for array in self.taken(np.float32).values())
+
 
 def trained(exercise: Exercise) -> Trained:
     expected = exercise.taken()

@@ -33,8 +33,8 @@ def what_it_did(
     if all(np.array_equal(got.get(name, array), array) for name, array in began.items()) and away:
         return "it does not train at all"
     near = _AS_NEAR if exercise.precision == "fp32" else _AS_NEAR_WHEN_ROUNDED
-    for what, taken in sorted(mistakes.items(), key=lambda each: _apart(found, each[1], got)):
-        if _apart(found, taken, got) < near * min(away, _apart(found, taken, expected)):
+    for distance, what in sorted((_apart(found, taken, got), what) for what, taken in mistakes.items()):
+        if distance < near * min(away, _apart(found, mistakes[what], expected)):
             return what
     return _longer_steps(exercise, expected, got)
 

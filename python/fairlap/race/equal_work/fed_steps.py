@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-import numpy as np
-
 from fairlap.errors import InvalidRequest
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
@@ -46,7 +44,7 @@ class FedSteps:
         return step_errors(materials.exercise_on([_batch(fed)], before), got, when)
 
     def _require_trainable(self, exercise: Exercise, when: str) -> None:
-        if not all(np.isfinite(array).all() for array in exercise.taken(np.float32).values()):
+        if not exercise.stays_in_float32():
             raise InvalidRequest(
                 f"{self._data} has numbers with which the reference itself trains beyond the range of float32; no step "
                 f"can be checked, so scale the data or lower the learning rate ({when})",

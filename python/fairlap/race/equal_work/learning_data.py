@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap import quantity_text
+from fairlap.data.datasets import CHANGED
 from fairlap.data.labelled.items import CODE, Items
 from fairlap.data.labelled.labelled_set import LabelledSet, parted
 from fairlap.data.labelled.opening import data_named, items_in
@@ -20,7 +21,6 @@ from fairlap.models.spec import Spec
 from fairlap.request.training_data import TrainingData
 from fairlap.request.work import Work
 
-CHANGED = "E_DATA_CHANGED"
 E_TO_SCORE = "E_TO_SCORE"
 _MOST_NAMED = 5
 
@@ -29,8 +29,7 @@ def data_to_learn(model: Model, text: str, fraction: float, notify: Callable[[st
     """With the model in the sizes of the data. ``text`` is the model's own set if it is empty."""
     if not text and not model.spec.data_set:
         raise InvalidRequest(
-            f"{model.spec.name} has no labelled data of its own to learn from; give some with --train-on, or race "
-            "digits or tabular",
+            f"{model.spec.name} has no labelled data; name some with --train-on, or race digits or tabular",
             code=E_TO_SCORE,
         )
     if not 0 < fraction <= 1:

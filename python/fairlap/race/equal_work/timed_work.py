@@ -174,8 +174,8 @@ class TimedWork:
         )
 
     def require_no_kept_answers(self, worker: WorkerProcess) -> None:
-        """After the last turn. A few calls may all have come at a bad time, so nobody is accused before further ones
-        were as slow."""
+        """Called after the last turn. A few slow calls can be bad luck, so a contestant is accused only if further
+        calls are slow too."""
         if not self._on_new_inputs or self._plan.device != "cpu":
             return
         repeated_ns = float(np.median(self._repeated_ns))

@@ -40,7 +40,7 @@ def training_errors(materials: Materials, got: Arrays, which: str, when: str) ->
     """Raises Diverges where the reference itself leaves the numbers of float32 within these steps."""
     check = materials.training_check(which)
     errors = state_errors(check, got, when)
-    if not all(error.right for error in errors) and not _stays_in_float32(check.exercise):
+    if not all(error.right for error in errors) and not check.exercise.stays_in_float32():
         raise Diverges(
             f"training with {check.exercise.training.text} diverges, whatever trains: the reference leaves the numbers "
             f"of float32 within {quantity_text.count(len(check.exercise.batches), 'step')}; lower the learning rate"
@@ -54,11 +54,7 @@ def drawn_step_errors(materials: Materials, got: Arrays, before: Arrays, which: 
 
 def step_errors(exercise: Exercise, got: Arrays, when: str) -> list[AnswerError]:
     """None for a step that leaves the numbers that float32 has: training with these settings diverges."""
-    return state_errors(TrainingCheck(exercise), got, when) if _stays_in_float32(exercise) else []
-
-
-def _stays_in_float32(exercise: Exercise) -> bool:
-    return all(np.isfinite(array).all() for array in exercise.taken(np.float32).values())
+    return state_errors(TrainingCheck(exercise), got, when) if exercise.stays_in_float32() else []
 
 
 def first_epoch_errors(check: TrainingCheck, got: Arrays) -> list[AnswerError]:
