@@ -88,21 +88,35 @@ def read(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         with path.open("rb") as file:
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:
-        raise BadFile(f"cannot read {path}: {error}") from None
+    except OSError as error:
+        raise BadFile(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError:
+        raise BadFile(f"cannot read {path}: it is empty") from None
     try:
         start, header = _header(whole)
         _require_no_gaps(header, len(whole) - start)
         return {name: _array(whole, start, entry) for name, entry in header.items() if not name.startswith(_PADDING)}
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise BadFile(f"{path} is not a safetensors file that fairlap can read: {error}") from None
+    except _Damaged as damage:
+        why = str(damage)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        why = "an entry of its header lacks the type, the shape or the place of an array"
+    raise BadFile(f"{path} is not a safetensors file that fairlap can read: {why}")
+
+
+class _Damaged(ValueError):
+    """The message gives the reason."""
 
 
 def _header(whole: mmap.mmap) -> tuple[int, dict[str, Any]]:
     length = int.from_bytes(whole[:8], "little")
     if len(whole) < 8 or length > min(_LARGEST_HEADER, len(whole) - 8):
-        raise ValueError("its header is longer than the file")
-    header: dict[str, Any] = json.loads(whole[8 : 8 + length])
+        raise _Damaged("its header is longer than the file")
+    try:
+        header = json.loads(whole[8 : 8 + length])
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict):
+        raise _Damaged("its header is not a JSON object")
     header.pop(_METADATA, None)
     return 8 + length, header
 
@@ -112,19 +126,19 @@ def _require_no_gaps(header: Mapping[str, Any], data_bytes: int) -> None:
     end = 0
     for begins, ends in sorted(tuple(entry["data_offsets"]) for entry in header.values()):
         if begins != end or ends < begins:
-            raise ValueError("its arrays overlap or leave gaps")
+            raise _Damaged("its arrays overlap or leave gaps")
         end = ends
     if end != data_bytes:
-        raise ValueError(f"its arrays take {end} bytes, and it has {data_bytes}")
+        raise _Damaged(f"its arrays take {end} bytes, and it has {data_bytes}")
 
 
 def _array(whole: mmap.mmap, start: int, entry: Mapping[str, Any]) -> npt.NDArray[Any]:
     if entry["dtype"] not in _TYPES:
-        raise ValueError(f"an array is of type {entry['dtype']}; known are {', '.join(_TYPES)}")
+        raise _Damaged(f"an array is of type {entry['dtype']}; known are {', '.join(_TYPES)}")
     dtype, shape = _TYPES[entry["dtype"]], tuple(entry["shape"])
     begin, end = entry["data_offsets"]
     if min(shape, default=0) < 0 or end - begin != math.prod(shape) * dtype.itemsize:
-        raise ValueError("an array does not fit its place in the file")
+        raise _Damaged("an array does not fit its place in the file")
     flat: npt.NDArray[Any] = np.frombuffer(whole, dtype, math.prod(shape), start + begin)
     if flat.ctypes.data % ALIGNMENT and flat.size:  # another program wrote the file
         flat = _moved_to_boundary(flat)

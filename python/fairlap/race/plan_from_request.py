@@ -145,6 +145,7 @@ def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
 
 def _works(request: RaceRequest, notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:
     """Every combination, each once, with its model. A combination that the model does not support is refused."""
+    _require_training_settings(request)
     found: list[tuple[Work, Spec]] = []
     for model in request.models:
         for work, spec in _works_of(request, model, notify):
@@ -268,6 +269,14 @@ def _learning(
     fraction = 1.0 if request.fraction is None else float(request.fraction)
     data, spec = data_to_learn(model, request.train_on or "", fraction, notify)
     return [(msgspec.structs.replace(_with_training(request, work, spec), train_on=data), spec) for work in works]
+
+
+def _require_training_settings(request: RaceRequest) -> None:
+    """Before data and models are read, which may take long."""
+    if request.optimizer is not None:
+        optimizer_in(request.optimizer)
+    if request.schedule is not None:
+        schedule_in(request.schedule)
 
 
 def _with_training(request: RaceRequest, work: Work, spec: Spec) -> Work:

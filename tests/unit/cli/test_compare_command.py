@@ -96,6 +96,21 @@ def test_a_dry_run_prints_the_plan_and_runs_nothing() -> None:
     assert done.stdout == fairlap("compare", "mlp", "--on", "torch,jax", "--blocks=3", "--seed=1", "--dry-run").stdout
 
 
+def test_a_dry_run_shows_what_calls_are_fed() -> None:
+    done = fairlap("compare", "mlp", "--on", "torch", "--data", "synthetic", "--blocks=1", "--dry-run")
+    assert (done.returncode, " · fed synthetic: torch" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("setting", [("--optimizer", "sgd:rate=1"), ("--schedule", "cosine")])
+def test_a_bad_optimizer_or_schedule_is_reported_before_data_are_read(setting: tuple[str, str], tmp_path: Path) -> None:
+    table = tmp_path / "bad.csv"
+    table.write_text("a,b\nred,x\n")  # which would be refused as well
+    learning = ("--mode", "train", "--to-score", "90%", "--train-on", str(table))
+    assert error_code(fairlap("compare", "tabular", "--on", "torch", *learning, "--blocks=1")) == "E_DATA"
+    done = fairlap("compare", "tabular", "--on", "torch", *learning, *setting, "--blocks=1")
+    assert (done.returncode, error_code(done), str(table) in done.stderr) == (2, "E_REQUEST", False)
+
+
 @pytest.mark.parametrize("command", ["compare", "self-test"])
 def test_a_race_on_a_gpu_is_refused_once_where_there_is_no_driver(command: str, tmp_path: Path) -> None:
     """And before an environment is made: PyTorch's for CUDA has gigabytes."""

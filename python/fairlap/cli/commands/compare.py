@@ -244,10 +244,12 @@ def _print_plan(plan: Plan, *, as_json: bool) -> None:
         print_json(plan)
         return
     from fairlap.quantity_text import count
+    from fairlap.request.work import work_title
 
     processes = "1 process" if plan.process_count() == 1 else f"{plan.process_count():,} processes"
     click.echo(f"seed {plan.seed}, {count(plan.threads, 'thread')}, {processes} in {count(len(plan.blocks), 'block')}")
     for block in plan.blocks:
         order = ", ".join(plan.contestants[place].text for place in block.order)
         drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"
-        click.echo(f"{block.number:4}  {block.conditions:<10}  {plan.works[block.work].label}: {order}  ({drawn})")
+        title = work_title(plan.works[block.work].label, plan.data)
+        click.echo(f"{block.number:4}  {block.conditions:<10}  {title}: {order}  ({drawn})")

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from fairlap.data.labelled.items import CODE, Items
-from fairlap.data.labelled.table import Column, items_of_table
+from fairlap.data.labelled.table import Column, is_number, items_of_table
 from fairlap.errors import InvalidRequest
 
 
 def csv_items(path: Path, labels: str) -> Items:
     header, rows, lines = _read(path)
+    _require_header(path, header, rows, labels)
     if twice := [name for name in header if header.count(name) > 1]:
         raise InvalidRequest(f"{path} has two columns named {twice[0]!r}", code=CODE)
     cells = list(zip(*rows, strict=True))
@@ -47,6 +48,23 @@ def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
     if not rows:
         raise InvalidRequest(f"{path} has no items; a header line and a line for each item are needed", code=CODE)
     return header, rows, lines
+
+
+def _require_header(path: Path, header: list[str], rows: list[list[str]], labels: str) -> None:
+    """Without one the first item would be taken for the names of the columns. A label may be text in an item too: then
+    it is one of those in the column."""
+    place = header.index(labels) if labels in header else len(header) - 1
+    label, features = header[place], header[:place] + header[place + 1 :]
+    if (
+        features
+        and all(map(is_number, features))
+        and (is_number(label) or any(row[place].strip() == label for row in rows))
+    ):
+        raise InvalidRequest(
+            f"{path} has no header line: its first line reads like an item ({','.join(header)[:40]}); add a line with "
+            "the names of the columns before it",
+            code=CODE,
+        )
 
 
 def _column(path: Path, name: str, cells: tuple[str, ...], lines: list[int]) -> Column:

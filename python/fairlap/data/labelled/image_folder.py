@@ -1,4 +1,7 @@
-"""Read a folder of images with one sub-folder for each class."""
+"""Read a folder of images with one sub-folder for each class.
+
+Pillow converts images with a palette to RGB, and of images with transparency the colours alone are read.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from fairlap.data.labelled.items import CODE, Items, items_with_classes
 from fairlap.errors import InvalidRequest
 
 _CHANNELS = {"1": 1, "L": 1, "RGB": 3}
+_CONVERTED = {"P": ("RGBA", "RGB"), "PA": ("RGBA", "RGB"), "RGBA": ("RGB",), "LA": ("L",)}
+"""The modes on the way to one that is read. A palette with transparent colours goes through RGBA, as Pillow advises."""
 _BRIGHTEST = np.float32(255)
 
 
@@ -61,7 +66,10 @@ def _read(library: Any, file: Path) -> npt.NDArray[np.float32]:
         raise InvalidRequest(f"{file} is {kind}; the folder of a class has images alone", code=CODE)
     try:
         with library.open(file) as image:
-            mode, pixels = image.mode, np.asarray(image)
+            found = image
+            for mode in _CONVERTED.get(image.mode, ()):
+                found = found.convert(mode)
+            mode, pixels = found.mode, np.asarray(found)
     except (library.UnidentifiedImageError, library.DecompressionBombError, SyntaxError, ValueError, EOFError):
         raise InvalidRequest(
             f"{file} is not an image that can be read; remove it or save it again", code=CODE

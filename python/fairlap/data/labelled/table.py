@@ -44,7 +44,7 @@ def items_of_table(path: Path, columns: Mapping[str, Column], labels: str) -> It
 def _features(path: Path, columns: Mapping[str, Column], label: str) -> Column:
     for name, each in columns.items():
         if each.dtype.kind != "f":
-            place = next(number for number, cell in enumerate(each) if not _is_number(cell))
+            place = next(number for number, cell in enumerate(each) if not is_number(cell))
             raise InvalidRequest(
                 f"{path}: the column {name!r} has text, such as {str(each[place])[:40]!r} in item {place + 1}; "
                 f"features are numbers. The labels are in {label!r}; FILE:COLUMN names another column",
@@ -58,7 +58,7 @@ def _features(path: Path, columns: Mapping[str, Column], label: str) -> Column:
     return np.stack(list(columns.values()), axis=1)
 
 
-def _is_number(cell: object) -> bool:
+def is_number(cell: object) -> bool:
     try:
         float(str(cell))
     except ValueError:

@@ -61,6 +61,30 @@ def test_images_of_one_bit_are_greyscale(folder: Path) -> None:
     assert set(image_items(folder, "").inputs["image"].ravel()) == {1.0}
 
 
+@pytest.mark.parametrize("transparent", [False, True])
+def test_a_palette_and_transparency_become_the_colours_that_pillow_finds(
+    transparent: bool, folder: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    first, *others = sorted(folder.glob("*/*.png"))
+    for file in others:
+        save(file, "RGBA", value=102)
+    palette = Image.new("P", (5, 4), 1)
+    palette.putpalette([0, 0, 0, 51, 0, 255])
+    palette.save(first, **({"transparency": b"\0\0"} if transparent else {}))
+    found = image_items(folder, "").inputs["image"]
+    assert found.shape == (6, 3, 4, 5)
+    np.testing.assert_allclose(found[:, :, 0, 0], [[0.2, 0.0, 1.0], *[[0.4, 0.0, 1.0]] * 5])
+    assert not recwarn.list
+
+
+def test_greyscale_with_transparency_is_greyscale(folder: Path) -> None:
+    for file in folder.glob("*/*.png"):
+        Image.new("LA", (5, 4), (51, 9)).save(file)
+    found = image_items(folder, "").inputs["image"]
+    assert found.shape == (6, 1, 4, 5)
+    np.testing.assert_allclose(found, 0.2)
+
+
 @pytest.mark.parametrize(("mode", "size"), [("L", (5, 5)), ("RGB", (5, 4))])
 def test_images_of_two_sizes_are_refused(mode: str, size: tuple[int, int], folder: Path) -> None:
     save(folder / "cat" / "other.png", mode, size)
@@ -77,9 +101,9 @@ def test_what_is_not_an_image_is_refused_by_name(folder: Path) -> None:
 
 
 def test_other_modes_and_folders_in_folders_are_refused(folder: Path) -> None:
-    save(folder / "cat" / "clear.png", "RGBA")
-    assert "RGBA" in refused(folder)
-    (folder / "cat" / "clear.png").unlink()
+    Image.new("CMYK", (5, 4)).save(folder / "cat" / "print.tif")
+    assert "CMYK" in refused(folder)
+    (folder / "cat" / "print.tif").unlink()
     (folder / "cat" / "more").mkdir()
     assert "more" in refused(folder)
 

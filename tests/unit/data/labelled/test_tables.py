@@ -114,6 +114,25 @@ def test_a_table_that_cannot_be_learnt_is_refused(text: str, part: str, tmp_path
     assert part in refused(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("1.5,50,1\n1.7,60,0\n" * 3, ""),
+        ("1.5,50,wolf\n" + "1.7,60,bear\n1.6,70,wolf\n" * 3, ""),
+        ("1e3, -2 ,.5\n" + "1,2,3\n2,3,4\n" * 3, ""),
+        ("wolf,1.5\n" + "bear,1.7\nwolf,1.6\n" * 3, "wolf"),
+    ],
+)
+def test_a_file_without_a_header_line_is_refused_and_no_item_is_lost(text: str, column: str, tmp_path: Path) -> None:
+    assert "no header line" in refused(written(tmp_path, text), column)
+
+
+def test_a_header_may_have_numbers_and_the_name_of_a_class(tmp_path: Path) -> None:
+    rows = "".join(f"{a},{b},{c}\n" for a, b, c in zip(HEIGHTS, WEIGHTS, SPECIES, strict=True))
+    assert len(csv_items(written(tmp_path, "2024,2025,animal\n" + rows), "")) == 6
+    assert len(csv_items(written(tmp_path, "height,2025,wolf\n" + rows), "")) == 6
+
+
 def test_a_column_that_does_not_exist_is_refused_with_those_that_do(tmp_path: Path) -> None:
     line = refused(table(tmp_path, SPECIES), "kind")
     assert "height, weight, label" in line
