@@ -20,6 +20,7 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
+from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
@@ -70,6 +71,7 @@ def test_one_that_diverges_and_one_that_dies_keep_their_curves_and_the_others_tr
     assert (diverged.outcome, diverged.code) == ("disqualified", "E_TRAINING")
     assert "after epoch 2" in diverged.message
     assert killed.outcome == "crash"
+    assert "in epoch 2" in killed.message
     assert [epochs_of(found[name]) for name in sorted(found)] == [2, 1, 1]
     assert found["numpy-trainer"].outcome == "finished"
     assert len(list((tmp_path / "checkpoints").iterdir())) == 3
@@ -83,7 +85,9 @@ def test_a_budget_that_is_spent_ends_training_after_the_epoch(tmp_path: Path) ->
     [process] = race.processes
     assert (process.outcome, epochs_of(process)) == ("finished", 1)
     assert "W_BUDGET_IN_TRAINING" in {notice.code for notice in process.warnings}
-    [row] = results_of(Run(plan, race.processes, {}, {}), "r").rows
+    results = results_of(Run(plan, race.processes, {}, {}), "r")
+    assert "[W_BUDGET_IN_TRAINING]" in text_of(results)
+    [row] = results.rows
     assert (row.time_to_score_s, row.reached_share) == (None, 0.0)
     assert row.best_score is not None
     assert row.best_score > 0

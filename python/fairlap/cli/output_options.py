@@ -11,6 +11,7 @@ import click
 
 from fairlap.cli.values import FILE, NAME, PRICE
 from fairlap.errors import InvalidRequest
+from fairlap.machine.atomic_files import why_not_writable
 
 if TYPE_CHECKING:
     from fairlap.render.outputs import Format
@@ -67,6 +68,8 @@ def writable(paths: Iterable[Path], *, only: str = "") -> list[tuple[Path, Forma
         places.add(place)
         if not path.parent.is_dir():
             raise _cannot_write(path, f"{path.parent} is not a folder")
+        if why := why_not_writable(path):
+            raise _cannot_write(path, why)
         if path.is_dir():
             raise _cannot_write(path, "it is a folder")
         if Path(place).is_symlink():

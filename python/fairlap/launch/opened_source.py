@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -16,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import shortened
+from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.models.sources.contract import Bundle, SourceError
 from fairlap.models.sources.opening import Order, Outcome
@@ -74,6 +73,6 @@ def _end_of(done: subprocess.CompletedProcess[bytes]) -> str:
 @cache
 def _scratch() -> str:
     """For sources whose files are not known, and which are therefore opened again by each command."""
-    folder = tempfile.mkdtemp(prefix="fairlap-sources-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    folder = ScratchFolder()
+    atexit.register(folder.remove)
+    return str(folder.path)

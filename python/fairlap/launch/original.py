@@ -7,13 +7,12 @@ import os
 import selectors
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 
 from fairlap.launch.opened_source import LIMIT_S, ON_A_CPU
+from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.answering import Answered, answers_beside
@@ -30,11 +29,11 @@ class Original:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._process: subprocess.Popen[bytes] | None = None
-        self._scratch = tempfile.TemporaryDirectory(prefix="fairlap-")
+        self._scratch = ScratchFolder()
 
     def answers(self, inputs: Arrays) -> tuple[Arrays, Mapping[str, Tolerance]]:
         """In float64, and how far a right float32 computation may be from them."""
-        file = Path(self._scratch.name) / "inputs.safetensors"
+        file = self._scratch.path / "inputs.safetensors"
         safetensors.write(file, inputs)
         answered = self._asked(f"{file}\n".encode())
         if answered.code:
@@ -53,7 +52,7 @@ class Original:
                 self._process.kill()
                 self._process.wait()
             self._process = None
-        self._scratch.cleanup()
+        self._scratch.remove()
 
     def _asked(self, line: bytes) -> Answered:
         process = self._running()

@@ -282,7 +282,7 @@ class WorkerProcess:
         return self._await(kind, deadline_s, within_s)
 
     def _send(self, request: Request, deadline_s: float, within_s: float) -> None:
-        self._phase = type(request).__name__.lower()
+        self._phase = request.text if isinstance(request, Epoch) else type(request).__name__.lower()
         try:
             self._wire.send(protocol.line_of(request), deadline_s)
         except TimeoutError:

@@ -27,12 +27,29 @@ def write_atomically(path: Path, content: bytes) -> None:
 @contextmanager
 def atomic_replacement(path: Path) -> Iterator[Path]:
     """A file to write, which replaces ``path`` at the end. Each thread has its own."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    temporary = _temporary(path)
     try:
         yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+
+
+def why_not_writable(path: Path) -> str:
+    """Why ``write_atomically`` would fail, found out before there is something to write; empty where it would not."""
+    try:
+        if path.exists() and not path.is_file():
+            return "" if os.access(path, os.W_OK) else os.strerror(errno.EACCES)
+        temporary = _temporary(Path(os.path.realpath(path)))
+        temporary.touch()
+        temporary.unlink()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def write_output(path: Path, content: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,6 +10,7 @@ from pathlib import Path
 from fairlap.interrupts import signals_wait
 from fairlap.launch.runners import Runner, runners_for
 from fairlap.launch.worker_process import Samples
+from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
 from fairlap.meters.energy import idle_power
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.checkpoints import Checkpoints
@@ -73,7 +73,8 @@ class Race:
         """Make ready what every contestant is handed, then run block after block."""
         with ExitStack() as stack:
             try:
-                scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlap-")))
+                remove_abandoned()
+                scratch = stack.enter_context(ScratchFolder())
                 first = self.plan.data_seeds[0] if self.plan.blocks else 0
                 works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]
                 require_plan(self.plan, works)

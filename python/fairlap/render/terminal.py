@@ -71,7 +71,7 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
         else:
             text = result.trouble_with_code
         lines.append(f"  {row.place or '-':<3} {names[result.contestant]:<{width}}  {text}".rstrip())
-        lines += [f"      {line}" for line in (*_resources(result, row), *_remarks(result))]
+        lines += [f"      {line}" for line in (*_resources(result, row), *_remarks(result, row))]
     return lines
 
 
@@ -195,16 +195,17 @@ def _limits(work_result: WorkResult) -> list[str]:
     return limits
 
 
-def _remarks(row: ContestantResult) -> list[str]:
-    if not row.finished:
+def _remarks(result: ContestantResult, row: Row) -> list[str]:
+    if not result.finished:
         return []
     remarks = []
-    if row.trouble:
-        remarks.append(f"! {row.trouble_with_code}")
-    faults = row.median_of(PAGE_FAULTS)
-    if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * row.call_ns:
+    if result.trouble:
+        remarks.append(f"! {result.trouble_with_code}")
+    remarks += [f"! {each.text} [{each.code}]" for each in row.warnings if each.code == "W_BUDGET_IN_TRAINING"]
+    faults = result.median_of(PAGE_FAULTS)
+    if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * result.call_ns:
         remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")
-    return [*remarks, *(f"! {text}" for text in causes_of_modes(row))]
+    return [*remarks, *(f"! {text}" for text in causes_of_modes(result))]
 
 
 def causes_of_modes(row: ContestantResult) -> list[str]:

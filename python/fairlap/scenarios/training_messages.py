@@ -22,6 +22,11 @@ class Epoch(msgspec.Struct, frozen=True, tag_field="type", tag="epoch"):
     part: int = 0  # of an epoch whose state is read in between, and whose later parts begin where the last one ended
     energy: Literal["read"] | None = None  # there are sensors: report their readings over the steps
 
+    @property
+    def text(self) -> str:
+        """As in messages to people, which count from 1."""
+        return f"epoch {self.number + 1}"
+
 
 class EpochTrained(msgspec.Struct, frozen=True, tag_field="type", tag="epoch_trained"):
     """Of the steps alone: binding batches and reading the state are not part of the time."""

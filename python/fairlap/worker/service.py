@@ -148,7 +148,7 @@ class Service:
         return latency.measured_message(measurement, drawn, energy, None if fed is None else fed.feeding, on_device)
 
     def train(self, request: Epoch) -> EpochTrained:
-        self._phase.now = "train"
+        self._phase.now = request.text
         return self._training().train(request)
 
     def restore(self, request: Restore) -> Restored:

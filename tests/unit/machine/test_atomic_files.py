@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.machine.atomic_files import write_atomically, write_output
+from fairlap.machine.atomic_files import why_not_writable, write_atomically, write_output
 
 
 def test_a_file_is_replaced_and_no_temporary_file_remains(tmp_path: Path) -> None:
@@ -55,3 +55,17 @@ def test_a_link_stays_a_link_and_a_pipe_is_written_to(tmp_path: Path) -> None:
     reader.join(timeout=20)
     assert got == [b"flowing"]
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_whether_a_file_can_be_written_is_known_before_and_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    assert why_not_writable(file) == ""
+    assert list(tmp_path.iterdir()) == []
+    file.write_bytes(b"whole")
+    assert why_not_writable(file) == ""
+    assert file.read_bytes() == b"whole"
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "file")
+    for unwritable in (tmp_path / "link", tmp_path / "nowhere" / "file", tmp_path / (250 * "x"), file / "below"):
+        assert why_not_writable(unwritable)
+        with pytest.raises(FairlapError):
+            write_output(unwritable, b"nothing")

@@ -32,6 +32,7 @@ class TrainingCheck:
         self.exercise = exercise
         self.found = trained_in_precision(exercise) if found is None else found
 
+    @np.errstate(over="ignore", invalid="ignore")  # training may diverge
     def judged(self, got: Mapping[str, Array]) -> tuple[dict[str, float], str]:
         """``distances`` of its arrays, and what it did instead, or what is peculiar to it, as far as that is known. No
         distance of a right contestant is above 1."""
@@ -45,6 +46,7 @@ class TrainingCheck:
         why = nearest_mistake(self.found, got, self.mistakes) if max(apart.values()) > 1 else ""
         return apart, why or (self._lost(beyond, got) if rounds else "")
 
+    @np.errstate(over="ignore", invalid="ignore")
     def unseen_mistakes(self) -> dict[str, float]:
         """The known mistakes that may end within what is allowed, and how far from the reference."""
         apart = {what: max(distances(self.found, end).values()) for what, end in self.mistakes.items()}

@@ -63,6 +63,7 @@ def end_of(exercise: Exercise) -> dict[str, Array]:
     return {LOSS: np.asarray(losses[-1]), **named}
 
 
+@np.errstate(over="ignore", invalid="ignore")  # training may diverge
 def trained_in_precision(exercise: Exercise) -> Trained:
     """As ``trained``, in the precision of the exercise."""
     if exercise.precision == "fp32":

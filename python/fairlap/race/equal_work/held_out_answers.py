@@ -21,6 +21,7 @@ Array = npt.NDArray[Any]
 _ADVICE = "; if all diverge, lower the learning rate"
 
 
+@np.errstate(over="ignore", invalid="ignore")  # training may diverge
 def evaluated(materials: Materials, found: LabelledSet, state: Arrays, epochs: int) -> tuple[float, float]:
     """The score and the loss of the state after so many epochs. Raises OtherWork for one that diverged."""
     outputs = held_out_answers(materials, found, state, epochs)[materials.spec.outputs[0].name]
@@ -34,6 +35,7 @@ def evaluated(materials: Materials, found: LabelledSet, state: Arrays, epochs: i
     return score, loss
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def held_out_answers(materials: Materials, found: LabelledSet, state: Arrays, epochs: int) -> Mapping[str, Array]:
     weights: Mapping[str, Array] = {
         name.removeprefix(WEIGHT): array.astype(np.float64) for name, array in state.items() if name.startswith(WEIGHT)

@@ -67,6 +67,7 @@ def lost_sums(errors: Iterable[AnswerError]) -> list[Notice]:
     return [Notice("W_TRAINING_SUMS", why)] if why else []
 
 
+@np.errstate(over="ignore", invalid="ignore")  # training may diverge
 def state_errors(check: TrainingCheck, got: Arrays, when: str) -> list[AnswerError]:
     """One for the loss, one for the weights, one for each thing that the optimizer keeps: the distance of all its
     arrays together, and whether each of them is right."""

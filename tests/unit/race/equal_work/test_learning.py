@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +22,10 @@ from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.held_out_answers import score_of_answers
 from fairlap.race.equal_work.learning import Learner, require_learnable, require_plan
 from fairlap.race.equal_work.materials import Materials, materials_for
-from fairlap.race.equal_work.training_answers import drawn_step_errors
+from fairlap.race.equal_work.training_answers import Diverges, drawn_step_errors, training_errors
 from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan
 from fairlap.request.names import Contestants
-from fairlap.request.training import Sgd, Training
+from fairlap.request.training import AdamW, Sgd, Training
 from fairlap.request.training_data import TrainingData
 from fairlap.request.work import Work
 from fairlap.scenarios.training_messages import Epoch, EpochTrained
@@ -248,6 +249,18 @@ def test_a_plan_whose_work_has_an_optimizer_in_another_mode_is_refused(tmp_path:
 def test_a_step_that_diverges_in_float32_is_not_compared(materials: Materials) -> None:
     huge = {WEIGHT + name: np.full_like(array, 1e30) for name, array in materials.weights.items()}
     assert drawn_step_errors(materials, {}, {**huge, STEP: np.asarray(0.0)}, "inputs", "timed call") == []
+
+
+def test_training_that_diverges_is_reported_without_warnings_of_numpy(materials: Materials, tmp_path: Path) -> None:
+    exploding = Training(AdamW(lr=1e30))
+    other = materials_for(replaced(WORK, training=exploding), 0)
+    state = {WEIGHT + name: np.full_like(array, 1e30) for name, array in materials.weights.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(Diverges):
+            training_errors(other, state, "inputs", "before")
+        with pytest.raises(OtherWork):
+            learner(other, tmp_path).train_for_an_epoch(Worker(materials, exploding), 60.0)  # type: ignore[arg-type]
 
 
 def test_the_data_have_the_inputs_of_the_model() -> None:

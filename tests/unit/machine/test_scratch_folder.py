@@ -1,0 +1,61 @@
+"""Folders of processes that were killed are removed by the next one, and no others."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
+
+HOLDS_ONE = """
+import sys, time
+from fairlap.machine.scratch_folder import ScratchFolder
+folder = ScratchFolder()
+print(folder.path, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def test_the_folder_of_a_killed_process_is_removed_and_that_of_a_living_one_stays() -> None:
+    running = subprocess.Popen([sys.executable, "-c", HOLDS_ONE], stdout=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    with running.stdout:
+        folder = Path(running.stdout.readline().strip())
+    (folder / "caches").mkdir()
+    (folder / "caches" / "kept").write_text("of a compiler")
+    remove_abandoned()
+    assert (folder / "caches" / "kept").exists()
+    running.send_signal(signal.SIGKILL)
+    running.wait(timeout=60)
+    remove_abandoned()
+    assert not folder.exists()
+
+
+def test_a_folder_of_this_process_stays_until_its_end() -> None:
+    with ScratchFolder() as folder:
+        remove_abandoned()
+        (folder / "file").write_text("in use")
+    assert not folder.exists()
+
+
+def test_folders_without_a_lock_and_links_are_left_alone(own_folder: Path) -> None:
+    (own_folder / "fairlap-of-another").mkdir()
+    (own_folder / "fairlap-of-another" / "file").write_text("precious")
+    with tempfile.TemporaryDirectory() as elsewhere:
+        Path(elsewhere, ".in-use").touch()
+        (own_folder / "fairlap-link").symlink_to(elsewhere)
+        (own_folder / "fairlap-of-another" / ".in-use").symlink_to(Path(elsewhere, ".in-use"))
+        remove_abandoned()
+        assert Path(elsewhere, ".in-use").exists()
+    assert (own_folder / "fairlap-of-another" / "file").exists()
