@@ -21,7 +21,7 @@ from fairlap import verdict
 from fairlap.models.registry import find
 from fairlap.race.counted_blocks import work_blocks
 from fairlap.race.equal_work.learning_data import data_to_learn
-from fairlap.race.plan import DATA_SEEDS, Measuring, draw_plan
+from fairlap.race.plan import DATA_SEEDS_TO_A_SCORE, Measuring, draw_plan
 from fairlap.race.race import Race
 from fairlap.request.names import contestant_named
 from fairlap.request.race_request import MOST_EPOCHS_BY_DEFAULT
@@ -46,7 +46,7 @@ def raced(model: str, contestant: str, score: float, seed: int) -> verdict.Block
         threads=len(cores),
         available_cores=cores,
         seed=seed,
-        data_seeds=DATA_SEEDS,
+        data_seeds=DATA_SEEDS_TO_A_SCORE,
         measuring=Measuring(seconds=0.05),
         to_score=score,
         most_epochs=MOST_EPOCHS_BY_DEFAULT,

@@ -18,6 +18,7 @@ from fairlap.request.work import Conditions, Precision, Work
 
 PLAN_FORMAT = 2
 DATA_SEEDS = (0, 1, 2)  # that take turns from block to block, unless one is asked for
+DATA_SEEDS_TO_A_SCORE = (0, 1, 2, 3, 4)  # how long training takes depends more on the weights that it begins with
 _MOST_PADDING_BYTES = 4096
 _MOST_HASH_SEED = 4294967295
 
@@ -122,6 +123,10 @@ class Plan(msgspec.Struct, frozen=True):
 
     def process_count(self) -> int:
         return sum(len(block.order) for block in self.blocks)
+
+
+def usual_data_seeds(to_score: float | None) -> tuple[int, ...]:
+    return DATA_SEEDS if to_score is None else DATA_SEEDS_TO_A_SCORE
 
 
 def draw_plan(

@@ -25,7 +25,7 @@ from fairlap.race.equal_work.learning_data import E_TO_SCORE, data_to_learn, lab
 from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
 from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
 from fairlap.race.equal_work.start_weights import start_weights
-from fairlap.race.plan import DATA_SEEDS, Limits, Measuring, Plan, draw_plan, require_blocks
+from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks, usual_data_seeds
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import (
     BLOCKS_OF_ONE_CONTESTANT,
@@ -140,7 +140,8 @@ def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
     if request.data_seed is not None:
         return (request.data_seed,)
     one = request.data is not None or any(kind_of(model) is not None for model in request.models)
-    return DATA_SEEDS[:1] if one else DATA_SEEDS
+    usual = usual_data_seeds(request.to_score)
+    return usual[:1] if one else usual
 
 
 def _works(request: RaceRequest, notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:

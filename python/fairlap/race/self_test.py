@@ -15,7 +15,7 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.race.counted_blocks import design_of, trouble, work_blocks
-from fairlap.race.plan import DATA_SEEDS, Measuring, draw_plan
+from fairlap.race.plan import Measuring, draw_plan, usual_data_seeds
 from fairlap.race.race import Race
 from fairlap.race.stopping import Ending
 from fairlap.request.names import ContestantName
@@ -70,7 +70,7 @@ def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
             seed=rng.randrange(_MOST_SEED),
             measuring=Measuring(seconds=trial.seconds),
             device=trial.device,
-            data_seeds=DATA_SEEDS,
+            data_seeds=usual_data_seeds(trial.to_score),
             until_decided=trial.blocks is None,
             to_score=trial.to_score,
             most_epochs=0 if trial.to_score is None else MOST_EPOCHS_BY_DEFAULT,

@@ -144,7 +144,8 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     )
     seed: Annotated[_AtLeast0 | None, _about("Draws orders and settings of processes; random by default.")] = None
     data_seed: Annotated[
-        _AtLeast0 | None, _about("Draws weights and inputs; by default three take turns from block to block.")
+        _AtLeast0 | None,
+        _about("Draws weights and inputs; by default three take turns from block to block, or five with to_score."),
     ] = None
     memory_limit_bytes: Annotated[_AtLeast1 | None, _about("Largest address space of a worker.")] = None
     min_memory: Annotated[

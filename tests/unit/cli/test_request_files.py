@@ -18,10 +18,12 @@ from fairlap.cli.output_options import writable
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan_from_request import plan_of
 from fairlap.render.outputs import read_rows
+from fairlap.render.report.circumstances import command_of
 from fairlap.request.names import Contestants, Device
 from fairlap.request.race_request import FILE, RaceRequest, read_request, schema_text
 from fairlap.request.units import Seconds, Share
 from fairlap.store.run_file import load_run
+from fairlap.verdict.looks import possible_looks
 
 TOP = Path(__file__).parents[3]
 EXAMPLES = TOP / "docs" / "examples"
@@ -118,6 +120,19 @@ def test_several_contestants_race_until_decided_unless_something_else_is_asked_f
 def test_data_seeds_take_turns_unless_one_is_asked_for() -> None:
     assert plan_of(request(blocks=6)).data_seeds == (0, 1, 2)
     assert plan_of(request(blocks=6, data_seed=7)).data_seeds == (7,)
+
+
+def test_a_race_to_a_score_has_five_data_seeds_before_it_may_claim_anything() -> None:
+    pytest.importorskip("sklearn")
+    learning = request(models=("digits",), mode="train", to_score=Share("90%"), contestants=Contestants("torch,jax"))
+    plan = plan_of(learning)
+    first = plan.blocks[: possible_looks(len(plan.blocks))[0]]
+    assert {block.data_seed for block in first} == {0, 1, 2, 3, 4}
+    assert first[0].data_seed == first[1].data_seed
+    assert plan_of(msgspec.structs.replace(learning, data_seed=7)).data_seeds == (7,)
+    few = plan_of(msgspec.structs.replace(learning, blocks=4, threads=1))
+    assert "--to-score 0.9" in command_of(few)
+    assert "--data-seed" not in command_of(few)
 
 
 GOOD = 'models = ["mlp"]\ncontestants = ["python"]\n'

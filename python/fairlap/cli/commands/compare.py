@@ -96,7 +96,7 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
 @click.option(
     "--data-seed",
     type=click.IntRange(min=0),
-    help="Draw weights and inputs from this seed.  [default: 0, 1 and 2 in turn]",
+    help="Draw weights and inputs from this seed.  [default: 0, 1 and 2 in turn; with --to-score 0 to 4]",
 )
 @click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
 @click.option("--save-plan", type=FILE, help="Write the plan to a file.")

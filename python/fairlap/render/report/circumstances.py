@@ -6,7 +6,7 @@ import shlex
 from typing import Literal
 
 from fairlap import quantity_text
-from fairlap.race.plan import DATA_SEEDS, Limits, Plan, draw_plan
+from fairlap.race.plan import Limits, Plan, draw_plan, usual_data_seeds
 from fairlap.race.process_result import ProcessResult
 from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, table, tag
@@ -35,7 +35,7 @@ def command_of(plan: Plan) -> str:
             threads=plan.threads,
             available_cores=cores,
             seed=plan.seed,
-            data_seeds=plan.data_seeds,
+            data_seeds=plan.data_seeds if len(plan.data_seeds) == 1 else usual_data_seeds(plan.to_score),
             measuring=plan.measuring,
             limits=plan.limits,
             device=plan.device,
@@ -50,8 +50,7 @@ def command_of(plan: Plan) -> str:
     except ValueError:
         return ""
     has_options = plan.limits == Limits(memory_bytes=plan.limits.memory_bytes) and plan.measuring.samples is None
-    usual_seeds = len(plan.data_seeds) == 1 or plan.data_seeds == DATA_SEEDS
-    if again != plan or not usual_seeds or not has_options:
+    if again != plan or not has_options:
         return ""
     [(batch, mode, precisions)] = modes
     named = dict.fromkeys(name.plain_text for name in plan.contestants)
