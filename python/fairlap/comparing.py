@@ -98,6 +98,7 @@ def _results(request: Any) -> Results:
     from fairlap.machine.facts import machine_facts
     from fairlap.race.equal_work.kept_weights import require_folder
     from fairlap.race.plan_from_request import plan_of
+    from fairlap.race.processes.profiles import require_trace_folder
     from fairlap.race.race import Race
     from fairlap.race.run import Run
     from fairlap.race.stopping import Ending
@@ -107,9 +108,11 @@ def _results(request: Any) -> Results:
     plan = plan_of(request)
     require_driver(plan.device)
     require_folder(plan, request.keep_weights)
+    require_trace_folder(plan, request.trace)
     ending = Ending(plan, target=request.target, budget_s=request.budget)
-    race = Race(plan, ending=ending, keep_weights=request.keep_weights)
-    run = Run(plan, race.processes, machine_facts(), {}, datetime.now(UTC).isoformat(timespec="seconds"))
+    race = Race(plan, ending=ending, keep_weights=request.keep_weights, traces=request.trace)
+    began_at = datetime.now(UTC).isoformat(timespec="seconds")
+    run = Run(plan, race.processes, machine_facts(), {}, began_at, profiles=race.profiles)
     race.run()
     for failure in race.kept_weights.failures:
         warnings.warn(failure, stacklevel=3)

@@ -42,6 +42,12 @@ _RACE_OPTIONS = (
         metavar="FOLDER",
         help="With --to-score: write the weights that each contestant learnt into FOLDER.",
     ),
+    click.option(
+        "--trace",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="FOLDER",
+        help="With --profile: write each profiler's trace into FOLDER, for Perfetto.",
+    ),
     click.option("--store/--no-store", default=True, help="Store the run; see `fairlap runs`.  [default: store]"),
     click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
     JSON,

@@ -22,6 +22,8 @@ from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.kept_weights import require_folder
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
+from fairlap.race.processes.profiles import require_trace_folder
+from fairlap.race.profile_result import ProfileResult
 from fairlap.race.progress import Progress, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run
@@ -68,6 +70,7 @@ def checked_output(
     """Everything that can be wrong with the options is an error here, before the first process starts."""
     require_contestant(plan, options.baseline)
     require_folder(plan, options.keep_weights)
+    require_trace_folder(plan, options.trace)
     price = price_named(options.price) if options.price else None
     files = tuple(writable(options.output))
     for path, chosen in files:
@@ -94,8 +97,19 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     record = recorder.record if recorder else _discard
     checkpoints = Checkpoints(recorder.checkpoints if recorder else None, progress.say)
     before = resumed.run.processes if resumed else ()
-    race = Race(plan, progress, ending, record, before, checkpoints, output.options.keep_weights)
-    run.processes = race.processes
+    race = Race(
+        plan,
+        progress,
+        ending,
+        record,
+        before,
+        checkpoints,
+        output.options.keep_weights,
+        output.options.trace,
+        recorder.record_profile if recorder else lambda _: None,
+        resumed.run.profiles if resumed else (),
+    )
+    run.processes, run.profiles = race.processes, race.profiles
     earlier_s: Mapping[str, float] = resumed.run.wall_s if resumed else {}
     if resumed:
         progress.say(f"resumed with {plan.counted(len(race.processes))}")
@@ -166,6 +180,8 @@ def _how_to_resume(run_id: str, output: RunOutput, budget_left_s: float | None) 
     options = output.options
     if options.keep_weights is not None:
         arguments += ["--keep-weights", str(options.keep_weights)]
+    if options.trace is not None:
+        arguments += ["--trace", str(options.trace)]
     for name, value in (("price", options.price), ("baseline", options.baseline), ("target", options.target)):
         if value:
             arguments += [f"--{name}", value if isinstance(value, str) else f"{float(value):g}"]
@@ -214,6 +230,11 @@ class _Recorder:
         if self._recording is not None:
             with self._reported("cannot write to the store; trying again after every process"):
                 self._recording.keep(process, samples_ns)
+
+    def record_profile(self, result: ProfileResult) -> None:
+        if self._recording is not None:
+            with self._reported("cannot store a profile"):
+                self._recording.keep_profile(result)
 
     def end(self, results: Results, *, interrupted: bool) -> str:
         """The run's id; empty when the store does not hold all of it."""

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +36,8 @@ from fairlap.frameworks.contract import (
     Fed,
     Framework,
     Phase,
+    ProfiledCall,
+    Profiler,
     Settings,
     TrainingState,
     device_number,
@@ -141,11 +144,18 @@ class Jax(Framework):
             no_memory_because="JAX keeps no statistics of memory on the CPU",
             # A view goes into the step as it is: JAX shares its memory, within 5 us where its from_dlpack takes 60.
             fed=Fed(operator.attrgetter("pointer"), lambda addresses: step(*arguments, slots.at(addresses))),
+            profiler=Profiler("jax.profiler", _record),
             **({} if wanted.device == "cpu" else _on_device(device)),
         )
 
     def version(self) -> str:
         return self._version
+
+
+def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:
+    from fairlap.frameworks.adapter_parts.jax_profile import record
+
+    return record(call, calls, trace)
 
 
 def _trained(
@@ -197,6 +207,7 @@ def _trained(
         training=TrainingState(training.state, training.reset, training.restore),
         fed=Fed(operator.attrgetter("pointer"), lambda addresses: training.step(slots.at(addresses))),
         no_memory_because="JAX keeps no statistics of memory on the CPU",
+        profiler=Profiler("jax.profiler", _record),
         **({} if wanted.device == "cpu" else _on_device(_device(wanted.device))),
     )
 

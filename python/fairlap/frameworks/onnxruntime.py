@@ -33,6 +33,7 @@ from fairlap.frameworks.contract import (
     Fed,
     Framework,
     Phase,
+    Profiler,
     Settings,
     Unsupported,
     device_number,
@@ -112,6 +113,12 @@ class OnnxRuntime(Framework):
             )
             for tensor in work.spec.outputs
         }
+
+        def profiled_session(prefix: str) -> Any:
+            own = _session_options(onnxruntime, wanted)
+            own.enable_profiling, own.profile_file_prefix = True, prefix
+            return onnxruntime.InferenceSession(graph, own, providers=[place.provider])
+
         return Contestant(
             bind=partial(_bind, session, held, place),
             done=None,
@@ -121,11 +128,25 @@ class OnnxRuntime(Framework):
             quantization=made.quantization if made else None,
             fed=Fed(operator.attrgetter("pointer"), _runner(work, session, held)) if place.stream is None else None,
             stream=None if place.stream is None else DeviceStream("user_compute_stream", lambda _call: place.stream),
+            profiler=None if place.stream is not None else _profiler(profiled_session, held, place),
             no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
         )
 
     def version(self) -> str:
         return self._version
+
+
+def _profiler(session_of: Callable[[str], Any], held: Mapping[str, Any], place: _Place) -> Profiler:
+    """Imports its parts when it is used."""
+    made: list[Any] = []
+
+    def bind(inputs: Arrays) -> Callable[[], Any]:
+        from fairlap.frameworks.adapter_parts.onnxruntime_profile import SessionProfiler
+
+        made.append(SessionProfiler(session_of, lambda session, arrays: _bind(session, held, place, arrays)))
+        return made[-1].bind(inputs)  # type: ignore[no-any-return]
+
+    return Profiler("onnxruntime", lambda call, calls, trace: made[-1].record(call, calls, trace), bind)
 
 
 def _session_options(onnxruntime: Any, wanted: Settings) -> Any:

@@ -14,7 +14,16 @@ from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weig
 from fairlap.frameworks.adapter_parts.openvino_quantized import products_in, quantized
 from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
-from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
+from fairlap.frameworks.contract import (
+    Contestant,
+    Fed,
+    Framework,
+    Phase,
+    Profiler,
+    Settings,
+    Unsupported,
+    refuse_what_is_unknown,
+)
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to
 from fairlap.models.workload import Workload
@@ -63,18 +72,15 @@ class OpenVino(Framework):
             with phase("convert"):
                 made = quantized(work, model)
             model = core.read_model(made.file)
+        properties = {
+            "PERFORMANCE_HINT": "LATENCY",
+            "NUM_STREAMS": "1",
+            "INFERENCE_NUM_THREADS": wanted.threads,
+            "INFERENCE_PRECISION_HINT": _HINTS[work.precision],
+        }
         with phase("compile"):
-            compiled = core.compile_model(
-                model,
-                "CPU",
-                {
-                    "PERFORMANCE_HINT": "LATENCY",
-                    "NUM_STREAMS": "1",
-                    "INFERENCE_NUM_THREADS": wanted.threads,
-                    "INFERENCE_PRECISION_HINT": _HINTS[work.precision],
-                    **({"CACHE_DIR": os.environ[_CACHE]} if _CACHE in os.environ else {}),
-                },
-            )
+            cached = {"CACHE_DIR": os.environ[_CACHE]} if _CACHE in os.environ else {}
+            compiled = core.compile_model(model, "CPU", {**properties, **cached})
         return Contestant(
             bind=partial(_bind, compiled),
             done=None,
@@ -84,19 +90,37 @@ class OpenVino(Framework):
             quantization=made.quantization if made else None,
             no_memory_because="on the CPU OpenVINO tells no statistics of memory",
             fed=Fed(operator.attrgetter("pointer"), _runner(work, compiled)),
+            profiler=_profiler(lambda: core.compile_model(model, "CPU", {**properties, "PERF_COUNT": True})),
         )
 
     def version(self) -> str:
         return self._version
 
 
+def _profiler(compile_counted: Callable[[], Any]) -> Profiler:
+    """Imports its parts when it is used."""
+    made: list[Any] = []
+
+    def bind(inputs: Arrays) -> Callable[[], Any]:
+        from fairlap.frameworks.adapter_parts.openvino_profile import CountedModel
+
+        made.append(CountedModel(compile_counted, _request_and_run))
+        return made[-1].bind(inputs)  # type: ignore[no-any-return]
+
+    return Profiler("openvino counters", lambda call, calls, trace: made[-1].record(call, calls, trace), bind)
+
+
 def _bind(compiled: Any, inputs: Arrays) -> Callable[[], Any]:
+    return _request_and_run(compiled, inputs)[1]
+
+
+def _request_and_run(compiled: Any, inputs: Arrays) -> tuple[Any, Callable[[], Any]]:
     import openvino
 
     request = compiled.create_infer_request()
     for name, array in inputs.items():
         request.set_tensor(name, openvino.Tensor(array))  # a copy: it cannot share read-only memory
-    return partial(request.infer, share_outputs=True)
+    return request, partial(request.infer, share_outputs=True)
 
 
 def _runner(work: Workload, compiled: Any) -> Callable[[Mapping[str, int]], Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import (
@@ -24,6 +25,8 @@ from fairlap.frameworks.contract import (
     Fed,
     Framework,
     Phase,
+    ProfiledCall,
+    Profiler,
     Settings,
     TrainingState,
     Unsupported,
@@ -114,11 +117,18 @@ class TensorFlow(Framework):
             training=None if training is None else TrainingState(training.state, training.reset, training.restore),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
             fed=Fed(_lent_tensor, step),
+            profiler=Profiler("tf.profiler", _record),
             **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),
         )
 
     def version(self) -> str:
         return self._version
+
+
+def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:
+    from fairlap.frameworks.adapter_parts.tensorflow_profile import record
+
+    return record(call, calls, trace)
 
 
 def _prepare_device(wanted: str, limit_bytes: int | None, *, tf32: bool) -> None:

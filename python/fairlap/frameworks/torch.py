@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy.typing as npt
@@ -29,6 +30,8 @@ from fairlap.frameworks.contract import (
     Fed,
     Framework,
     Phase,
+    ProfiledCall,
+    Profiler,
     Settings,
     TrainingState,
     Unsupported,
@@ -95,6 +98,7 @@ class Torch(Framework):
             with phase("convert"):
                 held, made = quantized(work, model)
         forward = held if work.mode == "infer" else _loss(model, work.spec.loss, _labels(work, wanted.device))
+        uncompiled = forward
         if compiled:
             with phase("compile"):
                 forward = _compiled(forward, wanted.options.get("mode"))
@@ -112,6 +116,9 @@ class Torch(Framework):
             forget_memory_peak=torch.cuda.reset_peak_memory_stats if on_device else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             fed=Fed(_lent_tensor, _runner(forward, _places(held, work))),
+            profiler=Profiler(
+                "torch.profiler", _record, partial(self._bind_to_profile, work, wanted, held, uncompiled)
+            ),
         )
 
     def version(self) -> str:
@@ -154,9 +161,19 @@ class Torch(Framework):
             in_force={**in_force, **training.in_force()},
             training=TrainingState(training.state, training.reset, training.restore),
             fed=Fed(_lent_tensor, lambda tensors: training.step(*parts(tensors))),
+            profiler=Profiler("torch.profiler", _record),
             stream=DeviceStream("torch.cuda.current_stream", _current_stream) if wanted.device != "cpu" else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
         )
+
+    def _bind_to_profile(
+        self, work: Workload, wanted: Settings, model: Any, forward: Callable[..., Any], inputs: Arrays
+    ) -> Callable[[], Any]:
+        if wanted.variant == "compile":
+            from fairlap.frameworks.adapter_parts.torch_profile import compiled_for_the_profiler
+
+            forward = compiled_for_the_profiler(forward, wanted.options.get("mode"))
+        return self._bind(work, wanted.device, model, forward, inputs)
 
     def _bind(
         self, work: Workload, device: str, model: Any, forward: Callable[..., Any], inputs: Arrays
@@ -171,6 +188,12 @@ class Torch(Framework):
             return bound
         parameters = dict(model.named_parameters())
         return _loss_and_gradients(bound, [parameters[name] for name in trained_names(work.spec)])
+
+
+def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:
+    from fairlap.frameworks.adapter_parts.torch_profile import record
+
+    return record(call, calls, trace)
 
 
 def _narrowed(tensor: Any, precision: Precision) -> Any:

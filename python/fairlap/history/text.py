@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.history.between_runs import Difference, RunsCompared
+from fairlap.history.operators import OperatorChange, OperatorsCompared
 from fairlap.request.work import work_title
 from fairlap.verdict import Change
 
@@ -41,3 +42,27 @@ def _verdict(found: Difference, named: bool) -> str:
     interval = f"{regression.ratio:.3f} times as long [{regression.low:.3f}, {regression.high:.3f}]"
     name = f"{words[regression.change]}: " if named else ""
     return f"{name}{interval}, {processes}"
+
+
+def operators_text(compared: OperatorsCompared) -> str:
+    """Where the difference of one contestant comes from, the largest change first."""
+    name = compared.after if compared.before == compared.after else f"{compared.before} -> {compared.after}"
+    calls = " -> ".join(quantity_text.duration(each) for each in compared.calls_ns)
+    counts = " and ".join(map(str, compared.processes))
+    lines = [f"{compared.work} · {name}: operators of profiled calls, {calls} ({counts} untimed processes)"]
+    lines += [f"    {_change_text(each)}" for each in compared.changes]
+    if not compared.changes:
+        lines.append("    no operator changed clearly")
+    if compared.profilers[0] != compared.profilers[1]:
+        lines.append(f"    ! the profilers differ: {' and '.join(compared.profilers)}")
+    return "\n".join(lines)
+
+
+def _change_text(change: OperatorChange) -> str:
+    kind = f" ({change.kind})" if change.kind else ""
+    interval = quantity_text.duration_interval(change.difference_ns, change.low_ns, change.high_ns)
+    share = "" if change.share is None else f", {quantity_text.share(change.share)} of the difference"
+    only = ""
+    if not change.before_ns or not change.after_ns:
+        only = "; only after" if change.after_ns else "; only before"
+    return f"{change.name}{kind} {'+' * (change.difference_ns > 0)}{interval}{share}{only}"

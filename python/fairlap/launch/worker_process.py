@@ -26,6 +26,7 @@ from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import NotAMessage, PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
 from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
+from fairlap.scenarios.profile_messages import ProfileCalls, Profiled
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
@@ -248,6 +249,10 @@ class WorkerProcess:
     def restore(self, state: Path, path: Path, *, within_s: float) -> None:
         """Go on from this state; what was read back after it is in ``path``."""
         self._request(Restore(str(state), str(path)), Restored, within_s)
+
+    def profile(self, seconds: float, trace: Path | None, *, within_s: float) -> Profiled:
+        """Nothing can be timed in it after that."""
+        return self._request(ProfileCalls(seconds, str(trace or "")), Profiled, within_s)
 
     def quit(self, *, within_s: float = 30.0) -> protocol.Ended:
         """Its last message. How the process ends after that, by itself or not, changes nothing."""

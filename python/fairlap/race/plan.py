@@ -74,6 +74,7 @@ class Plan(msgspec.Struct, frozen=True):
     most_epochs: int = 0
     max_drop: float | None = None  # the largest error against fp32 of a contestant that is ranked
     metrics: tuple[str, ...] = ()  # of what was learnt, where it is trained to a score
+    profile_processes: int = 0  # of each contestant on each work, untimed, after the blocks
     format: int = PLAN_FORMAT
 
     @property
@@ -150,6 +151,7 @@ def draw_plan(
     to_score: float | None = None,
     most_epochs: int = 0,
     metrics: tuple[str, ...] = (),
+    profile_processes: int = 0,
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
@@ -195,6 +197,7 @@ def draw_plan(
         most_epochs,
         max_drop,
         metrics,
+        profile_processes,
     )
 
 

@@ -32,6 +32,7 @@ from fairlap.request.race_request import (
     BLOCKS_UNTIL_DECIDED,
     DEFAULT_BLOCKS_WITH_TARGET,
     MOST_EPOCHS_BY_DEFAULT,
+    PROFILE_PROCESSES,
     RaceRequest,
 )
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
@@ -50,6 +51,8 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)
     data = require_data(request.data, offered, device)
+    if request.profile and device != "cpu":
+        raise InvalidRequest("--profile reads profilers of the CPU; leave it out with --device cuda", code="E_PROFILE")
     until_decided = request.blocks is None and request.target is None and len(contestants) > 1
     blocks = _blocks(request, until_decided=until_decided)
     require_blocks(blocks)
@@ -74,6 +77,7 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         to_score=None if request.to_score is None else float(request.to_score),
         most_epochs=_most_epochs(request, offered),
         metrics=_metrics_of_learning(request, offered),
+        profile_processes=PROFILE_PROCESSES if request.profile else 0,
     )
 
 

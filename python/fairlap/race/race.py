@@ -23,8 +23,10 @@ from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import CompileCaches, ProcessResult, Started
 from fairlap.race.processes.one_process import Bench, ProcessRun, request_for
+from fairlap.race.processes.profiles import Profiling, run_profiles
 from fairlap.race.processes.smallest_memory import Trial, smallest_memory
 from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
+from fairlap.race.profile_result import ProfileResult
 from fairlap.race.progress import Progress, Silence
 from fairlap.race.stopping import Ending
 from fairlap.request.work import Work
@@ -40,7 +42,8 @@ class Race:
     """One run of a plan. ``processes`` grows while it runs and holds whatever ended when it was interrupted.
 
     ``resumed`` are the whole blocks of an earlier, interrupted run of the same plan. They are not run again. In the
-    block that was broken off, contestants go on from their ``checkpoints``. Into ``keep_weights`` goes what was learnt.
+    block that was broken off, contestants go on from their ``checkpoints``. Into ``keep_weights`` goes what was learnt,
+    and into ``traces`` what profilers recorded. ``profiles`` are those of the earlier run.
     """
 
     def __init__(
@@ -52,12 +55,17 @@ class Race:
         resumed: Sequence[ProcessResult] = (),
         checkpoints: Checkpoints | None = None,
         keep_weights: Path | None = None,
+        traces: Path | None = None,
+        keep_profile: Callable[[ProfileResult], None] = lambda _: None,
+        profiles: Sequence[ProfileResult] = (),
     ) -> None:
         self.plan = plan
         self.ended_early = self.data_lost = ""
         self._ending = ending
         self._keep = keep
         self.processes = list(resumed)
+        self.profiles = list(profiles)
+        self._traces, self._keep_profile = traces, keep_profile
         self.looking_for_memory_of = ""  # whose smallest memory is looked for just now
         self._progress = progress or Silence()
         self._checkpoints = checkpoints or Checkpoints()
@@ -118,6 +126,9 @@ class Race:
                 if self.plan.min_memory and not self.data_lost:
                     self._find_smallest_memories(runners, bench)
                     after_block()
+                if self.plan.profile_processes and not self.data_lost:
+                    self._profile(runners, scratch)
+                    after_block()
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
 
@@ -154,6 +165,14 @@ class Race:
                     return
                 process.smallest_memory = found
                 self._keep(process, {})
+
+    def _profile(self, runners: list[Runner], scratch: Path) -> None:
+        def keep(result: ProfileResult) -> None:
+            self.profiles.append(result)
+            self._keep_profile(result)
+
+        profiling = Profiling(self.plan, self._materials_of, runners, scratch, keep, self._progress.say, self._traces)
+        run_profiles(profiling, self.processes, list(self.profiles))
 
     def _materials_of(self, work: Work, data_seed: int) -> Materials:
         key = (work, data_seed)

@@ -7,6 +7,7 @@ import msgspec
 from fairlap import __version__
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
+from fairlap.race.profile_result import ProfileResult
 
 RUN_FORMAT = 3
 
@@ -22,3 +23,4 @@ class Run(msgspec.Struct):
     ended_early: str = ""  # why; empty when every block of the plan ran
     fairlap: str = str(__version__)
     format: int = RUN_FORMAT
+    profiles: list[ProfileResult] = []  # of untimed processes; no row and no verdict rests on them

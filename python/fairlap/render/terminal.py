@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
+from fairlap.render.operators import operator_lines
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.request.work import Work, work_title
 from fairlap.results.feeding import UNKNOWN_CAUSE, WORK
@@ -29,6 +30,7 @@ def text_of(results: Results) -> str:
         for work_result in results.of_work(work):
             lines += [_head(results, work_result), *_contestant_lines(work_result)]
             lines += [f"  {line}" for line in _closing_lines(work_result)]
+        lines += operator_lines(results.run, work.label)
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 

@@ -25,6 +25,7 @@ LONGEST_BY_DEFAULT_S = 150.0  # of a race without a budget in which too few bloc
 DEFAULT_BLOCKS_WITH_TARGET = 60
 BLOCKS_UNTIL_DECIDED = 200
 MOST_EPOCHS_BY_DEFAULT = 50
+PROFILE_PROCESSES = 3
 BLOCKS_OF_ONE_CONTESTANT = 12  # there is nothing to decide
 _Each = TypeVar("_Each")
 _Some = Annotated[tuple[_Each, ...], msgspec.Meta(min_length=1)]
@@ -49,6 +50,9 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     keep_weights: Annotated[
         Path | None,
         _about("With to_score: a folder for the weights that each contestant learnt, as safetensors files."),
+    ] = None
+    trace: Annotated[
+        Path | None, _about("With profile: a folder for what the profilers recorded, as traces that Perfetto opens.")
     ] = None
     output: Annotated[
         tuple[Path, ...], _about("Files to write; the suffix decides the format. Relative to the current folder.")
@@ -150,6 +154,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     memory_limit_bytes: Annotated[_AtLeast1 | None, _about("Largest address space of a worker.")] = None
     min_memory: Annotated[
         bool, _about("Search for the smallest memory in which each contestant runs, after the blocks.")
+    ] = False
+    profile: Annotated[
+        bool,
+        _about("Show in which operators each contestant spends its time, from untimed processes after the blocks."),
     ] = False
 
 

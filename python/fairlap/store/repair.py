@@ -110,7 +110,7 @@ def _move(damaged: Path, new: Path) -> int:
         old.text_factory = lambda raw: raw.decode(errors="replace")
         db.execute("PRAGMA foreign_keys = ON")
         with writing(db):
-            for table in ("runs", "works", "contestants", "processes", "samples"):
+            for table in ("runs", "works", "contestants", "processes", "samples", "profiles"):
                 for names, cells in _entries(old, table):
                     if table == "samples" and not _is_as_written(names, cells):
                         continue
@@ -133,6 +133,8 @@ def _entries(old: sqlite3.Connection, table: str) -> Iterator[tuple[list[str], t
     try:
         [names] = [[column[1] for column in old.execute(f"PRAGMA table_info({table})")]]
     except sqlite3.DatabaseError:
+        return
+    if not names:  # a table that an older store lacks
         return
     key = names[0]  # the number, or the run's
     listed = ", ".join(names)

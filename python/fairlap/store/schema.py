@@ -79,8 +79,18 @@ def _first_tables(db: sqlite3.Connection) -> None:
     )
 
 
+def _profiles(db: sqlite3.Connection) -> None:
+    db.execute(
+        "CREATE TABLE profiles ("
+        " run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,"
+        " number INTEGER NOT NULL, contestant TEXT NOT NULL, work TEXT NOT NULL,"
+        " profile TEXT NOT NULL,"  # the whole profile process as JSON
+        " UNIQUE (run, number, contestant, work))"
+    )
+
+
 FIRST_SCHEMA = 3  # schemas 1 and 2 were never released
-STEPS: list[Callable[[sqlite3.Connection], None]] = [_first_tables]
+STEPS: list[Callable[[sqlite3.Connection], None]] = [_first_tables, _profiles]
 """Each leads from one schema version to the next. One that has been released is never changed."""
 
 

@@ -16,6 +16,7 @@ import msgspec
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
+from fairlap.race.profile_result import ProfileResult
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import RUN_FORMAT, Run
 from fairlap.store import run_ids
@@ -31,8 +32,10 @@ from fairlap.store.tables import (
     kept_samples,
     remove_other_blocks,
     store_process,
+    store_profile,
     stored_process,
     stored_processes,
+    stored_profiles,
     whole,
 )
 
@@ -110,6 +113,10 @@ class Store:
         with self._writing() as db:
             store_process(db, self._number(run), process)
 
+    def keep_profile(self, run: str, result: ProfileResult) -> None:
+        with self._writing() as db:
+            store_profile(db, self._number(run), result)
+
     def note_end(self, run: str, state: State, wall_s: Mapping[str, float], ended_early: str) -> None:
         with self._writing() as db:
             db.execute(
@@ -178,7 +185,8 @@ class Store:
                     msgspec.json.decode(texts[1], type=dict[str, str]),
                     msgspec.json.decode(texts[2], type=dict[str, float]),
                 )
-                return Run(plan, stored_processes(db, number), machine, wall_s, began_at, ended_early, fairlap, version)
+                processes, profiles = stored_processes(db, number), stored_profiles(db, number)
+                return Run(plan, processes, machine, wall_s, began_at, ended_early, fairlap, version, profiles)
             except msgspec.MsgspecError as error:
                 raise StoreError(f"the run {run} in {self.path} cannot be read: {error}") from None
 
@@ -314,6 +322,9 @@ class Recording:
         """A process that crashed has no samples. Stored again, it replaces what was known, and its samples stay."""
         self._waiting.append(stored_process(process, samples_ns))
         self._write_waiting()
+
+    def keep_profile(self, result: ProfileResult) -> None:
+        self._store.keep_profile(self.run, result)
 
     def end(
         self,

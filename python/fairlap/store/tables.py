@@ -14,6 +14,7 @@ from zlib import crc32
 import msgspec
 
 from fairlap.race.process_result import ProcessResult
+from fairlap.race.profile_result import ProfileResult
 from fairlap.race.run import Run
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.row import Row
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def insert_run(db: sqlite3.Connection, run_id: str, state: str, run: Run) -> int:
-    """Without its processes."""
+    """Without its processes; a run from a file has profiles."""
     plan = run.plan
     cursor = db.execute(
         "INSERT INTO runs (id, began_at, state, ended_early, processes, fairlap, format, plan, machine, wall_s)"
@@ -54,6 +55,8 @@ def insert_run(db: sqlite3.Connection, run_id: str, state: str, run: Run) -> int
         "INSERT INTO contestants (run, place, name, framework) VALUES (?, ?, ?, ?)",
         ((number, place, name.text, name.framework or name.program) for place, name in enumerate(plan.contestants)),
     )
+    for profile in run.profiles:
+        store_profile(db, number, profile)
     return number
 
 
@@ -107,6 +110,19 @@ def stored_processes(db: sqlite3.Connection, run: int) -> list[ProcessResult]:
     """In the order in which they were stored."""
     found = db.execute("SELECT process FROM processes WHERE run = ? ORDER BY number", (run,))
     return [msgspec.json.decode(text, type=ProcessResult) for (text,) in found]
+
+
+def store_profile(db: sqlite3.Connection, run: int, result: ProfileResult) -> None:
+    db.execute(
+        "INSERT OR REPLACE INTO profiles (run, number, contestant, work, profile) VALUES (?, ?, ?, ?, ?)",
+        (run, *result.key, msgspec.json.encode(result).decode()),
+    )
+
+
+def stored_profiles(db: sqlite3.Connection, run: int) -> list[ProfileResult]:
+    """In the order in which they were stored."""
+    found = db.execute("SELECT profile FROM profiles WHERE run = ? ORDER BY rowid", (run,))
+    return [msgspec.json.decode(text, type=ProfileResult) for (text,) in found]
 
 
 def kept_samples(db: sqlite3.Connection, run: int, block: int, contestant: str) -> dict[str, bytes] | None:

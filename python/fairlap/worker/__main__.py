@@ -16,10 +16,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fairlap.scenarios.latency_messages import Feed, Measure
+from fairlap.scenarios.profile_messages import ProfileCalls
 from fairlap.scenarios.training_messages import Epoch, Restore
 from fairlap.worker.guardian import die_with_parent
 from fairlap.worker.phases import NUMPY, OURS, Phases
-from fairlap.worker.protocol import VERSION, Answer, Hello, Prepare, Quit, Reply, line_of, request_in
+from fairlap.worker.protocol import VERSION, Answer, Hello, Prepare, Quit, Reply, Request, line_of, request_in
 
 if TYPE_CHECKING:
     from fairlap.worker.service import Service
@@ -66,22 +67,30 @@ def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> Non
                 from fairlap.worker.service import Service
 
                 service = Service(phases)
-        match request:
-            case Prepare():
-                send(service.prepare(request))
-            case Answer():
-                send(service.answer(request))
-            case Feed():
-                send(service.feed(request))
-            case Measure():
-                send(*service.measure(request))
-            case Epoch():
-                send(service.train(request))
-            case Restore():
-                send(service.restore(request))
-            case Quit():
-                send(service.quit())
-                return
+        send(*_replies(service, request))
+        if isinstance(request, Quit):
+            return
+
+
+def _replies(service: Service, request: Request) -> tuple[Reply, Sequence[memoryview]]:
+    """The reply, and the raw samples that follow it."""
+    match request:
+        case Prepare():
+            return service.prepare(request), ()
+        case Answer():
+            return service.answer(request), ()
+        case Feed():
+            return service.feed(request), ()
+        case Measure():
+            return service.measure(request)
+        case Epoch():
+            return service.train(request), ()
+        case Restore():
+            return service.restore(request), ()
+        case ProfileCalls():
+            return service.profile(request), ()
+        case Quit():
+            return service.quit(), ()
 
 
 def _leave() -> None:

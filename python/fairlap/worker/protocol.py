@@ -16,6 +16,7 @@ from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
+from fairlap.scenarios.profile_messages import ProfileCalls, Profiled
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 
 VERSION = 3
@@ -66,7 +67,7 @@ class Quit(Message, frozen=True):
     """Report the memory, then end."""
 
 
-Request = Prepare | Answer | Feed | Measure | Epoch | Restore | Quit
+Request = Prepare | Answer | Feed | Measure | Epoch | Restore | ProfileCalls | Quit
 
 
 class Hello(Message, frozen=True):
@@ -118,7 +119,9 @@ class Failed(Message, frozen=True):
     traceback: str = ""
 
 
-Reply = Hello | Begin | Phase | Prepared | Answered | Fed | Measured | EpochTrained | Restored | Ended | Failed
+Reply = (
+    Hello | Begin | Phase | Prepared | Answered | Fed | Measured | EpochTrained | Restored | Profiled | Ended | Failed
+)
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

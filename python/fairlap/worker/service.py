@@ -16,6 +16,7 @@ from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.request.training import STEPS_OF_AN_ANSWER
 from fairlap.scenarios import latency
 from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measured
+from fairlap.scenarios.profile_messages import ProfileCalls, Profiled
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.protocol import Answer, Answered, Ended, Prepare, Prepared
@@ -47,6 +48,7 @@ class Service:
         self._loaded: Prepare | None = None
         self._fed: FedCalls | None = None
         self._epochs: Epochs | None = None
+        self._was_profiled = False
 
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
@@ -125,6 +127,7 @@ class Service:
 
     def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
         self._phase.now = "measure"
+        self._require_unprofiled()
         contestant = self._prepared()
         timed, fed = self._timed, self._fed
         assert timed is not None
@@ -149,11 +152,33 @@ class Service:
 
     def train(self, request: Epoch) -> EpochTrained:
         self._phase.now = request.text
+        self._require_unprofiled()
         return self._training().train(request)
 
     def restore(self, request: Restore) -> Restored:
         self._phase.now = "restore"
         return self._training().restore(request)
+
+    def profile(self, request: ProfileCalls) -> Profiled:
+        from fairlap.scenarios.profile import profiled
+
+        self._phase.now = "profile"
+        contestant, loaded = self._prepared(), self._loaded
+        assert loaded is not None
+        if contestant.profiler is None:
+            name = framework_class(loaded.framework).name
+            raise Unsupported(
+                f"fairlap reads no profiler of {name}{f' in mode {loaded.mode}' * (loaded.mode != 'infer')}"
+            )
+        self._was_profiled = True
+        if contestant.training is not None:
+            contestant.training.reset()
+        return profiled(contestant, self._sets[0], request)
+
+    def _require_unprofiled(self) -> None:
+        """Profilers slow down what they see, and leave hooks behind."""
+        if self._was_profiled:
+            raise InvalidRequest("a profiler ran in this process, so nothing in it is timed any more")
 
     def _training(self) -> Epochs:
         from fairlap.scenarios.training import Epochs

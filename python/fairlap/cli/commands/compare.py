@@ -115,6 +115,12 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
     default=None,
     help="Search for the smallest memory in which each contestant runs, after the blocks.",
 )
+@click.option(
+    "--profile",
+    is_flag=True,
+    default=None,
+    help="Show the operators that take the time, from each framework's profiler in untimed processes.",
+)
 @race_options
 def command(
     models: tuple[str, ...],

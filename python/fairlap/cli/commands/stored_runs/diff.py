@@ -27,23 +27,28 @@ def command(before: str, after: str, margin: float, output: tuple[Path, ...], as
 
     The processes of two runs did not alternate, so a change of the code cannot be separated from one of the machine.
     Intervals are widened by what may have changed, and different work or processors are not compared.
+    Where both runs have profiles, the operators that account for a difference follow, the largest first.
 
     Exit status: 1 when nothing could be compared.
     """
     from fairlap.history.between_runs import compare_saved_runs
-    from fairlap.history.text import runs_text
+    from fairlap.history.operators import compare_operators
+    from fairlap.history.text import operators_text, runs_text
     from fairlap.machine.differences import differences, differences_text
     from fairlap.store.run_sources import run_named
     from fairlap.verdict import Change
 
     (old, _), (new, _) = run_named(before), run_named(after)
     compared = compare_saved_runs(old, new, margin=margin)
+    operators = compare_operators(old, new, compared, margin=margin)
     document = {
         "differences": compared.differences,
+        "operators": operators,
         "not_compared": compared.unmatched,
         "machine": [str(each) for each in differences(old.machine, new.machine)],
     }
-    text = f"{runs_text(compared)}\n{differences_text(old.machine, new.machine)}"
+    texts = [runs_text(compared), *map(operators_text, operators), differences_text(old.machine, new.machine)]
+    text = "\n".join(texts)
     print_result(document, text, as_json=as_json, output=output)
     if all(each.regression.change is Change.NOT_COMPARABLE for each in compared.differences):
         raise SystemExit(1)

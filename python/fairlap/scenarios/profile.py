@@ -1,0 +1,76 @@
+"""Profile one contestant: plain calls first, then calls under its framework's own profiler."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from fairlap.errors import InvalidRequest
+from fairlap.frameworks.contract import Contestant, ProfiledCall, Unsupported
+from fairlap.models.arrays import Arrays
+from fairlap.scenarios.operator_kinds import kind_of
+from fairlap.scenarios.profile_messages import Operator, Profile, ProfileCalls, Profiled
+
+_FEWEST_CALLS = 5
+_MOST_CALLS = 200
+_FIRST_CALLS = 2  # of a profiler: they wait for it to allocate its buffers, and are left out
+
+
+def profiled(contestant: Contestant, inputs: Arrays, request: ProfileCalls) -> Profiled:
+    from fairlap.engine import time_calls
+
+    profiler = contestant.profiler
+    if profiler is None:
+        raise InvalidRequest("this contestant has no profiler")
+    plain = contestant.bind(inputs)
+    measured = time_calls(plain, done=contestant.done, seconds=request.seconds, calls_per_sample=1)
+    plain_ns = median(measured.wall_ns.tolist())
+    calls = min(max(int(1e9 * request.seconds / plain_ns), _FEWEST_CALLS), _MOST_CALLS)
+    call = _completing((profiler.bind or contestant.bind)(inputs), contestant.done)
+    call()  # of what a profiler had to build for itself, the first call may compile
+    trace = Path(request.trace) if request.trace else None
+    found = profiler.record(call, calls + _FIRST_CALLS, trace)[_FIRST_CALLS:]
+    if not any(each.operators for each in found):
+        raise Unsupported(f"{profiler.name} recorded no operator in {len(found)} calls")
+    return Profiled(profile_of(profiler.name, found, plain_ns), trace is not None and trace.exists())
+
+
+def profile_of(profiler: str, calls: Sequence[ProfiledCall], plain_call_ns: float) -> Profile:
+    """Medians over the profiled calls. What fewer than half of them ran, such as a rare clean-up, is left out."""
+    runs: Counter[str] = Counter(name for call in calls for name in call.operators)
+    operators = [_operator(name, calls) for name, count in runs.items() if 2 * count >= len(calls)]
+    return Profile(
+        profiler,
+        len(calls),
+        median(call.wall_ns for call in calls),
+        plain_call_ns,
+        tuple(sorted(operators, key=lambda operator: (-operator.self_ns, operator.name))),
+    )
+
+
+def _operator(name: str, calls: Sequence[ProfiledCall]) -> Operator:
+    own = [call.operators[name] for call in calls if name in call.operators]
+    absent = [0.0] * (len(calls) - len(own))
+    flops = [each.flops for each in own if each.flops is not None]
+    return Operator(
+        name,
+        kind_of(name),
+        calls=sum(each.calls for each in own) / len(calls),
+        self_ns=median([*(each.self_ns for each in own), *absent]),
+        flops=median(flops) if flops else None,
+    )
+
+
+def _completing(call: Callable[[], Any], done: Callable[[Any], Any] | None) -> Callable[[], Any]:
+    if done is None:
+        return call
+
+    def completed() -> Any:
+        result = call()
+        done(result)
+        return result
+
+    return completed

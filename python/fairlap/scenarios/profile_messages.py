@@ -1,0 +1,44 @@
+"""The messages of profiling, and what a profiled process showed: where the time of a call goes, operator by operator.
+
+A worker imports this module before it says hello, so it must stay light.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ProfileCalls(msgspec.Struct, frozen=True, tag_field="type", tag="profile"):
+    """Call under the framework's own profiler. Nothing of this process is timed afterwards."""
+
+    seconds: float  # about so long without the profiler, and as many calls with it
+    trace: str = ""  # where the profiler's events go, as Chrome's JSON; nowhere by default
+
+
+class Operator(msgspec.Struct, frozen=True):
+    """One operator or kernel in all calls of the work that were profiled."""
+
+    name: str  # the framework's own, such as "aten::addmm"
+    kind: str  # in one word of fairlap's, such as "matmul"; empty where the name does not say
+    calls: float  # per call of the work
+    self_ns: float  # per call of the work, without the operators that it called; the median over profiled calls
+    flops: float | None = None  # per call of the work, where the profiler counts them
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """What one process spent its calls on."""
+
+    profiler: str
+    calls: int  # that were profiled
+    call_ns: float  # the median wall time of a profiled call
+    plain_call_ns: float  # of a call in the same process before the profiler began
+    operators: tuple[Operator, ...]  # the longest first
+
+    @property
+    def operators_ns(self) -> float:
+        return sum(operator.self_ns for operator in self.operators)
+
+
+class Profiled(msgspec.Struct, frozen=True, tag_field="type", tag="profiled"):
+    profile: Profile
+    traced: bool = False  # the trace was written; OpenVINO's counters, for example, have no timeline
