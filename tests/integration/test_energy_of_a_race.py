@@ -65,6 +65,8 @@ def test_the_energy_of_a_race_is_in_rows_tables_files_and_pages(metered: dict[st
     assert power.high is not None
     assert power.low <= BUSY_W <= power.high
     assert power.value == pytest.approx(BUSY_W, rel=0.2)
+    assert row.peak_power_w is not None
+    assert row.peak_power_w.value >= 0.8 * power.value
     assert idle is not None
     assert idle.value == pytest.approx(IDLE_W, rel=0.2)
     assert energy is not None
@@ -182,6 +184,7 @@ def test_a_board_of_constant_power_gives_exactly_its_joules() -> None:
     joules_per_item = exact_j / (4 * process.energy.calls)
     for estimate, exact in (
         (row.mean_power_w, 100.0),
+        (row.peak_power_w, 100.0),
         (row.idle_power_w, 100.0),
         (row.energy_per_item_j, joules_per_item),
         (row.idle_energy_per_item_j, joules_per_item),

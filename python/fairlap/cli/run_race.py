@@ -158,8 +158,8 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
 
 
 def _where(race: Race, plan: Plan) -> str:
-    if race.looking_for_memory_of:
-        return f"while searching for the smallest memory of {race.looking_for_memory_of}"
+    if race.searching_for:
+        return f"while searching for {race.searching_for}"
     return f"after {plan.counted(len(race.processes))}"
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlap.machine.cuda_devices import board_of
-from fairlap.meters.energy_sensors import sensors_for
+from fairlap.meters.energy_sensors import Sensor, sensors_for
+from fairlap.meters.sampled_peaks import peak_power_w, readings_of
 
 if TYPE_CHECKING:
     from fairlap.engine._native import Readings
@@ -32,6 +33,7 @@ _BOARD_SETTLED_AFTER_S = 0.25  # a board's counter steps every tenth of a second
 # Of NVIDIA's boards: the gain error of their sensors, and how old a published value may be (period and window).
 _BOARD_GAIN_SHARE = 0.05
 _BOARD_STALE_NS = 125_000_000
+_BUSY = "utilisation_percent"
 
 
 class EnergyRead(msgspec.Struct, frozen=True):
@@ -42,6 +44,7 @@ class EnergyRead(msgspec.Struct, frozen=True):
     low_j: float | None
     high_j: float | None
     why: str = ""  # there are no joules
+    peak_w: float | None = None  # while it was measured; None with too few readings
 
 
 class EnergyOfBlock(msgspec.Struct, frozen=True):
@@ -50,6 +53,7 @@ class EnergyOfBlock(msgspec.Struct, frozen=True):
     seconds: float
     calls: int
     read: list[EnergyRead]
+    device_busy_share: float | None = None  # of a GPU: how much of the time a kernel was running, by NVML's samples
 
 
 class IdlePower(msgspec.Struct, frozen=True):
@@ -78,6 +82,7 @@ class EnergyMeter:
         )
         board = "" if on_cpu else board_of(device)
         self.sensors, self.absent = sensors_for(device, self._sampler.sources, board)
+        self.device_busy_share: float | None = None  # of the region that was read last
         boards = any(sensor.source.startswith("nvml") for sensor in self.sensors)
         self._settled_after_s = _BOARD_SETTLED_AFTER_S if boards else _SETTLED_AFTER_S
 
@@ -114,7 +119,30 @@ class EnergyMeter:
         positions = [
             self._read(readings, at_ns, at_ns + length_ns) for at_ns in ((first_ns + last_ns) // 2, first_ns, last_ns)
         ]
-        return [_widened(*each) for each in zip(*positions, strict=True)]
+        self._note_busy_share(readings, begin_ns, end_ns)
+        peaks = [self._peak_w(readings, sensor, begin_ns, end_ns) for sensor in self.sensors]
+        return [
+            msgspec.structs.replace(_widened(*each), peak_w=peak) for *each, peak in zip(*positions, peaks, strict=True)
+        ]
+
+    def _peak_w(self, readings: Readings, sensor: Sensor, begin_ns: int, end_ns: int) -> float | None:
+        """By the first of its fields that shows one."""
+        for name in sensor.fields:
+            source, number, field = self._sampler.number_of(sensor.source, name)
+            times_ns, values = readings_of(readings, source, number, begin_ns, end_ns)
+            peak = peak_power_w(times_ns, values, counter=field.counter, wraps_at=field.wraps_at)
+            if peak is not None:
+                return peak
+        return None
+
+    def _note_busy_share(self, readings: Readings, begin_ns: int, end_ns: int) -> None:
+        for number, source in enumerate(self._sampler.sources):
+            if source.name not in {sensor.source for sensor in self.sensors} or not source.name.startswith("nvml"):
+                continue
+            names = [field.name for field in source.fields]
+            if _BUSY in names:
+                _, percents = readings_of(readings, number, names.index(_BUSY), begin_ns, end_ns)
+                self.device_busy_share = float(percents.mean()) / 100 if percents.size else None
 
     def _energy(self, readings: Readings, source: str, field: str, begin_ns: int, end_ns: int) -> Energy:
         """The error of a power sensor widens the interval; the steps of a counter bound it already."""

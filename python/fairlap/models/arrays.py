@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,16 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 Labels = npt.NDArray[np.int32] | npt.NDArray[np.float32]
 """The number of the right class for each row of the output; or, float32, values of the output's shape."""
+
+
+def repeated_items(array: npt.NDArray[Any], shape: Sequence[int | str], batch: int) -> npt.NDArray[Any]:
+    """Its items again and again, until there are as many as in the batch. ``shape`` names the batch's axis "batch"."""
+    if "batch" not in shape:
+        return array
+    axis = list(shape).index("batch")
+    if array.shape[axis] == batch:
+        return array
+    return np.ascontiguousarray(np.take(array, np.arange(batch) % array.shape[axis], axis=axis))
 
 
 def hash_of(arrays: Arrays) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.request.names import ContestantName
-from fairlap.request.race_request import MOST_BLOCKS
+from fairlap.request.race_request import MAX_BATCH_BUDGET_S, MOST_BLOCKS
 from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work
 
@@ -75,6 +75,8 @@ class Plan(msgspec.Struct, frozen=True):
     max_drop: float | None = None  # the largest error against fp32 of a contestant that is ranked
     metrics: tuple[str, ...] = ()  # of what was learnt, where it is trained to a score
     profile_processes: int = 0  # of each contestant on each work, untimed, after the blocks
+    max_batch: int = 0  # look for each contestant's largest batch up to this one when the blocks have run; 0: do not
+    max_batch_budget_s: float = MAX_BATCH_BUDGET_S  # of each of these searches
     format: int = PLAN_FORMAT
 
     @property
@@ -152,6 +154,8 @@ def draw_plan(
     most_epochs: int = 0,
     metrics: tuple[str, ...] = (),
     profile_processes: int = 0,
+    max_batch: int = 0,
+    max_batch_budget_s: float = MAX_BATCH_BUDGET_S,
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
@@ -198,6 +202,8 @@ def draw_plan(
         max_drop,
         metrics,
         profile_processes,
+        max_batch,
+        max_batch_budget_s,
     )
 
 

@@ -31,6 +31,8 @@ from fairlap.request.race_request import (
     BLOCKS_OF_ONE_CONTESTANT,
     BLOCKS_UNTIL_DECIDED,
     DEFAULT_BLOCKS_WITH_TARGET,
+    MAX_BATCH_BUDGET_S,
+    MOST_BATCH,
     MOST_EPOCHS_BY_DEFAULT,
     PROFILE_PROCESSES,
     RaceRequest,
@@ -39,7 +41,6 @@ from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, rang
 from fairlap.request.training import Training, optimizer_in, schedule_in
 from fairlap.request.work import Precision, StartWeights, Work
 
-_MOST_BATCH = 2**20
 _MOST_SEED = 2**31
 
 
@@ -78,6 +79,8 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         most_epochs=_most_epochs(request, offered),
         metrics=_metrics_of_learning(request, offered),
         profile_processes=PROFILE_PROCESSES if request.profile else 0,
+        max_batch=_max_batch(request, works),
+        max_batch_budget_s=MAX_BATCH_BUDGET_S if request.max_batch_budget is None else float(request.max_batch_budget),
     )
 
 
@@ -137,6 +140,19 @@ def _blocks(request: RaceRequest, *, until_decided: bool) -> int:
     if until_decided:
         return BLOCKS_UNTIL_DECIDED
     return BLOCKS_OF_ONE_CONTESTANT if request.target is None else DEFAULT_BLOCKS_WITH_TARGET
+
+
+def _max_batch(request: RaceRequest, works: Sequence[Work]) -> int:
+    if request.max_batch is None:
+        if request.max_batch_budget is not None:
+            raise InvalidRequest("--max-batch-budget is for --max-batch")
+        return 0
+    largest = max(work.batch for work in works)
+    if request.max_batch < largest:
+        raise InvalidRequest(
+            f"--max-batch must be at least the batch that is raced, {largest} (got {request.max_batch})"
+        )
+    return request.max_batch
 
 
 def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
@@ -307,7 +323,7 @@ def _combinations(request: RaceRequest, model: str, default_batch: int, batches:
     batch = default_batch if request.batch is None else request.batch
     batches = batches or (batch if isinstance(batch, tuple) else (batch,))
     for each in batches:
-        whole_number("batch", each, least=1, most=_MOST_BATCH)
+        whole_number("batch", each, least=1, most=MOST_BATCH)
     if request.across_precisions:
         return [Work(model, batch, mode, precisions[0], together=precisions) for mode in modes for batch in batches]
     return [Work(model, batch, mode, precision) for mode in modes for precision in precisions for batch in batches]

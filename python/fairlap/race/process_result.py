@@ -90,6 +90,32 @@ class SmallestMemory(msgspec.Struct, frozen=True):
     why: str = ""  # why no limit was found
 
 
+BatchOutcome = Literal["fits", "out_of_memory", "refused", "budget"]
+
+
+class BatchTry(msgspec.Struct, frozen=True):
+    """One fresh process at one batch."""
+
+    batch: int
+    outcome: BatchOutcome
+    peak_bytes: int | None = None
+    ns_per_item: float | None = None
+    why: str = ""  # it does not fit
+
+
+class LargestBatch(msgspec.Struct, frozen=True):
+    """The largest batch that fits into memory; docs/how-to/find-the-largest-batch.md explains the search."""
+
+    batch: int | None
+    resolution: int = 0  # a batch larger by this does not fit, unless nothing larger was tried
+    ended_by: Literal["out_of_memory", "refused", "limit", "budget", ""] = ""  # why it is not larger
+    memory: str = ""  # which memory the figures of the tries are
+    limit_bytes: int | None = None  # of resident memory; None where the device's own memory is the limit
+    checked: str = ""  # how the answers at this batch were checked
+    tries: tuple[BatchTry, ...] = ()
+    why: str = ""  # the last failure in words, or why there is no batch
+
+
 class ProcessResult(msgspec.Struct):
     """One contestant's process in one block: what was drawn for it, what its worker sent, what the parent found."""
 
@@ -119,11 +145,13 @@ class ProcessResult(msgspec.Struct):
     started: Started = "alone"
     caches: CompileCaches = "warm"
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
+    busy_cores: float | None = None  # CPU time of the process, by the time of its measured calls
     machine: dict[str, float] = {}  # what the machine did during the measurement: steal, run queue, throttling
     feeding: Feeding | None = None
     warnings: list[Notice] = []
     memory: Memory = Memory()
     smallest_memory: SmallestMemory | None = None  # with the last finished process of the contestant
+    largest_batch: LargestBatch | None = None  # with the same one
     energy: EnergyOfBlock | None = None
     idle_power: tuple[IdlePower, ...] = ()  # before the race's first block
     energy_absent: str = ""  # why no sensor was read

@@ -22,6 +22,7 @@ from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import CompileCaches, ProcessResult, Started
+from fairlap.race.processes.largest_batch import largest_batch
 from fairlap.race.processes.one_process import Bench, ProcessRun, request_for
 from fairlap.race.processes.profiles import Profiling, run_profiles
 from fairlap.race.processes.smallest_memory import Trial, smallest_memory
@@ -66,7 +67,7 @@ class Race:
         self.processes = list(resumed)
         self.profiles = list(profiles)
         self._traces, self._keep_profile = traces, keep_profile
-        self.looking_for_memory_of = ""  # whose smallest memory is looked for just now
+        self.searching_for = ""  # what is looked for just now, after the blocks, and for which contestant
         self._progress = progress or Silence()
         self._checkpoints = checkpoints or Checkpoints()
         self.kept_weights = KeptWeights(plan, keep_weights, self._progress.say, resumed)
@@ -123,8 +124,8 @@ class Race:
                         self.ended_early = self._ending.reason(behind, self.processes, kept)
                     if self.ended_early:
                         break
-                if self.plan.min_memory and not self.data_lost:
-                    self._find_smallest_memories(runners, bench)
+                if (self.plan.min_memory or self.plan.max_batch) and not self.data_lost:
+                    self._search_after_blocks(runners, bench)
                     after_block()
                 if self.plan.profile_processes and not self.data_lost:
                     self._profile(runners, scratch)
@@ -135,7 +136,7 @@ class Race:
     def _may_train_on(self) -> bool:
         return self._ending is None or not self._ending.ends_training()
 
-    def _find_smallest_memories(self, runners: list[Runner], bench: Bench) -> None:
+    def _search_after_blocks(self, runners: list[Runner], bench: Bench) -> None:
         """For every contestant and work, under the headline's conditions; stored with its last finished process."""
         for place, work in enumerate(self.plan.works):
             drawn = [each for each in self.plan.blocks if each.work == place]
@@ -150,21 +151,35 @@ class Race:
                     if (process.contestant, process.work, process.conditions) == named
                 ]
                 process = next((process for process in reversed(processes) if process.finished), None)
-                if process is None or any(each.smallest_memory for each in processes):
+                if process is None:
                     continue
-                self.looking_for_memory_of = runner.name.text
-                self._progress.say(f"{runner.name.text}: looking for the smallest memory in which it runs")
                 materials = self._materials_of(self.plan.work_of(block, number), self.plan.data_seeds[0])
                 request = request_for(self.plan, materials, runner)
                 trial = Trial(self.plan, block, materials, runner, request, processes, bench.scratch, bench.feeding)
-                found = smallest_memory(trial)
-                self.looking_for_memory_of = ""
-                self.data_lost = bench.feeding.lost()
+                if self.plan.min_memory and not any(each.smallest_memory for each in processes):
+                    self._find_smallest_memory(trial, process)
                 if self.data_lost:  # tries failed for lack of data, not of memory
                     self.ended_early = self.data_lost
                     return
-                process.smallest_memory = found
-                self._keep(process, {})
+                if self.plan.max_batch and not any(each.largest_batch for each in processes):
+                    self._find_largest_batch(trial, process)
+
+    def _find_smallest_memory(self, trial: Trial, process: ProcessResult) -> None:
+        self.searching_for = f"the smallest memory of {process.contestant}"
+        self._progress.say(f"{process.contestant}: looking for the smallest memory in which it runs")
+        found = smallest_memory(trial)
+        self.searching_for = ""
+        self.data_lost = trial.feeding.lost()
+        if not self.data_lost:
+            process.smallest_memory = found
+            self._keep(process, {})
+
+    def _find_largest_batch(self, trial: Trial, process: ProcessResult) -> None:
+        self.searching_for = f"the largest batch of {process.contestant}"
+        self._progress.say(f"{process.contestant}: looking for the largest batch that fits into memory")
+        process.largest_batch = largest_batch(trial)
+        self.searching_for = ""
+        self._keep(process, {})
 
     def _profile(self, runners: list[Runner], scratch: Path) -> None:
         def keep(result: ProfileResult) -> None:

@@ -33,15 +33,19 @@ def all_blocks_ran(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
 
 
 def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
-    """For the smallest memory of everyone who finished, where it was asked for."""
-    if not plan.min_memory:
-        return True
+    """For the smallest memory and the largest batch of everyone who finished, where they were asked for."""
     finished = {
         (process.contestant, process.work)
         for process in processes
         if process.finished and process.conditions == plan.headline
     }
-    return finished <= {(process.contestant, process.work) for process in processes if process.smallest_memory}
+    asked = [
+        name for name, wanted in (("smallest_memory", plan.min_memory), ("largest_batch", plan.max_batch)) if wanted
+    ]
+    return all(
+        finished <= {(process.contestant, process.work) for process in processes if getattr(process, name)}
+        for name in asked
+    )
 
 
 def require_same_sources(plan: Plan, notify: Callable[[str], None] = lambda _: None) -> None:

@@ -94,6 +94,7 @@ _COLUMNS = (
     ShownColumn("to first gradient", lambda row: _value(row.time_to_first_gradient_s, quantity_text.seconds)),
     ShownColumn("peak memory", lambda row: _value(row.peak_memory_bytes, quantity_text.size)),
     ShownColumn("runs in", _smallest_memory),
+    ShownColumn("largest batch", lambda row: "" if row.largest_batch is None else f"{row.largest_batch:,}"),
     ShownColumn("energy/item", lambda row: _value(row.energy_per_item_j, lambda j: quantity_text.quantity(j, "J"))),
     ShownColumn("cost/1000 items", _cost),
     ShownColumn(

@@ -227,6 +227,7 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
         *_on_device(result, row),
         *_feeding(row),
         *_smallest_memory(row),
+        *_largest_batch(result, row),
         *_energy(result, row),
     ]
 
@@ -283,6 +284,20 @@ def _smallest_memory(row: Row) -> list[str]:
         return [f"smallest memory unknown after {attempts}: {row.absent['min_memory_bytes']}"]
     size, resolution = (quantity_text.size(each) for each in (row.min_memory_bytes, row.min_memory_resolution_bytes))
     return [f"runs in {size} ({row.min_memory_limit}; within {resolution}, {attempts})"]
+
+
+def _largest_batch(result: ContestantResult, row: Row) -> list[str]:
+    found = result.largest_batch
+    if found is None:
+        return []
+    attempts = quantity_text.count(len(found.tries), "attempt")
+    if row.largest_batch is None:
+        return [f"no largest batch after {attempts}: {row.absent['largest_batch']}"]
+    peak = row.memory_by_batch.get(str(row.largest_batch))
+    held = "" if peak is None else f" in {quantity_text.size(peak)}"
+    ended = {"out_of_memory": "memory", "limit": "the largest to try"}.get(found.ended_by, found.ended_by)
+    within = f"within {found.resolution:,}, " if found.ended_by in ("out_of_memory", "refused") else ""
+    return [f"largest batch {row.largest_batch:,}{held} ({within}ended by {ended}, {attempts})"]
 
 
 def _energy(result: ContestantResult, row: Row) -> list[str]:

@@ -26,6 +26,8 @@ DEFAULT_BLOCKS_WITH_TARGET = 60
 BLOCKS_UNTIL_DECIDED = 200
 MOST_EPOCHS_BY_DEFAULT = 50
 PROFILE_PROCESSES = 3
+MOST_BATCH = 2**20
+MAX_BATCH_BUDGET_S = 120.0
 BLOCKS_OF_ONE_CONTESTANT = 12  # there is nothing to decide
 _Each = TypeVar("_Each")
 _Some = Annotated[tuple[_Each, ...], msgspec.Meta(min_length=1)]
@@ -159,6 +161,13 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         bool,
         _about("Show in which operators each contestant spends its time, from untimed processes after the blocks."),
     ] = False
+    max_batch: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=MOST_BATCH)] | None,
+        _about("After the blocks, search for the largest batch of each contestant, up to this one."),
+    ] = None
+    max_batch_budget: Annotated[
+        Seconds | None, _about("With max_batch: stop each of these searches after this duration; 120 s by default.")
+    ] = None
 
 
 def read_request(path: Path) -> RaceRequest:

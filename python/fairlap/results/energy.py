@@ -41,6 +41,7 @@ def energy_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
             result, [_per_item(process, work, _idle_energy(process)) for process in processes], "J"
         ),
         "mean_power_w": over_processes(result, [_per_second(process) for process in processes], "W"),
+        "peak_power_w": over_processes(result, [_peak(process) for process in processes], "W"),
         "idle_power_w": over_processes(result, [_idle(process) for process in processes], "W"),
     }
 
@@ -154,6 +155,14 @@ def _per_item(process: ProcessResult, work: Work, joules: Span) -> Span:
 
 def _per_second(process: ProcessResult) -> Span:
     return _energy(process) if process.energy is None else _energy(process).times(1 / process.energy.seconds)
+
+
+def _peak(process: ProcessResult) -> Span:
+    if process.energy is None or not process.energy.read:
+        return Span(None, None, None, process.energy_absent or _NOT_READ)
+    lacking = next((each.sensor for each in process.energy.read if each.peak_w is None), "")
+    why = f"{lacking} was read too seldom while it was measured" if lacking else ""
+    return Span(_added([each.peak_w for each in process.energy.read]), None, None, why)
 
 
 def _sum(parts: Sequence[_Part]) -> Span:

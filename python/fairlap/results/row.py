@@ -116,6 +116,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         _about("That process's time by what it went into: work, and what was waited for. They add up to 1.", "feeding"),
     ]
 
+    cpu_busy_share: Annotated[
+        Estimate | None,
+        _about("CPU time of its process over the time of its calls times the threads it was given.", "utilisation"),
+    ]
+    gpu_busy_share: Annotated[
+        Estimate | None,
+        _about("Share of the time in which a kernel ran on the device, by NVML's samples.", "utilisation"),
+    ]
+
     import_s: Annotated[Estimate | None, _about("Importing the framework.", "phases")]
     conversion_s: Annotated[
         Estimate | None, _about("Converting a user's own model for the framework, where it was converted.", "phases")
@@ -165,6 +174,25 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
     min_memory_tries: Annotated[int | None, _about("Fresh processes that were tried for it.", "memory")]
 
+    largest_batch: Annotated[
+        int | None, _about("The largest batch that was found to fit into the memory that it may use.", "memory")
+    ]
+    largest_batch_resolution: Annotated[int | None, _about("A batch larger by this was not found to fit.", "memory")]
+    largest_batch_ended_by: Annotated[
+        str | None,
+        _about("Why it is not larger: out_of_memory, refused, limit (the largest to try), or budget.", "memory"),
+    ]
+    largest_batch_memory_limit_bytes: Annotated[
+        float | None, _about("The resident memory that it was allowed in this search.", "memory")
+    ]
+    largest_batch_check: Annotated[str | None, _about("How the answers at this batch were checked.", "memory")]
+    memory_by_batch: Annotated[
+        dict[str, float], _about("Peak memory in bytes at each batch that was tried and fitted.", "memory")
+    ]
+    time_per_item_by_batch_ns: Annotated[
+        dict[str, float], _about("Time of one item at the same batches, the median of three calls.", "memory")
+    ]
+
     energy_per_item_j: Annotated[
         Estimate | None,
         _about("Energy for one item, by all sensors together; idle power included.", "energy"),
@@ -173,6 +201,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Estimate | None, _about("What the idle machine would have drawn in the time of one item.", "energy")
     ]
     mean_power_w: Annotated[Estimate | None, _about("Mean power while it was measured.", "energy")]
+    peak_power_w: Annotated[
+        Estimate | None,
+        _about("Highest power while it was measured: the sum of each sensor's peak, which may fall apart.", "energy"),
+    ]
     idle_power_w: Annotated[Estimate | None, _about("Power of the idle machine, before the first block.", "energy")]
     energy_by_sensor_j: Annotated[
         dict[str, float],

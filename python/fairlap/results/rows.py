@@ -26,11 +26,13 @@ from fairlap.results.data_seeds import order_depends_on_data
 from fairlap.results.energy import energy_by_sensor, energy_of
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
 from fairlap.results.feeding import feeding_of, stall_shares_of
+from fairlap.results.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
 from fairlap.results.learning import learning_of
 from fairlap.results.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
 from fairlap.results.scores import accuracy_of, scores_of
+from fairlap.results.utilisation import utilisation_of
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 _DIGITS = 12
@@ -81,6 +83,8 @@ def _row(
         **_phases(result, work),
         **memory_of(result),
         **smallest_memory_of(result, asked_for=run.plan.min_memory and work_result.conditions == run.plan.headline),
+        **largest_batch_of(result, asked_for=run.plan.max_batch > 0 and work_result.conditions == run.plan.headline),
+        **utilisation_of(result, threads=run.plan.threads, device=run.plan.device),
         **energy_of(result, work),
         **_cost(estimate(result.finished, lambda process: process.headline_ns), work, price),
         **_errors(result),
@@ -126,6 +130,8 @@ def _row(
         stall_shares=stall_shares_of(result),
         memory_bytes=memory_by_layer(result),
         memory_absent=memory_absent(result),
+        memory_by_batch=memory_by_batch(result),
+        time_per_item_by_batch_ns=time_per_item_by_batch_ns(result),
         energy_by_sensor_j=energy_by_sensor(result, work),
         scores=scores_of(result),
         blocks_kept=len(work_result.blocks.kept),

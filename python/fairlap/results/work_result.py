@@ -15,7 +15,7 @@ from fairlap.race import counted_blocks
 from fairlap.race.counted_blocks import GatedBlocks, Unqualified, WorkBlocks
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.precision_drop import Drop
-from fairlap.race.process_result import Outcome, ProcessResult, SmallestMemory
+from fairlap.race.process_result import LargestBatch, Outcome, ProcessResult, SmallestMemory
 from fairlap.request.work import Conditions, Work
 from fairlap.results.learning_curves import curves_apart
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
@@ -87,6 +87,11 @@ class ContestantResult:
     def smallest_memory(self) -> SmallestMemory | None:
         """One search for a contestant on a work, under the conditions of the verdict."""
         return next((process.smallest_memory for process in self.processes if process.smallest_memory), None)
+
+    @property
+    def largest_batch(self) -> LargestBatch | None:
+        """Looked for like the smallest memory."""
+        return next((process.largest_batch for process in self.processes if process.largest_batch), None)
 
     def median_of(self, counter: str) -> float | None:
         values = [process.per_call[counter] for process in self.finished if counter in process.per_call]

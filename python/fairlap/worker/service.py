@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairlap.engine import Measurement
     from fairlap.models.arrays import Arrays
     from fairlap.models.sources.contract import Route
+    from fairlap.models.spec import Spec
     from fairlap.models.workload import Workload
     from fairlap.scenarios.fed_latency import FedCalls
     from fairlap.scenarios.timed_inputs import TimedInputs
@@ -236,7 +237,7 @@ class Service:
         weights = safetensors.read(Path(request.weights))
         names = [tensor.name for tensor in spec.inputs]
         for file in (request.inputs, request.changed):
-            arrays = safetensors.read(Path(file))
+            arrays = _for_batch(safetensors.read(Path(file)), spec, request.batch)
             of_set = {name: arrays[name] for name in names}
             if request.mode == "train" and request.labels is not None:
                 of_set[LABELS] = arrays[BATCH_LABELS]
@@ -245,7 +246,7 @@ class Service:
         if request.mode == "train":  # each batch has its own
             labels = self._sets[0].get(LABELS)
         elif request.labels is not None:
-            labels = safetensors.read(Path(request.labels))[LABELS]
+            labels = _for_batch(safetensors.read(Path(request.labels)), spec, request.batch)[LABELS]
         return Workload(
             spec,
             request.workload,
@@ -293,6 +294,16 @@ class Service:
             self._phase.end(FIRST_CALL, seconds, before)
             self._was_called = True
         return results[0], seconds
+
+
+def _for_batch(arrays: Arrays, spec: Spec, batch: int) -> dict[str, Any]:
+    """A search for the largest batch hands out few items, which are repeated."""
+    from fairlap.models.arrays import repeated_items
+
+    shapes = {tensor.name: tensor.shape for tensor in spec.inputs}
+    if (labels := spec.label_tensor()) is not None:
+        shapes |= {LABELS: labels.shape, BATCH_LABELS: labels.shape}
+    return {name: repeated_items(array, shapes.get(name, ()), batch) for name, array in arrays.items()}
 
 
 def _write(path: str, arrays: Mapping[str, Any]) -> None:

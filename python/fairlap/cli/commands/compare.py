@@ -12,6 +12,7 @@ from fairlap.cli.output_options import race_options
 from fairlap.cli.source_options import source_options
 from fairlap.cli.values import CONTESTANTS, DEVICE, DURATION, FILE, NAMES, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.errors import InvalidRequest
+from fairlap.request.race_request import MOST_BATCH
 from fairlap.request.work import Precision
 
 if TYPE_CHECKING:
@@ -120,6 +121,17 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
     is_flag=True,
     default=None,
     help="Show the operators that take the time, from each framework's profiler in untimed processes.",
+)
+@click.option(
+    "--max-batch",
+    is_flag=False,
+    flag_value=MOST_BATCH,
+    type=click.IntRange(1, MOST_BATCH),
+    metavar="[LIMIT]",
+    help="Search for the largest batch that fits into memory for each contestant, up to LIMIT, after the blocks.",
+)
+@click.option(
+    "--max-batch-budget", type=DURATION, help="With --max-batch: stop each search after DURATION.  [default: 2m]"
 )
 @race_options
 def command(

@@ -90,6 +90,8 @@ def _record_counts(result: ProcessResult, turns: Sequence[Turn]) -> None:
     result.per_call = {name: counts[key] / calls for key, name in _PER_CALL.items() if key in first.counts}
     measured_s = sum(float(np.nansum(turn.headline_ns)) for turn in turns) * first.calls_per_sample / 1e9
     result.phases_s["measured"] = measured_s
+    if measured_s > 0 and "process_cpu_ns" in first.counts:
+        result.busy_cores = counts["process_cpu_ns"] / 1e9 / measured_s
     if measured_s > 0 and "process_involuntary_switches" in first.counts:
         result.machine[disturbances.INVOLUNTARY] = counts["process_involuntary_switches"] / measured_s
 

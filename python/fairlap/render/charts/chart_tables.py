@@ -44,6 +44,7 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "phases": _phases,
         "first": _first_answers,
         "memory": _memory,
+        "batches": _batches,
         "errors": _errors,
         "precisions": _precisions,
         "learning": _learning,
@@ -168,6 +169,17 @@ def _memory(shown: Results) -> Iterator[Record]:
             held = row.memory_bytes.get(layer, 0.0)
             if held > 0:
                 yield _key(work_result, result.contestant) | {"layer": layer, "order": order, "bytes": held}
+
+
+def _batches(shown: Results) -> Iterator[Record]:
+    """The batches that fitted in the search for the largest one."""
+    for work_result, result, row in shown.every_row():
+        for batch, peak in row.memory_by_batch.items():
+            yield _key(work_result, result.contestant) | {
+                "batch": int(batch),
+                "peak_bytes": peak,
+                "ns_per_item": row.time_per_item_by_batch_ns.get(batch),
+            }
 
 
 def _errors(shown: Results) -> Iterator[Record]:

@@ -10,6 +10,7 @@ from fairlap.render.charts import speed as speed_charts
 from fairlap.render.charts.chart import Chart, left_out
 from fairlap.render.charts.chart_tables import group_of
 from fairlap.render.charts.learning import learning
+from fairlap.render.charts.memory_by_batch import memory_by_batch
 from fairlap.render.charts.precision import time_against_error
 from fairlap.results.results import Results
 from fairlap.results.row import judged_time_named
@@ -35,6 +36,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
         other_charts.latency_against_throughput(),
         other_charts.cold_and_warm(),
         other_charts.memory(),
+        *_if_batches_were_tried(shown),
         *_energy_and_cost(shown),
         other_charts.errors(bool(tables["tolerances"])),
     ]
@@ -72,6 +74,10 @@ def _if_trained_to_a_score(shown: Results) -> list[Chart]:
     )
     steps_note = "Contestants of a block take the same batches, so their lines differ by rounding alone."
     return [learning("seconds", "seconds of training", time_note), learning("steps", "steps", steps_note)]
+
+
+def _if_batches_were_tried(shown: Results) -> list[Chart]:
+    return [memory_by_batch()] if shown.run.plan.max_batch else []
 
 
 def _sweep(shown: Results) -> list[Chart]:

@@ -46,6 +46,8 @@ def command_of(plan: Plan) -> str:
             max_drop=plan.max_drop,
             to_score=plan.to_score,
             most_epochs=plan.most_epochs,
+            max_batch=plan.max_batch,
+            max_batch_budget_s=plan.max_batch_budget_s,
         )
     except ValueError:
         return ""
@@ -71,6 +73,8 @@ def command_of(plan: Plan) -> str:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
     if plan.min_memory:
         words.append("--min-memory")
+    if plan.max_batch:
+        words += ["--max-batch", str(plan.max_batch), "--max-batch-budget", f"{plan.max_batch_budget_s:g}s"]
     return shlex.join(words)
 
 

@@ -19,6 +19,7 @@ from fairlap.render.charts.charts_of_run import charts_of
 from fairlap.render.charts.libraries import vega_script
 from fairlap.render.report import circumstances
 from fairlap.render.report.answer import answer, headline
+from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import command_of, feeding
 from fairlap.render.report.markup import Markup, joined, json_island, table, tag, trusted
 from fairlap.render.report.page_data import for_the_program
@@ -52,7 +53,16 @@ def page_of(shown: Results) -> str:
         "body",
         tag("a", "Skip to the answer", href="#answer", class_="skip"),
         _header(shown),
-        tag("main", _answers(shown), _filters(shown), _tables(shown), _fed(shown), _charts(charts), _behind(shown)),
+        tag(
+            "main",
+            _answers(shown),
+            _filters(shown),
+            _tables(shown),
+            _fed(shown),
+            _batches(shown),
+            _charts(charts),
+            _behind(shown),
+        ),
         tag("footer", f"Made by fairlap {shown.run.fairlap}. This page works offline and sends no data."),
         json_island("shown", for_the_program(shown, charts, tables)),
         (tag("script", script) for script in scripts),
@@ -211,6 +221,19 @@ def _fed(shown: Results) -> Markup | None:
     )
     note = "Every call takes a batch, works on it and returns it. Shares are of that whole time."
     return tag("section", tag("h2", "Feeding"), parts, tag("p", note, class_="caption"), id="feeding")
+
+
+def _batches(shown: Results) -> Markup | None:
+    if not shown.run.plan.max_batch:
+        return None
+    parts = (
+        _of_work(work, _scrolling(found), conditions=work_result.conditions)
+        for work in shown.works()
+        for work_result in shown.of_work(work)
+        if (found := batch_tries(work_result)) is not None
+    )
+    note = "Each line is a fresh process that answered once and was timed for three calls, after the race."
+    return tag("section", tag("h2", "Largest batch"), parts, tag("p", note, class_="caption"), id="largest-batch")
 
 
 def _scrolling(inside: Markup) -> Markup:

@@ -35,6 +35,8 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
         heads.append("1,000 items")
     if any(row.min_memory_bytes for _, row in work_result.with_rows()):
         heads.append("runs in")
+    if any(row.largest_batch for _, row in work_result.with_rows()):
+        heads.append("largest batch")
     if any(row.energy_per_item_j for _, row in work_result.with_rows()):
         heads.append("energy per item")
     caption = f"{work_title(work_result.work.label, shown.run.plan.data)}, {work_result.conditions}"
@@ -59,6 +61,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
         "scores": ", ".join(scores_text(row)) or "–",
         "score on held-out items": _or_dash(row, "target_score", learning_text(row)),
         "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),
+        "largest batch": _or_dash(row, "largest_batch", row.largest_batch and f"{row.largest_batch:,}"),
         "energy per item": _or_dash(row, "energy_per_item_j", energy and quantity_text.quantity(energy.value, "J")),
         "1,000 items": _or_dash(
             row, "cost_per_1000_items", cost and f"{quantity_text.number(cost.value)} {row.currency}"

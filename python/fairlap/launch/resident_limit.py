@@ -1,0 +1,61 @@
+"""Watch the resident memory of a worker and end the worker when it holds too much, before the machine swaps or the
+kernel chooses which process to kill."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from types import TracebackType
+
+from fairlap import quantity_text
+from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.meters.memory import descendants, memory_of
+
+_EVERY_S = 0.01
+_AVAILABLE_EVERY = 5  # looks
+_KINDS = ("anonymous", "file", "shared")
+
+
+class ResidentLimit:
+    """Use it in ``with`` while the worker runs. ``exceeded`` is why the worker was ended; empty when it was not.
+
+    ``least_available_bytes`` is what the machine keeps free: other programs may take memory meanwhile.
+    """
+
+    def __init__(self, pid: int, limit_bytes: int, least_available_bytes: int = 0) -> None:
+        self.exceeded = ""
+        self._pid, self._limit_bytes, self._least_available_bytes = pid, limit_bytes, least_available_bytes
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="fairlap-resident-limit", daemon=True)
+
+    def __enter__(self) -> ResidentLimit:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        looks = 0
+        while not self._over.wait(_EVERY_S):
+            looks += 1
+            left = available_memory_bytes() if looks % _AVAILABLE_EVERY == 0 else None
+            held = sum(_resident(pid) for pid in (self._pid, *descendants(self._pid)))
+            if held > self._limit_bytes:
+                self.exceeded = f"its processes held {quantity_text.size(held)} of memory"
+            elif left is not None and left < self._least_available_bytes:
+                self.exceeded = f"the machine had only {quantity_text.size(left)} of memory available"
+            if self.exceeded:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self._pid, signal.SIGKILL)
+                return
+
+
+def _resident(pid: int) -> int:
+    held = memory_of(pid)
+    return sum(held.get(kind, 0) for kind in _KINDS)

@@ -1,0 +1,24 @@
+"""The columns of a row about how busy the cores and the device were while calls were measured."""
+
+from __future__ import annotations
+
+from fairlap.race.process_result import ProcessResult
+from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
+from fairlap.results.work_result import ContestantResult
+
+
+def utilisation_of(result: ContestantResult, *, threads: int, device: str) -> dict[str, Cell]:
+    why = absence_reason(result)
+
+    def cpu(process: ProcessResult) -> float | None:
+        return None if process.busy_cores is None else process.busy_cores / threads
+
+    gpu = cell_or(estimate(result.finished, _device_busy_share), why or "NVML gave no sample while it was measured")
+    return {
+        "cpu_busy_share": cell_or(estimate(result.finished, cpu), why or "its CPU time was not counted"),
+        "gpu_busy_share": Cell(None, why or "it ran on the processor") if device == "cpu" else gpu,
+    }
+
+
+def _device_busy_share(process: ProcessResult) -> float | None:
+    return None if process.energy is None else process.energy.device_busy_share
