@@ -100,7 +100,7 @@ def _results(request: Any) -> Results:
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.processes.profiles import require_trace_folder
     from fairlap.race.race import Race
-    from fairlap.race.run import Run
+    from fairlap.race.run import Run, roofs_for
     from fairlap.race.stopping import Ending
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
@@ -113,6 +113,7 @@ def _results(request: Any) -> Results:
     race = Race(plan, ending=ending, keep_weights=request.keep_weights, traces=request.trace)
     began_at = datetime.now(UTC).isoformat(timespec="seconds")
     run = Run(plan, race.processes, machine_facts(), {}, began_at, profiles=race.profiles)
+    run.roofs = roofs_for(plan)
     race.run()
     for failure in race.kept_weights.failures:
         warnings.warn(failure, stacklevel=3)

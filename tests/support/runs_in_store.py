@@ -9,16 +9,18 @@ from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.race.run import Run
 from fairlap.store.store import Recording, Store
 from runs_for_rows import a_run, crashed
+from runs_under_roofs import some_roofs
 
 
 def a_run_with_everything() -> Run:
-    """A crash, a gradient's error without a cosine, an infinite one."""
+    """A crash, a gradient's error without a cosine, an infinite one, roofs."""
     run = a_run(listed="torch,jax:fast,onnxruntime")
     crashed(run.processes[3])
     run.processes[3].details = "Traceback\n  ü"
     run.processes[4].errors.append(AnswerError("slope", "after", math.nan, math.nan, 1e-3, True))
     run.processes[5].errors.append(AnswerError("logits", "after", math.nan, math.inf, math.inf, False, "infinite"))
     run.wall_s = {"whole": 10.25, "frameworks": 9.0}
+    run.roofs = some_roofs()
     return run
 
 
@@ -32,7 +34,7 @@ def samples_of(process: ProcessResult, count: int = 50) -> dict[str, np.ndarray]
 
 
 def recording_of(store: Store, run: Run, processes: int | None = None) -> Recording:
-    recording = store.begin(run.plan, run.machine, run.began_at)
+    recording = store.begin(run.plan, run.machine, run.began_at, run.roofs)
     for process in run.processes[:processes]:
         recording.keep(process, samples_of(process))
     return recording

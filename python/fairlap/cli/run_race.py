@@ -26,7 +26,7 @@ from fairlap.race.processes.profiles import require_trace_folder
 from fairlap.race.profile_result import ProfileResult
 from fairlap.race.progress import Progress, progress_for
 from fairlap.race.race import Race
-from fairlap.race.run import Run
+from fairlap.race.run import Run, roofs_for
 from fairlap.race.stopping import Ending
 from fairlap.render.outputs import Format, UnknownFormat, write_all
 from fairlap.render.terminal import text_of
@@ -90,7 +90,9 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     from fairlap.machine.facts import machine_facts
 
     began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
-    run = Run(plan, [], machine_facts(), {}, began_at)
+    run = Run(
+        plan, [], machine_facts(), {}, began_at, roofs=resumed.run.roofs if resumed else roofs_for(plan, print_note)
+    )
     ending = Ending(plan, target=output.options.target, budget_s=output.options.budget)
     progress = progress_for(plan, ending.longest_s, quiet=output.quiet)
     recorder = _Recorder(run, resumed, progress) if output.store else None
@@ -212,7 +214,7 @@ class _Recorder:
             if resumed:
                 self._recording = store.resume(resumed.run_id, resumed.run.processes)
             else:
-                self._recording = store.begin(run.plan, run.machine, run.began_at)
+                self._recording = store.begin(run.plan, run.machine, run.began_at, run.roofs)
 
     @property
     def run_id(self) -> str:

@@ -70,8 +70,7 @@ class Torch(Framework):
             import torch
         if wanted.device != "cpu":
             _prepare_device(wanted.device, wanted.device_memory_limit_bytes, tf32=work.precision == "tf32")
-        torch.set_num_threads(wanted.threads)
-        torch.set_num_interop_threads(1)
+        _use_threads(wanted.threads)
         self._version = str(torch.__version__)
         if work.mode == "infer":
             # For the whole process: a context around each call would be timed with it.
@@ -237,6 +236,15 @@ def _labels(work: Workload, device: str) -> Any:
 def _as_labels(tensor: Any) -> Any:
     """Classes as PyTorch takes them: one row of int64; values as they are."""
     return tensor if tensor.is_floating_point() else tensor.reshape(-1).long()
+
+
+def _use_threads(count: int) -> None:
+    """Between operations there is one; a process may set that only once."""
+    import torch
+
+    torch.set_num_threads(count)
+    if torch.get_num_interop_threads() != 1:
+        torch.set_num_interop_threads(1)
 
 
 def _prepare_device(device: str, limit_bytes: int | None, *, tf32: bool) -> None:

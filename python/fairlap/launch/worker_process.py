@@ -254,6 +254,10 @@ class WorkerProcess:
         """Nothing can be timed in it after that."""
         return self._request(ProfileCalls(seconds, str(trace or "")), Profiled, within_s)
 
+    def overhead(self, *, within_s: float) -> protocol.OverheadMeasured:
+        """Of a call that has next to nothing to compute; only :meth:`quit` may follow."""
+        return self._request(protocol.Overhead(), protocol.OverheadMeasured, within_s)
+
     def quit(self, *, within_s: float = 30.0) -> protocol.Ended:
         """Its last message. How the process ends after that, by itself or not, changes nothing."""
         ended = self._request(protocol.Quit(), protocol.Ended, within_s)

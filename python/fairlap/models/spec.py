@@ -123,6 +123,7 @@ class Spec:
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
     computes: bool = True  # False if only the call is checked, not its answer
+    operations_per_item: float | None = None  # where they are no multiply-accumulates; an exponential counts as one
     data_set: str = ""  # labelled data from which it learns; see fairlap.data.labelled
 
     def tolerance(self, precision: Precision) -> Tolerance:

@@ -11,6 +11,7 @@ import msgspec
 from fairlap.engine.measurement import Notice
 from fairlap.meters.energy import EnergyOfBlock, IdlePower
 from fairlap.meters.memory import Memory
+from fairlap.models.call_cost import CallCost
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
 from fairlap.scenarios.latency_messages import Feeding
@@ -148,6 +149,9 @@ class ProcessResult(msgspec.Struct):
     busy_cores: float | None = None  # CPU time of the process, by the time of its measured calls
     machine: dict[str, float] = {}  # what the machine did during the measurement: steal, run queue, throttling
     feeding: Feeding | None = None
+    call_cost: CallCost | None = None  # None where it is unknown what a call computes
+    overhead_ns: float | None = None  # of a call with next to nothing to compute; of one process of each contestant
+    overhead_absent: str = ""  # why that is unknown, where it was asked for
     warnings: list[Notice] = []
     memory: Memory = Memory()
     smallest_memory: SmallestMemory | None = None  # with the last finished process of the contestant

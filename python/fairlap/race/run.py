@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from fairlap import __version__
+from fairlap.errors import FairlapError
+from fairlap.machine.roofs import Roofs, roofs_of
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.profile_result import ProfileResult
@@ -24,3 +28,15 @@ class Run(msgspec.Struct):
     fairlap: str = str(__version__)
     format: int = RUN_FORMAT
     profiles: list[ProfileResult] = []  # of untimed processes; no row and no verdict rests on them
+    roofs: Roofs | None = None  # of the machine, with the threads of the plan; None where it was a race on a GPU
+
+
+def roofs_for(plan: Plan, notify: Callable[[str], None] = lambda _: None) -> Roofs | None:
+    """Measured before on this machine, or now; None where they cannot be, or the work does not run on the CPU."""
+    if plan.device != "cpu":
+        return None
+    try:
+        return roofs_of(plan.threads)
+    except FairlapError as error:
+        notify(f"rows will not say what bounds them: {error}")
+        return None

@@ -104,6 +104,36 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         _about("Items in a second; in a fed race with all that feeding takes, else call after call.", "latency"),
     ]
 
+    operations_per_call: Annotated[
+        float | None,
+        _about(
+            "Additions and multiplications of a call, as its model counts them; of a gradient three times as many.",
+            "bound",
+        ),
+    ]
+    bytes_per_call: Annotated[
+        float | None, _about("Bytes that a call has to move: weights, inputs and outputs, each once.", "bound")
+    ]
+    operations_per_byte: Annotated[float | None, _about("Arithmetic intensity: the one over the other.", "bound")]
+    gflop_per_s: Annotated[Estimate | None, _about("Thousand million operations in a second, achieved.", "bound")]
+    overhead_ns: Annotated[
+        float | None, _about("Median time of a call of this contestant that has next to nothing to compute.", "bound")
+    ]
+    roof: Annotated[
+        str | None,
+        _about(
+            "The nearer roof: of a number type, such as fp32, or of the level of memory that holds the data.", "bound"
+        ),
+    ]
+    roof_share: Annotated[float | None, _about("How much of this roof it reached.", "bound")]
+    bound: Annotated[
+        str | None,
+        _about("What bounds it: compute-bound, memory-bound or overhead-bound.", "bound"),
+    ]
+    bound_evidence: Annotated[
+        str | None, _about("Time of a call, and the least times by arithmetic, memory and overhead.", "bound")
+    ]
+
     pipeline_throughput_per_s: Annotated[
         Estimate | None, _about("Items in a second with all that feeding takes, over the whole time.", "feeding")
     ]

@@ -30,6 +30,7 @@ from fairlap.results.largest_batch import largest_batch_of, memory_by_batch, tim
 from fairlap.results.learning import learning_of
 from fairlap.results.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.prices import Price
+from fairlap.results.roofline import roofline_of
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
 from fairlap.results.scores import accuracy_of, scores_of
 from fairlap.results.utilisation import utilisation_of
@@ -80,6 +81,7 @@ def _row(
         ),
         **_latencies(result, work, latency),
         **feeding_of(result),
+        **roofline_of(result, run.roofs, work.in_precision(name.precision).precision, run.plan.device, latency),
         **_phases(result, work),
         **memory_of(result),
         **smallest_memory_of(result, asked_for=run.plan.min_memory and work_result.conditions == run.plan.headline),

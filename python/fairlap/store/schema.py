@@ -89,8 +89,13 @@ def _profiles(db: sqlite3.Connection) -> None:
     )
 
 
+def _roofs_of_runs(db: sqlite3.Connection) -> None:
+    """As JSON; null where none were measured."""
+    db.execute("ALTER TABLE runs ADD COLUMN roofs TEXT NOT NULL DEFAULT 'null'")
+
+
 FIRST_SCHEMA = 3  # schemas 1 and 2 were never released
-STEPS: list[Callable[[sqlite3.Connection], None]] = [_first_tables, _profiles]
+STEPS: list[Callable[[sqlite3.Connection], None]] = [_first_tables, _profiles, _roofs_of_runs]
 """Each leads from one schema version to the next. One that has been released is never changed."""
 
 

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.machine.roofs import Roofs
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.profile_result import ProfileResult
@@ -74,11 +75,11 @@ class Store:
 
     # Recording
 
-    def begin(self, plan: Plan, machine: Mapping[str, str], began_at: str) -> Recording:
+    def begin(self, plan: Plan, machine: Mapping[str, str], began_at: str, roofs: Roofs | None = None) -> Recording:
         """Runs whose process was killed are settled on this occasion."""
         from fairlap import __version__
 
-        run = Run(plan, [], dict(machine), {}, began_at, fairlap=str(__version__))
+        run = Run(plan, [], dict(machine), {}, began_at, fairlap=str(__version__), roofs=roofs)
         self.settle_killed()
         for _ in range(_ATTEMPTS_AT_AN_ID):
             run_id = run_ids.id_of(began_at)
@@ -174,7 +175,8 @@ class Store:
         run = self.id_of(run)
         with self._reading() as db:
             number, began_at, ended_early, fairlap, version, *texts = db.execute(
-                "SELECT number, began_at, ended_early, fairlap, format, plan, machine, wall_s FROM runs WHERE id = ?",
+                "SELECT number, began_at, ended_early, fairlap, format, plan, machine, wall_s, roofs FROM runs"
+                " WHERE id = ?",
                 (run,),
             ).fetchone()
             if version != RUN_FORMAT:
@@ -185,8 +187,9 @@ class Store:
                     msgspec.json.decode(texts[1], type=dict[str, str]),
                     msgspec.json.decode(texts[2], type=dict[str, float]),
                 )
+                roofs = msgspec.json.decode(texts[3], type=Roofs | None)
                 processes, profiles = stored_processes(db, number), stored_profiles(db, number)
-                return Run(plan, processes, machine, wall_s, began_at, ended_early, fairlap, version, profiles)
+                return Run(plan, processes, machine, wall_s, began_at, ended_early, fairlap, version, profiles, roofs)
             except msgspec.MsgspecError as error:
                 raise StoreError(f"the run {run} in {self.path} cannot be read: {error}") from None
 

@@ -29,8 +29,8 @@ def insert_run(db: sqlite3.Connection, run_id: str, state: str, run: Run) -> int
     """Without its processes; a run from a file has profiles."""
     plan = run.plan
     cursor = db.execute(
-        "INSERT INTO runs (id, began_at, state, ended_early, processes, fairlap, format, plan, machine, wall_s)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO runs (id, began_at, state, ended_early, processes, fairlap, format, plan, machine, wall_s,"
+        " roofs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             run_id,
             utc_text(run.began_at) or run.began_at,
@@ -39,7 +39,7 @@ def insert_run(db: sqlite3.Connection, run_id: str, state: str, run: Run) -> int
             plan.process_count(),
             run.fairlap,
             run.format,
-            *(msgspec.json.encode(each).decode() for each in (plan, run.machine, run.wall_s)),
+            *(msgspec.json.encode(each).decode() for each in (plan, run.machine, run.wall_s, run.roofs)),
         ),
     )
     number = cursor.lastrowid

@@ -20,7 +20,7 @@ from fairlap.scenarios.profile_messages import ProfileCalls
 from fairlap.scenarios.training_messages import Epoch, Restore
 from fairlap.worker.guardian import die_with_parent
 from fairlap.worker.phases import NUMPY, OURS, Phases
-from fairlap.worker.protocol import VERSION, Answer, Hello, Prepare, Quit, Reply, Request, line_of, request_in
+from fairlap.worker.protocol import VERSION, Answer, Hello, Overhead, Prepare, Quit, Reply, Request, line_of, request_in
 
 if TYPE_CHECKING:
     from fairlap.worker.service import Service
@@ -60,13 +60,7 @@ def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> Non
     service: Service | None = None
     for line in requests:
         request = request_in(line)
-        if service is None:
-            with phases(NUMPY):
-                import numpy as np  # noqa: F401  (needed by fairlap and by every framework)
-            with phases(OURS):
-                from fairlap.worker.service import Service
-
-                service = Service(phases)
+        service = service or _service(phases)
         send(*_replies(service, request))
         if isinstance(request, Quit):
             return
@@ -89,8 +83,19 @@ def _replies(service: Service, request: Request) -> tuple[Reply, Sequence[memory
             return service.restore(request), ()
         case ProfileCalls():
             return service.profile(request), ()
+        case Overhead():
+            return service.overhead(), ()
         case Quit():
             return service.quit(), ()
+
+
+def _service(phases: Phases) -> Service:
+    with phases(NUMPY):
+        import numpy as np  # noqa: F401  (needed by fairlap and by every framework)
+    with phases(OURS):
+        from fairlap.worker.service import Service
+
+        return Service(phases)
 
 
 def _leave() -> None:

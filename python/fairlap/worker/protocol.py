@@ -63,11 +63,15 @@ class Answer(Message, frozen=True):
     inputs: str = ""  # of "data": a safetensors file
 
 
+class Overhead(Message, frozen=True):
+    """Time a call with next to nothing to compute, with the same settings. Nothing but ``quit`` follows."""
+
+
 class Quit(Message, frozen=True):
     """Report the memory, then end."""
 
 
-Request = Prepare | Answer | Feed | Measure | Epoch | Restore | ProfileCalls | Quit
+Request = Prepare | Answer | Feed | Measure | Epoch | Restore | ProfileCalls | Overhead | Quit
 
 
 class Hello(Message, frozen=True):
@@ -104,6 +108,11 @@ class Answered(Message, frozen=True):
     reading: Reading = Reading()
 
 
+class OverheadMeasured(Message, frozen=True, tag="overhead_measured"):
+    call_ns: float | None = None
+    why: str = ""  # there is none
+
+
 class Ended(Message, frozen=True):
     """The answer to quit, and the last message."""
 
@@ -120,7 +129,19 @@ class Failed(Message, frozen=True):
 
 
 Reply = (
-    Hello | Begin | Phase | Prepared | Answered | Fed | Measured | EpochTrained | Restored | Profiled | Ended | Failed
+    Hello
+    | Begin
+    | Phase
+    | Prepared
+    | Answered
+    | Fed
+    | Measured
+    | EpochTrained
+    | Restored
+    | Profiled
+    | OverheadMeasured
+    | Ended
+    | Failed
 )
 
 _encoder = msgspec.json.Encoder()

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlap.data.pipeline_choice import choice_in, without_choice
-from fairlap.errors import InvalidRequest
+from fairlap.errors import InvalidRequest, described
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported, device_number
-from fairlap.meters.memory import MemoryMeter
+from fairlap.meters.memory import Memory, MemoryMeter
 from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.request.training import STEPS_OF_AN_ANSWER
 from fairlap.scenarios import latency
@@ -19,7 +19,7 @@ from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measur
 from fairlap.scenarios.profile_messages import ProfileCalls, Profiled
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.worker.phases import OURS, Phases
-from fairlap.worker.protocol import Answer, Answered, Ended, Prepare, Prepared
+from fairlap.worker.protocol import Answer, Answered, Ended, OverheadMeasured, Prepare, Prepared
 from fairlap.worker.slowdown import slowdown_in, slowed
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Service:
         self._fed: FedCalls | None = None
         self._epochs: Epochs | None = None
         self._was_profiled = False
+        self._memory_before_overhead: Memory | None = None
 
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
@@ -226,7 +227,25 @@ class Service:
         self._phase.now = "quit"
         if self._fed is not None:
             self._fed.close()
-        return Ended(self._memory.result())
+        return Ended(self._memory_before_overhead or self._memory.result())
+
+    def overhead(self) -> OverheadMeasured:
+        """A second contestant in this process, so the memory is read before. Whatever it raises is the reason why its
+        time is unknown: all that was asked for has been measured."""
+        self._phase.now = "overhead"
+        loaded = self._loaded
+        assert loaded is not None
+        self._memory_before_overhead = self._memory.result()
+        from fairlap.scenarios.overhead import overhead_of_a_call_ns
+
+        options = without_choice(loaded.options)
+        slowdown_in(options)  # which no framework knows
+        settings = Settings(loaded.threads, loaded.variant, loaded.device, options)
+        try:
+            framework = framework_class(loaded.framework)()
+            return OverheadMeasured(overhead_of_a_call_ns(framework, settings, loaded.precision))
+        except (Exception, SystemExit) as error:
+            return OverheadMeasured(why=described(error))
 
     def _workload(self, request: Prepare) -> Workload:
         from fairlap.models import safetensors

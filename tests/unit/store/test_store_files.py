@@ -33,6 +33,9 @@ def half_way_wrong(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO no_such_table VALUES (1)")
 
 
+NEWEST = store_schema.FIRST_SCHEMA + len(store_schema.STEPS) - 1
+
+
 def version_of(path: Path) -> int:
     with closing(sqlite3.connect(path)) as db:
         return int(db.execute("PRAGMA user_version").fetchone()[0])
@@ -47,15 +50,27 @@ def test_an_older_store_is_brought_up_to_date_after_a_copy_beside(
     monkeypatch.setattr(opening, "STEPS", [*store_schema.STEPS, with_a_note])
     with open_store(path, reading=True) as store:
         assert store.load(run_id).processes == a_run().processes
-    assert version_of(path) == store_schema.FIRST_SCHEMA + len(store_schema.STEPS)
+    assert version_of(path) == NEWEST + 1
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT note FROM runs").fetchall() == [("none",)]
-    copy = tmp_path / "runs.sqlite.schema-1"
+    copy = tmp_path / f"runs.sqlite.schema-{len(store_schema.STEPS)}"
     assert sorted(tmp_path.iterdir()) == [path, copy]
-    assert version_of(copy) == store_schema.FIRST_SCHEMA
+    assert version_of(copy) == NEWEST
     monkeypatch.undo()
     with open_store(copy) as store:
         assert store.load(run_id).processes == a_run().processes
+
+
+def test_a_run_of_a_store_from_before_roofs_were_measured_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    with open_store(path) as store:
+        run_id = keep_whole(store, a_run())
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE runs DROP COLUMN roofs")
+        db.execute(f"PRAGMA user_version = {store_schema.FIRST_SCHEMA}")
+    with open_store(path) as store:
+        assert store.load(run_id).roofs is None
+    assert version_of(path) == NEWEST
 
 
 def test_a_step_that_fails_leaves_the_older_store_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +81,7 @@ def test_a_step_that_fails_leaves_the_older_store_as_it_was(tmp_path: Path, monk
     with pytest.raises(StoreError, match="runs"):
         open_store(path)
     monkeypatch.undo()
-    assert version_of(path) == store_schema.FIRST_SCHEMA
+    assert version_of(path) == NEWEST
     with open_store(path) as store:
         assert store.load("last").processes == a_run().processes
     with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.OperationalError):

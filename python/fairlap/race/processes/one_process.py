@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.meters.energy import Sensed
 from fairlap.models import safetensors
+from fairlap.models.call_cost import call_cost
 from fairlap.models.safetensors import BadFile
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import Agreement
@@ -32,6 +33,7 @@ from fairlap.race.equal_work.training_answers import FIRST_EPOCH, lost_sums
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.race.processes.conditions import environment_of
+from fairlap.race.processes.overheads import Overheads
 from fairlap.race.processes.recorded_turns import Turn, record_one_turn, record_rounds
 from fairlap.worker import protocol
 
@@ -48,6 +50,7 @@ class Bench:
     checkpoints: Checkpoints
     kept_weights: KeptWeights
     may_train_on: Callable[[], bool] = lambda: True  # for another epoch
+    overheads: Overheads = field(default_factory=Overheads)
 
 
 _FEWEST_CALLS = 10
@@ -132,6 +135,7 @@ class ProcessRun:
         if prepared.route:  # some adapters convert in a separate phase
             self.result.conversion_s = prepared.conversion_s or self.result.phases_s.get("convert")
         self.result.zero_weights = self._materials.zero_weights
+        self.result.call_cost = call_cost(self._materials.spec, self._materials.work)
         self.result.warnings = [*self.result.warnings, *self._materials.notices]
         answers.require_settings(prepared.in_force, self.plan.threads, self._materials.work.precision)
         answers.require_weights(self._materials, prepared.weights_hash)
@@ -326,7 +330,8 @@ class ProcessRun:
         if self._materials.work.mode == "train":
             self.result.warnings = [*self.result.warnings, *lost_sums(self.result.errors)]
         self._timed_work.require_no_kept_answers(self._here)
-        self.result.memory = self._here.quit().memory
+        if self._bench.overheads.measured(self._here, self.result, self.plan):
+            self.result.memory = self._here.quit().memory
         self.over = True
 
     def _end_training(self) -> None:

@@ -1,0 +1,88 @@
+"""What one call has to do at least: its operations, and the bytes that must move."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from fairlap.models.spec import Dtype, Spec, Tensor
+from fairlap.request.training import AdamW, Sgd
+from fairlap.request.work import Mode, Precision, Work
+
+SETS_OF_INPUTS = 2
+"""That take turns while calls are timed, so that a call does not find its inputs where the last one left them."""
+
+_ELEMENT_BYTES: Mapping[Dtype, int] = {
+    "float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "int8": 1, "uint8": 1, "bool": 1,
+}  # fmt: skip
+_WEIGHT_BYTES: Mapping[Precision, int] = {"fp16": 2, "bf16": 2, "int8": 1}
+_INPUT_BYTES: Mapping[Precision, int] = {"fp16": 2, "bf16": 2}
+_INFERENCES: Mapping[Mode, int] = {"infer": 1, "grad": 3, "train": 3}
+"""A gradient has the products of an inference, those of the slopes by activations, and those by weights."""
+
+
+class CallCost(msgspec.Struct, frozen=True):
+    """Stored with each process, since a model may change, and a user's own need not be there when a run is read."""
+
+    moved_bytes: float
+    working_set_bytes: float  # of calls whose inputs take turns
+    operators: int  # at least
+    operations: float | None = None
+    counted: str = ""  # how, or why not
+
+
+def call_cost(spec: Spec, work: Work) -> CallCost | None:
+    """None where it is unknown what a call computes."""
+    if not spec.computes:
+        return None
+    precision = work.precision
+    weights = sum(math.prod(weight.shape) for weight in spec.weights) * _WEIGHT_BYTES.get(precision, 4)
+    inputs = _bytes_of(spec.inputs, work)
+    operations = _operations_of_inference(spec, work.batch)
+    written = _written_bytes(spec, work)
+    counted = "" if operations is not None else f"the operations of {spec.name} are not counted"
+    if operations is not None and work.mode != "infer":
+        counted = f"{_INFERENCES[work.mode]} times those of an inference"
+    return CallCost(
+        moved_bytes=float(weights + inputs + written),
+        working_set_bytes=float(weights + SETS_OF_INPUTS * inputs + written),
+        # Most operators have a weight; one without any has no more than a few.
+        operators=max(1, len(spec.weights)),
+        operations=None if operations is None else operations * _INFERENCES[work.mode],
+        counted=counted,
+    )
+
+
+def _operations_of_inference(spec: Spec, batch: int) -> float | None:
+    if spec.operations_per_item is not None:
+        return spec.operations_per_item * batch
+    return None if spec.gmacs_per_item is None else 2e9 * spec.gmacs_per_item * batch
+
+
+def _bytes_of(tensors: tuple[Tensor, ...], work: Work) -> int:
+    total = 0
+    for tensor in tensors:
+        size = _ELEMENT_BYTES[tensor.dtype]
+        if tensor.dtype == "float32":
+            size = _INPUT_BYTES.get(work.precision, size)
+        total += math.prod(tensor.sized(work.batch)) * size
+    return total
+
+
+def _written_bytes(spec: Spec, work: Work) -> int:
+    """The outputs; or the gradients; or the weights after the step, and what the optimizer keeps read and written."""
+    if work.mode == "infer":
+        return _bytes_of(spec.outputs, work)
+    trained = spec.trained_parameters() * _WEIGHT_BYTES.get(work.precision, 4)
+    if work.mode == "grad" or work.training is None:
+        return trained
+    return trained * (1 + 2 * _kept_by(work.training.optimizer))
+
+
+def _kept_by(optimizer: Sgd | AdamW) -> int:
+    """Arrays of a weight's size."""
+    if isinstance(optimizer, AdamW):
+        return 2
+    return 1 if optimizer.momentum else 0

@@ -1,0 +1,158 @@
+"""What bounds a call: arithmetic, memory traffic, or the overhead of calling the framework.
+
+Each of the three has a time below which the call cannot get: its operations at the measured peak; the bytes that must
+move at the measured bandwidth of the memory that holds them (Williams, Waterman and Patterson, 2009); and a call of
+the same framework with next to nothing to compute. The longest of the three bounds the call. They differ by orders of
+magnitude more often than not, so a noisy machine seldom changes which one it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from fairlap import quantity_text
+from fairlap.machine.roofs import Roofs
+from fairlap.models.call_cost import CallCost
+from fairlap.request.work import Precision
+from fairlap.results.estimates import Cell, absence_reason, cell_or
+from fairlap.results.row import Estimate
+from fairlap.results.work_result import ContestantResult
+
+Bound = Literal["compute-bound", "memory-bound", "overhead-bound"]
+
+LEVELS = ("L1", "L2", "L3", "memory")
+NUMBER_TYPES: Mapping[Precision, str] = {"bf16": "bf16", "autocast": "bf16", "int8": "int8", "fp16": "fp16"}
+PLAIN = "fp32"  # what a CPU computes in where it has no instructions for the type
+
+_LITTLE = 0.1
+"""Of a call: where the roofs explain less than this, calling each operator may be what takes the time."""
+
+_NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class LeastTimes:
+    """Below which a call cannot get, in nanoseconds."""
+
+    compute_ns: float
+    memory_ns: float
+    overhead_ns: float | None  # None where it was not measured
+    number_type: str
+    level: str
+    operators: int
+
+    @property
+    def roofs_ns(self) -> float:
+        return max(self.compute_ns, self.memory_ns)
+
+    def bound(self, call_ns: float) -> Bound | None:
+        """None where only the overhead, which is unknown, could explain the time."""
+        by_roof: Bound = "compute-bound" if self.compute_ns >= self.memory_ns else "memory-bound"
+        explained = self.roofs_ns >= _LITTLE * call_ns
+        if self.overhead_ns is None:
+            return by_roof if explained else None
+        called_for_each_operator = call_ns <= self.operators * self.overhead_ns
+        if self.overhead_ns >= self.roofs_ns or (called_for_each_operator and not explained):
+            return "overhead-bound"
+        return by_roof
+
+    def evidence(self, call_ns: float) -> str:
+        operators = f"; the model has at least {quantity_text.count(self.operators, 'operator')}"
+        overhead = (
+            "an empty call was not measured"
+            if self.overhead_ns is None
+            else f"an empty call takes {quantity_text.duration(self.overhead_ns)}"
+            + (operators if self.operators > 1 else "")
+        )
+        return (
+            f"a call takes {quantity_text.duration(call_ns)}; at the {self.number_type} roof its operations would take "
+            f"{quantity_text.duration(self.compute_ns)}, at the {self.level} roof its bytes "
+            f"{quantity_text.duration(self.memory_ns)}; {overhead}"
+        )
+
+
+def least_times(
+    cost: CallCost, operations: float, roofs: Roofs, precision: Precision, overhead_ns: float | None, call_ns: float
+) -> LeastTimes:
+    wanted = NUMBER_TYPES.get(precision, PLAIN)
+    number_type = wanted if wanted in roofs.operations_per_s else PLAIN
+    level, memory_ns = _memory_time(cost, roofs, call_ns)
+    compute_ns = operations / roofs.operations_per_s[number_type].value * _NS_PER_S
+    return LeastTimes(compute_ns, memory_ns, overhead_ns, number_type, level, cost.operators)
+
+
+def _memory_time(cost: CallCost, roofs: Roofs, call_ns: float) -> tuple[str, float]:
+    """By the smallest level that holds the working set. A call that is quicker than this level allows has found its
+    bytes in a smaller one: caches of several cores hold more than one, and not all of the set need be read again."""
+    levels = [level for level in LEVELS if level in roofs.bytes_per_s]
+    holding = [level for level in levels if roofs.cache_bytes.get(level, float("inf")) >= cost.working_set_bytes]
+    level = holding[0] if holding else levels[-1]
+    found = level, cost.moved_bytes / roofs.bytes_per_s[level].value * _NS_PER_S
+    for smaller in reversed(levels[: levels.index(level)]):
+        if found[1] <= call_ns:
+            break
+        found = smaller, cost.moved_bytes / roofs.bytes_per_s[smaller].value * _NS_PER_S
+    return found
+
+
+def roofline_of(
+    result: ContestantResult, roofs: Roofs | None, precision: Precision, device: str, latency: Estimate | None
+) -> dict[str, Cell]:
+    cost = next((process.call_cost for process in result.processes if process.call_cost), None)
+    unknown = absence_reason(result) or "it is unknown what a call computes"
+    if cost is None:
+        return dict.fromkeys((*_AMOUNTS, *_AGAINST_ROOFS), Cell(None, unknown)) | {"overhead_ns": _overhead(result)}
+    found = _amounts(cost, latency, absence_reason(result))
+    why = (
+        absence_reason(result)
+        or ("" if device == "cpu" else "the roofs of a GPU are not measured")
+        or ("" if roofs else "the roofs of the machine were not measured")
+        or ("" if cost.operations is not None else cost.counted)
+    )
+    if why or latency is None or roofs is None or cost.operations is None:
+        return found | dict.fromkeys(_AGAINST_ROOFS, Cell(None, why)) | {"overhead_ns": _overhead(result)}
+    overhead = _overhead(result)
+    times = least_times(cost, cost.operations, roofs, precision, overhead.value, latency.value)
+    roof = times.number_type if times.compute_ns >= times.memory_ns else times.level
+    return found | {
+        "overhead_ns": overhead,
+        "roof": Cell(roof),
+        "roof_share": Cell(times.roofs_ns / latency.value),
+        "bound": cell_or(times.bound(latency.value), f"the roofs explain little of it, and {overhead.absent}"),
+        "bound_evidence": Cell(times.evidence(latency.value) + (f" (operations: {cost.counted})" * bool(cost.counted))),
+    }
+
+
+_AMOUNTS = ("operations_per_call", "bytes_per_call", "operations_per_byte", "gflop_per_s")
+_AGAINST_ROOFS = ("roof", "roof_share", "bound", "bound_evidence")
+
+
+def _amounts(cost: CallCost, latency: Estimate | None, no_latency: str) -> dict[str, Cell]:
+    operations = cost.operations
+    if operations is None:
+        uncounted = Cell(None, cost.counted)
+        return dict.fromkeys(_AMOUNTS, uncounted) | {"bytes_per_call": Cell(cost.moved_bytes)}
+
+    def rate(call_ns: float | None) -> float | None:
+        return None if call_ns is None else operations / call_ns
+
+    return {
+        "operations_per_call": Cell(operations),
+        "bytes_per_call": Cell(cost.moved_bytes),
+        "operations_per_byte": Cell(operations / cost.moved_bytes),
+        "gflop_per_s": Cell(None, no_latency)
+        if latency is None
+        else Cell(Estimate(operations / latency.value, rate(latency.high), rate(latency.low))),
+    }
+
+
+def _overhead(result: ContestantResult) -> Cell:
+    """Under other conditions than those in which it was measured, there is none."""
+    known = [process.overhead_ns for process in result.processes if process.overhead_ns is not None]
+    why = next((process.overhead_absent for process in result.processes if process.overhead_absent), "")
+    return cell_or(
+        median(known) if known else None, why or absence_reason(result) or "the overhead of a call was not measured"
+    )

@@ -1,0 +1,53 @@
+"""The overhead of a call: what it takes in a framework when there is next to nothing to compute.
+
+Measured with the built-in model ``empty``, in the process and with the settings of a contestant.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from fairlap.frameworks.contract import Framework, Settings
+from fairlap.models.arrays import Arrays
+from fairlap.models.registry import spec_at
+from fairlap.models.workload import Workload
+from fairlap.request.work import Precision
+from fairlap.scenarios.timed_inputs import in_memory
+
+EMPTY = "fairlap.bench_models.empty"
+_SECONDS = 0.05
+
+
+def overhead_of_a_call_ns(framework: Framework, settings: Settings, precision: Precision) -> float:
+    """The median. Quantization has nothing to do in this model, so int8 is measured in float32."""
+    from fairlap.engine import time_calls
+
+    inputs = _inputs()
+    held: Precision = "fp32" if precision == "int8" else precision
+    work = Workload(spec_at(EMPTY), EMPTY, 1, "infer", held, {}, inputs)
+    contestant = framework.prepare(work, settings, lambda _: nullcontext())
+    call = contestant.bind(inputs)
+    answer = contestant.outputs(_completed(contestant.done, call()))
+    [(name, given)] = inputs.items()
+    [shown] = answer.values()
+    if not np.allclose(shown, given + 1, rtol=1e-2):
+        raise ValueError(f"its answer to the model {EMPTY.rpartition('.')[2]} is wrong ({name} + 1)")
+    measured = time_calls(call, done=contestant.done, seconds=_SECONDS)
+    return float(np.nanmedian(measured.wall_ns))
+
+
+def _completed(done: Any, result: Any) -> Any:
+    if done is not None:
+        done(result)
+    return result
+
+
+def _inputs() -> Arrays:
+    """Aligned and read-only, as every workload's."""
+    return {
+        tensor.name: in_memory(np.arange(np.prod(tensor.sized(1)), dtype=np.float32).reshape(tensor.sized(1)))
+        for tensor in spec_at(EMPTY).inputs
+    }

@@ -1,0 +1,55 @@
+"""What a call has to do at least follows from the spec: its operations, and the bytes that must move."""
+
+from __future__ import annotations
+
+import pytest
+from fairlap.models.call_cost import call_cost
+from fairlap.models.registry import find
+from fairlap.request.training import AdamW, Sgd, Training
+from fairlap.request.work import Work
+
+
+def test_an_inference_multiplies_as_published_and_moves_weights_inputs_and_outputs_once() -> None:
+    cost = call_cost(find("gemm").spec, Work("gemm", 3))
+    assert cost is not None
+    assert cost.operations == 3 * 2 * 512**3
+    assert cost.moved_bytes == 4 * 512**2 * (1 + 3 + 3)
+    assert cost.working_set_bytes == 4 * 512**2 * (1 + 2 * 3 + 3)
+
+
+def test_a_triad_moves_twelve_bytes_for_every_two_operations() -> None:
+    cost = call_cost(find("triad").spec, Work("triad", 2))
+    assert cost is not None
+    assert cost.operations is not None
+    assert cost.operations / cost.moved_bytes == pytest.approx(2 / 12)
+
+
+def test_sixteen_bits_move_half_as_much() -> None:
+    wide, narrow = (call_cost(find("gemm").spec, Work("gemm", 1, precision=each)) for each in ("fp32", "bf16"))
+    assert wide is not None
+    assert narrow is not None
+    assert narrow.moved_bytes == wide.moved_bytes / 2
+    assert narrow.operations == wide.operations
+
+
+def test_a_gradient_has_three_times_the_operations_and_writes_as_much_as_the_model_learns() -> None:
+    spec = find("gemm").spec
+    cost = call_cost(spec, Work("gemm", 1, "grad"))
+    assert cost is not None
+    assert cost.operations == 3 * 2 * 512**3
+    assert cost.counted
+    assert cost.moved_bytes == 4 * 512**2 * (1 + 1 + 1)
+
+
+@pytest.mark.parametrize(("optimizer", "kept"), [(Sgd(), 0), (Sgd(momentum=0.9), 1), (AdamW(), 2)])
+def test_a_step_also_reads_and_writes_what_the_optimizer_keeps(optimizer: Sgd | AdamW, kept: int) -> None:
+    spec = find("mlp").spec
+    cost = call_cost(spec, Work("mlp", 1, "train", training=Training(optimizer)))
+    assert cost is not None
+    gradient = call_cost(spec, Work("mlp", 1, "grad"))
+    assert gradient is not None
+    assert cost.moved_bytes - gradient.moved_bytes == 4 * spec.parameters * 2 * kept
+
+
+def test_a_callable_has_no_known_cost() -> None:
+    assert call_cost(find("callable").spec, Work("callable", 1)) is None

@@ -1,0 +1,145 @@
+"""A row says what bounds its call, by the longest of three least times, and with the figures that show it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from fairlap.machine.roofs import Roof
+from fairlap.models.call_cost import CallCost
+from fairlap.race.run import Run
+from fairlap.results.results import results_of
+from fairlap.results.row import Row
+from runs_under_roofs import BANDWIDTHS, OVERHEAD_NS, PEAK, a_run_under_roofs, without_operations
+
+# torch takes 2 ms
+PRODUCT = CallCost(moved_bytes=3e6, working_set_bytes=4e6, operators=1, operations=1e8)
+TRIAD = CallCost(moved_bytes=12e6, working_set_bytes=600e6, operators=1, operations=2e6)
+EMPTY = CallCost(moved_bytes=64, working_set_bytes=96, operators=1, operations=8)
+
+
+def torch_row(run: Run) -> Row:
+    return next(row for row in results_of(run, "r").rows if row.contestant == "torch")
+
+
+def at(run: Run, call_ns: float) -> Run:
+    for process in run.processes:
+        process.timings = {
+            name: msgspec.structs.replace(each, p50_ns=call_ns, p90_ns=call_ns, p99_ns=call_ns)
+            for name, each in process.timings.items()
+        }
+    return run
+
+
+def test_a_product_is_compute_bound_and_its_share_is_that_of_the_peak() -> None:
+    row = torch_row(a_run_under_roofs(PRODUCT))
+    assert (row.bound, row.roof) == ("compute-bound", "fp32")
+    assert row.gflop_per_s is not None
+    assert row.gflop_per_s.value == pytest.approx(1e8 / 2e6, rel=0.01)
+    assert row.roof_share == pytest.approx(1e9 * row.gflop_per_s.value / PEAK)
+    assert row.operations_per_byte == pytest.approx(1e8 / 3e6)
+    assert (row.operations_per_call, row.bytes_per_call) == (1e8, 3e6)
+    assert row.overhead_ns == OVERHEAD_NS
+
+
+def test_a_triad_beyond_the_caches_is_memory_bound_and_its_share_is_that_of_memory() -> None:
+    row = torch_row(a_run_under_roofs(TRIAD))
+    assert (row.bound, row.roof) == ("memory-bound", "memory")
+    assert row.roof_share == pytest.approx(12e6 / 2e-3 / BANDWIDTHS["memory"], rel=0.01)
+
+
+@pytest.mark.parametrize(("working_set_bytes", "level"), [(1e4, "L1"), (5e5, "L2"), (5e6, "L3"), (5e8, "memory")])
+def test_the_bandwidth_is_that_of_the_smallest_level_that_holds_the_working_set(
+    working_set_bytes: float, level: str
+) -> None:
+    cost = msgspec.structs.replace(TRIAD, working_set_bytes=working_set_bytes)
+    assert torch_row(a_run_under_roofs(cost)).roof == level
+
+
+def test_a_call_that_is_quicker_than_memory_allows_had_its_bytes_in_a_cache() -> None:
+    run = at(a_run_under_roofs(TRIAD), 12e6 / BANDWIDTHS["L3"] * 1e9 * 1.5)
+    row = torch_row(run)
+    assert row.roof == "L3"
+    assert row.roof_share == pytest.approx(1 / 1.5)
+
+
+def test_a_call_with_next_to_nothing_to_compute_is_overhead_bound() -> None:
+    row = torch_row(at(a_run_under_roofs(EMPTY), 5.2e3))
+    assert row.bound == "overhead-bound"
+    assert row.roof_share is not None
+    assert row.roof_share < 1e-3
+
+
+@pytest.mark.parametrize("slower", [1, 20])
+@pytest.mark.parametrize(
+    ("cost", "bound"), [(PRODUCT, "compute-bound"), (TRIAD, "memory-bound"), (EMPTY, "overhead-bound")]
+)
+def test_a_machine_that_is_slow_for_a_while_changes_no_bound(cost: CallCost, bound: str, slower: float) -> None:
+    usual_ns = {"compute-bound": 2e6, "memory-bound": 2e6, "overhead-bound": 5.2e3}[bound]
+    assert torch_row(at(a_run_under_roofs(cost), slower * usual_ns)).bound == bound
+
+
+@pytest.mark.parametrize("overhead_ns", [OVERHEAD_NS / 10, 10 * OVERHEAD_NS])
+@pytest.mark.parametrize(
+    ("cost", "bound"), [(PRODUCT, "compute-bound"), (TRIAD, "memory-bound"), (EMPTY, "overhead-bound")]
+)
+def test_an_overhead_that_is_off_by_a_factor_of_ten_changes_no_bound(
+    cost: CallCost, bound: str, overhead_ns: float
+) -> None:
+    call_ns = 5.2e3 if cost is EMPTY else 2e6
+    assert torch_row(at(a_run_under_roofs(cost, overhead_ns), call_ns)).bound == bound
+
+
+def test_many_operators_on_little_data_are_overhead_bound_though_one_of_them_would_not_be() -> None:
+    cost = CallCost(moved_bytes=1e5, working_set_bytes=2e5, operators=100, operations=1e6)
+    run = a_run_under_roofs(cost)
+    assert torch_row(at(run, 3e5)).bound == "overhead-bound"  # 10 us by its operations
+    assert torch_row(at(run, 9e5)).bound == "compute-bound"  # more than a hundred empty calls
+    assert torch_row(at(run, 2e4)).bound == "compute-bound"
+
+
+def test_without_an_overhead_only_a_call_that_the_roofs_explain_is_called_bound() -> None:
+    assert torch_row(a_run_under_roofs(PRODUCT, None)).bound == "compute-bound"
+    row = torch_row(at(a_run_under_roofs(EMPTY, None), 5e3))
+    assert row.bound is None
+    assert row.absent["bound"].endswith("it refused")
+    assert row.absent["overhead_ns"] == "it refused"
+
+
+def test_bfloat16_has_its_own_peak_and_a_type_without_instructions_that_of_float32() -> None:
+    run = a_run_under_roofs(PRODUCT)
+    [work] = run.plan.works
+    run.plan = msgspec.structs.replace(run.plan, works=(msgspec.structs.replace(work, precision="bf16"),))
+    for process in run.processes:
+        process.work = run.plan.works[0].label
+    row = torch_row(run)
+    assert row.roof == "bf16"
+    assert row.roof_share is not None
+    assert row.roof_share < torch_row(a_run_under_roofs(PRODUCT)).roof_share  # type: ignore[operator]
+    assert run.roofs is not None
+    peaks: dict[str, Roof] = {"fp32": run.roofs.operations_per_s["fp32"]}
+    run.roofs = msgspec.structs.replace(run.roofs, operations_per_s=peaks)
+    assert torch_row(run).roof == "fp32"
+
+
+def test_where_nothing_is_known_the_row_says_why() -> None:
+    run = a_run_under_roofs(PRODUCT)
+    run.roofs = None
+    row = torch_row(run)
+    assert row.gflop_per_s is not None
+    assert {row.bound, row.roof, row.roof_share, row.bound_evidence} == {None}
+    uncounted = torch_row(a_run_under_roofs(without_operations(PRODUCT)))
+    assert uncounted.bytes_per_call == 3e6
+    assert uncounted.absent["bound"] == uncounted.absent["gflop_per_s"] == "they are not counted"
+    for process in run.processes:
+        process.call_cost = None
+    unknown = torch_row(run)
+    assert unknown.operations_per_call is None
+    assert unknown.bytes_per_call is None
+
+
+def test_a_race_on_a_gpu_has_amounts_but_no_roofs() -> None:
+    run = a_run_under_roofs(PRODUCT, None)
+    run.plan, run.roofs = msgspec.structs.replace(run.plan, device="cuda"), None
+    row = torch_row(run)
+    assert row.gflop_per_s is not None
+    assert "GPU" in row.absent["bound"]
