@@ -221,6 +221,7 @@ def causes_of_modes(row: ContestantResult) -> list[str]:
 def _resources(result: ContestantResult, row: Row) -> list[str]:
     """What the contestant took besides time; nothing for what was not asked for or could not be read."""
     return [
+        *_bound(row),
         *_route(row),
         *_scores(row),
         *_learning(row),
@@ -230,6 +231,15 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
         *_largest_batch(result, row),
         *_energy(result, row),
     ]
+
+
+def _bound(row: Row) -> list[str]:
+    """What bounds it, where that is known."""
+    if row.bound is None or row.roof_share is None:
+        return []
+    if row.bound == "overhead-bound" and row.overhead_ns is not None:
+        return [f"overhead-bound: an empty call takes {quantity_text.duration(row.overhead_ns)}"]
+    return [f"{row.bound}: {quantity_text.share(row.roof_share)} of the {row.roof} roof"]
 
 
 def _on_device(result: ContestantResult, row: Row) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find
+from fairlap.render.charts import roofline
 from fairlap.render.charts.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.request.work import Precision, Work
 from fairlap.results.frontier import points_of
@@ -48,6 +49,8 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "errors": _errors,
         "precisions": _precisions,
         "learning": _learning,
+        "roofline": roofline.points,
+        "roof_lines": roofline.lines,
         "tolerances": _tolerances,
         "sample_curves": curves_of_samples,
         "samples": samples_over_time,

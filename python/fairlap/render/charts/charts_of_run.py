@@ -12,6 +12,7 @@ from fairlap.render.charts.chart_tables import group_of
 from fairlap.render.charts.learning import learning
 from fairlap.render.charts.memory_by_batch import memory_by_batch
 from fairlap.render.charts.precision import time_against_error
+from fairlap.render.charts.roofline import roofline
 from fairlap.results.results import Results
 from fairlap.results.row import judged_time_named
 
@@ -33,6 +34,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
         speed_charts.curves_of_all_samples(sampled),
         speed_charts.over_time(sampled),
         *_sweep(shown),
+        *_if_under_roofs(shown, tables),
         other_charts.latency_against_throughput(),
         other_charts.cold_and_warm(),
         other_charts.memory(),
@@ -78,6 +80,11 @@ def _if_trained_to_a_score(shown: Results) -> list[Chart]:
 
 def _if_batches_were_tried(shown: Results) -> list[Chart]:
     return [memory_by_batch()] if shown.run.plan.max_batch else []
+
+
+def _if_under_roofs(shown: Results, tables: Tables) -> list[Chart]:
+    """Runs on a GPU have no roofs, nor have those of before they were measured."""
+    return [roofline()] if shown.run.roofs is not None and tables["roofline"] else []
 
 
 def _sweep(shown: Results) -> list[Chart]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.models.call_cost import CallCost
 from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
 from fairlap.render.charts.look import CONTESTANTS, DARK, INK, LIGHT, filled_in
@@ -14,6 +15,7 @@ from fairlap.request.units import Share
 from fairlap.results.results import results_of
 from runs_of_precisions import planned, shown
 from runs_to_show import ENDING, HOSTILE, SCRIPT, STEADY_FROM, run_of, samples
+from runs_under_roofs import BANDWIDTHS, PEAK, a_run_under_roofs
 
 
 def test_each_chart_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
@@ -59,6 +61,31 @@ def test_time_against_error_is_drawn_where_several_precisions_were_raced(tmp_pat
 def test_one_precision_has_no_chart_of_precisions() -> None:
     found = shown(planned(precision="bf16"))
     assert "precisions" not in {chart.key for chart in charts_of(found, chart_tables(found))}
+
+
+def test_the_roofline_has_every_row_under_lines_that_meet_at_the_peak(tmp_path: Path) -> None:
+    cost = CallCost(moved_bytes=3e6, working_set_bytes=4e6, operators=1, operations=1e8)
+    shown = results_of(a_run_under_roofs(cost), "r")
+    tables = chart_tables(shown)
+    by_name = {each["contestant"]: each for each in tables["roofline"]}
+    assert set(by_name) == {"torch", "jax:fast"}
+    assert by_name["torch"]["gflop_per_s"] == pytest.approx(50, rel=0.01)
+    assert by_name["torch"]["operations_per_byte"] == pytest.approx(1e8 / 3e6, rel=0.001)
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for end in tables["roof_lines"]:
+        lines.setdefault(end["roof"].split()[0], []).append((end["operations_per_byte"], end["gflop_per_s"]))
+    assert set(lines) == {"fp32", *BANDWIDTHS}
+    for level, bandwidth in BANDWIDTHS.items():
+        (low, at_low), (ridge, peak) = lines[level]
+        assert at_low / low == pytest.approx(bandwidth / 1e9, rel=0.001)
+        assert ridge == pytest.approx(PEAK / bandwidth, rel=0.001)
+        assert peak == PEAK / 1e9
+    assert [path.name for path in write_charts(shown, tmp_path) if "roofline" in path.name]
+
+
+def test_a_run_without_roofs_has_no_roofline() -> None:
+    found = results_of(run_of(batches=(4,)), "r")
+    assert "roofline" not in {chart.key for chart in charts_of(found, chart_tables(found))}
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
