@@ -77,6 +77,7 @@ def main() -> int:
                     wrong += 1
                     why = row.bound_evidence or row.message or row.absent["bound"]
                     print(f"{row.contestant} on {row.workload} is {row.bound}: {why}", file=sys.stderr, flush=True)
+            print(f"{number + 1} of {given.runs} runs, {wrong} rows wrong", file=sys.stderr, flush=True)
     print(
         "| model | contestant | batch | expected | so in | share of the roof |\n| --- | --- | --- | --- | --- | --- |"
     )

@@ -7,6 +7,7 @@ import pytest
 from fairlap.machine.roofs import Roof
 from fairlap.models.call_cost import CallCost
 from fairlap.race.run import Run
+from fairlap.render.terminal import text_of
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from runs_under_roofs import BANDWIDTHS, OVERHEAD_NS, PEAK, a_run_under_roofs, without_operations
@@ -143,3 +144,12 @@ def test_a_race_on_a_gpu_has_amounts_but_no_roofs() -> None:
     row = torch_row(run)
     assert row.gflop_per_s is not None
     assert "GPU" in row.absent["bound"]
+
+
+def test_the_answer_on_the_terminal_names_the_bound_of_each_row_that_has_one() -> None:
+    found = results_of(a_run_under_roofs(TRIAD), "r")
+    lines = text_of(found).splitlines()
+    assert [line.strip().partition(":")[0] for line in lines if "-bound" in line] == ["memory-bound"] * 2
+    run = a_run_under_roofs(TRIAD)
+    run.roofs = None
+    assert "-bound" not in text_of(results_of(run, "r"))

@@ -1,0 +1,99 @@
+"""The overhead of a call is measured once for each contestant, and that nothing else depends on it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from example_installed import install_example
+from fairlap.launch.worker_lost import WorkerLost
+from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.race import Race
+from fairlap.request.names import Contestants
+from fairlap.request.work import Work
+from fairlap.worker.protocol import Hello, OverheadMeasured
+from workers_of_fake import Files, environment
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+
+
+@pytest.fixture(autouse=True)
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_example(tmp_path / "installed", monkeypatch)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+
+
+def raced(contestants: str, *, blocks: int = 2) -> list[ProcessResult]:
+    plan = draw_plan(
+        Contestants(contestants),
+        (Work("mlp", 2),),
+        blocks=blocks,
+        conditions="as-found",
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.04, rounds=4),
+    )
+    race = Race(plan)
+    race.run()
+    assert {process.outcome for process in race.processes} == {"finished"}
+    return race.processes
+
+
+def test_one_process_of_each_contestant_times_an_empty_call_and_still_knows_its_memory() -> None:
+    processes = raced("example,example:slow")
+    assert all(process.call_cost is not None for process in processes)
+    assert all("peak" in process.memory.bytes for process in processes)
+    for process in processes:
+        assert (process.overhead_ns is not None) == (process.block == 0)
+    slow = next(process for process in processes if process.contestant == "example:slow")
+    assert slow.overhead_ns is not None
+    assert 2e6 < slow.overhead_ns < 2 * slow.headline_ns
+
+
+def test_a_worker_that_is_lost_over_it_keeps_its_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(worker: WorkerProcess, *, within_s: float) -> OverheadMeasured:
+        worker.end()
+        raise WorkerLost("crash", "ended by SIGSEGV")
+
+    monkeypatch.setattr(WorkerProcess, "overhead", lost)
+    [process] = raced("example", blocks=1)
+    assert process.headline_ns > 0
+    assert process.headline.samples > 0
+    assert process.overhead_ns is None
+    assert process.overhead_absent == "ended by SIGSEGV"
+
+
+def test_a_program_in_another_language_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(worker: WorkerProcess, *, within_s: float) -> OverheadMeasured:
+        raise AssertionError("asked")
+
+    def greet(worker: WorkerProcess) -> None:
+        greeted(worker)
+        worker.hello = msgspec.structs.replace(worker.hello, language="c++")
+
+    greeted = WorkerProcess.greet
+    monkeypatch.setattr(WorkerProcess, "overhead", never)
+    monkeypatch.setattr(WorkerProcess, "greet", greet)
+    [process] = raced("example", blocks=1)
+    assert process.overhead_ns is None
+    assert process.overhead_absent
+    assert "peak" in process.memory.bytes
+
+
+def test_an_adapter_that_cannot_run_the_empty_model_says_so_and_quits_as_usual(tmp_path: Path) -> None:
+    files = Files(tmp_path).write()
+    with WorkerProcess(python_worker(), environment=environment()) as worker:
+        assert isinstance(worker.hello, Hello)
+        worker.prepare(files.request(), within_s=20)
+        worker.answer("inputs", files.folder / "answer.safetensors", within_s=20)
+        worker.measure(samples=10, warmup=1, calls_per_sample=1, within_s=20)
+        found = worker.overhead(within_s=20)
+        ended = worker.quit()
+    assert found.call_ns is None
+    assert "KeyError" in found.why
+    assert "peak" in ended.memory.bytes
