@@ -9,10 +9,27 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from fairlap.frameworks.adapter_parts.answers import answers_of_tensors, trained_names, weights_of_tensors
-from fairlap.frameworks.contract import NO_WEIGHTS, Contestant, Framework, Phase, Settings, refuse_what_is_unknown
+from fairlap.frameworks.adapter_parts.answers import (
+    LOSS,
+    answers_of_tensors,
+    as_float32,
+    batch_of,
+    trained_names,
+    weights_of_tensors,
+)
+from fairlap.frameworks.contract import (
+    NO_WEIGHTS,
+    Contestant,
+    Framework,
+    Phase,
+    Settings,
+    TrainingState,
+    refuse_what_is_unknown,
+)
 from fairlap.models.arrays import Arrays
+from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
 
 # Without it, operations of a graph run concurrently on a thread pool, whatever the requested number of threads.
@@ -25,7 +42,7 @@ class Paddle(Framework):
     module = "paddle"
     no_precision: ClassVar = dict.fromkeys(("fp16", "bf16"), "its products do not take it")
     variants = ("", "static")
-    modes = ("infer", "grad")
+    modes = ("infer", "grad", "train")
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -40,19 +57,21 @@ class Paddle(Framework):
         refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import paddle
+        paddle.set_device("cpu")
         paddle.base.core.set_num_threads(wanted.threads)
         self._version = str(paddle.__version__)
-        paddle.set_grad_enabled(work.mode == "grad")  # for the whole process: per call it would be timed
+        paddle.set_grad_enabled(work.mode != "infer")  # for the whole process: per call it would be timed
         implementation = work.implementation("paddle")
         with phase("build"):
             model = implementation.build(work.weights)
             trained = trained_names(work.spec)
             for name, tensor in model.parameters_by_name.items():
                 tensor.stop_gradient = name not in trained
+        if work.mode == "train":
+            return self._trained(work, wanted, model, phase)
         forward = _forward(model) if work.mode == "infer" else _loss(model, work)
         if wanted.variant == "static":
-            # Traced without rewriting: rewritten source would stay in the home folder, since workers exit at once.
-            forward = paddle.jit.to_static(paddle.jit.not_to_static(forward), full_graph=True)
+            forward = _static(forward)
             with phase("trace"):
                 forward.get_concrete_program(_tensors(work, work.inputs))
             with phase("compile"):
@@ -68,6 +87,34 @@ class Paddle(Framework):
     def version(self) -> str:
         return self._version
 
+    def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
+        from fairlap.frameworks.adapter_parts.paddle_training import PaddleTraining
+
+        implementation, held = work.implementation("paddle"), model.parameters_by_name
+        model.train()
+        loss = _loss_of_batch(model, work.spec.loss)
+        if wanted.variant == "static":
+            loss = _static(loss)
+            with phase("trace"):
+                loss.get_concrete_program(*_batch(work, batch_of(work)))
+        training = PaddleTraining(work, held, implementation.build, implementation.canonical, loss)
+
+        def bind(arrays: Arrays) -> Callable[[], Any]:
+            return partial(training.step, *_batch(work, arrays))
+
+        if wanted.variant == "static":
+            with phase("compile"):
+                bind(batch_of(work))()  # the first call creates the executors
+                training.reset()
+        return Contestant(
+            bind=bind,
+            done=None,
+            outputs=lambda loss: {LOSS: as_float32(loss.numpy())},
+            weights=partial(weights_of_tensors, work, implementation.canonical, held),
+            in_force={**_in_force(model, wanted), **training.in_force()},
+            training=TrainingState(training.state, training.reset, training.restore),
+        )
+
 
 def _forward(model: Any) -> Callable[[list[Any]], Any]:
     """Of a list: ``to_static`` takes no function with ``*inputs``."""
@@ -78,26 +125,40 @@ def _forward(model: Any) -> Callable[[list[Any]], Any]:
     return forward
 
 
-def _loss(model: Any, work: Workload) -> Callable[[list[Any]], Any]:
+def _static(function: Any) -> Any:
+    """Traced without rewriting: rewritten source would stay in the home folder, since workers exit at once."""
     import paddle
 
-    def mean_square(inputs: list[Any]) -> Any:
+    return paddle.jit.to_static(paddle.jit.not_to_static(function), full_graph=True)
+
+
+def _loss(model: Any, work: Workload) -> Callable[[list[Any]], Any]:
+    """With the labels bound, since all calls have the same ones."""
+    of_batch = _loss_of_batch(model, work.spec.loss)
+    labels = None if work.labels is None else _labels(work.labels)
+
+    def loss(inputs: list[Any]) -> Any:
+        return of_batch(inputs, labels)
+
+    return loss
+
+
+def _loss_of_batch(model: Any, kind: Loss) -> Callable[[list[Any], Any], Any]:
+    from paddle.nn.functional import cross_entropy, mse_loss
+
+    def mean_square(inputs: list[Any], _labels: Any) -> Any:
         return model(*inputs)[0].square().mean()
 
-    def square_error(inputs: list[Any]) -> Any:
-        return paddle.nn.functional.mse_loss(model(*inputs)[0], labels)
+    def square_error(inputs: list[Any], labels: Any) -> Any:
+        return mse_loss(model(*inputs)[0], labels)
 
-    def mean_cross_entropy(inputs: list[Any]) -> Any:
+    def mean_cross_entropy(inputs: list[Any], labels: Any) -> Any:
         first = model(*inputs)[0]
-        return paddle.nn.functional.cross_entropy(first.reshape([-1, first.shape[-1]]), labels)
+        rows = first if first.ndim == 2 else first.reshape([-1, first.shape[-1]])
+        return cross_entropy(rows, labels)
 
-    if work.labels is None:
-        return mean_square
-    if work.spec.loss == "square_error":
-        labels = paddle.to_tensor(work.labels)
-        return square_error
-    labels = paddle.to_tensor(work.labels.reshape(-1).astype(np.int64))
-    return mean_cross_entropy
+    losses = {"mean_square": mean_square, "square_error": square_error, "cross_entropy": mean_cross_entropy}
+    return losses[kind]
 
 
 def _bind(work: Workload, model: Any, forward: Callable[[list[Any]], Any], inputs: Arrays) -> Callable[[], Any]:
@@ -113,6 +174,17 @@ def _bind(work: Workload, model: Any, forward: Callable[[list[Any]], Any], input
         return loss, paddle.grad(loss, trained)
 
     return step
+
+
+def _batch(work: Workload, arrays: Arrays) -> tuple[list[Any], Any]:
+    return _tensors(work, arrays), _labels(arrays[LABELS]) if LABELS in arrays else None
+
+
+def _labels(array: npt.NDArray[Any]) -> Any:
+    """Classes as Paddle takes them: one row of int64; values as they are."""
+    import paddle
+
+    return paddle.to_tensor(array if array.dtype.kind == "f" else array.reshape(-1).astype(np.int64))
 
 
 def _tensors(work: Workload, arrays: Arrays) -> list[Any]:
