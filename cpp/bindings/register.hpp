@@ -10,3 +10,4 @@ void register_cuda_streams(pybind11::module_& module);
 void register_telemetry(pybind11::module_& module);
 void register_telemetry_energy(pybind11::module_& module);
 void register_feed(pybind11::module_& module);
+void register_roofs(pybind11::module_& module);

@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'ObservedTime', 'OwnStream', 'PythonCall', 'ReadingState', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'repeated_energy', 'time_calls', 'time_in_turns', 'time_on_stream', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'ObservedTime', 'OwnStream', 'PythonCall', 'ReadingState', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'repeated_energy', 'roof_of', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -724,6 +724,38 @@ class Feeder:
     @property
     def stalls(self) -> StallTimes:
         ...
+class RoofEstimate:
+    """
+    A limit of the machine, per second, with its interval.
+    """
+    @property
+    def high(self) -> float:
+        ...
+    @property
+    def low(self) -> float:
+        ...
+    @property
+    def value(self) -> float:
+        ...
+class RoofTrials:
+    """
+    Short trials of the fastest kernel on all threads at once.
+    """
+    def rates(self, seconds: typing.SupportsFloat | typing.SupportsIndex) -> list[float]:
+        """
+        The operations or bytes per second of each trial.
+        """
+    @property
+    def instructions(self) -> str:
+        ...
+def arithmetic_instructions(number_type: str) -> list[str]:
+    """
+    What this processor has for a number type, from the narrowest.
+    """
+def arithmetic_trials(number_types: collections.abc.Sequence[str], threads: typing.SupportsInt | typing.SupportsIndex, cores: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]) -> RoofTrials:
+    """
+    Of the fastest kernel of any of these number types.
+    """
 def buffer_classes() -> list[str]:
     ...
 def capsule_function(capsule: typing_extensions.CapsuleType) -> tuple[int, int, str]:
@@ -770,11 +802,17 @@ def quantiles(samples: typing_extensions.Buffer, shares: collections.abc.Sequenc
     ...
 def repeated_energy(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, counter: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex, power: typing.SupportsInt | typing.SupportsIndex | None, trials: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex) -> RepeatedEnergy:
     ...
+def roof_of(rates: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> RoofEstimate:
+    """
+    The upper quantile of the rates, with its interval.
+    """
 def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool, drawn_at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = []) -> LoopRecord:
     ...
 def time_in_turns(calls: collections.abc.Sequence[typing.Any], clock: Clock, *, calls_per_sample: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], order: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], pause_collector: bool) -> TurnsRecord:
     ...
 def time_on_stream(calls: list[typing.Any], stream: typing.SupportsInt | typing.SupportsIndex | None, device: typing.SupportsInt | typing.SupportsIndex, clock: Clock, *, method: Method, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, quantum_share: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, flush: bool, gate: Gate | None, graph: bool, guard: bool, timeout_s: typing.SupportsFloat | typing.SupportsIndex, gate_timeout_s: typing.SupportsFloat | typing.SupportsIndex, cupti_places: collections.abc.Sequence[str], pause_collector: bool) -> StreamRecord:
+    ...
+def triad_trials(bytes_per_thread: typing.SupportsInt | typing.SupportsIndex, in_caches: bool, threads: typing.SupportsInt | typing.SupportsIndex, cores: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]) -> RoofTrials:
     ...
 def under_hypervisor() -> bool:
     ...
