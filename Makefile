@@ -14,7 +14,7 @@ EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cw
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images clean bench-engine bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-turns bench-report bench-store \
+  stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-turns bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-bounds trust-mutants gpu-proof gpu-proof-kit
 
 help:  ## List the targets.
@@ -76,6 +76,9 @@ clean:  ## Remove everything that make has installed or built.
 ## Measure fairlap
 bench-engine: $(VENV)/.bench build/release/.module  ## Compare cost and bias per sample with other timers.
 	$(BIN)/python tests/bench/engine
+
+bench-roofs: $(VENV)/.dev build/release/.module  ## Compare the measured roofs with OpenBLAS and a loop like STREAM's.
+	$(BIN)/python tests/bench/roofs.py
 
 bench-telemetry: $(VENV)/.dev build/release/.tests build/bench-peers/.installed  ## Compare the cost of sampling with Zeus and CodeCarbon.
 	$(BIN)/python tests/bench/telemetry/cost_of_watching.py --peers build/bench-peers/bin/python

@@ -22,6 +22,7 @@ _MEASURING = {
     "envs": "List and remove the environments made for contestants.",
     "doctor": "Check whether this machine is fit for measuring.",
     "floor": "Measure timer resolution and overhead.",
+    "roofs": "Measure peak arithmetic and bandwidth.",
     "watch": "Show power, clocks, memory and throttling, live.",
     "self-test": "Measure the false-positive rate on this machine.",
     "explain": "Explain the code of an error or a warning.",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from fairlap import quantity_text
 from fairlap.machine.root import Root, kilobytes, numbers_listed
@@ -130,6 +131,33 @@ def _caches(root: Root) -> str:
         sharing = f" for {shared}" if shared > 1 else ""
         found.append(f"L{root.text(f'{folder}/{name}/level')}{kind} {quantity_text.size(size * 1024)}{sharing}")
     return ", ".join(found)
+
+
+@dataclass(frozen=True)
+class DataCache:
+    """One level of the caches that hold data, as the first of some cores has it."""
+
+    level: str  # "L1"
+    size_bytes: int
+    cores: tuple[int, ...]  # that share it, of those asked about
+    count: int  # how many there are for all of those cores
+
+
+def data_caches(root: Root, cores: Sequence[int]) -> list[DataCache]:
+    """From the innermost; empty where the system does not describe them."""
+    shared: dict[str, list[tuple[int, ...]]] = {}
+    sizes: dict[str, int] = {}
+    for core in cores:
+        folder = f"{_CPUS}/cpu{core}/cache"
+        for name in root.names(folder):
+            size = kilobytes(root.text(f"{folder}/{name}/size"))
+            number = root.number(f"{folder}/{name}/level")
+            if not size or not number or root.text(f"{folder}/{name}/type") == "Instruction":
+                continue
+            level, sharing = f"L{number}", numbers_listed(root.text(f"{folder}/{name}/shared_cpu_list")) or [core]
+            sizes.setdefault(level, size * 1024)
+            shared.setdefault(level, []).append(tuple(each for each in sharing if each in cores))
+    return [DataCache(level, sizes[level], shared[level][0], len(set(shared[level]))) for level in sorted(sizes)]
 
 
 _FIRST = "sys/devices/system/cpu/cpu0/cpufreq"

@@ -1,127 +1,180 @@
-"""What this machine can do at most: operations per second by number type, and bytes per second by level of memory.
-
-Measured with NumPy, by the CPU time of this process, which other programs on the cores do not lengthen. Figures of one
-thread are multiplied by the threads; what threads share, such as main memory, may be slower than that.
-"""
+"""The roofs of this machine: the most operations and bytes per second that it reaches, measured once and kept."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache
+from pathlib import Path
 
 import msgspec
 
+from fairlap.engine.roofs import Team, Trials, arithmetic_trials, has_instructions, triad_trials
+from fairlap.errors import InvalidRequest
+from fairlap.machine import processor
 from fairlap.machine.atomic_files import write_atomically
-from fairlap.machine.facts import machine_facts
-from fairlap.machine.root import THIS_MACHINE, Root, kilobytes
+from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.machine.processor import DataCache
+from fairlap.machine.root import THIS_MACHINE
 from fairlap.machine.user_folders import user_cache
+from fairlap.machine.virtualisation import virtualisation
 
-_TRIES = 5
-_GEMM_ROWS = 768
-_LARGEST_ARRAY_BYTES = 64 * 2**20
-_BYTES_OF_A_TRIAD = 5  # elements moved for each result, in NumPy's two passes
+MEMORY = "memory"
+NUMBER_TYPES = ("fp32", "fp64", "bf16", "int8")
+
+_KERNELS = 1  # raised when kernels change, so that kept figures are measured again
+_SECONDS = 0.6  # for each roof
+_TURNS = 5  # the roofs take turns, so that a disturbance of a second does not meet all trials of one
+_TIMES_THE_CACHES = 4  # STREAM's rule
+_LEAST_TIMES_THE_CACHES = 2
+_LEAST_MEMORY_BYTES = 256 * 2**20
+_SHARE_OF_MEMORY = 0.25
 
 
 class Roof(msgspec.Struct, frozen=True):
-    """One measured limit, with the range of its tries."""
+    """One measured limit, in operations or bytes per second, with its 95 % interval."""
 
-    value: float  # operations per second, or bytes per second
+    value: float
     low: float
     high: float
 
 
 class Roofs(msgspec.Struct, frozen=True):
+    """What this machine reaches with so many threads at once."""
+
     threads: int
-    operations_per_s: dict[str, Roof]  # by number type: fp32, fp64, bf16, int8; a multiply-add counts as two
-    bytes_per_s: dict[str, Roof]  # by level: L1, L2, L3, memory
-    cache_bytes: dict[str, int]
-    instructions: dict[str, str]  # that each number type used
-    measured_at: str  # in UTC, ISO 8601
+    operations_per_s: dict[str, Roof]  # by number type; a multiply-add counts as 2
+    bytes_per_s: dict[str, Roof]  # by level: "L1", "L2", "L3", "memory"
+    cache_bytes: dict[str, int]  # sizes of the levels
+    instructions: dict[str, str]  # which instructions each number type used
+    measured_at: str  # UTC, ISO 8601
+    triad_instructions: dict[str, str] = {}  # which instructions and stores each level used
+    absent: dict[str, str] = {}  # why a number type or level that others have is not there
+
+    def ridge(self, number_type: str = "fp32", level: str = MEMORY) -> float | None:
+        """Operations per byte at which arithmetic takes over from memory as the limit; None without either roof."""
+        if number_type not in self.operations_per_s or level not in self.bytes_per_s:
+            return None
+        return self.operations_per_s[number_type].value / self.bytes_per_s[level].value
+
+
+def usable_cores() -> list[int]:
+    """The cores that this process may use."""
+    return processor.allowed(THIS_MACHINE) or list(range(os.cpu_count() or 1))
 
 
 def roofs_of(threads: int, *, again: bool = False) -> Roofs:
-    """Those measured before on this machine, unless ``again``; measuring takes about a second."""
-    facts = machine_facts()
-    kind = msgspec.json.encode([facts.get("cpu model"), facts.get("cores"), threads, os.cpu_count()])
-    file = user_cache() / f"roofs-{hashlib.sha256(kind).hexdigest()[:16]}.json"
-    if not again:
-        try:
-            return msgspec.json.decode(file.read_bytes(), type=Roofs)
-        except (OSError, msgspec.MsgspecError):
-            pass
-    measured = _measured(threads)
+    """Measure them, which takes some seconds, or read what was measured before on this machine."""
+    if not again and (kept := kept_roofs(threads)) is not None:
+        return kept
+    roofs = measured(threads, _cores_for(threads))
+    _write(_cache_file(threads), roofs)
+    return roofs
+
+
+def kept_roofs(threads: int) -> Roofs | None:
+    """What was measured before on this machine; None if nothing was."""
+    _cores_for(threads)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, msgspec.json.encode(measured))
-    except OSError:
-        pass  # measured again next time
-    return measured
+        return msgspec.json.decode(_cache_file(threads).read_bytes(), type=Roofs)
+    except (OSError, msgspec.DecodeError):  # not measured yet, or kept by another version
+        return None
 
 
-def _measured(threads: int) -> Roofs:
-    caches = _cache_bytes(THIS_MACHINE)
-    levels = {level: size // 2 for level, size in caches.items() if size // 2 <= _LARGEST_ARRAY_BYTES}
-    levels["memory"] = min(4 * max(caches.values(), default=2**25), 4 * _LARGEST_ARRAY_BYTES)
-    return Roofs(
-        threads,
-        {name: _times(threads, _of_product(name)) for name in ("fp32", "fp64")},
-        {level: _times(threads, _of_triad(size)) for level, size in levels.items()},
-        caches,
-        dict.fromkeys(("fp32", "fp64"), "those of NumPy's library"),
-        datetime.now(UTC).isoformat(timespec="seconds"),
+def _cores_for(threads: int) -> list[int]:
+    cores = usable_cores()
+    if 1 <= threads <= len(cores):
+        return cores
+    raise InvalidRequest(
+        f"threads must be between 1 and {len(cores)}, the cores available to this process (got {threads})"
     )
 
 
-def _times(threads: int, rates: list[float]) -> Roof:
-    return Roof(*(threads * each for each in (max(rates), min(rates), max(rates))))
+def measured(threads: int, cores: list[int], seconds: float = _SECONDS) -> Roofs:
+    """With ``seconds`` for each roof. Threads stay on their cores only if there is one for every core: fewer go where
+    no other program runs."""
+    team = Team(threads, tuple(cores) if threads == len(cores) else ())
+    caches = processor.data_caches(THIS_MACHINE, cores)
+    absent = _absent_number_types(processor.flags(THIS_MACHINE))
+    arithmetic = {name: arithmetic_trials(name, team) for name in NUMBER_TYPES if name not in absent}
+    triads: dict[str, Trials] = {}
+    for level, size in (cache_working_sets(caches, threads, len(cores)) | _memory_working_set(caches, threads)).items():
+        if isinstance(size, str):
+            absent[level] = size
+        else:
+            triads[level] = triad_trials(size, team, in_caches=level != MEMORY)
+    for _ in range(_TURNS):
+        for trials in (*arithmetic.values(), *triads.values()):
+            trials.take(seconds / _TURNS)
+    return Roofs(
+        threads=threads,
+        operations_per_s={name: _roof(trials) for name, trials in arithmetic.items()},
+        bytes_per_s={level: _roof(trials) for level, trials in triads.items()},
+        cache_bytes={cache.level: cache.size_bytes for cache in caches},
+        instructions={name: trials.instructions for name, trials in arithmetic.items()},
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        triad_instructions={level: trials.instructions for level, trials in triads.items()},
+        absent=absent,
+    )
 
 
-def _of_product(number_type: str) -> list[float]:
-    import numpy as np
-
-    kind = {"fp32": np.float32, "fp64": np.float64}[number_type]
-    left = np.random.default_rng(0).standard_normal((_GEMM_ROWS, _GEMM_ROWS)).astype(kind)
-    out = np.empty_like(left)
-    return _rates(lambda: np.matmul(left, left, out=out), 2.0 * _GEMM_ROWS**3)
-
-
-def _of_triad(working_set_bytes: int) -> list[float]:
-    import numpy as np
-
-    left, right, out = (np.ones(max(working_set_bytes // 12, 64), np.float32) for _ in range(3))
-
-    def triad() -> None:
-        np.multiply(right, np.float32(3), out=out)
-        np.add(left, out, out=out)
-
-    return _rates(triad, float(_BYTES_OF_A_TRIAD * left.nbytes))
+def _absent_number_types(flags: frozenset[str]) -> dict[str, str]:
+    """A roof without the fastest unit that the processor has would be none."""
+    absent = {}
+    for name in NUMBER_TYPES:
+        if f"amx_{name}" in flags:
+            absent[name] = "the processor has AMX for it, which is not measured"
+        elif not has_instructions(name):
+            absent[name] = "no instructions of the processor for it are measured"
+    return absent
 
 
-def _rates(call: Callable[[], object], amount: float) -> list[float]:
-    """Per second of one core's time, of calls that take a millisecond or more together."""
-    began_s = time.perf_counter()
-    call()
-    repeats = max(1, round(1e-3 / max(time.perf_counter() - began_s, 1e-7)))
-    found = []
-    for _ in range(_TRIES):
-        began_s = time.process_time()
-        for _ in range(repeats):
-            call()
-        found.append(repeats * amount / max(time.process_time() - began_s, 1e-6))
+def cache_working_sets(caches: list[DataCache], threads: int, cores: int) -> dict[str, int | str]:
+    """The bytes of each thread's arrays that are in one level and not in the one inside it, or why none are."""
+    found: dict[str, int | str] = {}
+    inner = 0.0
+    for cache in caches:
+        share = cache.size_bytes / max(1, math.ceil(threads * len(cache.cores) / cores))
+        size = share / 2 if not inner else min(4 * inner, 0.75 * share)
+        if size < 1.5 * inner:
+            found[cache.level] = "a thread's share of it is not larger than the level inside it"
+        else:
+            found[cache.level] = int(size)
+        inner = max(inner, share)
     return found
 
 
-@cache
-def _cache_bytes(root: Root) -> dict[str, int]:
-    """Of the first core's caches that hold data."""
-    found = {}
-    folder = "sys/devices/system/cpu/cpu0/cache"
-    for name in root.names(folder):
-        size = kilobytes(root.text(f"{folder}/{name}/size"))
-        if name.startswith("index") and size and root.text(f"{folder}/{name}/type") != "Instruction":
-            found[f"L{root.text(f'{folder}/{name}/level')}"] = size * 1024
-    return dict(sorted(found.items()))
+def _memory_working_set(caches: list[DataCache], threads: int) -> dict[str, int | str]:
+    last_bytes = caches[-1].size_bytes * min(threads, caches[-1].count) if caches else 0
+    available = available_memory_bytes()
+    wanted = max(_TIMES_THE_CACHES * last_bytes, _LEAST_MEMORY_BYTES)
+    allowed = wanted if available is None else int(_SHARE_OF_MEMORY * available)
+    if allowed < max(_LEAST_TIMES_THE_CACHES * last_bytes, _LEAST_MEMORY_BYTES // 2):
+        return {MEMORY: f"arrays larger than the caches need {wanted / 2**20:,.0f} MiB, a quarter of what is free"}
+    return {MEMORY: min(wanted, allowed) // threads}
+
+
+def _roof(trials: Trials) -> Roof:
+    estimate = trials.roof()
+    return Roof(estimate.value, estimate.low, estimate.high)
+
+
+def _cache_file(threads: int) -> Path:
+    """One for each machine, as far as its processor, its clocks and the cores that may be used describe it."""
+    facts = processor.processor_facts(THIS_MACHINE) | processor.frequency_facts(THIS_MACHINE)
+    facts |= {
+        "cores used": str(usable_cores()),
+        "kernels": str(_KERNELS),
+        "virtualisation": virtualisation(THIS_MACHINE),
+    }
+    fingerprint = hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()[:16]
+    return user_cache() / "roofs" / f"{fingerprint}-{threads}.json"
+
+
+def _write(path: Path, roofs: Roofs) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, msgspec.json.encode(roofs))
+    except OSError:
+        return  # a cache that cannot be written costs the next command some seconds

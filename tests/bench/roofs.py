@@ -1,0 +1,128 @@
+"""Compare the measured roofs with a matrix product of OpenBLAS and with a triad as STREAM runs it.
+
+All take turns, so that a busy machine meets each alike; of the others the best turn counts, as is usual for them.
+A turn of theirs takes a tenth of a second, in which other programs interrupt it on a busy machine, so its time is the
+CPU time of its threads where that is shorter; what other programs displaced from the caches still slows them down.
+OpenBLAS multiplies matrices of 2048 x 2048 in float32. The triad is a loop in C, compiled for this processor and
+without stores that bypass the caches, over arrays of together at least four times the last cache; every thread has its
+part.
+A roof should be no more than 5 % below what a program reaches.
+
+Run it with ``make bench-roofs``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from fairlap.engine.roofs import Team, arithmetic_trials, triad_trials
+from fairlap.machine import processor
+from fairlap.machine.roofs import usable_cores
+from fairlap.machine.root import THIS_MACHINE
+from threadpoolctl import threadpool_limits
+
+_SIZE = 2048
+_SOURCE = """
+#include <stddef.h>
+void triad(double *restrict a, const double *restrict b, const double *restrict c, double s, size_t n) {
+  for (size_t i = 0; i < n; ++i) a[i] = b[i] + s * c[i];
+}
+"""
+
+
+def product(threads: int) -> Callable[[], float]:
+    left, right = (np.random.default_rng(seed).standard_normal((_SIZE, _SIZE), dtype=np.float32) for seed in (0, 1))
+    out = np.empty_like(left)
+
+    def operations_per_s() -> float:
+        with threadpool_limits(threads, user_api="blas"):
+            began_s, cpu_began_s = time.perf_counter(), time.process_time()
+            np.matmul(left, right, out=out)
+            cpu_s, took_s = time.process_time() - cpu_began_s, time.perf_counter() - began_s
+            return 2.0 * _SIZE**3 / min(took_s, cpu_s / threads)
+
+    return operations_per_s
+
+
+def compiled(folder: Path) -> ctypes.CDLL:
+    (folder / "triad.c").write_text(_SOURCE)
+    library = folder / "triad.so"
+    command = ["cc", "-O3", "-march=native", "-shared", "-fPIC", str(folder / "triad.c"), "-o", str(library)]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(library))
+
+
+def stream_triad(library: ctypes.CDLL, elements: int, threads: int, pool: ThreadPoolExecutor) -> Callable[[], float]:
+    """``elements`` is the length of each array, of which every thread has its part."""
+    part = elements // threads
+
+    def arrays() -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+        return [np.full(part, value) for value in (1.0, 2.0, 0.5)]
+
+    parts = list(pool.map(lambda _: arrays(), range(threads)))
+    pointers = [[ctypes.c_void_p(array.ctypes.data) for array in own] for own in parts]
+
+    def cpu_s(own: list[ctypes.c_void_p]) -> float:
+        began_s = time.thread_time()
+        library.triad(*own, ctypes.c_double(0.4), ctypes.c_size_t(part))
+        return time.thread_time() - began_s
+
+    def bytes_per_s() -> float:
+        began_s = time.perf_counter()
+        longest_cpu_s = max(pool.map(cpu_s, pointers))
+        took_s = time.perf_counter() - began_s
+        assert len(parts) == threads  # the arrays live as long as their pointers
+        return 24.0 * part * threads / min(took_s, longest_cpu_s)
+
+    return bytes_per_s
+
+
+def compare(threads: int, turns: int, library: ctypes.CDLL) -> None:
+    cores = usable_cores()
+    team = Team(threads, tuple(cores) if threads == len(cores) else ())
+    caches = processor.data_caches(THIS_MACHINE, cores)
+    total_bytes = max(256 * 2**20, 4 * caches[-1].size_bytes * min(threads, caches[-1].count) if caches else 0)
+    arithmetic = arithmetic_trials("fp32", team)
+    memory = triad_trials(total_bytes // threads, team, in_caches=False)
+    with ThreadPoolExecutor(threads) as pool:
+        blas, stream = product(threads), stream_triad(library, total_bytes // 24, threads, pool)
+        products, triads = [], []
+        for _ in range(turns):
+            arithmetic.take(0.1)
+            products.append(blas())
+            memory.take(0.1)
+            triads.append(stream())
+    for what, trials, others in (("fp32, Gop/s", arithmetic, products), ("memory, GB/s", memory, triads)):
+        roof, best = trials.roof(), max(others)
+        print(
+            f"| {threads} | {what} | {roof.value / 1e9:.1f} [{roof.low / 1e9:.1f}, {roof.high / 1e9:.1f}] | "
+            f"{best / 1e9:.1f} | {roof.value / best:.2f} | {trials.instructions} |",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=20)
+    given = parser.parse_args()
+    print("| threads | roof | measured | OpenBLAS or STREAM's loop, best | ratio | instructions |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as folder:
+        library = compiled(Path(folder))
+        before = os.getloadavg()[0]
+        for threads in sorted({1, len(usable_cores())}):
+            compare(threads, given.turns, library)
+        print(f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after")
+
+
+if __name__ == "__main__":
+    main()
