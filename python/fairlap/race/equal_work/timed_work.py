@@ -169,7 +169,7 @@ class TimedWork:
             return
         raise OtherWork(
             f"{quantity_text.duration(call_ns)} per call implies {implied:.1e} operations per second; this machine "
-            f"measured {operations_per_second():.1e} with a matrix product",
+            f"reaches {operations_per_second():.1e}",
             "E_IMPOSSIBLE_SPEED",
         )
 
