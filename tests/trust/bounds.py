@@ -63,6 +63,7 @@ def raced(number: int, threads: int, seconds: float) -> Iterator[Row]:
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--runs", type=int, default=20)
+    options.add_argument("--first", type=int, default=0, help="seed of the first run; each has the next one")
     options.add_argument("--seconds", type=float, default=0.1, help="measured of each contestant")
     options.add_argument("--threads", type=int, default=1)
     options.add_argument("--neighbours", type=int, default=0)
@@ -70,14 +71,14 @@ def main() -> int:
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     wrong = 0
     with neighbours(given.neighbours):
-        for number in range(given.runs):
+        for number in range(given.first, given.first + given.runs):
             for row in raced(number, given.threads, given.seconds):
                 found[row.workload, row.contestant].append(row)
                 if row.bound != EXPECTED[row.workload]:
                     wrong += 1
                     why = row.bound_evidence or row.message or row.absent["bound"]
                     print(f"{row.contestant} on {row.workload} is {row.bound}: {why}", file=sys.stderr, flush=True)
-            print(f"{number + 1} of {given.runs} runs, {wrong} rows wrong", file=sys.stderr, flush=True)
+            print(f"{number + 1 - given.first} of {given.runs} runs, {wrong} rows wrong", file=sys.stderr, flush=True)
     print(
         "| model | contestant | batch | expected | so in | share of the roof |\n| --- | --- | --- | --- | --- | --- |"
     )
