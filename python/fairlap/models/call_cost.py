@@ -56,9 +56,10 @@ def call_cost(spec: Spec, work: Work) -> CallCost | None:
 
 
 def _operations_of_inference(spec: Spec, batch: int) -> float | None:
+    """None also for a user's model in which none is counted: it may compute all the same."""
     if spec.operations_per_item is not None:
         return spec.operations_per_item * batch
-    return None if spec.gmacs_per_item is None else 2e9 * spec.gmacs_per_item * batch
+    return 2e9 * spec.gmacs_per_item * batch if spec.gmacs_per_item else None
 
 
 def _bytes_of(tensors: tuple[Tensor, ...], work: Work) -> int:

@@ -60,18 +60,19 @@ class LeastTimes:
         return by_roof
 
     def evidence(self, call_ns: float) -> str:
-        operators = f"; the model has at least {quantity_text.count(self.operators, 'operator')}"
-        overhead = (
-            "an empty call was not measured"
-            if self.overhead_ns is None
-            else f"an empty call takes {quantity_text.duration(self.overhead_ns)}"
-            + (operators if self.operators > 1 else "")
-        )
+        call, compute, memory = map(quantity_text.duration, (call_ns, self.compute_ns, self.memory_ns))
         return (
-            f"a call takes {quantity_text.duration(call_ns)}; at the {self.number_type} roof its operations would take "
-            f"{quantity_text.duration(self.compute_ns)}, at the {self.level} roof its bytes "
-            f"{quantity_text.duration(self.memory_ns)}; {overhead}"
+            f"a call takes {call}; at the {self.number_type} roof its operations would take {compute}, "
+            f"at the {self.level} roof its bytes {memory}; {self._overhead_text()}"
         )
+
+    def _overhead_text(self) -> str:
+        if self.overhead_ns is None:
+            return "an empty call was not measured"
+        text = f"an empty call takes {quantity_text.duration(self.overhead_ns)}"
+        if self.operators == 1:
+            return text
+        return f"{text}, and the model has {self.operators:,} operators or more"
 
 
 def least_times(
@@ -109,21 +110,25 @@ def roofline_of(
     why = (
         absence_reason(result)
         or ("" if device == "cpu" else "the roofs of a GPU are not measured")
-        or ("" if roofs else "the roofs of the machine were not measured")
+        or ("" if _are_complete(roofs) else "the roofs of the machine were not measured")
         or ("" if cost.operations is not None else cost.counted)
     )
     if why or latency is None or roofs is None or cost.operations is None:
         return found | dict.fromkeys(_AGAINST_ROOFS, Cell(None, why)) | {"overhead_ns": _overhead(result)}
     overhead = _overhead(result)
     times = least_times(cost, cost.operations, roofs, precision, overhead.value, latency.value)
-    roof = times.number_type if times.compute_ns >= times.memory_ns else times.level
+    counted = f" (operations: {cost.counted})" if cost.counted else ""
     return found | {
         "overhead_ns": overhead,
-        "roof": Cell(roof),
+        "roof": Cell(times.number_type if times.compute_ns >= times.memory_ns else times.level),
         "roof_share": Cell(times.roofs_ns / latency.value),
         "bound": cell_or(times.bound(latency.value), f"the roofs explain little of it, and {overhead.absent}"),
-        "bound_evidence": Cell(times.evidence(latency.value) + (f" (operations: {cost.counted})" * bool(cost.counted))),
+        "bound_evidence": Cell(times.evidence(latency.value) + counted),
     }
+
+
+def _are_complete(roofs: Roofs | None) -> bool:
+    return roofs is not None and PLAIN in roofs.operations_per_s and not roofs.bytes_per_s.keys().isdisjoint(LEVELS)
 
 
 _AMOUNTS = ("operations_per_call", "bytes_per_call", "operations_per_byte", "gflop_per_s")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fairlap.models.call_cost import call_cost
 from fairlap.models.registry import find
@@ -49,6 +51,15 @@ def test_a_step_also_reads_and_writes_what_the_optimizer_keeps(optimizer: Sgd | 
     gradient = call_cost(spec, Work("mlp", 1, "grad"))
     assert gradient is not None
     assert cost.moved_bytes - gradient.moved_bytes == 4 * spec.parameters * 2 * kept
+
+
+@pytest.mark.parametrize("counted", [None, 0.0])
+def test_a_model_without_counted_operations_has_bytes_only(counted: float | None) -> None:
+    cost = call_cost(replace(find("gemm").spec, gmacs_per_item=counted), Work("gemm", 1))
+    assert cost is not None
+    assert cost.operations is None
+    assert cost.counted
+    assert cost.moved_bytes == 4 * 512**2 * 3
 
 
 def test_a_callable_has_no_known_cost() -> None:
