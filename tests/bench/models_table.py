@@ -70,6 +70,8 @@ def main() -> None:
     for model in options.models.split(","):
         spec = find(model).spec
         for mode in spec.modes:
+            if mode == "train":  # has a table in docs/how-to/race-training.md
+                continue
             processes = processes_of(model, mode, options.on)
             cells = " | ".join(cell(processes[name]) for name in names)
             print(f"| {model} | {spec.parameters:,} | {mode} | {cells} |", flush=True)

@@ -19,10 +19,11 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.exercise import distances
 from fairlap.models.training.mistakes import mistakes
+from framework_python import python_with
 from generated_page import DOCS, write_part
 from steps_of_training import MODELS, exercise_of, state_of
 
-CONTESTANTS = ("torch", "tensorflow:graph", "jax")
+CONTESTANTS = ("torch", "tensorflow:graph", "jax", "paddle")
 PAGE = DOCS / "how-to" / "race-training.md"
 
 
@@ -61,8 +62,8 @@ def _distances_of_contestants(check: TrainingCheck) -> list[str]:
     """In float32, as far as they are allowed before kinks are looked at."""
     found = [_text(check, check.exercise.taken(np.float32))]
     for contestant in CONTESTANTS:
-        with tempfile.TemporaryDirectory() as folder:
-            found.append(_text(check, state_of(contestant, check.exercise, Path(folder))))
+        with python_with(contestant) as python, tempfile.TemporaryDirectory() as folder:
+            found.append(_text(check, state_of(contestant, check.exercise, Path(folder), python)))
     return found
 
 

