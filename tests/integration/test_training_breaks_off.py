@@ -41,7 +41,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_numpy_trainer(tmp_path / "installed", monkeypatch)
 
 
-def planned(contestants: str, epochs: int) -> Plan:
+def planned(contestants: str, epochs: int, *, count_evaluation: bool = False) -> Plan:
     model = find("digits")
     data, _ = data_to_learn(model, "", 1.0, lambda _: None)
     return draw_plan(
@@ -55,6 +55,7 @@ def planned(contestants: str, epochs: int) -> Plan:
         measuring=Measuring(seconds=0.05, rounds=2),
         to_score=0.999,
         most_epochs=epochs,
+        count_evaluation=count_evaluation,
     )
 
 
@@ -91,6 +92,24 @@ def test_a_budget_that_is_spent_ends_training_after_the_epoch(tmp_path: Path) ->
     assert (row.time_to_score_s, row.reached_share) == (None, 0.0)
     assert row.best_score is not None
     assert row.best_score > 0
+
+
+def test_evaluation_counts_where_that_is_asked_for_and_is_proven() -> None:
+    plan = planned("numpy-trainer,numpy-trainer:skips,numpy-trainer:silent", epochs=2, count_evaluation=True)
+    race = Race(plan)
+    race.run()
+    found = {process.contestant: process for process in race.processes}
+    honest, skips, silent = (found[f"numpy-trainer{variant}"] for variant in ("", ":skips", ":silent"))
+    assert honest.outcome == "finished"
+    assert honest.learning is not None
+    first, second = honest.learning.evaluations
+    assert 0 < first.answered_s < second.answered_s < second.trained_s
+    answered = [error for error in honest.errors if error.when.startswith("held-out items")]
+    assert len(answered) == 2
+    assert all(error.right and error.relative is not None and error.relative < 1e-4 for error in answered)
+    assert (skips.outcome, skips.code, epochs_of(skips)) == ("disqualified", "E_OUTPUT", 1)
+    assert "held-out items, epoch 1" in skips.message
+    assert (silent.outcome, silent.code, epochs_of(silent)) == ("unsupported", "E_UNSUPPORTED", 0)
 
 
 RACE = ("--on", "numpy-trainer", "--mode", "train", "--batch", 64, "--to-score", "99.9%", "--epochs", 3, "--blocks", 1)

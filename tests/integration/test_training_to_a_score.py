@@ -82,6 +82,29 @@ def test_a_table_is_learnt_by_a_model_of_its_sizes(data: str, score: float) -> N
     assert len({row["steps_to_score"] for row in rows.values()}) == 1
 
 
+def test_frameworks_answer_the_held_out_items_themselves_where_that_counts() -> None:
+    rows = learnt("tabular", "--to-score", "90%", "--epochs", 6, "--count-evaluation", on=ON)
+    for row in rows.values():
+        assert 0 < row["evaluation_to_score_s"]["value"] < row["time_to_score_s"]["value"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("model", "on", "options"),
+    [
+        ("mnist", "torch,jax,tensorflow:graph", ()),
+        ("digits", "torch:compile,tensorflow,tensorflow:xla", ()),
+        ("digits", "torch,tensorflow:graph", ("--precision", "autocast")),
+        ("digits", "torch,jax,tensorflow:graph", ("--precision", "bf16")),
+        ("characters", "torch,jax,tensorflow:graph", ()),
+    ],
+)
+def test_evaluation_counts_in_every_variant_and_precision(model: str, on: str, options: tuple[str, ...]) -> None:
+    rows = learnt(model, "--to-score", "30%", "--epochs", 4, "--count-evaluation", *options, on=on)
+    for row in rows.values():
+        assert row["evaluation_to_score_s"]["value"] > 0, row["absent"]
+
+
 def test_a_part_of_a_file_of_one_s_own_is_learnt(flowers: Path) -> None:
     options = ("--train-on", f"{flowers}:kind", "--fraction", "40%", "--batch", 16, "--to-score", "90%", "--epochs", 8)
     for row in learnt("tabular", *options, on="torch,jax").values():
@@ -129,6 +152,7 @@ def test_data_that_cannot_be_learnt_are_refused(data: str, flowers: Path) -> Non
         ("digits", "--mode", "train", "--epochs", 3),
         ("digits", "--mode", "train", "--train-on", "digits"),
         ("digits", "--mode", "train", "--fraction", "5%"),
+        ("digits", "--mode", "train", "--count-evaluation"),
     ],
 )
 def test_what_cannot_be_trained_to_a_score_is_refused(options: tuple[object, ...]) -> None:

@@ -6,7 +6,7 @@ An adapter refuses what it cannot do with the reason, before anything is importe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,11 +66,14 @@ class TrainingState:
 
     ``read`` gives it by the names of ``State.named``, in the spec's layout; ``reset`` goes back to the weights that
     were given and to an optimizer that has taken no step; ``restore`` takes what ``read`` gave and goes on from there.
+    ``answering`` takes batches of inputs and gives the callable that answers all of them as in inference, with the
+    weights of that moment: the outputs of each batch as NumPy arrays, by the spec's names.
     """
 
     read: Callable[[], dict[str, npt.NDArray[np.float32]]]
     reset: Callable[[], Any]
     restore: Callable[[Arrays], Any]
+    answering: Callable[[Sequence[Arrays]], Callable[[], Sequence[Arrays]]] | None = None  # None if it cannot
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -193,6 +193,14 @@ def _trained(
     def parted(arrays: Arrays) -> tuple[list[Any], list[Any]]:
         return _parted(jax.tree.leaves(model.params(arrays)), learns)
 
+    def outputs(learnt: Any, fixed: Any, inputs: Any) -> Any:
+        return forward(_joined(tree, learns, learnt, fixed), inputs)
+
+    def answering(batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
+        answer = jax.jit(outputs)
+        given = [_put(dict(batch), work) for batch in batches]
+        return lambda: [_outputs(work, answer(*training.weights, batch)) for batch in given]
+
     training, slots = JaxTraining(work, learnt, fixed, loss, named, parted), SlotViews(work)
     with phase("lower"):
         lowered = training.lowered(_put_batch(batch_of(work), work))
@@ -204,7 +212,7 @@ def _trained(
         outputs=lambda loss: {LOSS: as_float32(loss)},
         weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
         in_force={**_in_force(leaves, wanted), **training.in_force()},
-        training=TrainingState(training.state, training.reset, training.restore),
+        training=TrainingState(training.state, training.reset, training.restore, answering),
         fed=Fed(operator.attrgetter("pointer"), lambda addresses: training.step(slots.at(addresses))),
         no_memory_because="JAX keeps no statistics of memory on the CPU",
         profiler=Profiler("jax.profiler", _record),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import (
     LOSS,
+    Answers,
     answers_of_tensors,
     as_float32,
     batch_of,
+    named_outputs,
     trained_names,
     weights_of_tensors,
 )
@@ -104,6 +106,12 @@ class TensorFlow(Framework):
                 step(inputs)  # the first call optimizes the graph, and XLA compiles it
                 if training is not None:
                     training.reset()
+
+        def answering(batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
+            tensors = [_tensors(work, batch) for batch in batches]
+            answer = _traced(model.__call__, wanted.variant, tensors[0]) if wanted.variant else model.__call__
+            return lambda: [named_outputs(work.spec, [each.numpy() for each in answer(batch)]) for batch in tensors]
+
         in_force = _in_force(model, wanted)
         if work.precision == "autocast":
             in_force |= {"autocast": f"{narrow} operations in bfloat16"} | ({"precision": "autocast"} if narrow else {})
@@ -114,7 +122,9 @@ class TensorFlow(Framework):
             outputs=partial(answers_of_tensors, work, implementation.canonical) if training is None else _loss_alone,
             weights=partial(weights_of_tensors, work, implementation.canonical, model.variables_by_name),
             in_force={**in_force, **({} if training is None else training.in_force())},
-            training=None if training is None else TrainingState(training.state, training.reset, training.restore),
+            training=None
+            if training is None
+            else TrainingState(training.state, training.reset, training.restore, answering),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
             fed=Fed(_lent_tensor, step),
             profiler=Profiler("tf.profiler", _record),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -138,13 +138,22 @@ class Torch(Framework):
             labels = _as_labels(tensors[LABELS]) if LABELS in tensors else None
             return tuple([tensors[name] for name in places]), labels
 
-        def bind(arrays: Arrays) -> Callable[[], Any]:
+        def bound(arrays: Arrays) -> tuple[tuple[Any, ...], Any]:
             tensors = {name: _tensor(array).to(wanted.device) for name, array in arrays.items()}
             if work.precision in _TYPES:
                 tensors = {
                     name: each if name == LABELS else _narrowed(each, work.precision) for name, each in tensors.items()
                 }
-            return partial(training.step, *parts(tensors))
+            return parts(tensors)
+
+        def bind(arrays: Arrays) -> Callable[[], Any]:
+            return partial(training.step, *bound(arrays))
+
+        def answering(batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
+            forward = in_autocast(model, wanted.device) if work.precision == "autocast" else model
+            if wanted.variant == "compile":
+                forward = _compiled(forward, wanted.options.get("mode"))
+            return training.answering(forward, [bound(batch)[0] for batch in batches])
 
         if wanted.variant == "compile":
             with phase("compile"):
@@ -158,7 +167,7 @@ class Torch(Framework):
             outputs=lambda loss: {LOSS: as_float32(loss.detach().cpu().numpy())},
             weights=partial(_weights, work, model),
             in_force={**in_force, **training.in_force()},
-            training=TrainingState(training.state, training.reset, training.restore),
+            training=TrainingState(training.state, training.reset, training.restore, answering),
             fed=Fed(_lent_tensor, lambda tensors: training.step(*parts(tensors))),
             profiler=Profiler("torch.profiler", _record),
             stream=DeviceStream("torch.cuda.current_stream", _current_stream) if wanted.device != "cpu" else None,

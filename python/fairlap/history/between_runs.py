@@ -123,7 +123,8 @@ def _quantity(processes: Sequence[ProcessResult]) -> str:
     reached = [process.learning for process in processes if process.learning and process.learning.reached]
     if len(reached) < len(processes):
         return processes[0].headline_quantity
-    return f"time to a score of {quantity_text.share(reached[0].target)}"
+    evaluated = ", evaluation counted" if any(curve.evaluations[-1].answered_s for curve in reached) else ""
+    return f"time to a score of {quantity_text.share(reached[0].target)}{evaluated}"
 
 
 def _figure_ns(process: ProcessResult, quantity: str) -> float:

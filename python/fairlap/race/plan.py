@@ -77,6 +77,7 @@ class Plan(msgspec.Struct, frozen=True):
     profile_processes: int = 0  # of each contestant on each work, untimed, after the blocks
     max_batch: int = 0  # look for each contestant's largest batch up to this one when the blocks have run; 0: do not
     max_batch_budget_s: float = MAX_BATCH_BUDGET_S  # of each of these searches
+    count_evaluation: bool = False  # contestants answer held-out items too, in the time to the score
     format: int = PLAN_FORMAT
 
     @property
@@ -156,6 +157,7 @@ def draw_plan(
     profile_processes: int = 0,
     max_batch: int = 0,
     max_batch_budget_s: float = MAX_BATCH_BUDGET_S,
+    count_evaluation: bool = False,
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
@@ -204,6 +206,7 @@ def draw_plan(
         profile_processes,
         max_batch,
         max_batch_budget_s,
+        count_evaluation,
     )
 
 

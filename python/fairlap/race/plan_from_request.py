@@ -81,6 +81,7 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         profile_processes=PROFILE_PROCESSES if request.profile else 0,
         max_batch=_max_batch(request, works),
         max_batch_budget_s=MAX_BATCH_BUDGET_S if request.max_batch_budget is None else float(request.max_batch_budget),
+        count_evaluation=request.count_evaluation,
     )
 
 
@@ -112,6 +113,7 @@ def _precisions(request: RaceRequest) -> tuple[Precision, ...]:
 def _most_epochs(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> int:
     if request.to_score is None:
         given = {"epochs": request.epochs, "train-on": request.train_on, "fraction": request.fraction}
+        given |= {"count-evaluation": request.count_evaluation or None}
         for name, value in given.items():
             if value is not None:
                 raise InvalidRequest(f"--{name} is for --to-score", code=E_TO_SCORE)

@@ -2,7 +2,7 @@
 
 Lines are grouped by process, each in its own namespace such as ``torch/0``: the contestant and the block. Times are
 those of the steps: every log begins when the run began, and its clock stands still while batches are bound and weights
-are evaluated. So differences count, and the clock is not that of the wall.
+are evaluated, unless evaluation counts. So differences count, and the clock is not that of the wall.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MS_PER_S = 1e3
 _DIGITS = 3  # of a millisecond
 
 Event = tuple[str, Any, float, dict[str, Any]]
-"""A key of the format with its value, seconds in steps, and what else is known."""
+"""A key of the format with its value, seconds that count, and what else is known."""
 
 
 def encode(results: Results) -> bytes:
@@ -107,13 +107,19 @@ def _optimizer(work: Work, keys: Any) -> Iterator[tuple[str, Any, dict[str, Any]
 
 def _training(process: ProcessResult, curve: LearningCurve, keys: Any) -> Iterator[Event]:
     yield keys.RUN_START, None, 0.0, {}
-    before_s = 0.0
+    before_s = answered_s = 0.0
     for number, each in enumerate(curve.evaluations, start=1):
         epoch = {keys.EPOCH_NUM: number}
+        stepped_s = each.trained_s - (each.answered_s - answered_s)
+        evaluates = each.answered_s > answered_s
         yield keys.EPOCH_START, None, before_s, epoch
-        yield keys.EPOCH_STOP, None, each.trained_s, {**epoch, keys.STEP_NUM: each.steps}
+        yield keys.EPOCH_STOP, None, stepped_s, {**epoch, keys.STEP_NUM: each.steps}
+        if evaluates:
+            yield keys.EVAL_START, None, stepped_s, epoch
         yield keys.EVAL_ACCURACY, each.score, each.trained_s, {**epoch, "loss": each.loss, "target": curve.target}
-        before_s = each.trained_s
+        if evaluates:
+            yield keys.EVAL_STOP, None, each.trained_s, epoch
+        before_s, answered_s = each.trained_s, each.answered_s
     reached = process.finished and curve.reached is not None
     status = keys.SUCCESS if reached else keys.ABORTED
     yield keys.RUN_STOP, None, before_s, {keys.STATUS: status, "outcome": process.outcome}

@@ -24,6 +24,8 @@ def learning_text(row: Row) -> str:
         return f"{target} not reached: {row.absent['time_to_score_s']}"
     took = quantity_text.quantity(row.time_to_score_s.value, "s", row.time_to_score_s.low, row.time_to_score_s.high)
     parts = [f"{target} in {took}", f"{row.steps_to_score:,.0f} steps"]
+    if row.evaluation_to_score_s is not None:
+        parts.append(f"{quantity_text.seconds(row.evaluation_to_score_s.value)} of it evaluation")
     if row.energy_to_score_j is not None:
         energy = row.energy_to_score_j
         parts.append(quantity_text.quantity(energy.value, "J", energy.low, energy.high))

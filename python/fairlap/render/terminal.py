@@ -55,7 +55,8 @@ def _head(results: Results, work_result: WorkResult) -> str:
     where = f"{plan.device} ({quantity_text.count(plan.threads, 'thread')})"
     title = work_title(work_result.work.label, plan.data)
     if plan.to_score is not None and work_result.basis.metric == verdict.TIME_TO_SCORE:
-        title += f" · to a score of {quantity_text.share(plan.to_score)}"
+        counted = ", evaluation counted" if plan.count_evaluation else ""
+        title += f" · to a score of {quantity_text.share(plan.to_score)}{counted}"
     return f"{title} · {where} · {work_result.conditions}: {blocks}{lasted}"
 
 

@@ -98,6 +98,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         Share | None, _about('With to_score: learn from this share of the items, "5%"; from all by default.')
     ] = None
     epochs: Annotated[int | None, _about("With to_score: for so many epochs at most; 50 by default.")] = None
+    count_evaluation: Annotated[
+        bool,
+        _about("With to_score: each contestant answers the held-out items after each epoch, and that time counts too."),
+    ] = False
     precision: Annotated[Precision | _Some[Precision], _about("The precision of the computation.")] = "fp32"
     across_precisions: Annotated[
         bool, _about("Rank contestants of all these precisions together, each contestant once in each.")

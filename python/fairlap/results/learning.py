@@ -18,6 +18,7 @@ _COLUMNS = (
     "target_score",
     "time_to_score_s",
     "steps_to_score",
+    "evaluation_to_score_s",
     "energy_to_score_j",
     "reached_share",
     "best_score",
@@ -39,6 +40,7 @@ def learning_of(result: ContestantResult, price: Price | None) -> dict[str, Cell
         "target_score": Cell(curves[0].target),
         "time_to_score_s": cell_or(time, too_few),
         "steps_to_score": cell_or(_steps(curves), too_few),
+        "evaluation_to_score_s": _evaluation(result.finished, curves),
         "energy_to_score_j": _energy(result, too_few),
         "reached_share": Cell(reached / len(curves)),
         "best_score": Cell(best),
@@ -62,6 +64,12 @@ def _time(processes: Sequence[ProcessResult], curves: Sequence[LearningCurve]) -
     times = [curve.trained_s if curve.reached is None else curve.reached.trained_s for curve in curves]
     median, low, high = verdict.median_time(times, [curve.reached is not None for curve in curves])
     return None if math.isinf(median) else bounded(median, low, high)
+
+
+def _evaluation(processes: Sequence[ProcessResult], curves: Sequence[LearningCurve]) -> Cell:
+    if not any(each.answered_s for curve in curves for each in curve.evaluations):
+        return Cell(None, "evaluation did not count")
+    return cell_or(estimate(processes, _answered_s), "not all processes reached the score")
 
 
 def _energy(result: ContestantResult, too_few: str) -> Cell:
@@ -94,3 +102,8 @@ def _steps(curves: Sequence[LearningCurve]) -> float | None:
 def _seconds(process: ProcessResult) -> float | None:
     reached = None if process.learning is None else process.learning.reached
     return None if reached is None else reached.trained_s
+
+
+def _answered_s(process: ProcessResult) -> float | None:
+    reached = None if process.learning is None else process.learning.reached
+    return None if reached is None else reached.answered_s

@@ -282,6 +282,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     time_to_score_s: Annotated[
         Estimate | None, _about("Time in steps until it was reached, the median over processes.", "learning")
     ]
+    evaluation_to_score_s: Annotated[
+        Estimate | None,
+        _about("Part of that time in which it answered the held-out items, where evaluation counts.", "learning"),
+    ]
     energy_to_score_j: Annotated[
         Estimate | None,
         _about("Energy in steps until it was reached, by all sensors; idle power included.", "learning"),

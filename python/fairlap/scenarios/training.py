@@ -1,4 +1,5 @@
-"""Training for whole epochs: steps on batches of real data, timed natively one after the other."""
+"""Training for whole epochs: steps on batches of real data, timed natively one after the other. Where that counts, the
+contestant answers the held-out items after each epoch."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlap.frameworks.contract import Contestant
+import numpy as np
+
+from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.meters.energy import EnergyOfBlock
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
@@ -23,6 +26,8 @@ class Epochs:
     def __init__(self, contestant: Contestant, batch: int, device: str) -> None:
         self._contestant, self._batch, self._device = contestant, batch, device
         self._items: dict[str, Arrays] = {}
+        self._answer: Callable[[], Sequence[Arrays]] | None = None
+        self._held_items = 0
 
     def train(self, request: Epoch) -> EpochTrained:
         training = self._contestant.training
@@ -35,11 +40,16 @@ class Epochs:
         # Some frameworks only point to the arrays of a batch, so these stay until the epoch is over.
         batches = [{name: array[rows] for name, array in self._items[request.data].items()} for rows in order]
         steps = [self._contestant.bind(batch) for batch in batches]
-        measured, energy = self._timed(steps) if request.energy is None else self._with_energy(steps)
-        if measured.interrupted:
-            raise KeyboardInterrupt
+        answer = self._bound_answer(request.held_out) if request.held_out else None
+        trained_ns, energy = self._timed(steps, request, self._contestant.done)
+        answered_ns, answering_energy = None, None
+        if answer is not None:
+            answers: list[Sequence[Arrays]] = []
+            # Its answers are NumPy arrays, so they are complete when it returns.
+            answered_ns, answering_energy = self._timed([lambda: answers.append(answer())], request, None)
+            safetensors.write(Path(request.answers), joined(answers[-1], self._held_items))
         safetensors.write(Path(request.path), training.read())
-        return EpochTrained(len(steps), float(measured.wall_ns.sum()), energy)
+        return EpochTrained(len(steps), trained_ns, energy, answered_ns, answering_energy)
 
     def restore(self, request: Restore) -> Restored:
         training = self._contestant.training
@@ -48,13 +58,42 @@ class Epochs:
         safetensors.write(Path(request.path), training.read())
         return Restored()
 
-    def _timed(self, steps: Sequence[Callable[[], Any]]) -> tuple[Measurement, None]:
+    def _bound_answer(self, file: str) -> Callable[[], Sequence[Arrays]]:
+        """Bound once, and called once before it counts: the first call compiles."""
+        training = self._contestant.training
+        assert training is not None
+        if self._answer is None:
+            if training.answering is None:
+                raise Unsupported("it cannot answer held-out items while it trains; leave --count-evaluation out")
+            held = safetensors.read(Path(file))
+            self._held_items = len(next(iter(held.values())))
+            self._answer = training.answering(filled_batches(held, self._batch))
+            self._answer()
+        return self._answer
+
+    def _timed(
+        self, calls: Sequence[Callable[[], Any]], request: Epoch, done: Callable[[Any], Any] | None
+    ) -> tuple[float, EnergyOfBlock | None]:
+        """The calls one after the other, each one once: their nanoseconds, and the energy if it was asked for."""
         from fairlap.engine import time_calls
 
-        done = self._contestant.done
-        return time_calls(
-            steps[0], in_turn=steps[1:], done=done, samples=len(steps), warmup=0, calls_per_sample=1
-        ), None
+        def take() -> Measurement:
+            return time_calls(calls[0], in_turn=calls[1:], done=done, samples=len(calls), warmup=0, calls_per_sample=1)
 
-    def _with_energy(self, steps: Sequence[Callable[[], Any]]) -> tuple[Measurement, EnergyOfBlock | None]:
-        return with_energy(lambda: self._timed(steps)[0], self._device)
+        measured, energy = (take(), None) if request.energy is None else with_energy(take, self._device)
+        if measured.interrupted:
+            raise KeyboardInterrupt
+        return float(measured.wall_ns.sum()), energy
+
+
+def filled_batches(inputs: Arrays, batch: int) -> list[Arrays]:
+    """All items in batches of one size, so that nothing compiles again: the last batch is filled up from the first
+    item on."""
+    items = len(next(iter(inputs.values())))
+    places = np.resize(np.arange(items), (-(-items // batch), batch))
+    return [{name: array[rows] for name, array in inputs.items()} for rows in places]
+
+
+def joined(answers: Sequence[Arrays], items: int) -> Arrays:
+    """The answers of all batches to so many items."""
+    return {name: np.concatenate([answer[name] for answer in answers])[:items] for name in answers[0]}

@@ -21,6 +21,8 @@ class Epoch(msgspec.Struct, frozen=True, tag_field="type", tag="epoch"):
     path: str  # where the state after the last step goes
     part: int = 0  # of an epoch whose state is read in between, and whose later parts begin where the last one ended
     energy: Literal["read"] | None = None  # there are sensors: report their readings over the steps
+    held_out: str = ""  # where answering counts: a safetensors file with the inputs to answer after the last step
+    answers: str = ""  # where the answers go, by the outputs' names
 
     @property
     def text(self) -> str:
@@ -34,6 +36,8 @@ class EpochTrained(msgspec.Struct, frozen=True, tag_field="type", tag="epoch_tra
     steps: int
     trained_ns: float
     energy: EnergyOfBlock | None = None  # present when it was asked for and a sensor could be read
+    answered_ns: float | None = None  # present when there was something to answer; not part of ``trained_ns``
+    answering_energy: EnergyOfBlock | None = None
 
 
 class Restore(msgspec.Struct, frozen=True, tag_field="type", tag="restore"):
@@ -51,10 +55,11 @@ class Evaluation(msgspec.Struct, frozen=True):
     """What a contestant had learnt after an epoch, by its weights in the float64 reference, on held-out items."""
 
     steps: int  # since the start
-    trained_s: float  # in these steps
+    trained_s: float  # in these steps, and in answering held-out items where that counts
     score: float  # the share of right answers; of values R squared
     loss: float
     energy: tuple[EnergyOfBlock, ...] = ()  # of the parts of this epoch; none where there was no sensor
+    answered_s: float = 0.0  # the part of ``trained_s`` in which the contestant answered held-out items
 
 
 class LearningCurve(msgspec.Struct, frozen=True):

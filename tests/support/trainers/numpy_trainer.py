@@ -1,10 +1,11 @@
-"""A framework that trains with NumPy, and in its second epoch diverges or dies where its variant says so."""
+"""A framework that trains with NumPy, and in its second epoch diverges or dies where its variant says so. Others answer
+held-out items with the weights of before, or not at all."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,7 @@ class NumpyTrainer(Framework):
     packages = ("numpy",)
     module = "numpy"
     modes = ("train",)
-    variants = ("", "diverges", "killed")
+    variants = ("", "diverges", "killed", "skips", "silent")
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -38,7 +39,9 @@ class NumpyTrainer(Framework):
             outputs=lambda loss: {"loss": np.asarray(loss, np.float32)},
             weights=lambda: {name: np.array(array) for name, array in trainer.state.weights.items()},
             in_force={"threads": str(wanted.threads), "precision": work.precision},
-            training=TrainingState(trainer.read, trainer.reset, trainer.restore),
+            training=TrainingState(
+                trainer.read, trainer.reset, trainer.restore, None if wanted.variant == "silent" else trainer.answering
+            ),
         )
 
     def version(self) -> str:
@@ -68,6 +71,17 @@ class Trainer:
     def bind(self, arrays: Arrays) -> Callable[[], float]:
         inputs = {name: array for name, array in arrays.items() if name != LABELS}
         return partial(self._step, Batch(inputs, arrays[LABELS]))
+
+    def answering(self, batches: Sequence[Arrays]) -> Callable[[], list[Arrays]]:
+        kept: list[Arrays] = []
+
+        def answer() -> list[Arrays]:
+            if kept and self._variant == "skips":
+                return kept
+            kept[:] = [self._forward(self.state.weights, batch) for batch in batches]
+            return list(kept)
+
+        return answer
 
     def _step(self, batch: Batch) -> float:
         work, training = self._work, self._work.training

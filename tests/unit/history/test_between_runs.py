@@ -10,6 +10,7 @@ from fairlap.history.text import runs_text
 from fairlap.race.run import Run
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.verdict import Change
+from msgspec.structs import replace
 
 from .runs import MACHINE, saved_run
 
@@ -190,6 +191,16 @@ def test_runs_to_a_score_are_compared_by_the_time_that_it_took() -> None:
     [found] = compare_saved_runs(trained(1e-3), trained(2e-3)).differences
     assert found.regression.change is Change.SLOWER
     assert found.regression.ratio == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_run_that_counts_evaluation_is_not_compared_with_one_that_does_not() -> None:
+    counting = trained(1e-3)
+    for process in counting.processes:
+        assert process.learning is not None
+        counted = tuple(replace(each, answered_s=1e-4) for each in process.learning.evaluations)
+        process.learning = replace(process.learning, evaluations=counted)
+    assert compare_saved_runs(trained(1e-3), counting).differences == ()
+    assert len(compare_saved_runs(counting, counting).differences) == 1
 
 
 def test_runs_to_different_scores_are_not_compared() -> None:

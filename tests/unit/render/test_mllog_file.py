@@ -77,6 +77,25 @@ def test_every_process_has_its_epochs_scores_and_end(tmp_path: Path) -> None:
         assert times == sorted(times)
 
 
+def test_evaluation_that_counts_has_its_own_interval(tmp_path: Path) -> None:
+    results = trained()
+    for process in results.run.processes:
+        assert process.learning is not None
+        counted = tuple(
+            msgspec.structs.replace(each, answered_s=0.0005 * n)
+            for n, each in enumerate(process.learning.evaluations, start=1)
+        )
+        process.learning = msgspec.structs.replace(process.learning, evaluations=counted)
+    for events in log(results, tmp_path).values():
+        at = {
+            key: [round(each["time_ms"] - BEGAN_MS, 3) for each in events if each["key"] == key]
+            for key in ("epoch_start", "epoch_stop", "eval_start", "eval_accuracy", "eval_stop")
+        }
+        assert at["epoch_start"] == [0, 10.5, 21.0]
+        assert at["epoch_stop"] == at["eval_start"] == [10.0, 20.5, 31.0]
+        assert at["eval_accuracy"] == at["eval_stop"] == [10.5, 21.0, 31.5]
+
+
 def test_settings_are_those_of_the_plan(tmp_path: Path) -> None:
     def settings(training: Training) -> dict[str, Any]:
         events = log(trained(training), tmp_path)["torch/0"]

@@ -11,6 +11,7 @@ from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.models.task_metrics import Score
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
+from fairlap.render.scores import learning_text
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.training_data import TrainingData
@@ -94,6 +95,24 @@ def test_time_and_steps_until_the_score_are_compared() -> None:
     assert by_metric[STEP_TIME][0].ratio == pytest.approx(1.0, abs=0.01)
     assert TIME_TO_SCORE not in by_metric
     assert "to a score of 90 %" in text_of(found)
+
+
+def test_a_row_says_which_part_of_the_time_was_evaluation() -> None:
+    def with_evaluation(name: str, block: int) -> LearningCurve:
+        found = curve(1e-3 * (1 + 0.01 * block), REACHED)
+        if name == "jax":
+            return found
+        counted = (replace(each, answered_s=0.1 * each.trained_s) for each in found.evaluations)
+        return replace(found, evaluations=tuple(counted))
+
+    rows = {row.contestant: row for row in raced(with_evaluation).rows}
+    counted, whole = rows["torch"].evaluation_to_score_s, rows["torch"].time_to_score_s
+    assert counted is not None
+    assert whole is not None
+    assert counted.value == pytest.approx(0.1 * whole.value)
+    assert rows["jax"].evaluation_to_score_s is None
+    assert "evaluation" in learning_text(rows["torch"])
+    assert "evaluation" not in learning_text(rows["jax"])
 
 
 def test_a_contestant_that_did_not_always_reach_the_score_is_not_ranked() -> None:

@@ -51,6 +51,12 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
 )
 @click.option("--fraction", type=SHARE, metavar="SHARE", help="With --to-score: learn from this share of the items.")
 @click.option("--epochs", type=click.IntRange(min=1), help="With --to-score: at most so many epochs.  [default: 50]")
+@click.option(
+    "--count-evaluation",
+    is_flag=True,
+    default=None,
+    help="With --to-score: contestants answer the held-out items after each epoch, and that time counts too.",
+)
 @click.option("--precision", type=one_or_more(*get_args(Precision)), help="Precisions.  [default: fp32]")
 @click.option(
     "--across-precisions", is_flag=True, default=None, help="Rank contestants of all the precisions together."

@@ -66,6 +66,12 @@ class JaxTraining:
         """All results of one program are ready together, and looking through the state takes tens of microseconds."""
         return loss.block_until_ready()
 
+    @property
+    def weights(self) -> tuple[Any, Any]:
+        """The trained leaves and the others."""
+        learnt, fixed, _ = self._state
+        return learnt, fixed
+
     def reset(self) -> None:
         import jax
         import jax.numpy as jnp

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.adapter_parts.answers import Answers, copied, trained_names
+from fairlap.frameworks.adapter_parts.answers import Answers, copied, named_outputs, trained_names
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
 from fairlap.models.workload import Workload
@@ -50,6 +50,23 @@ class TorchTraining:
         if self._scheduler is not None:
             self._scheduler.step()
         return loss
+
+    def answering(self, forward: Callable[..., Any], batches: Sequence[tuple[Any, ...]]) -> Callable[[], list[Answers]]:
+        """As users evaluate: in eval mode, without gradients, and back."""
+        import torch
+
+        def answer() -> list[Answers]:
+            self._model.eval()
+            try:
+                with torch.inference_mode():
+                    return [
+                        named_outputs(self._work.spec, [each.float().cpu().numpy() for each in forward(*batch)])
+                        for batch in batches
+                    ]
+            finally:
+                self._model.train()
+
+        return answer
 
     def reset(self) -> None:
         import torch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from fairlap.data.labelled.labelled_set import LabelledSet
 from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.reference import loss_of
 from fairlap.models.training.reference import WEIGHT
-from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.answers import OtherWork, answer_error
 from fairlap.race.equal_work.materials import Materials
+from fairlap.race.process_result import AnswerError
 
 Array = npt.NDArray[Any]
 
@@ -22,9 +24,11 @@ _ADVICE = "; if all diverge, lower the learning rate"
 
 
 @np.errstate(over="ignore", invalid="ignore")  # training may diverge
-def evaluated(materials: Materials, found: LabelledSet, state: Arrays, epochs: int) -> tuple[float, float]:
-    """The score and the loss of the state after so many epochs. Raises OtherWork for one that diverged."""
-    outputs = held_out_answers(materials, found, state, epochs)[materials.spec.outputs[0].name]
+def evaluated(
+    materials: Materials, found: LabelledSet, answers: Mapping[str, Array], epochs: int
+) -> tuple[float, float]:
+    """The score and the loss of the reference's answers after so many epochs. Raises OtherWork where they diverged."""
+    outputs = answers[materials.spec.outputs[0].name]
     score = score_of_answers(outputs, found.held_labels)
     loss = float(loss_of(materials.spec.loss, outputs, found.held_labels))
     if not (math.isfinite(score) and math.isfinite(loss)):
@@ -51,6 +55,24 @@ def held_out_answers(materials: Materials, found: LabelledSet, state: Arrays, ep
     forward = materials.workload("inputs").implementation_of_reference().forward
     answers: Mapping[str, Array] = forward(weights, inputs)
     return answers
+
+
+HELD_OUT = "held-out items"
+"""How ``AnswerError.when`` begins of a contestant's own answers to these."""
+
+
+def answered_errors(materials: Materials, got: Arrays, answers: Mapping[str, Array], epochs: int) -> list[AnswerError]:
+    """How far a contestant's own answers are from those that the reference gives with the contestant's weights. What
+    may be off by an absolute amount grows with the answers, which training makes larger than those of drawn weights."""
+    errors = []
+    for name, expected in answers.items():
+        if name not in got:
+            raise OtherWork(f"after epoch {epochs} its answers to held-out items lack {name}", "E_OUTPUT")
+        tolerance = materials.tolerance(name)
+        usual = max(1.0, float(np.sqrt(np.mean(np.square(expected)))))
+        allowed = replace(tolerance, absolute=usual * tolerance.absolute)
+        errors.append(answer_error(name, f"{HELD_OUT}, epoch {epochs}", got[name], expected, allowed))
+    return errors
 
 
 def score_of_answers(outputs: Array, labels: Labels) -> float:

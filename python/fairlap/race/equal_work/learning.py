@@ -2,7 +2,8 @@
 
 All contestants of a block begin with the same weights and take the same batches in the same order. After every epoch
 the weights are read, and the float64 reference answers the held-out items with them, outside of the time. So a score
-is of the weights alone: what a framework would answer cannot improve it.
+is of the weights alone: what a framework would answer cannot improve it. Where evaluation counts, the contestant
+answers the items too: that time is added, and its answers are compared with those of the reference.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.reference import Batch
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.checkpoints import Checkpoint, Origin
-from fairlap.race.equal_work.held_out_answers import evaluated, held_out_answers
+from fairlap.race.equal_work.held_out_answers import answered_errors, evaluated, held_out_answers
 from fairlap.race.equal_work.held_out_scores import held_out_scores, require_scorable
 from fairlap.race.equal_work.learning_data import E_TO_SCORE as CODE
 from fairlap.race.equal_work.learning_data import labelled
@@ -82,6 +83,7 @@ class Learner:
         self._hashes_of_orders: list[str] = []
         self._plan, self._block, self._materials = plan, block, materials
         self._scratch = scratch
+        self._answers = scratch / "held-out-answers.safetensors"
         self._found = labelled(materials.work, materials.spec)
 
     @property
@@ -90,39 +92,58 @@ class Learner:
 
     def train_for_an_epoch(self, worker: WorkerProcess, within_s: float, *, energy: bool = False) -> list[AnswerError]:
         """How far the state after the first steps of the first epoch is from that of the reference, in the first
-        block. Raises OtherWork for weights that are not finite."""
+        block, and where evaluation counts how far its answers are. Raises OtherWork for weights that are not finite."""
         number = len(self.curve.evaluations)
         parts = [self._order(number)]
         compares = self._is_compared and number == 0
         if compares:
             parts = np.split(parts[0], [COMPARED_STEPS * self._materials.work.batch])
         before = self.curve.evaluations[-1] if self.curve.evaluations else Evaluation(0, 0.0, 0.0, 0.0)
-        steps, trained_s, errors = before.steps, before.trained_s, []
+        steps, trained_s, answered_s, errors = before.steps, before.trained_s, before.answered_s, []
         after: Arrays = {}
-        read: list[EnergyOfBlock] = []
-        for part, order in enumerate(parts):
-            if not order.size:
-                continue
-            trained, after = self._train(worker, (number, part), order, within_s, energy=energy)
-            steps, trained_s = steps + trained.steps, trained_s + trained.trained_ns / 1e9
-            read += [] if trained.energy is None else [trained.energy]
+        read: list[EnergyOfBlock | None] = []
+        orders = [order for order in parts if order.size]
+        for part, order in enumerate(orders):
+            evaluates = self._plan.count_evaluation and part == len(orders) - 1
+            trained, after = self._train(worker, (number, part), order, within_s, energy=energy, evaluates=evaluates)
+            took_s = (trained.answered_ns or 0.0) / 1e9
+            steps, answered_s = steps + trained.steps, answered_s + took_s
+            trained_s += trained.trained_ns / 1e9 + took_s
+            read += [trained.energy, trained.answering_energy]
             if compares and part == 0:
                 errors = first_epoch_errors(self._check(), after)
-        score, loss = evaluated(self._materials, self._found, after, number + 1)
-        evaluation = Evaluation(steps, trained_s, score, loss, tuple(read))
+        answers = held_out_answers(self._materials, self._found, after, number + 1)
+        score, loss = evaluated(self._materials, self._found, answers, number + 1)
+        known = tuple(each for each in read if each is not None)
+        evaluation = Evaluation(steps, trained_s, score, loss, known, answered_s)
         self.curve = msgspec.structs.replace(self.curve, evaluations=(*self.curve.evaluations, evaluation))
         self.state = after
+        if self._plan.count_evaluation:
+            errors += answered_errors(self._materials, safetensors.read(self._answers), answers, number + 1)
         return errors
 
     def _train(
-        self, worker: WorkerProcess, place: tuple[int, int], order: np.ndarray, within_s: float, *, energy: bool
+        self,
+        worker: WorkerProcess,
+        place: tuple[int, int],
+        order: np.ndarray,
+        within_s: float,
+        *,
+        energy: bool,
+        evaluates: bool,
     ) -> tuple[EpochTrained, Arrays]:
         """The epoch, or the part of it, at this place, and the state after it."""
         items, state = self._scratch / "order.safetensors", self._scratch / "trained.safetensors"
         safetensors.write(items, {"order": order})
         state.unlink(missing_ok=True)
         request = Epoch(place[0], str(self._items()), str(items), str(state), place[1], "read" if energy else None)
+        if evaluates:
+            self._answers.unlink(missing_ok=True)
+            given = {"held_out": str(self._held_items()), "answers": str(self._answers)}
+            request = msgspec.structs.replace(request, **given)
         trained = worker.train(request, within_s=within_s)
+        if evaluates and trained.answered_ns is None:
+            raise OtherWork(f"after epoch {place[0] + 1} it did not answer the held-out items", "E_OUTPUT")
         asked = len(order) // self._materials.work.batch
         if trained.steps != asked:
             raise OtherWork(f"it took {trained.steps} steps on {asked} batches", "E_TRAINING")
@@ -182,8 +203,13 @@ class Learner:
         return drawn[: items // batch * batch].astype(np.int64)
 
     def _items(self) -> Path:
-        found = self._found
-        file = self._materials.folder / f"items-{found.hash[:16]}.safetensors"
+        return self._written("items", {**self._found.inputs, LABELS: self._found.labels})
+
+    def _held_items(self) -> Path:
+        return self._written("held", self._found.held_inputs)
+
+    def _written(self, what: str, arrays: Arrays) -> Path:
+        file = self._materials.folder / f"{what}-{self._found.hash[:16]}.safetensors"
         if not safetensors.is_whole(file):
-            safetensors.write(file, {**found.inputs, LABELS: found.labels})
+            safetensors.write(file, arrays)
         return file

@@ -24,6 +24,7 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.checkpoints import Checkpoint, Checkpoints
 from fairlap.race.equal_work.fed_check import Feeding
+from fairlap.race.equal_work.held_out_answers import HELD_OUT
 from fairlap.race.equal_work.kept_weights import KeptWeights
 from fairlap.race.equal_work.learning import Learner
 from fairlap.race.equal_work.materials import UNSEEN, Materials
@@ -218,7 +219,7 @@ class ProcessRun:
         self.result.errors += errors
         answers.require_right(errors, self.result.in_force)
         epochs = len(learner.curve.evaluations)
-        of_epochs = [error for error in self.result.errors if error.when == FIRST_EPOCH]
+        of_epochs = [error for error in self.result.errors if error.when.startswith((FIRST_EPOCH, HELD_OUT))]
         checkpoint = Checkpoint(learner.curve, of_epochs, learner.state)
         self._bench.checkpoints.write(self.result, learner.origin(self.result, epochs), checkpoint)
 

@@ -48,6 +48,7 @@ def command_of(plan: Plan) -> str:
             most_epochs=plan.most_epochs,
             max_batch=plan.max_batch,
             max_batch_budget_s=plan.max_batch_budget_s,
+            count_evaluation=plan.count_evaluation,
         )
     except ValueError:
         return ""
@@ -90,6 +91,7 @@ def _training_options(plan: Plan) -> list[str]:
         words += ["--start-from", f"{start.path}@sha256:{start.sha256}"]
     if plan.to_score is not None:
         words += ["--to-score", f"{plan.to_score:g}", "--epochs", str(plan.most_epochs)]
+        words += ["--count-evaluation"] if plan.count_evaluation else []
         words += _data_options([work.train_on for work in plan.works if work.train_on is not None])
     return words
 

@@ -44,9 +44,13 @@ class Worker:
     """Trains with the reference's own code in float32."""
 
     def __init__(
-        self, materials: Materials, training: Training = TRAINING, batches: Batches = lambda each: each
+        self,
+        materials: Materials,
+        training: Training = TRAINING,
+        batches: Batches = lambda each: each,
+        answer: Callable[[Any], Any] = lambda each: each,
     ) -> None:
-        self._materials, self._training, self._batches = materials, training, batches
+        self._materials, self._training, self._batches, self._answer = materials, training, batches, answer
         self._state = State({})
         self.orders: list[bytes] = []
 
@@ -62,7 +66,11 @@ class Worker:
         forward = self._materials.workload("inputs").implementation_of_reference().forward
         _, self._state = steps_of(self._materials.spec, forward, self._training, self._state, batches, np.float32)
         safetensors.write(Path(epoch.path), {name: np.asarray(each, np.float32) for name, each in self.named().items()})
-        return EpochTrained(len(batches), 1e6 * len(batches))
+        if not epoch.held_out:
+            return EpochTrained(len(batches), 1e6 * len(batches))
+        answers = forward(self._state.weights, safetensors.read(Path(epoch.held_out)))
+        safetensors.write(Path(epoch.answers), {name: self._answer(each) for name, each in answers.items()})
+        return EpochTrained(len(batches), 1e6 * len(batches), answered_ns=5e6)
 
     def named(self) -> dict[str, Any]:
         return self._state.named()
@@ -78,7 +86,9 @@ def materials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Materials:
     return materials_for(WORK, 0)
 
 
-def planned(to_score: float = 0.5, most_epochs: int = 20, metrics: tuple[str, ...] = ()) -> Plan:
+def planned(
+    to_score: float = 0.5, most_epochs: int = 20, metrics: tuple[str, ...] = (), *, count_evaluation: bool = False
+) -> Plan:
     return draw_plan(
         Contestants("torch,jax"),
         (WORK,),
@@ -90,6 +100,7 @@ def planned(to_score: float = 0.5, most_epochs: int = 20, metrics: tuple[str, ..
         to_score=to_score,
         most_epochs=most_epochs,
         metrics=metrics,
+        count_evaluation=count_evaluation,
     )
 
 
@@ -128,6 +139,47 @@ def test_the_first_steps_of_an_epoch_are_compared_and_its_times_add_up(
     assert b"".join(parted.orders) == b"".join(whole.orders)
     assert len(parted.orders) == 2
     assert learning.curve == expected.curve
+
+
+def test_where_evaluation_counts_its_time_is_part_of_that_to_the_score(
+    materials: Materials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning_module, "COMPARED_STEPS", 4)  # the first epoch has two parts and one evaluation
+    learning, plain = learner(materials, tmp_path, count_evaluation=True), learner(materials, tmp_path)
+    worker, other = Worker(materials), Worker(materials)
+    errors = []
+    for _ in range(2):
+        errors += learning.train_for_an_epoch(worker, 60.0)  # type: ignore[arg-type]
+        plain.train_for_an_epoch(other, 60.0)  # type: ignore[arg-type]
+    first, second = learning.curve.evaluations
+    assert [first.answered_s, second.answered_s] == pytest.approx([5e-3, 10e-3])
+    assert second.trained_s == pytest.approx(plain.curve.trained_s + second.answered_s)
+    assert [each.score for each in plain.curve.evaluations] == [first.score, second.score]
+    assert [error.when for error in errors if error.what == "logits"] == [f"held-out items, epoch {n}" for n in (1, 2)]
+    assert all(error.right for error in errors)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [np.zeros_like, lambda each: each[:-1], lambda each: each[::-1].copy(), lambda each: each * np.float32(1.01)],
+)
+def test_wrong_answers_to_held_out_items_are_found(
+    answer: Callable[[Any], Any], materials: Materials, tmp_path: Path
+) -> None:
+    learning = learner(materials, tmp_path, count_evaluation=True)
+    errors = learning.train_for_an_epoch(Worker(materials, answer=answer), 60.0)  # type: ignore[arg-type]
+    [wrong] = [error for error in errors if not error.right]
+    assert wrong.when == "held-out items, epoch 1"
+
+
+def test_a_worker_that_knows_nothing_of_evaluation_is_found(materials: Materials, tmp_path: Path) -> None:
+    class Silent(Worker):
+        def train(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
+            return super().train(replaced(epoch, held_out=""), within_s=within_s)
+
+    with pytest.raises(OtherWork) as raised:
+        learner(materials, tmp_path, count_evaluation=True).train_for_an_epoch(Silent(materials), 60.0)  # type: ignore[arg-type]
+    assert raised.value.code == "E_OUTPUT"
 
 
 def test_a_score_that_is_not_reached_ends_with_the_epochs(materials: Materials, tmp_path: Path) -> None:
