@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-turns bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-bounds trust-mutants gpu-proof gpu-proof-kit
+  telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-bounds trust-mutants gpu-proof gpu-proof-kit trust-planted-operator
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -148,6 +148,10 @@ trust-time-to-score: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## 
 BOUND_RUNS ?= 20
 trust-bounds: $(VENV)/.frameworks build/release/.module  ## Count how often rows say rightly what bounds three models (half an hour; BOUND_RUNS=20, NEIGHBOURS=2).
 	$(BIN)/python -m tests.trust.bounds --runs $(BOUND_RUNS) --neighbours $(NEIGHBOURS)
+
+PAIRS ?= 10
+trust-planted-operator: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Plant a slow operator in one of two releases and count how often `fairlap diff` names it first (PAIRS=10).
+	$(BIN)/python -m tests.trust.planted_operator --pairs $(PAIRS)
 
 trust-mutants: build/mutmut/.installed  ## Plant faults in the verdict and count those that its tests catch (hours; MUTANTS='fairlap.verdict.judge*').
 	rm -rf build/mutmut/copy && mkdir -p build/mutmut/copy/fairlap build/mutmut/copy/tests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import itertools
 import os
 import signal
@@ -14,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, Unsupported
+from fairlap.frameworks.contract import (
+    Contestant,
+    Fed,
+    Framework,
+    Phase,
+    ProfiledCall,
+    Profiler,
+    Settings,
+    Spent,
+    Unsupported,
+)
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.workload import Workload
@@ -74,10 +85,28 @@ class Example(Framework):
                 "precision": "bf16" if variant == "other-precision" else work.precision,
             },
             fed=None if variant == "fed-not" else Fed(np.from_dlpack, _fed(forward, variant)),
+            profiler=None if variant == "slow" else Profiler("cProfile", _profiled),
         )
 
     def version(self) -> str:
         return str(np.__version__)
+
+
+def _profiled(call: Callable[[], Any], calls: int, _trace: Path | None) -> list[ProfiledCall]:
+    """By Python's own profiler, since this framework has none. It has no timeline, so it writes no trace."""
+    found = []
+    for _ in range(calls):
+        profiler = cProfile.Profile()
+        began_ns = time.perf_counter_ns()
+        profiler.runcall(call)
+        wall_ns = float(time.perf_counter_ns() - began_ns)
+        spent: dict[str, Spent] = {}
+        for entry in profiler.getstats():
+            name = entry.code if isinstance(entry.code, str) else entry.code.co_name
+            before = spent.get(name, Spent(0, 0.0))
+            spent[name] = Spent(before.calls + entry.callcount, before.self_ns + 1e9 * entry.inlinetime)
+        found.append(ProfiledCall(wall_ns, spent))
+    return found
 
 
 def _call(forward: Callable[[Arrays], Any], inputs: Arrays, variant: str) -> Callable[[], Any]:

@@ -17,7 +17,7 @@ def operator_lines(run: Run, work: str) -> list[str]:
     lines = ["  Operators, in untimed processes under each framework's own profiler:"]
     for profile in found:
         lines.append(f"    {profile_head(profile)}")
-        lines += [f"      {line}" for line in _top(profile)]
+        lines += [] if profile.why else [f"      {line}" for line in _top(profile)]
     return lines
 
 

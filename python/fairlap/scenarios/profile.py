@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, ProfiledCall, Unsupported
@@ -14,6 +14,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.scenarios.operator_kinds import kind_of
 from fairlap.scenarios.profile_messages import Operator, Profile, ProfileCalls, Profiled
 
+_Each = TypeVar("_Each")
 _FEWEST_CALLS = 5
 _MOST_CALLS = 200
 _FIRST_CALLS = 2  # of a profiler: they wait for it to allocate its buffers, and are left out
@@ -27,7 +28,7 @@ def profiled(contestant: Contestant, inputs: Arrays, request: ProfileCalls) -> P
         raise InvalidRequest("this contestant has no profiler")
     plain = contestant.bind(inputs)
     measured = time_calls(plain, done=contestant.done, seconds=request.seconds, calls_per_sample=1)
-    plain_ns = median(measured.wall_ns.tolist())
+    plain_ns = median(_faster_half(measured.wall_ns.tolist(), key=float))
     calls = min(max(int(1e9 * request.seconds / plain_ns), _FEWEST_CALLS), _MOST_CALLS)
     call = _completing((profiler.bind or contestant.bind)(inputs), contestant.done)
     call()  # of what a profiler had to build for itself, the first call may compile
@@ -39,16 +40,24 @@ def profiled(contestant: Contestant, inputs: Arrays, request: ProfileCalls) -> P
 
 
 def profile_of(profiler: str, calls: Sequence[ProfiledCall], plain_call_ns: float) -> Profile:
-    """Medians over the profiled calls. What fewer than half of them ran, such as a rare clean-up, is left out."""
+    """Medians over the faster half of the profiled calls: where the process lost its core during a call, that time is
+    charged to whatever operator was running. What fewer than half of those calls ran, such as a rare clean-up, is left
+    out."""
+    profiled_calls = len(calls)
+    calls = _faster_half(calls, key=lambda call: call.wall_ns)
     runs: Counter[str] = Counter(name for call in calls for name in call.operators)
     operators = [_operator(name, calls) for name, count in runs.items() if 2 * count >= len(calls)]
     return Profile(
         profiler,
-        len(calls),
+        profiled_calls,
         median(call.wall_ns for call in calls),
         plain_call_ns,
         tuple(sorted(operators, key=lambda operator: (-operator.self_ns, operator.name))),
     )
+
+
+def _faster_half(found: Sequence[_Each], key: Callable[[_Each], float]) -> list[_Each]:
+    return sorted(found, key=key)[: (len(found) + 1) // 2]
 
 
 def _operator(name: str, calls: Sequence[ProfiledCall]) -> Operator:

@@ -21,7 +21,9 @@ class Operator(msgspec.Struct, frozen=True):
     name: str  # the framework's own, such as "aten::addmm"
     kind: str  # in one word of fairlap's, such as "matmul"; empty where the name does not say
     calls: float  # per call of the work
-    self_ns: float  # per call of the work, without the operators that it called; the median over profiled calls
+    self_ns: (
+        float  # per call of the work, without the operators that it called; median over the faster half of the calls
+    )
     flops: float | None = None  # per call of the work, where the profiler counts them
 
 
@@ -30,8 +32,8 @@ class Profile(msgspec.Struct, frozen=True):
 
     profiler: str
     calls: int  # that were profiled
-    call_ns: float  # the median wall time of a profiled call
-    plain_call_ns: float  # of a call in the same process before the profiler began
+    call_ns: float  # the median wall time of the faster half of the profiled calls
+    plain_call_ns: float  # the same of calls in the same process before the profiler began
     operators: tuple[Operator, ...]  # the longest first
 
     @property

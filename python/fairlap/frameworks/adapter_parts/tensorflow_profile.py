@@ -10,7 +10,7 @@ from typing import Any
 
 from fairlap.errors import NotAvailable
 from fairlap.frameworks.adapter_parts.profiled_spans import CALL, Span, profiled_calls, write_chrome_trace
-from fairlap.frameworks.adapter_parts.xla_profile import operation_named
+from fairlap.frameworks.adapter_parts.xla_profile import operation_named as hlo_operation
 from fairlap.frameworks.contract import ProfiledCall
 
 NAME = "tf.profiler"
@@ -58,7 +58,7 @@ def spans_in(content: bytes) -> Iterator[tuple[Span, bool]]:
                     continue
                 hlo = next((_text(stat, stats) for stat in event.stats if stats[stat.metadata_id] == "hlo_op"), "")
                 event_name = names[event.metadata_id]
-                name = operation_named(hlo) if hlo else _operation(event_name)
+                name = hlo_operation(hlo) if hlo else operation_named(event_name)
                 start_ns = line.timestamp_ns + event.offset_ps / 1e3
                 yield Span(name or event_name, line.id, start_ns, event.duration_ps / 1e3), bool(name)
 
@@ -67,7 +67,7 @@ def _text(stat: Any, stats: dict[int, str]) -> str:
     return str(stat.str_value or stats.get(stat.ref_value, ""))
 
 
-def _operation(event_name: str) -> str:
+def operation_named(event_name: str) -> str:
     """The type of an operation, eager or a node of a graph; empty for any other event."""
     for pattern in (_EAGER, _NODE):
         if found := pattern.match(event_name):

@@ -29,8 +29,8 @@ def record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[Prof
     return profiled_calls(marks, (span for span in spans if span.name != CALL))
 
 
-def _name(event: str) -> str:
-    """Without what the compiler numbers and hashes anew each time, so that two compilations have the same names."""
+def operator_named(event: str) -> str:
+    """Without the numbers and hashes that differ in every compilation, so that two compilations have the same names."""
     if "::" in event:
         return event
     return _NUMBERED.sub("", _HASHED.sub(r"\1", event))
@@ -38,7 +38,9 @@ def _name(event: str) -> str:
 
 def _span(event: Any) -> Span:
     begin, end = event.time_range.start * _NS_PER_US, event.time_range.end * _NS_PER_US
-    return Span(_name(event.name), event.thread, begin, end - begin, float(event.flops) if event.flops else None)
+    return Span(
+        operator_named(event.name), event.thread, begin, end - begin, float(event.flops) if event.flops else None
+    )
 
 
 def compiled_for_the_profiler(forward: Any, mode: str | None) -> Any:

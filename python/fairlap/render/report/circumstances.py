@@ -49,6 +49,7 @@ def command_of(plan: Plan) -> str:
             max_batch=plan.max_batch,
             max_batch_budget_s=plan.max_batch_budget_s,
             count_evaluation=plan.count_evaluation,
+            profile_processes=plan.profile_processes,
         )
     except ValueError:
         return ""
@@ -72,11 +73,18 @@ def command_of(plan: Plan) -> str:
         words.append("--only-winner")
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
+    return shlex.join([*words, *_options_after_the_blocks(plan)])
+
+
+def _options_after_the_blocks(plan: Plan) -> list[str]:
+    words = []
     if plan.min_memory:
         words.append("--min-memory")
     if plan.max_batch:
         words += ["--max-batch", str(plan.max_batch), "--max-batch-budget", f"{plan.max_batch_budget_s:g}s"]
-    return shlex.join(words)
+    if plan.profile_processes:
+        words.append("--profile")
+    return words
 
 
 def _training_options(plan: Plan) -> list[str]:

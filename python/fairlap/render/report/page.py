@@ -22,6 +22,7 @@ from fairlap.render.report.answer import answer, headline
 from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import command_of, feeding
 from fairlap.render.report.markup import Markup, joined, json_island, table, tag, trusted
+from fairlap.render.report.operators import NOTE, operators
 from fairlap.render.report.page_data import for_the_program
 from fairlap.render.report.ranked_table import ranked_table
 from fairlap.request.work import Work, work_title
@@ -60,6 +61,7 @@ def page_of(shown: Results) -> str:
             _tables(shown),
             _fed(shown),
             _batches(shown),
+            _operators(shown),
             _charts(charts),
             _behind(shown),
         ),
@@ -234,6 +236,13 @@ def _batches(shown: Results) -> Markup | None:
     )
     note = "Each line is a fresh process that answered once and was timed for three calls, after the race."
     return tag("section", tag("h2", "Largest batch"), parts, tag("p", note, class_="caption"), id="largest-batch")
+
+
+def _operators(shown: Results) -> Markup | None:
+    if not shown.run.profiles:
+        return None
+    parts = (_of_work(work, operators(shown, work.label)) for work in shown.works())
+    return tag("section", tag("h2", "Operators"), parts, tag("p", NOTE, class_="caption"), id="operators")
 
 
 def _scrolling(inside: Markup) -> Markup:

@@ -1,0 +1,201 @@
+"""Profile processes are separate from timed ones: a profiler never runs in a process whose times count."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from example_installed import install_example
+from fairlap.errors import InvalidRequest
+from fairlap.launch.worker_lost import WorkerLost
+from fairlap.launch.worker_process import WorkerProcess
+from fairlap.race.plan import Measuring, Plan, draw_plan
+from fairlap.race.processes.profiles import require_trace_folder
+from fairlap.race.race import Race
+from fairlap.race.run import Run
+from fairlap.render.report.page import page_of
+from fairlap.render.terminal import text_of
+from fairlap.request.names import Contestants
+from fairlap.request.work import Work
+from fairlap.results.operators import contestant_profiles
+from fairlap.results.results import results_of
+from fairlap.store.run_file import load_run, run_document, save_run
+from fairlap.store.store import open_store
+
+pytestmark = [
+    pytest.mark.sanitized,
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
+]
+
+
+def plan_of(contestants: str, *, profiles: int = 2, blocks: int = 1) -> Plan:
+    return draw_plan(
+        Contestants(contestants),
+        (Work("mlp", 2),),
+        blocks=blocks,
+        conditions="as-found",
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.04, rounds=2),
+        profile_processes=profiles,
+    )
+
+
+class Watched:
+    """A race of ``example``, and of a variant without a profiler, and what every worker was asked for."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        install_example(folder / "installed", patch)
+        patch.setenv("FAIRLAP_CACHE", str(folder / "cache"))
+        self.requests: dict[int, list[str]] = {}
+        self.prepared: list[dict[str, Any]] = []
+        send = WorkerProcess._send
+
+        def sent(worker: WorkerProcess, request: Any, *rest: Any) -> None:
+            self.requests.setdefault(worker.pid, []).append(type(request).__name__)
+            if type(request).__name__ == "Prepare":
+                self.prepared.append({name: getattr(request, name) for name in request.__struct_fields__})
+            send(worker, request, *rest)
+
+        patch.setattr(WorkerProcess, "_send", sent)
+        self.kept: list[Any] = []
+        race = Race(plan_of("example,example:slow"), keep_profile=self.kept.append)
+        race.run()
+        self.run = Run(race.plan, race.processes, {"cpu model": "one"}, race.shares(), profiles=race.profiles)
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Watched:
+    with pytest.MonkeyPatch.context() as patch:
+        return Watched(tmp_path_factory.mktemp("profiles"), patch)
+
+
+def test_no_process_is_both_timed_and_profiled(watched: Watched) -> None:
+    timed = {pid for pid, asked in watched.requests.items() if "Measure" in asked}
+    profiled = {pid for pid, asked in watched.requests.items() if "ProfileCalls" in asked}
+    assert len(timed) == 2
+    assert len(profiled) == 4
+    assert not timed & profiled
+    assert not any("profil" in name for request in watched.prepared for name in request)
+
+
+def test_profile_processes_are_in_no_block_and_no_row(watched: Watched) -> None:
+    assert len(watched.run.processes) == 2
+    assert all("profile" not in process.phases_s for process in watched.run.processes)
+    plain = Run(watched.run.plan, watched.run.processes, watched.run.machine, watched.run.wall_s)
+    assert results_of(watched.run, "r").rows == results_of(plain, "r").rows
+
+
+def test_every_contestant_is_profiled_as_often_as_planned_and_one_without_a_profiler_says_so(watched: Watched) -> None:
+    assert watched.kept == watched.run.profiles
+    good = [each for each in watched.run.profiles if each.contestant == "example"]
+    other = [each for each in watched.run.profiles if each.contestant == "example:slow"]
+    assert [each.number for each in good] == [each.number for each in other] == [0, 1]
+    assert {(each.outcome, each.code) for each in other} == {("unsupported", "E_UNSUPPORTED")}
+    for each in good:
+        assert each.profile is not None, each.message
+        assert each.profile.profiler == "cProfile"
+        assert "forward" in {operator.name for operator in each.profile.operators}
+        assert each.profile.operators_ns <= 1.1 * each.profile.call_ns
+
+
+def test_the_operators_and_the_overhead_are_the_whole_call(watched: Watched) -> None:
+    [profile, _] = contestant_profiles(watched.run)
+    whole_ns = max(profile.call_ns, profile.operators_ns)
+    assert profile.operators_ns + profile.overhead_ns == pytest.approx(whole_ns)
+    assert sum(each.share for each in profile.operators) + profile.overhead_ns / whole_ns == pytest.approx(1.0)
+
+
+def test_the_terminal_and_the_page_show_the_operators(watched: Watched) -> None:
+    results = results_of(watched.run, "r")
+    assert "cProfile" in text_of(results)
+    assert "E_UNSUPPORTED" in text_of(results)
+    page = page_of(results)
+    assert 'id="operators"' in page
+    assert "<meter" in page
+
+
+def test_profiles_are_stored_exported_and_imported_with_their_run(watched: Watched, tmp_path: Path) -> None:
+    with open_store(tmp_path / "one.sqlite") as store:
+        recording = store.begin(watched.run.plan, watched.run.machine, "2026-01-02T03:04:05+00:00")
+        for process in watched.run.processes:
+            recording.keep(process)
+        for profile in watched.run.profiles:
+            recording.keep_profile(profile)
+        recording.end({})
+        assert store.load("last").profiles == watched.run.profiles
+        store.export_to("last", tmp_path / "run.json")
+    with open_store(tmp_path / "two.sqlite") as store:
+        store.import_from(tmp_path / "run.json")
+        assert store.load("last").profiles == watched.run.profiles
+
+
+def test_a_run_file_has_the_profiles_and_one_of_an_older_fairlap_has_none(watched: Watched, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    save_run(file, watched.run)
+    assert load_run(file).profiles == watched.run.profiles
+    document = json.loads(file.read_bytes())
+    del document["profiles"]
+    file.write_text(json.dumps(document))
+    assert load_run(file).profiles == []
+    assert run_document(watched.run, results_of(watched.run, "r")).profiles == watched.run.profiles
+
+
+def test_profiles_that_ran_before_an_interruption_do_not_run_again(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_example(tmp_path / "installed", monkeypatch)
+    monkeypatch.setattr("fairlap.race.processes.profiles._profiled", lambda *_: pytest.fail("a profile ran again"))
+    before = watched.run
+    race = Race(before.plan, resumed=before.processes, profiles=before.profiles)
+    race.run()
+    assert race.profiles == before.profiles
+
+
+def test_nothing_is_timed_in_a_process_that_was_profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_example(tmp_path / "installed", monkeypatch)
+    profile = WorkerProcess.profile
+
+    def then_measured(worker: WorkerProcess, *given: Any, within_s: float) -> Any:
+        profile(worker, *given, within_s=within_s)
+        return worker.measure(samples=2, within_s=within_s)
+
+    monkeypatch.setattr(WorkerProcess, "profile", then_measured)
+    race = Race(plan_of("example", profiles=1))
+    race.run()
+    [found] = race.profiles
+    assert (found.outcome, found.code, found.profile) == ("failed", "E_EXCEPTION", None)
+    assert "profiler" in found.message
+
+
+def test_a_folder_for_traces_needs_profiles_and_a_place_that_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        require_trace_folder(plan_of("example", profiles=0), tmp_path / "traces")
+    assert refused.value.code == "E_PROFILE"
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidRequest) as refused:
+        require_trace_folder(plan_of("example"), tmp_path / "file" / "traces")
+    assert refused.value.code == "E_PROFILE"
+    require_trace_folder(plan_of("example"), tmp_path / "traces")
+    assert (tmp_path / "traces").is_dir()
+
+
+def test_a_profile_process_that_is_lost_is_an_outcome_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_example(tmp_path / "installed", monkeypatch)
+    profile, losses = WorkerProcess.profile, [WorkerLost("crash", "SIGSEGV", phase="profile", code="E_CRASH")]
+
+    def lost_once(worker: WorkerProcess, *given: Any, within_s: float) -> Any:
+        if losses:
+            raise losses.pop()
+        return profile(worker, *given, within_s=within_s)
+
+    monkeypatch.setattr(WorkerProcess, "profile", lost_once)
+    race = Race(plan_of("example"))
+    race.run()
+    assert [(each.outcome, each.code) for each in race.profiles] == [("crash", "E_CRASH"), ("finished", "")]

@@ -1,0 +1,62 @@
+"""Profiles from recorded calls, and the kinds of operators."""
+
+from __future__ import annotations
+
+import pytest
+from fairlap.frameworks.contract import ProfiledCall, Spent
+from fairlap.scenarios.operator_kinds import kind_of
+from fairlap.scenarios.profile import profile_of
+
+
+def test_a_profile_has_the_medians_of_the_faster_half_of_its_calls_and_the_longest_operator_first() -> None:
+    calls = [
+        ProfiledCall(100.0 + number, {"mm": Spent(2, 60.0 + number, 1e6), "relu": Spent(1, 20.0)})
+        for number in range(5)
+    ]
+    interrupted = [ProfiledCall(9000.0, {"mm": Spent(2, 60.0, 1e6), "relu": Spent(1, 8900.0)})] * 5
+    profile = profile_of("some profiler", [*interrupted, *calls], 90.0)
+    assert (profile.profiler, profile.calls, profile.call_ns, profile.plain_call_ns) == ("some profiler", 10, 102, 90)
+    assert [(each.name, each.kind, each.calls, each.self_ns, each.flops) for each in profile.operators] == [
+        ("mm", "matmul", 2.0, 62.0, 1e6),
+        ("relu", "elementwise", 1.0, 20.0, None),
+    ]
+    assert profile.operators_ns == 82
+
+
+def test_what_fewer_than_half_of_the_calls_ran_is_left_out() -> None:
+    calls = [ProfiledCall(10.0, {"mm": Spent(1, 5.0)})] * 3 + [ProfiledCall(10.0, {"cleanup": Spent(1, 5.0)})]
+    assert {each.name for each in profile_of("p", calls, 1.0).operators} == {"mm"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("aten::addmm", "matmul"),
+        ("aten::mm", "matmul"),
+        ("mkl::_mkl_linear", "matmul"),
+        ("_MklNativeFusedMatMul", "matmul"),
+        ("Gemm", "matmul"),
+        ("FullyConnected", "matmul"),
+        ("dot", "matmul"),
+        ("aten::mkldnn_convolution", "convolution"),
+        ("FusedConv", "convolution"),
+        ("aten::native_layer_norm", "normalisation"),
+        ("LayerNormalization", "normalisation"),
+        ("MVN", "normalisation"),
+        ("aten::_scaled_dot_product_flash_attention_for_cpu", "attention"),
+        ("broadcast_add_fusion", "fused"),
+        ("cpp_fused_native_layer_norm_relu", "fused"),
+        ("wrapped_reduce-window", "reduction"),
+        ("MaxPool", "pooling"),
+        ("aten::embedding", "indexing"),
+        ("aten::copy_", "copy"),
+        ("aten::t", "copy"),
+        ("Reorder", "copy"),
+        ("aten::clamp_min", "elementwise"),
+        ("Gelu", "elementwise"),
+        ("TorchDynamo Cache Lookup", "dispatch"),
+        ("zorp", ""),
+    ],
+)
+def test_the_kind_of_an_operator_follows_from_its_name_in_any_framework(name: str, kind: str) -> None:
+    assert kind_of(name) == kind
