@@ -96,6 +96,7 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _results(request: Any) -> Results:
     from fairlap.machine.cuda_devices import require_driver
     from fairlap.machine.facts import machine_facts
+    from fairlap.race.best_settings import with_best_settings
     from fairlap.race.equal_work.kept_weights import require_folder
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.processes.profiles import require_trace_folder
@@ -109,6 +110,7 @@ def _results(request: Any) -> Results:
     require_driver(plan.device)
     require_folder(plan, request.keep_weights)
     require_trace_folder(plan, request.trace)
+    plan = with_best_settings(plan)
     ending = Ending(plan, target=request.target, budget_s=request.budget)
     race = Race(plan, ending=ending, keep_weights=request.keep_weights, traces=request.trace)
     began_at = datetime.now(UTC).isoformat(timespec="seconds")

@@ -18,6 +18,7 @@ from fairlap.cli.output_options import writable
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.cuda_devices import require_driver
+from fairlap.race.best_settings import with_best_settings
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.kept_weights import require_folder
 from fairlap.race.plan import Plan
@@ -89,6 +90,11 @@ def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) ->
 def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     from fairlap.machine.facts import machine_facts
 
+    try:
+        plan = with_best_settings(plan, _discard_text if output.quiet else print_note)
+    except KeyboardInterrupt as interrupt:
+        print_note("interrupted while searching for the best settings; nothing was raced yet")
+        return status_of(interrupt)
     began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
     run = Run(
         plan, [], machine_facts(), {}, began_at, roofs=resumed.run.roofs if resumed else roofs_for(plan, print_note)
@@ -192,6 +198,10 @@ def _how_to_resume(run_id: str, output: RunOutput, budget_left_s: float | None) 
     if budget_left_s is not None:
         arguments += ["--budget", f"{max(budget_left_s, _LEAST_BUDGET_S):.1f}s"]
     return f"resume with: {shlex.join(arguments)}"
+
+
+def _discard_text(_text: str) -> None:
+    """For a quiet run."""
 
 
 def _discard(_process: ProcessResult, _samples_ns: Mapping[str, np.ndarray]) -> None:

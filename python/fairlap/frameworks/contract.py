@@ -165,6 +165,9 @@ class Framework(ABC):
     module: ClassVar[str]  # what is imported; if it is importable, the framework is installed
     implementation: ClassVar[str] = ""  # which of a model's implementations it runs, such as onnx; by default its own
     variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one, the default, first
+    # By option, or "variant": the values that a search for the best settings tries besides the default.
+    tunable: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    tunable_on: ClassVar[Mapping[str, Mapping[str, tuple[str, ...]]]] = {}  # in their place by kind of device
     modes: ClassVar[tuple[str, ...]] = ("infer",)
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32",)
     no_precision: ClassVar[Mapping[Precision, str]] = {}  # why it lacks one, where that is known
@@ -176,6 +179,10 @@ class Framework(ABC):
         """What pip installs for this device, such as "cuda:1", and for these precisions."""
         more = (package for precision in precisions for package in cls.packages_in.get(precision, ()))
         return (*cls.packages_on.get(device.partition(":")[0], cls.packages), *more)
+
+    @classmethod
+    def tunable_for(cls, device: str) -> Mapping[str, tuple[str, ...]]:
+        return cls.tunable_on.get(device.partition(":")[0], cls.tunable)
 
     @classmethod
     def why_not_in(cls, precision: Precision) -> str:

@@ -67,6 +67,12 @@ class OnnxRuntime(Framework):
     module = "onnxruntime"
     implementation = "onnx"
     variants = ("", "tensorrt")
+    tunable: ClassVar = {
+        "spinning": ("off",),
+        "optimization": ("extended", "basic"),
+        "provider": ("dnnl", "xnnpack", "openvino"),  # those that this build lacks are refused
+    }
+    tunable_on: ClassVar = {"cuda": {"variant": ("tensorrt",), "optimization": ("extended",)}}
     precisions = ("fp32", "tf32", "int8")
     no_precision: ClassVar = dict.fromkeys(
         ("fp16", "bf16", "autocast"), "its kernels on the CPU compute in float32 or in integers"

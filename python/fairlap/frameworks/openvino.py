@@ -29,6 +29,7 @@ from fairlap.models.draw import rounded_to
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
 
+_OPTIONS = ("hint", "streams", "pinning")
 _CACHE = "FAIRLAP_OPENVINO_CACHE"
 _HINTS: Mapping[Precision, str] = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "f32"}
 
@@ -39,6 +40,7 @@ class OpenVino(Framework):
     packages_in: ClassVar = {"int8": ("nncf==3.4.0",)}
     module = "openvino"
     implementation = "onnx"
+    tunable: ClassVar = {"hint": ("throughput",), "pinning": ("off",)}
     precisions = ("fp32", "fp16", "bf16", "int8")
     no_precision: ClassVar = {
         "autocast": "its hint sets one type for all operations",
@@ -55,7 +57,8 @@ class OpenVino(Framework):
         return files_of(work, cls.name)
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted)
+        refuse_what_is_unknown(type(self), work, wanted, options=_OPTIONS)
+        hints = _hints_in(wanted)
         with phase("import"):
             import openvino
         self._version = str(openvino.__version__)
@@ -73,8 +76,7 @@ class OpenVino(Framework):
                 made = quantized(work, model)
             model = core.read_model(made.file)
         properties = {
-            "PERFORMANCE_HINT": "LATENCY",
-            "NUM_STREAMS": "1",
+            **hints,
             "INFERENCE_NUM_THREADS": wanted.threads,
             "INFERENCE_PRECISION_HINT": _HINTS[work.precision],
         }
@@ -167,6 +169,23 @@ def _in_force(compiled: Any) -> dict[str, str]:
         "performance_hint": _hint(compiled, "PERFORMANCE_HINT"),
         "execution_mode": _hint(compiled, "EXECUTION_MODE_HINT"),
         "weights": "read from the model's bytes; the compiled model cannot be asked",
+    }
+
+
+def _hints_in(wanted: Settings) -> dict[str, Any]:
+    """One stream, unless the hint for throughput or ``streams`` says otherwise: a call has all threads to itself."""
+    hint, streams = wanted.options.get("hint", "latency"), wanted.options.get("streams", "")
+    pinning = wanted.options.get("pinning", "")
+    for option, value, known in (("hint", hint, ("latency", "throughput")), ("pinning", pinning, ("", "on", "off"))):
+        if value not in known:
+            raise Unsupported(f"openvino has no {option} {value!r}; it has {', '.join(filter(None, known))}")
+    if streams and not (streams.isdecimal() and 1 <= int(streams) <= wanted.threads):
+        raise Unsupported(f"streams must be 1 to the number of threads, {wanted.threads} (got {streams})")
+    count = streams or ("1" if hint == "latency" else "")
+    return {
+        "PERFORMANCE_HINT": hint.upper(),
+        **({"NUM_STREAMS": count} if count else {}),
+        **({"ENABLE_CPU_PINNING": pinning == "on"} if pinning else {}),
     }
 
 

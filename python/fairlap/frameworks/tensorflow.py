@@ -49,6 +49,7 @@ class TensorFlow(Framework):
     packages_on: ClassVar = {"cuda": ("tensorflow[and-cuda]==2.21.0",)}
     module = "tensorflow"
     variants = ("", "graph", "xla")
+    tunable: ClassVar = {"variant": ("graph", "xla")}
     modes = ("infer", "grad", "train")
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32")
     no_precision: ClassVar = {"int8": "it quantizes for LiteRT only: race litert"}

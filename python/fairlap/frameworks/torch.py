@@ -52,6 +52,7 @@ class Torch(Framework):
     packages_in: ClassVar = {"int8": ("torchao==0.18.0",)}
     module = "torch"
     variants = ("", "compile")
+    tunable: ClassVar = {"variant": ("compile",), "memory_format": ("channels_last",)}
     modes = ("infer", "grad", "train")
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
     device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
@@ -64,7 +65,7 @@ class Torch(Framework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         compiled = wanted.variant == "compile"
-        options = ("mode",) if compiled else ()
+        options = ("memory_format", "mode") if compiled else ("memory_format",)
         refuse_what_is_unknown(type(self), work, wanted, options=options, devices=("cpu", "cuda"))
         with phase("import"):
             import torch
@@ -84,7 +85,7 @@ class Torch(Framework):
         with phase("build"):
             implementation = work.implementation("torch")
             model = implementation.build(work.weights).requires_grad_(work.mode != "infer").to(wanted.device)
-            if getattr(implementation, "MEMORY_FORMAT", "") == "channels_last":
+            if _wanted_format(wanted, getattr(implementation, "MEMORY_FORMAT", "")) == "channels_last":
                 model = model.to(memory_format=torch.channels_last)
             if work.precision in _TYPES:
                 model = model.to(getattr(torch, _TYPES[work.precision]))
@@ -399,6 +400,14 @@ def _precision(model: Any, device: str) -> str:
     if kind != "cpu" and torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32:
         return "tf32" if held in ("fp32", "") else held
     return held or NO_WEIGHTS
+
+
+def _wanted_format(wanted: Settings, of_model: str) -> str:
+    """Chosen by the option, else by the model."""
+    chosen = wanted.options.get("memory_format", of_model)
+    if chosen not in ("", "contiguous", "channels_last"):
+        raise Unsupported(f"torch has no memory_format {chosen!r}; it has contiguous, channels_last")
+    return chosen
 
 
 def _memory_format(model: Any) -> str:

@@ -100,7 +100,7 @@ def _runner(
             return Runner(name, missing=NotInstalled(f"{name.program} is not an executable program"))
         return Runner(name, (str(Path(program).resolve()),), adapter=name.program)
     wanted = framework.environment_for(
-        Settings(threads, name.variant, device, dict(name.options), cache_folder=cache_folder)
+        Settings(name.threads(threads), name.variant, device, name.framework_options, cache_folder=cache_folder)
     )
     if not name.version and is_importable(framework):
         return Runner(name, python_worker(), wanted, adapter=place_of(name.framework))

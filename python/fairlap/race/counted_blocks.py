@@ -72,6 +72,7 @@ class WorkBlocks:
     drops: Mapping[str, Drop] = field(default_factory=dict)  # by contestant
     unqualified: Mapping[str, Unqualified] = field(default_factory=dict)  # by contestant
     metric: verdict.Metric = verdict.LATENCY  # by which contestants are ranked
+    searched: frozenset[str] = frozenset()  # contestants whose settings a search has chosen
 
     @property
     def ranked(self) -> list[str]:
@@ -141,8 +142,16 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         short = {**_missed_score(by_contestant, plan.to_score), **unqualified}
         if sum(is_ranked(own) and name not in short for name, own in by_contestant.items()) >= _FEWEST_RANKED:
             metric, unqualified = verdict.TIME_TO_SCORE, short
+    searched = frozenset(name.text for name in plan.contestants if name.best)
     found = WorkBlocks(
-        work, conditions, by_contestant, GatedBlocks(()), drops=drops, unqualified=unqualified, metric=metric
+        work,
+        conditions,
+        by_contestant,
+        GatedBlocks(()),
+        drops=drops,
+        unqualified=unqualified,
+        metric=metric,
+        searched=searched,
     )
     ranked = {
         name: {each.block: each for each in own if each.finished}

@@ -11,8 +11,9 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
+from fairlap.race.settings_search import SettingsSearch
 from fairlap.request.names import ContestantName
-from fairlap.request.race_request import MAX_BATCH_BUDGET_S, MOST_BLOCKS
+from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S, MOST_BLOCKS
 from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work
 
@@ -78,6 +79,8 @@ class Plan(msgspec.Struct, frozen=True):
     max_batch: int = 0  # look for each contestant's largest batch up to this one when the blocks have run; 0: do not
     max_batch_budget_s: float = MAX_BATCH_BUDGET_S  # of each of these searches
     count_evaluation: bool = False  # contestants answer held-out items too, in the time to the score
+    best_budget_s: float = BEST_BUDGET_S  # of the search for the best settings of one contestant
+    searches: tuple[SettingsSearch, ...] = ()  # those that have run; their outcomes are in the contestants
     format: int = PLAN_FORMAT
 
     @property
@@ -158,6 +161,7 @@ def draw_plan(
     max_batch: int = 0,
     max_batch_budget_s: float = MAX_BATCH_BUDGET_S,
     count_evaluation: bool = False,
+    best_budget_s: float = BEST_BUDGET_S,
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
@@ -207,6 +211,7 @@ def draw_plan(
         max_batch,
         max_batch_budget_s,
         count_evaluation,
+        best_budget_s,
     )
 
 

@@ -28,6 +28,7 @@ from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks, usual_data_seeds
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import (
+    BEST_BUDGET_S,
     BLOCKS_OF_ONE_CONTESTANT,
     BLOCKS_UNTIL_DECIDED,
     DEFAULT_BLOCKS_WITH_TARGET,
@@ -80,6 +81,7 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         metrics=_metrics_of_learning(request, offered),
         profile_processes=PROFILE_PROCESSES if request.profile else 0,
         max_batch=_max_batch(request, works),
+        best_budget_s=_best_budget_s(request),
         max_batch_budget_s=MAX_BATCH_BUDGET_S if request.max_batch_budget is None else float(request.max_batch_budget),
         count_evaluation=request.count_evaluation,
     )
@@ -142,6 +144,14 @@ def _blocks(request: RaceRequest, *, until_decided: bool) -> int:
     if until_decided:
         return BLOCKS_UNTIL_DECIDED
     return BLOCKS_OF_ONE_CONTESTANT if request.target is None else DEFAULT_BLOCKS_WITH_TARGET
+
+
+def _best_budget_s(request: RaceRequest) -> float:
+    if request.best_budget is None:
+        return BEST_BUDGET_S
+    if not any(name.best for name in request.contestants):
+        raise InvalidRequest("--best-budget is for contestants such as torch:best")
+    return float(request.best_budget)
 
 
 def _max_batch(request: RaceRequest, works: Sequence[Work]) -> int:

@@ -12,6 +12,7 @@ from fairlap.machine.roofs import Roofs, roofs_of
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.profile_result import ProfileResult
+from fairlap.race.settings_search import SettingsSearch
 
 RUN_FORMAT = 3
 
@@ -29,6 +30,11 @@ class Run(msgspec.Struct):
     format: int = RUN_FORMAT
     profiles: list[ProfileResult] = []  # of untimed processes; no row and no verdict rests on them
     roofs: Roofs | None = None  # of the machine, with the threads of the plan; None where it was a race on a GPU
+
+    @property
+    def searches(self) -> tuple[SettingsSearch, ...]:
+        """For the settings of contestants such as torch:best; part of the plan, so that it can be run again."""
+        return self.plan.searches
 
 
 def roofs_for(plan: Plan, notify: Callable[[str], None] = lambda _: None) -> Roofs | None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fairlap import quantity_text, verdict
 from fairlap.render.operators import operator_lines
 from fairlap.render.scores import learning_text, scores_text
+from fairlap.render.settings_search_text import outcome_text
 from fairlap.request.work import Work, work_title
 from fairlap.results.feeding import UNKNOWN_CAUSE, WORK
 from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_LEARNING
@@ -29,6 +30,7 @@ def text_of(results: Results) -> str:
         lines = _order_lines(results, work)
         for work_result in results.of_work(work):
             lines += [_head(results, work_result), *_contestant_lines(work_result)]
+            lines += [f"  {each.contestant}: {outcome_text(each)}." for each in results.run.searches]
             lines += [f"  {line}" for line in _closing_lines(work_result)]
         lines += operator_lines(results.run, work.label)
         parts.append("\n".join(lines))
@@ -157,6 +159,8 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
         lines.append(f"{work_result.blocks}.")
     if work_result.busy:
         lines.append(f"! {work_result.busy.text}")
+    if work_result.mixed:
+        lines.append(f"! {work_result.mixed.text}")
     if work_result.curves_apart:
         lines.append(f"! {work_result.curves_apart.text}")
     return lines

@@ -15,6 +15,10 @@ from fairlap.request.work import Precision
 _PACKAGE = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>(==|~=|>=|<=|!=|<|>)\s*[^:\s]+)?$")
 
 
+BEST = "best"  # in the place of a variant
+THREADS = "threads"
+
+
 class ContestantName(msgspec.Struct, frozen=True):
     """A framework with an optional variant and version, or a program that speaks the worker protocol."""
 
@@ -25,6 +29,16 @@ class ContestantName(msgspec.Struct, frozen=True):
     options: tuple[tuple[str, str], ...] = ()
     program: str = ""
     precision: Precision | None = None  # in a race across precisions; it is part of the text
+    best: bool = False  # its settings are found by a search before the race, and are then part of it
+
+    def threads(self, given: int) -> int:
+        """Of the threads that the race gives; the search for the best settings may have found fewer to be faster."""
+        return int(dict(self.options)[THREADS]) if self.best and THREADS in dict(self.options) else given
+
+    @property
+    def framework_options(self) -> dict[str, str]:
+        """Those that its worker is given."""
+        return {name: value for name, value in self.options if not (self.best and name == THREADS)}
 
     def of(self, precisions: tuple[Precision, ...]) -> tuple[Precision, ...]:
         """Those that it races in: its own one, else those of the works."""
@@ -64,6 +78,8 @@ def contestant_named(text: str) -> ContestantName:
             f"{text!r} is not a contestant; write torch, torch:compile or torch==2.13.0", code="E_CONTESTANT"
         )
     version = re.sub(r"\s", "", found["version"] or "")
+    if variant == BEST:
+        return ContestantName(whole, found["name"], version, options=options, best=True)
     return ContestantName(whole, found["name"], version, variant, options)
 
 

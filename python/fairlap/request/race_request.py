@@ -28,6 +28,7 @@ MOST_EPOCHS_BY_DEFAULT = 50
 PROFILE_PROCESSES = 3
 MOST_BATCH = 2**20
 MAX_BATCH_BUDGET_S = 120.0
+BEST_BUDGET_S = 60.0
 BLOCKS_OF_ONE_CONTESTANT = 12  # there is nothing to decide
 _Each = TypeVar("_Each")
 _Some = Annotated[tuple[_Each, ...], msgspec.Meta(min_length=1)]
@@ -171,6 +172,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     max_batch_budget: Annotated[
         Seconds | None, _about("With max_batch: stop each of these searches after this duration; 120 s by default.")
+    ] = None
+    best_budget: Annotated[
+        Seconds | None,
+        _about('Stop the search for the settings of each contestant such as "torch:best" after this; 60 s by default.'),
     ] = None
 
 

@@ -6,7 +6,7 @@ A unit is the end of a name. A value that is absent is None, never 0, and ``abse
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -71,6 +71,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     framework: Annotated[str, _about("Its framework, or the program that speaks the worker protocol.", "contestant")]
     version: Annotated[str | None, _about("The version that the framework reports.", "contestant")]
     variant: Annotated[str, _about("The variant, such as compile; empty for the plain one.", "contestant")]
+    division: Annotated[
+        Literal["default", "best"],
+        _about("Default: as it was named. Best: a search before the race chose its settings.", "contestant"),
+    ]
     settings: Annotated[dict[str, str], _about("Settings in force, read back from the framework.", "contestant")]
 
     route: Annotated[

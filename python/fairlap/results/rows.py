@@ -123,6 +123,7 @@ def _row(
         contestant=result.contestant,
         framework=name.framework or name.program,
         variant=name.variant,
+        division="best" if name.best else "default",
         route=next((process.route for process in result.processes if process.route), ""),
         settings=next((process.in_force for process in result.processes if process.in_force), {}),
         outcome=result.worst_outcome,
@@ -319,5 +320,7 @@ def _modes(result: ContestantResult) -> list[ModeOfProcesses]:
 
 def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]:
     """Each once; what holds for all contestants comes first."""
-    of_all = [warning for warning in (work_result.busy, work_result.curves_apart) if warning is not None]
+    of_all = [
+        warning for warning in (work_result.busy, work_result.curves_apart, work_result.mixed) if warning is not None
+    ]
     return list(dict.fromkeys([*of_all, *(warning for process in result.processes for warning in process.warnings)]))

@@ -149,6 +149,16 @@ class WorkResult:
         """A warning when contestants did not learn alike."""
         return curves_apart({each.contestant: each.processes for each in self.contestants if each.ranked})
 
+    @property
+    def mixed(self) -> Notice | None:
+        """A warning when contestants with settings that were searched for are ranked with others."""
+        ranked = self.basis.ranked
+        best = [name for name in ranked if name in self.basis.searched]
+        if not best or len(best) == len(ranked):
+            return None
+        text = f"settings of {', '.join(best)} were found by a search; the other contestants were raced as named"
+        return Notice("W_MIXED_DIVISIONS", text)
+
     @cached_property
     def other_quantities(self) -> tuple[QuantityComparisons, ...]:
         """Percentiles, throughput and times to the first answer, compared in the same blocks."""

@@ -139,6 +139,11 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
 @click.option(
     "--max-batch-budget", type=DURATION, help="With --max-batch: stop each search after DURATION.  [default: 2m]"
 )
+@click.option(
+    "--best-budget",
+    type=DURATION,
+    help="Stop the search for the settings of each contestant such as torch:best after DURATION.  [default: 60s]",
+)
 @race_options
 def command(
     models: tuple[str, ...],

@@ -74,6 +74,7 @@ def frameworks(as_json: bool) -> None:
         cells = [here, ", ".join(each.modes), ", ".join(each.precisions), variants]
         rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, *cells])
     _print_table(rows)
+    click.echo("FRAMEWORK:best races a framework at settings that a search before the race has found.")
     click.echo("A framework that is not installed (-) gets a separate environment when it is raced.")
 
 

@@ -15,6 +15,7 @@ from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, SHARE
 from fairlap.engine.arguments import whole_number
+from fairlap.errors import InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.launch.runners import require_known
 from fairlap.machine.cuda_devices import require_driver
@@ -59,6 +60,10 @@ def run_self_test(
         require_learnable(work, spec)
     require_offered(spec, work)
     require_known((name,))
+    if name.best:
+        raise InvalidRequest(
+            f"{name.text}: a self-test races fixed settings; write the variant and the options instead of best"
+        )
     require_driver(str(device))
     cores = tuple(sorted(os.sched_getaffinity(0)))
     writable(output, only=".json")

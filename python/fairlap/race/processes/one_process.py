@@ -138,7 +138,8 @@ class ProcessRun:
         self.result.zero_weights = self._materials.zero_weights
         self.result.call_cost = call_cost(self._materials.spec, self._materials.work)
         self.result.warnings = [*self.result.warnings, *self._materials.notices]
-        answers.require_settings(prepared.in_force, self.plan.threads, self._materials.work.precision)
+        threads = self._runner.name.threads(self.plan.threads)
+        answers.require_settings(prepared.in_force, threads, self._materials.work.precision)
         answers.require_weights(self._materials, prepared.weights_hash)
 
     @_stage
@@ -376,7 +377,7 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         framework=runner.adapter,
         workload=materials.package,
         batch=work.batch,
-        threads=plan.threads,
+        threads=runner.name.threads(plan.threads),
         weights=str(materials.weights_file),
         inputs=inputs,
         changed=str(materials.inputs_file("changed")),
@@ -389,5 +390,5 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         sizes=work.sizes,
         variant=runner.name.variant,
         device=plan.device,
-        options=dict(runner.name.options),
+        options=runner.name.framework_options,
     )

@@ -212,5 +212,6 @@ def _environment(trial: Trial, limited: _Limited) -> dict[str, str]:
     if limited.device_bytes is None or not name.framework:
         return trial.runner.environment
     plan = trial.plan
-    wanted = Settings(plan.threads, name.variant, plan.device, dict(name.options), limited.device_bytes)
+    threads = name.threads(plan.threads)
+    wanted = Settings(threads, name.variant, plan.device, name.framework_options, limited.device_bytes)
     return framework_named(name.framework).environment_for(wanted)

@@ -41,6 +41,7 @@ def answer(shown: Results, work_result: WorkResult) -> Markup:
         tag("p", f"No verdict: {work_result.why_no_verdict}.", class_="note") if work_result.why_no_verdict else None,
         _order_differs(shown, work_result),
         _busy(work_result),
+        tag("p", work_result.mixed.text, ".", class_="note") if work_result.mixed else None,
         _sentences(work_result),
         _learning(work_result),
         class_="answer",

@@ -50,6 +50,7 @@ def command_of(plan: Plan) -> str:
             max_batch_budget_s=plan.max_batch_budget_s,
             count_evaluation=plan.count_evaluation,
             profile_processes=plan.profile_processes,
+            best_budget_s=plan.best_budget_s,
         )
     except ValueError:
         return ""

@@ -25,6 +25,7 @@ from fairlap.render.report.markup import Markup, joined, json_island, table, tag
 from fairlap.render.report.operators import NOTE, operators
 from fairlap.render.report.page_data import for_the_program
 from fairlap.render.report.ranked_table import ranked_table
+from fairlap.render.report.settings_searches import settings_search
 from fairlap.request.work import Work, work_title
 from fairlap.results.results import Results
 
@@ -62,6 +63,7 @@ def page_of(shown: Results) -> str:
             _fed(shown),
             _batches(shown),
             _operators(shown),
+            _searches(shown),
             _charts(charts),
             _behind(shown),
         ),
@@ -243,6 +245,17 @@ def _operators(shown: Results) -> Markup | None:
         return None
     parts = (_of_work(work, operators(shown, work.label)) for work in shown.works())
     return tag("section", tag("h2", "Operators"), parts, tag("p", NOTE, class_="caption"), id="operators")
+
+
+def _searches(shown: Results) -> Markup | None:
+    if not shown.run.searches:
+        return None
+    note = (
+        "Before the race, on other data. Only ratios to the default in the same blocks count: other times are of other "
+        "moments. Round 1 changes one setting, round 2 several, round 3 repeats the last candidates."
+    )
+    parts = (settings_search(each) for each in shown.run.searches)
+    return tag("section", tag("h2", "Best settings"), parts, tag("p", note, class_="caption"), id="best-settings")
 
 
 def _scrolling(inside: Markup) -> Markup:

@@ -1,0 +1,27 @@
+"""The outcome of a search for the best settings, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlap import quantity_text
+from fairlap.race.settings_search import SettingsSearch
+
+
+def outcome_text(search: SettingsSearch) -> str:
+    """Without the contestant."""
+    alternatives = {tuple(each.settings.items()) for each in search.tries if each.settings}
+    took = f"{quantity_text.count(len(alternatives), 'alternative')} tried in {quantity_text.seconds(search.seconds)}"
+    if search.found and search.ended_by == "budget":
+        took += ", ended by the budget"
+    if search.ended_by == "default":
+        return f"its default settings did not run, so nothing could be compared with them ({took})"
+    if not search.found and search.ended_by == "budget":
+        return f"raced at its default settings, because no other choice proved faster within the budget ({took})"
+    if not search.found or search.ratio is None:
+        return f"its default settings are the best that were found ({took})"
+    return f"{settings_text(search.found)}, {search.ratio:.3g} times the default's time in the search ({took})"
+
+
+def settings_text(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items()) or "default"
