@@ -236,6 +236,8 @@ def refuse_what_is_unknown(
         raise Unsupported(f"{name} has no mode {work.mode} here; it has {', '.join(framework.modes)}")
     if why := framework.why_not_in(work.precision):
         raise Unsupported(why)
+    if why := work.why_not_in(name, framework.implementation or name):
+        raise Unsupported(why)
     if work.precision == "tf32" and wanted.device == "cpu":
         raise Unsupported("tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none")
     for option in wanted.options:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import Spec
 from fairlap.request.training_data import ItemSizes
 
+if TYPE_CHECKING:
+    from fairlap.models.operations.operation import Operation
+
 GROUP = "fairlap.workloads"
+_OPERATIONS = "fairlap.bench_models.operations"
 _BUILT_IN = Path(__file__).parents[1] / "bench_models"
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model and the package that implements it, or the folder of a user's model that was opened."""
+    """A model and the package that implements it, or the folder of a user's model that was opened. One package has all
+    operations, so its name is followed by a colon and that of the operation."""
 
     spec: Spec
     package: str
@@ -29,6 +34,8 @@ def spec_at(package: str, sizes: ItemSizes | None = None) -> Spec:
         from fairlap.models.sources.bundle import bundle_in
 
         return bundle_in(Path(package)).spec
+    if operation := _operation_in(package):
+        return operation.spec()
     module = import_module(f"{package}.spec")
     spec: Spec = module.SPEC if sizes is None else module.sized_for(sizes)
     return spec
@@ -36,7 +43,9 @@ def spec_at(package: str, sizes: ItemSizes | None = None) -> Spec:
 
 def follows_data(package: str) -> bool:
     """Whether the sizes of the model are those of the data that it learns: its ``spec.sized_for`` gives them."""
-    return not package.startswith("/") and hasattr(import_module(f"{package}.spec"), "sized_for")
+    if package.startswith("/") or _operation_in(package):
+        return False
+    return hasattr(import_module(f"{package}.spec"), "sized_for")
 
 
 def implementation_at(package: str, framework: str) -> Any:
@@ -46,7 +55,27 @@ def implementation_at(package: str, framework: str) -> Any:
         from fairlap.models.sources.bundle import implementation_in
 
         return implementation_in(Path(package), framework)
+    if operation := _operation_in(package):
+        return import_module(f"{_OPERATIONS}.{framework}_model").Implementation(operation)
     return import_module(f"{package}.{framework}_model")
+
+
+def why_not_at(package: str, framework: str, implementation: str) -> str:
+    """Why a framework cannot run the model, as far as the model knows; empty where it can."""
+    operation = _operation_in(package)
+    return import_module(_OPERATIONS).why_not(operation, framework, implementation) if operation else ""
+
+
+def reference_at(package: str) -> Any:
+    """What has the ``forward`` of a model's reference."""
+    if operation := _operation_in(package):
+        return import_module(f"{_OPERATIONS}.reference").Implementation(operation)
+    return import_module(f"{package}.reference")
+
+
+def package_of_code(package: str) -> str:
+    """The name to import, of a model that is not a user's."""
+    return package.partition(":")[0]
 
 
 def workload_names() -> list[str]:
@@ -59,9 +88,15 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
     if name not in packages:
         import difflib
 
+        from fairlap.models.operations.kinds import operation_named
+        from fairlap.models.operations.listed import nearest_names
+
+        if (operation := operation_named(name)) is not None:
+            return Model(operation.spec(), f"{_OPERATIONS}:{name}")
+
         if Path(name).suffix or "/" in name:
             raise InvalidRequest(f"{name} is not a model file that fairlap reads; {_files_read()}")
-        near = difflib.get_close_matches(name, packages, n=3)
+        near = difflib.get_close_matches(name, packages, n=3) or nearest_names(name)
         hint = f"did you mean {', '.join(near)}?" if near else "`fairlap list models` lists them"
         raise InvalidRequest(f"no model named {name!r}; {hint}")
     package = packages[name]
@@ -74,6 +109,15 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
     if not isinstance(spec, Spec):
         raise InvalidRequest(f"{package}.spec.SPEC is a {type(spec).__name__}, not a Spec")
     return Model(spec, package)
+
+
+def _operation_in(package: str) -> Operation | None:
+    code, _, name = package.partition(":")
+    if code != _OPERATIONS:
+        return None
+    from fairlap.models.operations.kinds import operation_named
+
+    return operation_named(name)
 
 
 def _files_read() -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, Labels
-from fairlap.models.registry import implementation_at
+from fairlap.models.registry import implementation_at, reference_at, why_not_at
 from fairlap.models.spec import Spec
 from fairlap.request.training import Training
 from fairlap.request.work import Mode, Precision
@@ -47,5 +45,8 @@ class Workload:
             found.hold_in(self.precision)
         return found
 
-    def implementation_of_reference(self) -> ModuleType:
-        return import_module(f"{self.package}.reference")
+    def why_not_in(self, framework: str, implementation: str) -> str:
+        return why_not_at(self.package, framework, implementation)
+
+    def implementation_of_reference(self) -> Any:
+        return reference_at(self.package)

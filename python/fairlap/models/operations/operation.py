@@ -1,0 +1,131 @@
+"""An operation: what it takes and gives, and what it multiplies. Its name holds all its sizes.
+
+Sizes are those of one call, so the batch of the work is always 1.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from dataclasses import astuple, dataclass
+from typing import ClassVar, Self
+
+from fairlap.models.spec import Spec, Tensor, Weight
+from fairlap.request.work import Precision
+
+_PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "autocast", "tf32")
+FLOAT32_BYTES, FLOAT64_BYTES = 4, 8
+_SETS_OF_INPUTS = 5  # that take turns in a contestant's calls, those of the drawn calls included
+
+
+@dataclass(frozen=True)
+class Operation(ABC):
+    """Two of equal sizes are the same operation."""
+
+    kind: ClassVar[str]
+    task: ClassVar[str]
+    grammar: ClassVar[str]  # of the name; a group for each field, in their order
+
+    @classmethod
+    def named(cls, text: str) -> Self | None:
+        """None when the text is no name of this kind; every size is at least 1, and padding at least 0."""
+        found = re.fullmatch(cls.grammar, text)
+        if found is None:
+            return None
+        operation = cls(*[int(part) if part.isdecimal() else bool(part) for part in found.groups(default="")])
+        return operation if operation.name == text and operation.is_possible else None
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def macs(self) -> int:
+        """Multiply-accumulates of one call. Places that see padding count like others, and activations do not."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[Tensor, ...]: ...
+
+    @property
+    @abstractmethod
+    def output(self) -> Tensor: ...
+
+    @property
+    @abstractmethod
+    def weights(self) -> tuple[Weight, ...]: ...
+
+    @property
+    def is_possible(self) -> bool:
+        return all(size >= 1 for size in astuple(self) if not isinstance(size, bool))
+
+    @property
+    def sequential_macs(self) -> int:
+        """Those that wait for the result of the step before."""
+        return 0
+
+    @property
+    def together(self) -> int:
+        """How many rows each read of a weight serves in the products that wait for each other."""
+        return 1
+
+    @property
+    def operations(self) -> int:
+        """A multiplication and an addition each."""
+        return 2 * self.macs
+
+    @property
+    def bytes(self) -> int:
+        """In fp32, each array once: what a call moves at least, unless an array is still in a cache."""
+        return FLOAT32_BYTES * (self._weight_count + self._input_count + self._output_count)
+
+    @property
+    def bytes_to_race(self) -> int:
+        """About what the reference and one contestant need, each with its copies of weights, inputs and outputs."""
+        arrays = self._weight_count + self._input_count + self._output_count
+        contestant = 3 * self._weight_count + _SETS_OF_INPUTS * self._input_count + 3 * self._output_count
+        return FLOAT64_BYTES * (arrays + self.reference_scratch) + FLOAT32_BYTES * contestant
+
+    @property
+    def bytes_on_disk(self) -> int:
+        """Of weights, sets of inputs, and the reference's answer to each."""
+        drawn = self._weight_count + _SETS_OF_INPUTS * self._input_count
+        return FLOAT32_BYTES * drawn + FLOAT64_BYTES * _SETS_OF_INPUTS * self._output_count
+
+    @property
+    def reference_scratch(self) -> int:
+        """Elements that the reference holds besides its arrays."""
+        return 0
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte in fp32."""
+        return self.operations / self.bytes
+
+    def spec(self) -> Spec:
+        return Spec(
+            name=self.name,
+            task=self.task,
+            inputs=self.inputs,
+            outputs=(self.output,),
+            weights=self.weights,
+            parameters=self._weight_count,
+            gmacs_per_item=self.macs / 1e9,
+            published="arithmetic: the sizes in its name",
+            modes=("infer",),
+            precisions=_PRECISIONS,
+        )
+
+    @property
+    def _weight_count(self) -> int:
+        return sum(math.prod(weight.shape) for weight in self.weights)
+
+    @property
+    def _input_count(self) -> int:
+        return sum(math.prod(tensor.sized(1)) for tensor in self.inputs)
+
+    @property
+    def _output_count(self) -> int:
+        return math.prod(self.output.sized(1))
