@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, get_args
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
@@ -15,6 +15,9 @@ from fairlap.frameworks.registry import framework_named, framework_names, is_imp
 from fairlap.models.registry import find, workload_names
 from fairlap.models.spec import Tensor
 from fairlap.request.work import Precision
+
+if TYPE_CHECKING:
+    from fairlap.models.operations.listed import Listed
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PART_OF_PYTHON = "builtins"
@@ -72,6 +75,20 @@ class ListedData:
     origin: str = ""
     licence: str = ""
     absent: str = ""
+
+
+@dataclass(frozen=True)
+class ListedOperation:
+    """Figures are those of one call in fp32."""
+
+    name: str  # what `fairlap compare` takes
+    kind: str
+    sizes: Mapping[str, int]
+    lists: tuple[str, ...]
+    operations: int  # multiplications and additions
+    bytes: int  # each array once
+    operations_per_byte: float
+    bytes_to_race: int  # about what a race needs
 
 
 @dataclass(frozen=True)
@@ -138,6 +155,22 @@ def models() -> list[ListedModel]:
     return [_model(name) for name in workload_names()]
 
 
+def operations(patterns: Sequence[str]) -> list[ListedOperation]:
+    """Of the published lists, each once; all of them without a pattern. A name lists an operation of any sizes."""
+    from fairlap.models.operations.kinds import operation_named
+    from fairlap.models.operations.listed import Listed, listed_operations, operations_matching
+
+    found: dict[str, Listed] = {} if patterns else {each.operation.name: each for each in listed_operations()}
+    for pattern in patterns:
+        listed = [each for each in listed_operations() if each.matches(pattern)]
+        own = operation_named(pattern)
+        if not listed and own is not None:
+            listed = [Listed(own, ())]
+        for each in listed or operations_matching(pattern):
+            found[each.operation.name] = each
+    return [_operation(each) for each in found.values()]
+
+
 def data_sets() -> list[ListedData]:
     from fairlap.data.labelled.built_in import BUILT_IN
 
@@ -180,6 +213,20 @@ def _model(name: str) -> ListedModel:
         spec.precisions,
         spec.default_batch,
         spec.data_set,
+    )
+
+
+def _operation(listed: Listed) -> ListedOperation:
+    found = listed.operation
+    return ListedOperation(
+        found.name,
+        found.kind,
+        {name: int(size) for name, size in asdict(found).items()},
+        listed.lists,
+        found.operations,
+        found.bytes,
+        found.intensity,
+        found.bytes_to_race,
     )
 
 

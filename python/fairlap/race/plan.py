@@ -58,6 +58,13 @@ class Block(msgspec.Struct, frozen=True):
     started: Literal["alone", "together"] = "alone"
 
 
+class SkippedWork(msgspec.Struct, frozen=True):
+    """An operation that a pattern selected and this machine does not race."""
+
+    name: str
+    why: str
+
+
 class Plan(msgspec.Struct, frozen=True):
     contestants: tuple[ContestantName, ...]
     works: tuple[Work, ...]
@@ -82,6 +89,7 @@ class Plan(msgspec.Struct, frozen=True):
     best_budget_s: float = BEST_BUDGET_S  # of the search for the best settings of one contestant
     searches: tuple[SettingsSearch, ...] = ()  # those that have run; their outcomes are in the contestants
     format: int = PLAN_FORMAT
+    skipped: tuple[SkippedWork, ...] = ()
 
     @property
     def headline(self) -> Conditions:

@@ -25,6 +25,7 @@ from fairlap.race.equal_work.learning_data import E_TO_SCORE, data_to_learn, lab
 from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
 from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
 from fairlap.race.equal_work.start_weights import start_weights
+from fairlap.race.operations import is_operation, require_operation_options, selected_models
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks, usual_data_seeds
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import (
@@ -46,6 +47,9 @@ _MOST_SEED = 2**31
 
 
 def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None) -> Plan:
+    models, skipped = selected_models(request.models, notify)
+    request = msgspec.structs.replace(request, models=models)
+    require_operation_options(request)
     offered = _works(request, notify)
     works = tuple(work for work, _ in offered)
     require_known(request.contestants)
@@ -59,7 +63,7 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
     blocks = _blocks(request, until_decided=until_decided)
     require_blocks(blocks)
     cores = tuple(sorted(os.sched_getaffinity(0)))
-    return draw_plan(
+    drawn = draw_plan(
         contestants,
         works,
         blocks=blocks,
@@ -85,6 +89,7 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         max_batch_budget_s=MAX_BATCH_BUDGET_S if request.max_batch_budget is None else float(request.max_batch_budget),
         count_evaluation=request.count_evaluation,
     )
+    return msgspec.structs.replace(drawn, skipped=skipped)
 
 
 def _contestants(request: RaceRequest) -> tuple[ContestantName, ...]:
@@ -168,10 +173,11 @@ def _max_batch(request: RaceRequest, works: Sequence[Work]) -> int:
 
 
 def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
-    """A race that is fed draws its data once, and a user's model has its own weights, so one seed draws the rest."""
+    """A race that is fed draws its data once, and a user's model has its own weights, so one seed draws the rest. So it
+    does for operations: what they take long for is their sizes, and some have weights of gigabytes."""
     if request.data_seed is not None:
         return (request.data_seed,)
-    one = request.data is not None or any(kind_of(model) is not None for model in request.models)
+    one = request.data is not None or any(kind_of(model) or is_operation(model) for model in request.models)
     usual = usual_data_seeds(request.to_score)
     return usual[:1] if one else usual
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
+from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import outcome_text
@@ -33,6 +34,8 @@ def text_of(results: Results) -> str:
             lines += [f"  {each.contestant}: {outcome_text(each)}." for each in results.run.searches]
             lines += [f"  {line}" for line in _closing_lines(work_result)]
         lines += operator_lines(results.run, work.label)
+        parts.append("\n".join(lines))
+    if lines := operations_lines(results):
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 

@@ -65,7 +65,13 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every combination of model, mode, precision and batch is raced."""
 
-    models: Annotated[_Some[str], _about("Models to race; see `fairlap list models`. Or your own, such as model.onnx.")]
+    models: Annotated[
+        _Some[str],
+        _about(
+            "Models to race; see `fairlap list models`. Or operations, such as conv-*; see `fairlap list operations`. "
+            "Or your own, such as model.onnx."
+        ),
+    ]
     contestants: Annotated[Contestants, _about('Contestants, such as "torch:compile" or "jax==0.4.30".')]
     batch: Annotated[int | _Some[int] | None, _about("Items in one call; the model's own by default.")] = None
     mode: Annotated[Mode | _Some[Mode], _about("Inference, the loss and its gradients, or steps of training.")] = (

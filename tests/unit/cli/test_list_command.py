@@ -16,6 +16,7 @@ from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
 from fairlap.cli import catalogue
 from fairlap.cli.commands.list import command
+from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_names
 from fairlap.models.registry import workload_names
 
@@ -28,6 +29,10 @@ def listed(*arguments: str) -> str:
 
 def listed_as_json(what: str) -> Any:
     return json.loads(listed(what, "--json"))
+
+
+def listed_as_json_of(what: str, *patterns: str) -> Any:
+    return json.loads(listed(what, *patterns, "--json"))
 
 
 def test_models_are_listed_with_their_size_and_what_they_run_in() -> None:
@@ -87,7 +92,8 @@ def test_frameworks_are_listed_with_variants_modes_and_precisions() -> None:
 @pytest.mark.sanitized
 def test_listing_imports_no_framework() -> None:
     program = (
-        "import sys; from fairlap.cli.catalogue import devices, frameworks, models; devices(), frameworks(), models();"
+        "import sys; from fairlap.cli.catalogue import devices, frameworks, models, operations;"
+        "devices(), frameworks(), models(), operations(());"
         "print([name for name in ('torch', 'jax', 'tensorflow', 'onnxruntime', 'openvino') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
@@ -131,3 +137,26 @@ def test_cuda_devices_are_listed_by_the_name_that_races_take() -> None:
         env=environment_with_fakes(), capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert "cuda:0  fairlap fake device 0" in done.stdout, done.stderr
+
+
+def test_operations_are_listed_with_sizes_counts_and_the_memory_of_a_race() -> None:
+    [found] = listed_as_json_of("operations", "gemm-m5124-n700-k2048")
+    assert (found["kind"], found["lists"]) == ("gemm", ["deepbench-device", "deepbench-server"])
+    assert found["sizes"] == {"m": 5124, "n": 700, "k": 2048, "a_transposed": 0, "b_transposed": 0}
+    assert found["operations"] == 2 * 5124 * 700 * 2048
+    assert found["bytes"] == 4 * (5124 * 2048 + 2048 * 700 + 5124 * 700)
+    assert found["operations_per_byte"] == pytest.approx(found["operations"] / found["bytes"])
+    assert found["bytes_to_race"] > found["bytes"]
+
+
+def test_operations_are_filtered_by_pattern_and_an_unlisted_one_is_shown_by_its_name() -> None:
+    assert len(listed_as_json_of("operations", "deepbench-device/rnn-*", "lstm-h3-b1-t2")) == 3
+    lines = listed("operations", "deepbench-device/rnn-*").splitlines()
+    assert lines[0].split()[0] == "operation"
+    assert [line.split()[0] for line in lines[1:3]] == ["rnn-h32-b1-t672", "rnn-h64-b1-t96"]
+
+
+def test_a_pattern_without_operations_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        listed("operations", "convolve-*")
+    assert raised.value.code == "E_OPERATION"

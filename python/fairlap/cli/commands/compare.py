@@ -158,7 +158,8 @@ def command(
 ) -> None:
     """Compare frameworks on one or more models.
 
-    A model is built-in (`fairlap list models`) or your own: model.onnx, and what `fairlap list routes` explains.
+    A model is built-in (`fairlap list models`), operations by their name or a pattern such as 'conv-*' (`fairlap list
+    operations`), or your own: model.onnx, and what `fairlap list routes` explains.
     Bind its shapes with --shapes or --dims, and give it your --inputs.
 
     Contestants have the same weights and inputs, and their outputs are checked. Every block runs each of them in a new

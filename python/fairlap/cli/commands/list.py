@@ -1,4 +1,4 @@
-"""``fairlap list models|data|frameworks|routes|devices|prices``."""
+"""``fairlap list models|operations|data|frameworks|routes|devices|prices``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group("list")
 def command() -> None:
-    """List models, data sets, frameworks, routes, devices and prices."""
+    """List models, operations, data sets, frameworks, routes, devices and prices."""
 
 
 @command.command("models")
@@ -35,6 +35,30 @@ def models(as_json: bool) -> None:
         cells = [", ".join(each.modes), ", ".join(each.precisions), str(each.batch), each.data_set or "-", each.task]
         rows.append([each.name, "broken:", each.broken] if each.broken else [each.name, parameters, gmacs, *cells])
     _print_table(rows)
+
+
+@command.command("operations")
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@_AS_JSON
+def operations(patterns: tuple[str, ...], as_json: bool) -> None:
+    """List the operations of published lists, such as 'conv-*' or 'deepbench-device/*', with their sizes.
+
+    Operations (a multiplication and an addition each) and bytes (each array once) are those of one call in fp32.
+    """
+    from fairlap import quantity_text
+    from fairlap.cli.catalogue import operations as listed
+
+    found = listed(patterns)
+    if as_json:
+        print_json(found)
+        return
+    rows = [["operation", "operations", "bytes", "per byte", "to race", "lists"]]
+    for each in found:
+        sizes = [quantity_text.size(each.bytes), f"{each.operations_per_byte:.3g}"]
+        cells = [f"{each.operations:,}", *sizes, quantity_text.size(each.bytes_to_race), ", ".join(each.lists) or "-"]
+        rows.append([each.name, *cells])
+    _print_table(rows)
+    click.echo("'to race' is about the memory that a race needs.")
 
 
 @command.command("data")

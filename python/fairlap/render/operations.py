@@ -1,0 +1,48 @@
+"""The table of a race of several operations: a line for each, with every contestant's place, time and ratio."""
+
+from __future__ import annotations
+
+from fairlap import quantity_text
+from fairlap.models.operations.kinds import operation_named
+from fairlap.results.results import Results
+from fairlap.results.row import Row
+from fairlap.results.work_result import ContestantResult, WorkResult
+
+_FEWEST = 2
+
+
+def operations_lines(results: Results) -> list[str]:
+    """Under the conditions of the verdict; nothing for fewer than two operations. What was skipped is listed below."""
+    raced = [
+        each
+        for work in results.works()
+        if operation_named(work.model) is not None
+        for each in results.of_work(work)[:1]
+    ]
+    lines = _table(results.contestants, raced) if len(raced) >= _FEWEST else []
+    return [*lines, *(f"skipped {each.name}: {each.why}" for each in results.run.plan.skipped)]
+
+
+def _table(contestants: list[str], raced: list[WorkResult]) -> list[str]:
+    labels = _labels(raced)
+    rows = [["operation", *contestants]]
+    for label, work_result in zip(labels, raced, strict=True):
+        cells = {result.contestant: _cell(work_result, result, row) for result, row in work_result.with_rows()}
+        rows.append([label, *(cells.get(name, "-") for name in contestants)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _labels(raced: list[WorkResult]) -> list[str]:
+    """The name alone, where that is enough to tell one work from the others."""
+    names = [each.work.model for each in raced]
+    return names if len(set(names)) == len(names) else [each.work.label for each in raced]
+
+
+def _cell(work_result: WorkResult, result: ContestantResult, row: Row) -> str:
+    if not result.finished or not result.ranked:
+        return result.worst_outcome.replace("_", " ")
+    place = f"{row.place}." if row.place else "-"
+    first = work_result.contestants[0]
+    ratio = "" if result is first else f" ({quantity_text.times(result.median_ns / first.median_ns)})"
+    return f"{place} {quantity_text.duration(result.median_ns)}{ratio}"
