@@ -42,7 +42,7 @@ def _labels(raced: list[WorkResult]) -> list[str]:
 def _cell(work_result: WorkResult, result: ContestantResult, row: Row) -> str:
     if not result.finished or not result.ranked:
         return result.worst_outcome.replace("_", " ")
-    place = f"{row.place}." if row.place else "-"
+    place = f"#{row.place}" if row.place else "-"
     first = work_result.contestants[0]
     ratio = "" if result is first else f" ({quantity_text.times(result.median_ns / first.median_ns)})"
     return f"{place} {quantity_text.duration(result.median_ns)}{ratio}"
