@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.frameworks.compilation import Compilation
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
@@ -137,6 +138,7 @@ class Contestant:
     switching_copies: bool = False  # a call on other inputs than the call before copies them first
     quantization: Quantization | None = None  # in int8
     profiler: Profiler | None = None
+    compilation: Callable[[], Compilation] | None = None  # None if its adapter does not report it
 
 
 @dataclass(frozen=True)

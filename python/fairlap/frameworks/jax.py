@@ -29,6 +29,7 @@ from fairlap.frameworks.adapter_parts.answers import (
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
+from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -135,8 +136,12 @@ class Jax(Framework):
             lowered = step.lower(*arguments, inputs)
         with phase("compile"):
             lowered.compile()  # kept by JAX: the step finds it, and its own way in is 1 us shorter
+
+        def bind(arrays: Arrays) -> Callable[[], Any]:
+            return partial(step, *arguments, _put(dict(arrays), work))
+
         return Contestant(
-            bind=lambda arrays: partial(step, *arguments, _put(dict(arrays), work)),
+            bind=bind,
             done=jax.block_until_ready,
             outputs=answers,
             weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
@@ -145,6 +150,7 @@ class Jax(Framework):
             # A view goes into the step as it is: JAX shares its memory, within 5 us where its from_dlpack takes 60.
             fed=Fed(operator.attrgetter("pointer"), lambda addresses: step(*arguments, slots.at(addresses))),
             profiler=Profiler("jax.profiler", _record),
+            compilation=lambda: _compilation(step, lambda: step.lower(*arguments, _put(dict(work.inputs), work)), bind),
             **({} if wanted.device == "cpu" else _on_device(device)),
         )
 
@@ -206,8 +212,12 @@ def _trained(
         lowered = training.lowered(_put_batch(batch_of(work), work))
     with phase("compile"):
         lowered.compile()
+
+    def bind(arrays: Arrays) -> Callable[[], Any]:
+        return partial(training.step, _put_batch(arrays, work))
+
     return Contestant(
-        bind=lambda arrays: partial(training.step, _put_batch(arrays, work)),
+        bind=bind,
         done=training.done,
         outputs=lambda loss: {LOSS: as_float32(loss)},
         weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
@@ -216,8 +226,17 @@ def _trained(
         fed=Fed(operator.attrgetter("pointer"), lambda addresses: training.step(slots.at(addresses))),
         no_memory_because="JAX keeps no statistics of memory on the CPU",
         profiler=Profiler("jax.profiler", _record),
+        compilation=lambda: _compilation(
+            training.jitted, lambda: training.lowered(_put_batch(batch_of(work), work)), bind
+        ),
         **({} if wanted.device == "cpu" else _on_device(_device(wanted.device))),
     )
+
+
+def _compilation(jitted: Any, lowered: Callable[[], Any], bind: Callable[[Arrays], Callable[[], Any]]) -> Compilation:
+    from fairlap.frameworks.adapter_parts.jax_compilation import compilation_of
+
+    return compilation_of(jitted, lowered, bind)
 
 
 def _cached_in(folder: str) -> dict[str, str]:

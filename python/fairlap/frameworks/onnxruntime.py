@@ -27,6 +27,7 @@ from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
 )
 from fairlap.frameworks.adapter_parts.onnxruntime_quantized import operations_in, quantized
 from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile
+from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.contract import (
     Contestant,
     DeviceStream,
@@ -136,6 +137,7 @@ class OnnxRuntime(Framework):
             stream=None if place.stream is None else DeviceStream("user_compute_stream", lambda _call: place.stream),
             profiler=None if place.stream is not None else _profiler(profiled_session, held, place),
             no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
+            compilation=partial(_compilation, onnxruntime, work, made, wanted, place),
         )
 
     def version(self) -> str:
@@ -153,6 +155,21 @@ def _profiler(session_of: Callable[[str], Any], held: Mapping[str, Any], place: 
         return made[-1].bind(inputs)  # type: ignore[no-any-return]
 
     return Profiler("onnxruntime", lambda call, calls, trace: made[-1].record(call, calls, trace), bind)
+
+
+def _compilation(
+    onnxruntime: Any, work: Workload, made: QuantizedFile | None, wanted: Settings, place: _Place
+) -> Compilation:
+    from fairlap.frameworks.adapter_parts.onnx_compilation import compilation_of_session
+
+    def session(graph: bytes | str, optimized: Path) -> Any:
+        options = _session_options(onnxruntime, wanted)
+        options.optimized_model_filepath = str(optimized)
+        return onnxruntime.InferenceSession(
+            graph, options, providers=[place.provider], provider_options=[place.provider_options]
+        )
+
+    return compilation_of_session(graph_of(work, work.weights) if made is None else str(made.file), session)
 
 
 def _session_options(onnxruntime: Any, wanted: Settings) -> Any:

@@ -14,6 +14,7 @@ from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weig
 from fairlap.frameworks.adapter_parts.openvino_quantized import products_in, quantized
 from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
+from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.contract import (
     Contestant,
     Fed,
@@ -93,6 +94,7 @@ class OpenVino(Framework):
             no_memory_because="on the CPU OpenVINO tells no statistics of memory",
             fed=Fed(operator.attrgetter("pointer"), _runner(work, compiled)),
             profiler=_profiler(lambda: core.compile_model(model, "CPU", {**properties, "PERF_COUNT": True})),
+            compilation=partial(_compilation, core, graph if made is None else made.file, compiled),
         )
 
     def version(self) -> str:
@@ -110,6 +112,12 @@ def _profiler(compile_counted: Callable[[], Any]) -> Profiler:
         return made[-1].bind(inputs)  # type: ignore[no-any-return]
 
     return Profiler("openvino counters", lambda call, calls, trace: made[-1].record(call, calls, trace), bind)
+
+
+def _compilation(core: Any, graph: bytes | str | Path, compiled: Any) -> Compilation:
+    from fairlap.frameworks.adapter_parts.onnx_compilation import compilation_of_openvino
+
+    return compilation_of_openvino(core.read_model(graph), compiled)
 
 
 def _bind(compiled: Any, inputs: Arrays) -> Callable[[], Any]:

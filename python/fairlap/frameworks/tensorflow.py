@@ -20,6 +20,7 @@ from fairlap.frameworks.adapter_parts.answers import (
 )
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
+from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -87,7 +88,7 @@ class TensorFlow(Framework):
         implementation = work.implementation("tensorflow")
         with phase("build"):
             model = implementation.build(work.weights, getattr(tf, _TYPES.get(work.precision, "float32")))
-        step, training = model.__call__, None
+        step, training, function = model.__call__, None, None
         if work.mode == "train":
             from fairlap.frameworks.adapter_parts.tensorflow_training import TensorFlowTraining
 
@@ -98,10 +99,12 @@ class TensorFlow(Framework):
             trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
             labels = None if work.labels is None else tf.constant(work.labels)
             step = _loss_and_gradients(model, work.spec.loss, labels, trained)
+        eager = step
         if wanted.variant:
             inputs = _tensors(work, batch_of(work))
             with phase("trace"):
-                step = _traced(step, wanted.variant, inputs)
+                function = _function(step, wanted.variant)
+                step = function.get_concrete_function(inputs)  # it looks for no other trace on each call
             with phase("compile"):
                 narrow = _narrow_operations(partial(step, inputs)) if work.precision == "autocast" else 0
                 step(inputs)  # the first call optimizes the graph, and XLA compiles it
@@ -129,6 +132,7 @@ class TensorFlow(Framework):
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
             fed=Fed(_lent_tensor, step),
             profiler=Profiler("tf.profiler", _record),
+            compilation=partial(_compilation, work, eager, function, wanted.variant),
             **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),
         )
 
@@ -185,17 +189,27 @@ def _on_device(number: int) -> dict[str, Any]:
     }
 
 
-def _traced(step: Callable[[Any], Any], variant: str, inputs: dict[str, Any]) -> Callable[[Any], Any]:
-    """A concrete function: it looks for no other trace on each call. Without autograph, which writes the rewritten
-    source into the temporary folder and, since workers end at once, would leave it there."""
+def _function(step: Callable[[Any], Any], variant: str) -> Any:
+    """Without autograph, which writes the rewritten source into the temporary folder and, since workers end at once,
+    would leave it there."""
     import tensorflow as tf
 
     def of_inputs(inputs: Any) -> Any:
         return step(inputs)  # without what else it may take, which a concrete function would ask for
 
-    function = tf.function(of_inputs, autograph=False, jit_compile=variant == "xla")
-    concrete: Callable[[Any], Any] = function.get_concrete_function(inputs)
-    return concrete
+    return tf.function(of_inputs, autograph=False, jit_compile=variant == "xla")
+
+
+def _compilation(work: Workload, eager: Callable[[Any], Any], function: Any, variant: str) -> Compilation:
+    from fairlap.frameworks.adapter_parts.tensorflow_compilation import compilation_of
+
+    return compilation_of(
+        function,
+        variant,
+        again=partial(_function, eager, variant),
+        inputs=partial(_tensors, work, batch_of(work)),
+        bind=partial(_bind, work, eager if function is None else function),
+    )
 
 
 def _narrow_operations(call: Callable[[], Any]) -> int:

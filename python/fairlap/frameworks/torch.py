@@ -23,6 +23,7 @@ from fairlap.frameworks.adapter_parts.answers import (
 )
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.torch_quantized import integer_products, quantized
+from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -104,8 +105,9 @@ class Torch(Framework):
                 forward = _compiled(forward, wanted.options.get("mode"))
                 self._bind(work, wanted.device, held, forward, work.inputs)()  # the first call compiles
         on_device = wanted.device != "cpu"
+        bind = partial(self._bind, work, wanted.device, held, forward)
         return Contestant(
-            bind=partial(self._bind, work, wanted.device, held, forward),
+            bind=bind,
             done=None,
             outputs=partial(_answers, work),
             weights=dict if made else partial(_weights, work, model),
@@ -119,6 +121,7 @@ class Torch(Framework):
             profiler=Profiler(
                 "torch.profiler", _record, partial(self._bind_to_profile, work, wanted, held, uncompiled)
             ),
+            compilation=partial(_compilation, bind, wanted),
         )
 
     def version(self) -> str:
@@ -173,6 +176,7 @@ class Torch(Framework):
             profiler=Profiler("torch.profiler", _record),
             stream=DeviceStream("torch.cuda.current_stream", _current_stream) if wanted.device != "cpu" else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
+            compilation=partial(_compilation, bind, wanted, trains=True),
         )
 
     def _bind_to_profile(
@@ -335,6 +339,12 @@ def _compiled(forward: Any, mode: str | None) -> Any:
     if mode and mode not in known:
         raise Unsupported(f"torch.compile has no mode {mode!r}; it has {', '.join(known)}")
     return torch.compile(forward, mode=mode)
+
+
+def _compilation(bind: Callable[[Arrays], Callable[[], Any]], wanted: Settings, *, trains: bool = False) -> Compilation:
+    from fairlap.frameworks.adapter_parts.torch_compilation import compilation_of
+
+    return compilation_of(bind, compiled=wanted.variant == "compile", trains=trains)
 
 
 def _answers(work: Workload, result: Any) -> Answers:

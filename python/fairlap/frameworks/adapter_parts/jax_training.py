@@ -51,15 +51,15 @@ class JaxTraining:
             return (optax.apply_updates(learnt, updates), fixed, kept), found
 
         self._state: Any = None
-        self._compiled: Any = jax.jit(step, donate_argnums=0)
+        self.jitted: Any = jax.jit(step, donate_argnums=0)
         self.reset()
 
     def lowered(self, batch: Any) -> Any:
-        return self._compiled.lower(self._state, batch)
+        return self.jitted.lower(self._state, batch)
 
     def step(self, batch: Any) -> Any:
         """Of the batch: its loss before the update."""
-        self._state, loss = self._compiled(self._state, batch)
+        self._state, loss = self.jitted(self._state, batch)
         return loss
 
     def done(self, loss: Any) -> Any:
