@@ -119,6 +119,6 @@ def _results(request: Any) -> Results:
     race.run()
     for failure in race.kept_weights.failures:
         warnings.warn(failure, stacklevel=3)
-    run.wall_s, run.ended_early = race.shares(), race.ended_early
+    run.wall_s, run.ended_early, run.compilations = race.shares(), race.ended_early, race.compilations
     price = price_named(request.price) if request.price else None
     return results_of(run, run.began_at, baseline=request.baseline, price=price)

@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fairlap.frameworks.compilation import Compilation, Operators
 from fairlap.frameworks.contract import (
     Contestant,
     Fed,
@@ -35,6 +37,7 @@ VARIANTS = (
     *("other-threads", "other-precision", "other-weights", "cached", "swapped", "transposed", "silent-bf16"),
     *("nan", "late-nan", "one-output-less", "unsupported", "raises", "raises-rudely", "exits"),
     *("fed-cached", "fed-shifted", "fed-writes", "fed-not"),  # wrong only when they are fed
+    *("compiles", "one-batch", "crash-at-others"),  # what compiling did is known of these
     *("crash", "abort", "killed", "hang-prepare", "hang-call", "hang-measure", "memory", "rubbish", "closes"),
 )
 
@@ -75,8 +78,9 @@ class Example(Framework):
         own = work.package.startswith("/")
         model = work.implementation("example") if own else work.implementation_of_reference()
         forward = partial(model.forward, _spoiled(weights, variant))
+        bind = partial(_call, forward, variant=variant)
         return Contestant(
-            bind=lambda inputs: _call(forward, inputs, variant),
+            bind=bind,
             done=None,
             outputs=lambda result: {name: np.array(value, np.float32) for name, value in result.items()},
             weights=lambda: weights if variant != "other-weights" else {**weights, "extra": np.zeros(1, np.float32)},
@@ -86,6 +90,7 @@ class Example(Framework):
             },
             fed=None if variant == "fed-not" else Fed(np.from_dlpack, _fed(forward, variant)),
             profiler=None if variant == "slow" else Profiler("cProfile", _profiled),
+            compilation=partial(_COMPILATIONS[variant], bind, work.batch) if variant in _COMPILATIONS else None,
         )
 
     def version(self) -> str:
@@ -126,6 +131,51 @@ def _call(forward: Callable[[Arrays], Any], inputs: Arrays, variant: str) -> Cal
         return {} if variant == "one-output-less" else answer
 
     return call
+
+
+Bind = Callable[[Arrays], Callable[[], Any]]
+
+
+def _compiling(bind: Bind, batch: int) -> Compilation:
+    """A graph for each batch that it is called at, as jax.jit has one."""
+    compiled = {batch}
+    added: list[str] = []
+
+    def at_any_batch(inputs: Arrays) -> Callable[[], Any]:
+        call, size = bind(inputs), len(next(iter(inputs.values())))
+
+        def compiled_call() -> Any:
+            if size not in compiled:
+                time.sleep(0.05)
+                compiled.add(size)
+                added.append(f"batch {size} is new")
+            return call()
+
+        return compiled_call
+
+    @contextmanager
+    def reasons() -> Iterator[list[str]]:
+        added.clear()
+        yield added
+
+    return Compilation(
+        graphs=lambda: len(compiled),
+        breaks=lambda: ["a print"],
+        operators=lambda: Operators(6, 4, "operators, and kernels"),
+        bind=at_any_batch,
+        reasons=reasons,
+    )
+
+
+def _of_one_batch(_bind: Bind, _batch: int) -> Compilation:
+    return Compilation(graphs=lambda: 1, absent={"breaks": "it has none", "operators": "it counts none"})
+
+
+def _crashing(_bind: Bind, _batch: int) -> Compilation:
+    return Compilation(graphs=lambda: 1, bind=lambda _inputs: lambda: os.kill(os.getpid(), signal.SIGSEGV))
+
+
+_COMPILATIONS = {"compiles": _compiling, "one-batch": _of_one_batch, "crash-at-others": _crashing}
 
 
 def _fed(forward: Callable[[Arrays], Any], variant: str) -> Callable[[Arrays], Any]:

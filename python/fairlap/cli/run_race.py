@@ -19,6 +19,7 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.cuda_devices import require_driver
 from fairlap.race.best_settings import with_best_settings
+from fairlap.race.compilation_result import CompilationResult
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.kept_weights import require_folder
 from fairlap.race.plan import Plan
@@ -116,8 +117,10 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         output.options.trace,
         recorder.record_profile if recorder else lambda _: None,
         resumed.run.profiles if resumed else (),
+        resumed.run.compilations if resumed else (),
+        recorder.record_compilation if recorder else lambda _found: None,
     )
-    run.processes, run.profiles = race.processes, race.profiles
+    run.processes, run.profiles, run.compilations = race.processes, race.profiles, race.compilations
     earlier_s: Mapping[str, float] = resumed.run.wall_s if resumed else {}
     if resumed:
         progress.say(f"resumed with {plan.counted(len(race.processes))}")
@@ -168,6 +171,8 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
 def _where(race: Race, plan: Plan) -> str:
     if race.searching_for:
         return f"while searching for {race.searching_for}"
+    if race.inspecting:
+        return f"while asking {race.inspecting} what compiling did"
     return f"after {plan.counted(len(race.processes))}"
 
 
@@ -247,6 +252,11 @@ class _Recorder:
         if self._recording is not None:
             with self._reported("cannot store a profile"):
                 self._recording.keep_profile(result)
+
+    def record_compilation(self, found: CompilationResult) -> None:
+        if self._recording is not None:
+            with self._reported("cannot write to the store"):
+                self._recording.keep_compilation(found)
 
     def end(self, results: Results, *, interrupted: bool) -> str:
         """The run's id; empty when the store does not hold all of it."""

@@ -111,11 +111,6 @@ class TensorFlow(Framework):
                 if training is not None:
                     training.reset()
 
-        def answering(batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
-            tensors = [_tensors(work, batch) for batch in batches]
-            answer = _traced(model.__call__, wanted.variant, tensors[0]) if wanted.variant else model.__call__
-            return lambda: [named_outputs(work.spec, [each.numpy() for each in answer(batch)]) for batch in tensors]
-
         in_force = _in_force(model, wanted)
         if work.precision == "autocast":
             in_force |= {"autocast": f"{narrow} operations in bfloat16"} | ({"precision": "autocast"} if narrow else {})
@@ -128,7 +123,9 @@ class TensorFlow(Framework):
             in_force={**in_force, **({} if training is None else training.in_force())},
             training=None
             if training is None
-            else TrainingState(training.state, training.reset, training.restore, answering),
+            else TrainingState(
+                training.state, training.reset, training.restore, partial(_answering, work, model, wanted.variant)
+            ),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
             fed=Fed(_lent_tensor, step),
             profiler=Profiler("tf.profiler", _record),
@@ -226,6 +223,15 @@ def _narrow_operations(call: Callable[[], Any]) -> int:
         here.disable_run_metadata()
     narrow = tf.bfloat16.as_datatype_enum
     return sum("T" in node.attr and node.attr["T"].type == narrow for graph in graphs for node in graph.node)
+
+
+def _answering(work: Workload, model: Any, variant: str, batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
+    """Answers to these batches with what the model has learnt by then."""
+    tensors = [_tensors(work, batch) for batch in batches]
+    answer = model.__call__
+    if variant:
+        answer = _function(answer, variant).get_concrete_function(tensors[0])
+    return lambda: [named_outputs(work.spec, [each.numpy() for each in answer(batch)]) for batch in tensors]
 
 
 def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays) -> Callable[[], Any]:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import NotAMessage, PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
+from fairlap.scenarios.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
 from fairlap.scenarios.profile_messages import ProfileCalls, Profiled
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
@@ -257,6 +258,13 @@ class WorkerProcess:
     def overhead(self, *, within_s: float) -> protocol.OverheadMeasured:
         """Of a call that has next to nothing to compute; only :meth:`quit` may follow."""
         return self._request(protocol.Overhead(), protocol.OverheadMeasured, within_s)
+
+    def describe(self, *, within_s: float) -> Described:
+        return self._request(Describe(), Described, within_s)
+
+    def resize(self, batch: int, inputs: Path, *, within_s: float) -> Resized:
+        """Call it with these inputs, which are of another batch."""
+        return self._request(Resize(batch, str(inputs)), Resized, within_s)
 
     def quit(self, *, within_s: float = 30.0) -> protocol.Ended:
         """Its last message. How the process ends after that, by itself or not, changes nothing."""

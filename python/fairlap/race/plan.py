@@ -90,6 +90,7 @@ class Plan(msgspec.Struct, frozen=True):
     searches: tuple[SettingsSearch, ...] = ()  # those that have run; their outcomes are in the contestants
     format: int = PLAN_FORMAT
     skipped: tuple[SkippedWork, ...] = ()
+    recompile: tuple[int, ...] = ()  # batches that contestants are called at, untimed, to see what compiling did
 
     @property
     def headline(self) -> Conditions:
@@ -170,6 +171,7 @@ def draw_plan(
     max_batch_budget_s: float = MAX_BATCH_BUDGET_S,
     count_evaluation: bool = False,
     best_budget_s: float = BEST_BUDGET_S,
+    recompile: tuple[int, ...] = (),
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
@@ -220,6 +222,7 @@ def draw_plan(
         max_batch_budget_s,
         count_evaluation,
         best_budget_s,
+        recompile=recompile,
     )
 
 

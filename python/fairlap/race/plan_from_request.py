@@ -88,6 +88,7 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         best_budget_s=_best_budget_s(request),
         max_batch_budget_s=MAX_BATCH_BUDGET_S if request.max_batch_budget is None else float(request.max_batch_budget),
         count_evaluation=request.count_evaluation,
+        recompile=_recompile(request),
     )
     return msgspec.structs.replace(drawn, skipped=skipped)
 
@@ -114,6 +115,21 @@ def _precisions(request: RaceRequest) -> tuple[Precision, ...]:
         raise InvalidRequest("--max-drop compares with fp32; race it too, such as --precision fp32,bf16")
     if request.max_drop is not None and len(set(found)) < 2:
         raise InvalidRequest("--max-drop bounds what other precisions lose; name them, such as --precision fp32,bf16")
+    return tuple(dict.fromkeys(found))
+
+
+def _recompile(request: RaceRequest) -> tuple[int, ...]:
+    """Each batch once, in the order of the request: what is compiled for one may serve the next."""
+    found = request.recompile if isinstance(request.recompile, tuple) else (request.recompile,)
+    modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
+    if found and "grad" in modes:
+        raise InvalidRequest(
+            "--recompile is for --mode infer and train: in mode grad the labels of one batch are part of what is "
+            "compiled",
+            code="E_RECOMPILE",
+        )
+    for each in found:
+        whole_number("recompile", each, least=1, most=MOST_BATCH)
     return tuple(dict.fromkeys(found))
 
 

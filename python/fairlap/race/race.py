@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from fairlap.interrupts import signals_wait
@@ -12,6 +13,7 @@ from fairlap.launch.runners import Runner, runners_for
 from fairlap.launch.worker_process import Samples
 from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
 from fairlap.meters.energy import idle_power
+from fairlap.race.compilation_result import CompilationResult, still_to_inspect
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.fed_check import Feeding
@@ -22,6 +24,7 @@ from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import CompileCaches, ProcessResult, Started
+from fairlap.race.processes.compilation import Inspection
 from fairlap.race.processes.largest_batch import largest_batch
 from fairlap.race.processes.one_process import Bench, ProcessRun, request_for
 from fairlap.race.processes.profiles import Profiling, run_profiles
@@ -38,13 +41,15 @@ _LONG_COMPILATION_S = 1.0
 Keep = Callable[[ProcessResult, Samples], None]
 """Called with every process as soon as it is complete."""
 
+KeepCompilation = Callable[[CompilationResult], None]
+
 
 class Race:
     """One run of a plan. ``processes`` grows while it runs and holds whatever ended when it was interrupted.
 
     ``resumed`` are the whole blocks of an earlier, interrupted run of the same plan. They are not run again. In the
     block that was broken off, contestants go on from their ``checkpoints``. Into ``keep_weights`` goes what was learnt,
-    and into ``traces`` what profilers recorded. ``profiles`` are those of the earlier run.
+    and into ``traces`` what profilers recorded. ``profiles`` and ``compilations`` are those of the earlier run.
     """
 
     def __init__(
@@ -59,8 +64,13 @@ class Race:
         traces: Path | None = None,
         keep_profile: Callable[[ProfileResult], None] = lambda _: None,
         profiles: Sequence[ProfileResult] = (),
+        compilations: Sequence[CompilationResult] = (),
+        keep_compilation: KeepCompilation = lambda _found: None,
     ) -> None:
         self.plan = plan
+        self.compilations = list(compilations)
+        self.inspecting = ""  # the contestant that is asked what compiling did just now
+        self._keep_compilation = keep_compilation
         self.ended_early = self.data_lost = ""
         self._ending = ending
         self._keep = keep
@@ -130,6 +140,9 @@ class Race:
                 if self.plan.profile_processes and not self.data_lost:
                     self._profile(runners, scratch)
                     after_block()
+                if self.plan.recompile and not self.data_lost:
+                    self._inspect_compilations(runners, scratch)
+                    after_block()
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
 
@@ -188,6 +201,26 @@ class Race:
 
         profiling = Profiling(self.plan, self._materials_of, runners, scratch, keep, self._progress.say, self._traces)
         run_profiles(profiling, self.processes, list(self.profiles))
+
+    def _inspect_compilations(self, runners: list[Runner], scratch: Path) -> None:
+        """Of every contestant and work, under the headline's conditions."""
+        waiting, seed = still_to_inspect(self.plan, self.processes, self.compilations), self.plan.data_seeds[0]
+        for block in self.plan.blocks:
+            work = self.plan.works[block.work].label
+            for number, runner in enumerate(runners):
+                name = runner.name.text
+                if block.conditions != self.plan.headline or (name, work) not in waiting:
+                    continue
+                waiting.remove((name, work))
+                self.inspecting = name
+                self._progress.say(f"{name}: asking what compiling did")
+                materials = self._materials_of(self.plan.work_of(block, number), seed)
+                others = partial(self._materials_of, data_seed=seed)
+                found = Inspection(self.plan, block, materials, others, runner, work, scratch).inspected()
+                with signals_wait():
+                    self.compilations.append(found)
+                    self._keep_compilation(found)
+                self.inspecting = ""
 
     def _materials_of(self, work: Work, data_seed: int) -> Materials:
         key = (work, data_seed)

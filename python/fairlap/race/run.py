@@ -9,6 +9,7 @@ import msgspec
 from fairlap import __version__
 from fairlap.errors import FairlapError
 from fairlap.machine.roofs import Roofs, roofs_of
+from fairlap.race.compilation_result import CompilationResult
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.profile_result import ProfileResult
@@ -29,6 +30,7 @@ class Run(msgspec.Struct):
     fairlap: str = str(__version__)
     format: int = RUN_FORMAT
     profiles: list[ProfileResult] = []  # of untimed processes; no row and no verdict rests on them
+    compilations: list[CompilationResult] = []  # from processes that were not raced
     roofs: Roofs | None = None  # of the machine, with the threads of the plan; None where it was a race on a GPU
 
     @property

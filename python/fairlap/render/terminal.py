@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
+from fairlap.render.compilation import batch_text, counts_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import outcome_text
 from fairlap.request.work import Work, work_title
+from fairlap.results.compilation import found_for
 from fairlap.results.feeding import UNKNOWN_CAUSE, WORK
 from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_LEARNING
 from fairlap.results.results import Results
@@ -33,6 +35,7 @@ def text_of(results: Results) -> str:
             lines += [_head(results, work_result), *_contestant_lines(work_result)]
             lines += [f"  {each.contestant}: {outcome_text(each)}." for each in results.run.searches]
             lines += [f"  {line}" for line in _closing_lines(work_result)]
+            lines += [f"  {line}" for line in _compilation_lines(results, work_result)]
         lines += operator_lines(results.run, work.label)
         parts.append("\n".join(lines))
     if lines := operations_lines(results):
@@ -167,6 +170,21 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
     if work_result.curves_apart:
         lines.append(f"! {work_result.curves_apart.text}")
     return lines
+
+
+def _compilation_lines(results: Results, work_result: WorkResult) -> list[str]:
+    """What compiling did, and what calls at other batches cost, each contestant in turn."""
+    lines = []
+    for result in work_result.contestants:
+        found = found_for(results.run, work_result, result)
+        if found is None:
+            continue
+        lines.append(f"  {found.contestant}: {counts_text(found)}")
+        lines += [f"      break: {reason}" for reason in dict.fromkeys(found.described.break_reasons)]
+        for at in found.batches:
+            lines.append(f"      batch {at.batch}: {batch_text(at)}")
+            lines += [f"          {reason}" for reason in at.resized.reasons]
+    return ["What compiling did, in separate processes:", *lines] if lines else []
 
 
 def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:

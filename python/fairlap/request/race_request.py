@@ -165,6 +165,13 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         _about("Draws weights and inputs; by default three take turns from block to block, or five with to_score."),
     ] = None
     memory_limit_bytes: Annotated[_AtLeast1 | None, _about("Largest address space of a worker.")] = None
+    recompile: Annotated[
+        int | tuple[int, ...],
+        _about(
+            "Report what compiling did, and call each contestant at these batches too, in separate processes that are "
+            "not timed."
+        ),
+    ] = ()
     min_memory: Annotated[
         bool, _about("Search for the smallest memory in which each contestant runs, after the blocks.")
     ] = False

@@ -178,6 +178,26 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Estimate | None, _about("From the start of the process to its first gradient.", "phases")
     ]
 
+    graphs: Annotated[
+        int | None, _about("Graphs, traces or programs that its compiler made of the model.", "compilation")
+    ]
+    graph_breaks: Annotated[
+        int | None, _about("Places where the compiler left the rest of the function to Python.", "compilation")
+    ]
+    operators_before: Annotated[int | None, _about("Operators that its compiler was given.", "compilation")]
+    kernels_after: Annotated[int | None, _about("Kernels that a call of the compiled model starts.", "compilation")]
+    operators_counted: Annotated[
+        str | None, _about("What these two count; another framework counts other things.", "compilation")
+    ]
+    recompile_stall_s: Annotated[
+        dict[str, float],
+        _about(
+            "How much longer the first call at another batch took than later ones, by batch; building again included.",
+            "compilation",
+        ),
+    ]
+    recompile_absent: Annotated[dict[str, str], _about("Batches without such a figure, and why.", "compilation")]
+
     peak_memory_bytes: Annotated[
         Estimate | None, _about("The most that the process held at once, of the two peaks that follow.", "memory")
     ]

@@ -22,6 +22,7 @@ from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.request.work import Work
+from fairlap.results.compilation import compilation_of, stalls_of, without_stall
 from fairlap.results.data_seeds import order_depends_on_data
 from fairlap.results.energy import energy_by_sensor, energy_of
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
@@ -83,6 +84,7 @@ def _row(
         **feeding_of(result),
         **roofline_of(result, run.roofs, work.in_precision(name.precision).precision, run.plan.device, latency),
         **_phases(result, work),
+        **compilation_of(run, work_result, result),
         **memory_of(result),
         **smallest_memory_of(result, asked_for=run.plan.min_memory and work_result.conditions == run.plan.headline),
         **largest_batch_of(result, asked_for=run.plan.max_batch > 0 and work_result.conditions == run.plan.headline),
@@ -131,6 +133,8 @@ def _row(
         message=result.trouble,
         modes=_modes(result),
         stall_shares=stall_shares_of(result),
+        recompile_stall_s=stalls_of(run, work_result, result),
+        recompile_absent=without_stall(run, work_result, result),
         memory_bytes=memory_by_layer(result),
         memory_absent=memory_absent(result),
         memory_by_batch=memory_by_batch(result),

@@ -110,7 +110,7 @@ def _move(damaged: Path, new: Path) -> int:
         old.text_factory = lambda raw: raw.decode(errors="replace")
         db.execute("PRAGMA foreign_keys = ON")
         with writing(db):
-            for table in ("runs", "works", "contestants", "processes", "samples", "profiles"):
+            for table in ("runs", "works", "contestants", "processes", "samples", "profiles", "compilations"):
                 for names, cells in _entries(old, table):
                     if table == "samples" and not _is_as_written(names, cells):
                         continue

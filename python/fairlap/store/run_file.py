@@ -15,6 +15,7 @@ import msgspec
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.machine.atomic_files import write_atomically, write_output
+from fairlap.race.compilation_result import still_to_inspect
 from fairlap.race.resume import all_blocks_ran, search_is_over
 from fairlap.race.run import RUN_FORMAT, Run
 from fairlap.results.results import Results
@@ -112,7 +113,11 @@ def state_of(run: RunFile) -> State:
     """Where the file has no state: a race that ended early by itself gives the reason."""
     if run.state is not None:
         return run.state
-    over = (run.ended_early or all_blocks_ran(run.plan, run.processes)) and search_is_over(run.plan, run.processes)
+    over = (
+        (run.ended_early or all_blocks_ran(run.plan, run.processes))
+        and search_is_over(run.plan, run.processes)
+        and not still_to_inspect(run.plan, run.processes, run.compilations)
+    )
     return "finished" if over else "interrupted"
 
 

@@ -94,8 +94,20 @@ def _roofs_of_runs(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE runs ADD COLUMN roofs TEXT NOT NULL DEFAULT 'null'")
 
 
+def _compilations(db: sqlite3.Connection) -> None:
+    db.execute(
+        "CREATE TABLE compilations ("
+        "number INTEGER PRIMARY KEY,"
+        " run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,"
+        " work TEXT NOT NULL,"  # its label
+        " contestant TEXT NOT NULL,"
+        " compilation TEXT NOT NULL,"  # all of it as JSON
+        " UNIQUE (run, work, contestant))"
+    )
+
+
 FIRST_SCHEMA = 3  # schemas 1 and 2 were never released
-STEPS: list[Callable[[sqlite3.Connection], None]] = [_first_tables, _profiles, _roofs_of_runs]
+STEPS: list[Callable[[sqlite3.Connection], None]] = [_first_tables, _profiles, _roofs_of_runs, _compilations]
 """Each leads from one schema version to the next. One that has been released is never changed."""
 
 

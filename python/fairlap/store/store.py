@@ -15,6 +15,7 @@ import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.machine.roofs import Roofs
+from fairlap.race.compilation_result import CompilationResult
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.profile_result import ProfileResult
@@ -32,8 +33,10 @@ from fairlap.store.tables import (
     kept_rows,
     kept_samples,
     remove_other_blocks,
+    store_compilation,
     store_process,
     store_profile,
+    stored_compilations,
     stored_process,
     stored_processes,
     stored_profiles,
@@ -118,6 +121,10 @@ class Store:
         with self._writing() as db:
             store_profile(db, self._number(run), result)
 
+    def keep_compilation(self, run: str, found: CompilationResult) -> None:
+        with self._writing() as db:
+            store_compilation(db, self._number(run), found)
+
     def note_end(self, run: str, state: State, wall_s: Mapping[str, float], ended_early: str) -> None:
         with self._writing() as db:
             db.execute(
@@ -189,7 +196,8 @@ class Store:
                 )
                 roofs = msgspec.json.decode(texts[3], type=Roofs | None)
                 processes, profiles = stored_processes(db, number), stored_profiles(db, number)
-                return Run(plan, processes, machine, wall_s, began_at, ended_early, fairlap, version, profiles, roofs)
+                facts = (machine, wall_s, began_at, ended_early, fairlap, version)
+                return Run(plan, processes, *facts, profiles, stored_compilations(db, number), roofs)
             except msgspec.MsgspecError as error:
                 raise StoreError(f"the run {run} in {self.path} cannot be read: {error}") from None
 
@@ -254,6 +262,8 @@ class Store:
             number = insert_run(db, given.id, state_of(given), given)
             for process in processes:
                 store_process(db, number, process)
+            for found in given.compilations:
+                store_compilation(db, number, found)
             keep_rows(db, given.rows)
         if not given.rows:
             self.compute_rows(given.id)
@@ -328,6 +338,9 @@ class Recording:
 
     def keep_profile(self, result: ProfileResult) -> None:
         self._store.keep_profile(self.run, result)
+
+    def keep_compilation(self, found: CompilationResult) -> None:
+        self._store.keep_compilation(self.run, found)
 
     def end(
         self,

@@ -13,6 +13,7 @@ from zlib import crc32
 
 import msgspec
 
+from fairlap.race.compilation_result import CompilationResult
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.profile_result import ProfileResult
 from fairlap.race.run import Run
@@ -123,6 +124,18 @@ def stored_profiles(db: sqlite3.Connection, run: int) -> list[ProfileResult]:
     """In the order in which they were stored."""
     found = db.execute("SELECT profile FROM profiles WHERE run = ? ORDER BY rowid", (run,))
     return [msgspec.json.decode(text, type=ProfileResult) for (text,) in found]
+
+
+def store_compilation(db: sqlite3.Connection, run: int, found: CompilationResult) -> None:
+    db.execute(
+        "INSERT OR REPLACE INTO compilations (run, work, contestant, compilation) VALUES (?, ?, ?, ?)",
+        (run, found.work, found.contestant, msgspec.json.encode(found).decode()),
+    )
+
+
+def stored_compilations(db: sqlite3.Connection, run: int) -> list[CompilationResult]:
+    found = db.execute("SELECT compilation FROM compilations WHERE run = ? ORDER BY number", (run,))
+    return [msgspec.json.decode(text, type=CompilationResult) for (text,) in found]
 
 
 def kept_samples(db: sqlite3.Connection, run: int, block: int, contestant: str) -> dict[str, bytes] | None:

@@ -13,8 +13,9 @@ import faulthandler
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from fairlap.scenarios.compilation_messages import Describe, Resize
 from fairlap.scenarios.latency_messages import Feed, Measure
 from fairlap.scenarios.profile_messages import ProfileCalls
 from fairlap.scenarios.training_messages import Epoch, Restore
@@ -68,25 +69,21 @@ def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> Non
 
 def _replies(service: Service, request: Request) -> tuple[Reply, Sequence[memoryview]]:
     """The reply, and the raw samples that follow it."""
-    match request:
-        case Prepare():
-            return service.prepare(request), ()
-        case Answer():
-            return service.answer(request), ()
-        case Feed():
-            return service.feed(request), ()
-        case Measure():
-            return service.measure(request)
-        case Epoch():
-            return service.train(request), ()
-        case Restore():
-            return service.restore(request), ()
-        case ProfileCalls():
-            return service.profile(request), ()
-        case Overhead():
-            return service.overhead(), ()
-        case Quit():
-            return service.quit(), ()
+    if isinstance(request, Measure):
+        return service.measure(request)
+    handlers: dict[type, Callable[[Any], Reply]] = {
+        Prepare: service.prepare,
+        Answer: service.answer,
+        Feed: service.feed,
+        Epoch: service.train,
+        Restore: service.restore,
+        ProfileCalls: service.profile,
+        Overhead: lambda _: service.overhead(),
+        Describe: service.describe,
+        Resize: service.resize,
+        Quit: lambda _: service.quit(),
+    }
+    return handlers[type(request)](request), ()
 
 
 def _service(phases: Phases) -> Service:

@@ -15,6 +15,7 @@ from fairlap.meters.memory import Memory
 from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
+from fairlap.scenarios.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
 from fairlap.scenarios.profile_messages import ProfileCalls, Profiled
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
@@ -71,7 +72,7 @@ class Quit(Message, frozen=True):
     """Report the memory, then end."""
 
 
-Request = Prepare | Answer | Feed | Measure | Epoch | Restore | ProfileCalls | Overhead | Quit
+Request = Prepare | Answer | Feed | Measure | Epoch | Restore | ProfileCalls | Overhead | Describe | Resize | Quit
 
 
 class Hello(Message, frozen=True):
@@ -140,6 +141,8 @@ Reply = (
     | Restored
     | Profiled
     | OverheadMeasured
+    | Described
+    | Resized
     | Ended
     | Failed
 )

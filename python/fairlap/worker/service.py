@@ -15,6 +15,7 @@ from fairlap.meters.memory import Memory, MemoryMeter
 from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.request.training import STEPS_OF_AN_ANSWER
 from fairlap.scenarios import latency
+from fairlap.scenarios.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measured
 from fairlap.scenarios.profile_messages import ProfileCalls, Profiled
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fairlap.models.sources.contract import Route
     from fairlap.models.spec import Spec
     from fairlap.models.workload import Workload
+    from fairlap.scenarios.compilation import CompilationCalls
     from fairlap.scenarios.fed_latency import FedCalls
     from fairlap.scenarios.timed_inputs import TimedInputs
     from fairlap.scenarios.training import Epochs
@@ -51,6 +53,8 @@ class Service:
         self._epochs: Epochs | None = None
         self._was_profiled = False
         self._memory_before_overhead: Memory | None = None
+        self._build: Callable[[Workload], Contestant] | None = None
+        self._compilation: CompilationCalls | None = None
 
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
@@ -63,7 +67,7 @@ class Service:
 
             framework = framework_class(request.framework)()
             _require_support(framework, request)
-            work = self._workload(request)
+            work, self._sets = self._workload(request)
             route = _route_of(framework, request)
         self._loaded = request
         options = without_choice(request.options)
@@ -71,14 +75,19 @@ class Service:
         settings = Settings(
             request.threads, request.variant, request.device, options, request.device_memory_limit_bytes
         )
-        contestant = slowed(framework.prepare(work, settings, self._phase), slowdown, request.device)
-        if request.device != "cpu":
+
+        def prepared(work: Workload) -> Contestant:
+            contestant = slowed(framework.prepare(work, settings, self._phase), slowdown, request.device)
+            if request.device == "cpu":
+                return contestant
             from fairlap.scenarios.device_quantities import with_completion
 
-            contestant = with_completion(contestant, device_number(request.device))
+            return with_completion(contestant, device_number(request.device))
+
+        contestant = prepared(work)
         self._memory.prepared()
         self._phase.now = "reading back"
-        self._contestant = contestant
+        self._contestant, self._build = contestant, prepared
         self._timed = TimedInputs(contestant, self._sets, request.unseen)
         weights = contestant.weights() if route is None or route.holds_weights else {}
         quantization = contestant.quantization
@@ -182,6 +191,25 @@ class Service:
         if self._was_profiled:
             raise InvalidRequest("a profiler ran in this process, so nothing in it is timed any more")
 
+    def describe(self, _request: Describe) -> Described:
+        self._phase.now = "describe"
+        return self._compilation_calls().describe()
+
+    def resize(self, request: Resize) -> Resized:
+        self._phase.now = "resize"
+        return self._compilation_calls().resize(request)
+
+    def _compilation_calls(self) -> CompilationCalls:
+        """With a work that is read again: a process that is raced does not hold one for this."""
+        from fairlap.scenarios.compilation import CompilationCalls
+
+        if self._compilation is None:
+            contestant, loaded, build = self._prepared(), self._loaded, self._build
+            assert loaded is not None
+            assert build is not None
+            self._compilation = CompilationCalls(contestant, self._workload(loaded)[0], build)
+        return self._compilation
+
     def _training(self) -> Epochs:
         from fairlap.scenarios.training import Epochs
 
@@ -247,7 +275,8 @@ class Service:
         except (Exception, SystemExit) as error:
             return OverheadMeasured(why=described(error))
 
-    def _workload(self, request: Prepare) -> Workload:
+    def _workload(self, request: Prepare) -> tuple[Workload, list[Arrays]]:
+        """And its sets of inputs."""
         from fairlap.models import safetensors
         from fairlap.models.registry import spec_at
         from fairlap.models.workload import Workload
@@ -255,29 +284,31 @@ class Service:
         spec = spec_at(request.workload, request.sizes)
         weights = safetensors.read(Path(request.weights))
         names = [tensor.name for tensor in spec.inputs]
+        sets: list[Arrays] = []
         for file in (request.inputs, request.changed):
             arrays = _for_batch(safetensors.read(Path(file)), spec, request.batch)
             of_set = {name: arrays[name] for name in names}
             if request.mode == "train" and request.labels is not None:
                 of_set[LABELS] = arrays[BATCH_LABELS]
-            self._sets.append(of_set)
+            sets.append(of_set)
         labels = None
         if request.mode == "train":  # each batch has its own
-            labels = self._sets[0].get(LABELS)
+            labels = sets[0].get(LABELS)
         elif request.labels is not None:
             labels = _for_batch(safetensors.read(Path(request.labels)), spec, request.batch)[LABELS]
-        return Workload(
+        work = Workload(
             spec,
             request.workload,
             request.batch,
             request.mode,
             request.precision,
             weights,
-            {name: self._sets[0][name] for name in names},
+            {name: sets[0][name] for name in names},
             labels,
             request.training,
             tuple(map(Path, request.calibration)),
         )
+        return work, sets
 
     def _prepared(self) -> Contestant:
         if self._contestant is None:

@@ -12,10 +12,11 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.process_result import SmallestMemory
 from fairlap.results.prices import Price
 from fairlap.results.results import results_of
-from fairlap.store.run_file import RunFile, load_run, load_run_file, save_run
+from fairlap.store.run_file import RunFile, load_run, load_run_file, run_document, save_run, state_of
 from fairlap.store.store import Store, open_store
 from runs_for_rows import a_run
-from runs_in_store import a_run_with_everything, keep_whole
+from runs_in_store import a_run_with_everything, keep_whole, recording_of
+from runs_with_compilations import with_compilations
 
 
 @pytest.fixture
@@ -40,6 +41,28 @@ def test_a_run_moves_to_another_store_with_nothing_lost(store: Store, tmp_path: 
         assert other.runs() == store.runs()
         other.export_to("last", tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "run.json").read_bytes()
+
+
+def test_what_compiling_did_is_stored_as_it_is_found_and_moves_with_its_run(store: Store, tmp_path: Path) -> None:
+    run = with_compilations(a_run())
+    recording = recording_of(store, run)
+    for found in run.compilations:
+        recording.keep_compilation(found)
+    assert store.load("last").compilations == run.compilations
+    recording.end({})
+    store.export_to("last", tmp_path / "run.json")
+    with open_store(tmp_path / "other.sqlite") as other:
+        other.import_from(tmp_path / "run.json")
+        assert other.load("last").compilations == run.compilations
+        assert other.rows("last") == store.rows("last")
+
+
+def test_a_run_is_not_over_while_a_contestant_was_not_asked_what_compiling_did() -> None:
+    run = with_compilations(a_run())
+    document = run_document(run)
+    assert state_of(document) == "finished"
+    document.compilations = run.compilations[:1]
+    assert state_of(document) == "interrupted"
 
 
 def test_the_price_and_the_baseline_of_a_race_move_with_its_rows(store: Store, tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ from runs_in_store import keep_whole, recording_of, samples_of
 _NOBODY = 65534
 
 
+NEWEST = store_schema.FIRST_SCHEMA + len(store_schema.STEPS) - 1
+
+
 def with_a_note(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT 'none'")
 

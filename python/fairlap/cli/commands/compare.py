@@ -144,6 +144,12 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
     type=DURATION,
     help="Stop the search for the settings of each contestant such as torch:best after DURATION.  [default: 60s]",
 )
+@click.option(
+    "--recompile",
+    type=WHOLE_NUMBERS,
+    metavar="BATCH,...",
+    help="Report what compiling did, and what calls at these batches cost, in separate processes after the blocks.",
+)
 @race_options
 def command(
     models: tuple[str, ...],

@@ -51,6 +51,7 @@ def command_of(plan: Plan) -> str:
             count_evaluation=plan.count_evaluation,
             profile_processes=plan.profile_processes,
             best_budget_s=plan.best_budget_s,
+            recompile=plan.recompile,
         )
     except ValueError:
         return ""
@@ -85,6 +86,8 @@ def _options_after_the_blocks(plan: Plan) -> list[str]:
         words += ["--max-batch", str(plan.max_batch), "--max-batch-budget", f"{plan.max_batch_budget_s:g}s"]
     if plan.profile_processes:
         words.append("--profile")
+    if plan.recompile:
+        words += ["--recompile", ",".join(map(str, plan.recompile))]
     return words
 
 

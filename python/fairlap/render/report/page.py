@@ -21,6 +21,7 @@ from fairlap.render.report import circumstances
 from fairlap.render.report.answer import answer, headline
 from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import command_of, feeding
+from fairlap.render.report.compilation_table import compilation_table
 from fairlap.render.report.markup import Markup, joined, json_island, table, tag, trusted
 from fairlap.render.report.operators import NOTE, operators
 from fairlap.render.report.page_data import for_the_program
@@ -64,6 +65,7 @@ def page_of(shown: Results) -> str:
             _batches(shown),
             _operators(shown),
             _searches(shown),
+            _compiled(shown),
             _charts(charts),
             _behind(shown),
         ),
@@ -256,6 +258,22 @@ def _searches(shown: Results) -> Markup | None:
     )
     parts = (settings_search(each) for each in shown.run.searches)
     return tag("section", tag("h2", "Best settings"), parts, tag("p", note, class_="caption"), id="best-settings")
+
+
+def _compiled(shown: Results) -> Markup | None:
+    if not shown.run.compilations:
+        return None
+    parts = (
+        _of_work(work, _scrolling(found), conditions=work_result.conditions)
+        for work in shown.works()
+        for work_result in shown.of_work(work)
+        if (found := compilation_table(shown, work_result)) is not None
+    )
+    note = (
+        "Seen in separate processes that are in no block. A stall is how much longer the first call at a batch took "
+        "than later ones. What operators and kernels are differs between frameworks."
+    )
+    return tag("section", tag("h2", "Compilation"), parts, tag("p", note, class_="caption"), id="compilation")
 
 
 def _scrolling(inside: Markup) -> Markup:

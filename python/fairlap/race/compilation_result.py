@@ -1,0 +1,47 @@
+"""What compiling did to a contestant, as it was seen in processes of their own. They are in no block and no verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from fairlap.race.plan import Plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.request.work import Conditions
+from fairlap.scenarios.compilation_messages import Described, Resized
+
+
+class AtBatch(msgspec.Struct, frozen=True):
+    """Calls at another batch than the one that the contestant was prepared for."""
+
+    batch: int
+    resized: Resized = Resized()
+    prepared_call_s: float | None = None  # a call in a process that was prepared for this batch
+    why_not_prepared: str = ""
+
+
+class CompilationResult(msgspec.Struct, frozen=True):
+    """Of one contestant on one work. What was found before the process was lost stays."""
+
+    contestant: str
+    work: str  # its label
+    conditions: Conditions
+    described: Described = Described()
+    batches: tuple[AtBatch, ...] = ()
+    code: str = ""  # of what went wrong
+    message: str = ""
+
+
+def still_to_inspect(
+    plan: Plan, processes: Iterable[ProcessResult], found: Iterable[CompilationResult]
+) -> set[tuple[str, str]]:
+    """Contestants and works that finished under the conditions of the verdict, and were not looked at yet."""
+    if not plan.recompile:
+        return set()
+    finished = {
+        (process.contestant, process.work)
+        for process in processes
+        if process.finished and process.conditions == plan.headline
+    }
+    return finished - {(each.contestant, each.work) for each in found}

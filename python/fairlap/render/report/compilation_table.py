@@ -1,0 +1,54 @@
+"""What compiling did to each contestant: its counts, and a row for every batch that it was called at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlap import quantity_text
+from fairlap.race.compilation_result import AtBatch, CompilationResult
+from fairlap.render.compilation import counts_text, what_happened
+from fairlap.render.report.markup import Markup, table, tag
+from fairlap.request.work import work_title
+from fairlap.results.compilation import found_for
+from fairlap.results.results import Results
+from fairlap.results.work_result import WorkResult
+
+_HEADS = ["contestant", "batch", "first call", "stall", "later calls", "prepared for it", "details"]
+_NS_PER_S = 1e9
+
+
+def compilation_table(shown: Results, work_result: WorkResult) -> Markup | None:
+    """None where nothing was asked under these conditions."""
+    found = [found_for(shown.run, work_result, result) for result in work_result.contestants]
+    known = [each for each in found if each is not None]
+    if not known:
+        return None
+    rows = [(each.contestant, row) for each in known for row in _rows(each)]
+    caption = f"{work_title(work_result.work.label, shown.run.plan.data)}, {work_result.conditions}"
+    return table(caption, _HEADS, [row for _, row in rows], "cards", [name for name, _ in rows])
+
+
+def _rows(found: CompilationResult) -> Iterator[dict[str, Markup | str]]:
+    counts = [counts_text(found), *dict.fromkeys(f"break: {reason}" for reason in found.described.break_reasons)]
+    yield {"contestant": tag("strong", found.contestant), "details": "; ".join(counts)}
+    for at in found.batches:
+        yield _row(found.contestant, at)
+
+
+def _row(contestant: str, at: AtBatch) -> dict[str, Markup | str]:
+    resized = at.resized
+    return {
+        "contestant": contestant,
+        "batch": str(at.batch),
+        "first call": what_happened(at) if resized.first_s is not None else "–",
+        "stall": _duration(resized.stall_s, resized.why),
+        "later calls": _duration(resized.call_s, resized.why),
+        "prepared for it": _duration(at.prepared_call_s, at.why_not_prepared),
+        "details": "; ".join(resized.reasons) or resized.why,
+    }
+
+
+def _duration(seconds: float | None, why: str) -> Markup | str:
+    if seconds is not None:
+        return quantity_text.duration(seconds * _NS_PER_S)
+    return tag("span", "–", title=why, aria_label=f"absent: {why}", role="img", class_="absent")

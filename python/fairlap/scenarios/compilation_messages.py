@@ -1,0 +1,50 @@
+"""The messages about what compiling did.
+
+A worker imports this module before it says hello, so it must stay light.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairlap.frameworks.compilation import Operators
+
+
+class Describe(msgspec.Struct, frozen=True, tag_field="type", tag="describe"):
+    """Report what compiling did so far."""
+
+
+class Described(msgspec.Struct, frozen=True, tag_field="type", tag="described"):
+    """As the framework counts it. What is None or empty for a reason has it in ``absent``, by the field's name."""
+
+    graphs: int | None = None  # that the compiler made of the model
+    graph_breaks: int | None = None
+    break_reasons: tuple[str, ...] = ()  # one for each break
+    operators: Operators | None = None
+    takes_any_batch: bool = False  # else it has to be built again for another one
+    absent: dict[str, str] = {}
+
+
+class Resize(msgspec.Struct, frozen=True, tag_field="type", tag="resize"):
+    """Call the contestant with inputs of another batch, first once, then some more times."""
+
+    batch: int
+    inputs: str  # a safetensors file
+
+
+class Resized(msgspec.Struct, frozen=True, tag_field="type", tag="resized"):
+    """The first call at this batch, and what calls cost after it."""
+
+    first_s: float | None = None
+    call_s: float | None = None  # the median of the later calls
+    built_s: float | None = None  # building it again, where it had to be
+    compiled: int | None = None  # graphs that the first call compiled
+    reasons: tuple[str, ...] = ()  # the framework's, for compiling again
+    why: str = ""  # there are no times
+
+    @property
+    def stall_s(self) -> float | None:
+        """How much longer the first call took than a later one, with building where that was needed."""
+        if self.first_s is None or self.call_s is None:
+            return None
+        return (self.built_s or 0.0) + max(self.first_s - self.call_s, 0.0)

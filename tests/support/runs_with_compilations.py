@@ -1,0 +1,33 @@
+"""A run in which one contestant compiles again at another batch and breaks once, and another one could not be asked."""
+
+from __future__ import annotations
+
+import msgspec
+from fairlap.frameworks.compilation import Operators
+from fairlap.race.compilation_result import AtBatch, CompilationResult
+from fairlap.race.run import Run
+from fairlap.scenarios.compilation_messages import Described, Resized
+
+
+def with_compilations(run: Run, reason: str = "the batch is new") -> Run:
+    """Of the first two contestants, on every work."""
+    first, second = (name.text for name in run.plan.contestants[:2])
+    compiling = Described(
+        graphs=2,
+        graph_breaks=1,
+        break_reasons=(reason,),
+        operators=Operators(6, 5, "operators, and kernels"),
+        takes_any_batch=True,
+    )
+    batches = (
+        AtBatch(7, Resized(0.75, 0.25, None, 2, (reason,)), 0.125),
+        AtBatch(8, Resized(why="it failed at batch 8"), None, "there is no call to compare with"),
+    )
+    kind = run.plan.headline
+    run.plan = msgspec.structs.replace(run.plan, recompile=(7, 8))
+    for work in run.plan.works:
+        run.compilations += [
+            CompilationResult(first, work.label, kind, compiling, batches),
+            CompilationResult(second, work.label, kind, Described(), (), "E_CRASH", "it crashed in resize"),
+        ]
+    return run

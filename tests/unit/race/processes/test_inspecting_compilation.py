@@ -1,0 +1,148 @@
+"""What compiling did is asked of fresh processes that are in no block, and whatever happens to them is reported."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import fairlap
+import pytest
+from example_installed import install_example
+from fairlap.errors import InvalidRequest
+from fairlap.race.compilation_result import still_to_inspect
+from fairlap.race.plan_from_request import plan_of
+from fairlap.race.race import Race
+from fairlap.race.run import Run
+from fairlap.request.names import Contestants
+from fairlap.request.race_request import RaceRequest
+from fairlap.request.work import Work
+from fairlap.results.results import results_of
+from fairlap.results.row import Row
+from one_block import run_of_one_block
+
+pytestmark = [
+    pytest.mark.sanitized,
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
+]
+
+
+@pytest.fixture(autouse=True)
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_example(tmp_path / "installed", monkeypatch)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+
+
+def raced(contestants: str, *batches: int, model: str = "mlp") -> Run:
+    return run_of_one_block(contestants, Work(model, 2), seconds=0.05, recompile=batches)
+
+
+def rows_of(run: Run) -> dict[str, Row]:
+    return {row.contestant: row for row in results_of(run, "r").rows}
+
+
+def test_one_that_compiles_again_reports_stall_reason_and_calls_from_processes_that_are_in_no_block() -> None:
+    [found] = (run := raced("example:compiles", 2, 5)).compilations
+    assert (found.code, found.message) == ("", "")
+    assert (found.described.graphs, found.described.graph_breaks, found.described.break_reasons) == (1, 1, ("a print",))
+    own, other = found.batches
+    assert (own.batch, own.resized.compiled, own.resized.reasons) == (2, 0, ())
+    assert (other.batch, other.resized.compiled, other.resized.reasons) == (5, 1, ("batch 5 is new",))
+    assert other.resized.stall_s is not None
+    assert other.resized.call_s is not None
+    assert other.resized.stall_s > 0.04
+    assert other.resized.built_s is None
+    assert other.prepared_call_s is not None
+    assert own.prepared_call_s is None
+    assert own.why_not_prepared
+    _require_that_the_race_does_not_know(run)
+
+
+def _require_that_the_race_does_not_know(run: Run) -> None:
+    """Of the processes that were asked: they are in no block, and in no figure of the row."""
+    assert [process.block for process in run.processes] == [0]
+    [row] = results_of(run, "r").rows
+    assert (row.processes, row.processes_finished) == (1, 1)
+    assert (row.graphs, row.graph_breaks, row.operators_before, row.kernels_after) == (1, 1, 6, 4)
+    assert row.operators_counted == "operators, and kernels"
+    assert set(row.recompile_stall_s) == {"2", "5"}
+    assert row.recompile_absent == {}
+
+
+def test_one_that_is_built_for_one_batch_is_built_again_and_reports_how_long_that_took() -> None:
+    [found] = raced("example:one-batch", 2, 3).compilations
+    own, other = found.batches
+    assert not found.described.takes_any_batch
+    assert own.resized.built_s is None
+    assert other.resized.built_s is not None
+    assert other.resized.stall_s is not None
+    assert other.resized.stall_s >= other.resized.built_s
+    assert other.prepared_call_s is None
+
+
+def test_a_contestant_whose_adapter_reports_nothing_has_the_reason_in_its_row() -> None:
+    row = rows_of(raced("example", 3))["example"]
+    assert row.graphs is None
+    assert row.absent["graphs"] == row.absent["kernels_after"] == row.recompile_absent["3"]
+    assert "adapter" in row.absent["graphs"]
+
+
+def test_a_crash_at_another_batch_keeps_what_was_found_and_leaves_the_race_as_it_was() -> None:
+    run = raced("example:crash-at-others,example:compiles", 3)
+    rows = rows_of(run)
+    assert {row.outcome for row in rows.values()} == {"finished"}
+    assert rows["example:crash-at-others"].graphs == 1
+    assert "E_CRASH" in rows["example:crash-at-others"].recompile_absent["3"]
+    assert "3" in rows["example:compiles"].recompile_stall_s
+
+
+def test_only_contestants_that_finished_are_asked_and_each_once() -> None:
+    run = raced("example:raises,example:one-batch", 2)
+    assert [each.contestant for each in run.compilations] == ["example:one-batch"]
+    assert still_to_inspect(run.plan, run.processes, []) == {("example:one-batch", run.plan.works[0].label)}
+    assert rows_of(run)["example:raises"].recompile_absent["2"] == rows_of(run)["example:raises"].message
+    asked: list[str] = []
+    again = Race(
+        run.plan,
+        resumed=run.processes,
+        compilations=run.compilations,
+        keep_compilation=lambda found: asked.append(found.contestant),
+    )
+    again.run()
+    assert asked == []
+    unfinished = Race(run.plan, resumed=run.processes, keep_compilation=lambda found: asked.append(found.contestant))
+    unfinished.run()
+    assert asked == ["example:one-batch"]
+
+
+def test_nothing_is_asked_unless_it_was_requested() -> None:
+    run = raced("example:compiles")
+    assert run.compilations == []
+    row = rows_of(run)["example:compiles"]
+    assert "--recompile" in row.absent["graphs"]
+    assert (row.recompile_stall_s, row.recompile_absent) == ({}, {})
+
+
+def test_inputs_of_a_users_model_are_repeated_and_one_built_from_its_file_stays_at_its_batch(tmp_path: Path) -> None:
+    model = tmp_path / "m.linear.json"
+    model.write_text(json.dumps({"matrix": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]]}))
+    on = ["example:compiles", "example:one-batch"]
+    results = fairlap.compare(str(model), on=on, batch=4, recompile=9, blocks=1, seconds=0.05, threads=1)
+    rows = {row.contestant: row for row in results.rows}
+    assert set(rows["example:compiles"].recompile_stall_s) == {"9"}
+    assert rows["example:one-batch"].recompile_stall_s == {}
+    assert "--batch" in rows["example:one-batch"].recompile_absent["9"]
+
+
+def test_batches_are_asked_for_once_each_and_not_in_mode_grad() -> None:
+    assert plan_of(request(recompile=(8, 1, 8))).recompile == (8, 1)
+    assert plan_of(request(recompile=7)).recompile == (7,)
+    for wrong in ({"recompile": 8, "mode": ("infer", "grad")}, {"recompile": 0}):
+        with pytest.raises(InvalidRequest) as refused:
+            plan_of(request(**wrong))
+        assert refused.value.code == ("E_RECOMPILE" if "mode" in wrong else "E_REQUEST")
+
+
+def request(**options: Any) -> RaceRequest:
+    return RaceRequest(models=("mlp",), contestants=Contestants("example"), threads=1, **options)
