@@ -1,0 +1,167 @@
+"""What the real compilers report: graphs, breaks, fusion, and compiling again for batches that they have not seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import cache
+from pathlib import Path
+
+import fairlap
+import pytest
+from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.race.compilation_result import AtBatch, CompilationResult
+from fairlap.request.names import contestant_named
+from fairlap.request.training import Sgd, Training
+from fairlap.request.work import Work
+from one_block import run_of_one_block
+
+pytestmark = pytest.mark.timeout(900)
+
+BATCHES = (1, 7, 4)  # the last one is that of the work
+BROKEN = """
+import torch
+from torch import nn
+
+
+class Broken(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.second = nn.Linear(784, 256), nn.LayerNorm(256), nn.Linear(256, 10)
+
+    def forward(self, image):
+        hidden = self.norm(nn.functional.gelu(self.first(image)))
+        torch._dynamo.graph_break()
+        return self.second(hidden)
+
+
+def model():
+    torch.manual_seed(0)
+    return Broken(), torch.randn(8, 784)
+"""
+
+
+def require(contestants: str) -> None:
+    for name in contestants.split(","):
+        if not is_importable(framework_named(contestant_named(name).framework)):
+            pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
+
+
+@cache
+def found_on(contestants: str, model: str, mode: str = "infer") -> dict[str, CompilationResult]:
+    """Once for all contestants."""
+    training = Training(Sgd(lr=0.01)) if mode == "train" else None
+    run = run_of_one_block(contestants, Work(model, 4, mode, training=training), recompile=BATCHES)  # type: ignore[arg-type]
+    found = {each.contestant: each for each in run.compilations}
+    assert list(found) == contestants.split(","), [process.message for process in run.processes]
+    assert {each.message for each in found.values()} == {""}
+    return found
+
+
+def require_counts_to_fall(found: CompilationResult) -> None:
+    operators = found.described.operators
+    assert operators is not None, found.described.absent
+    assert 0 < operators.after < operators.before
+    assert operators.counted
+
+
+def require_each_new_batch_to_be_compiled(found: CompilationResult) -> dict[int, AtBatch]:
+    by_batch = {each.batch: each for each in found.batches}
+    assert {batch: each.resized.compiled for batch, each in by_batch.items()} == {1: 1, 7: 1, 4: 0}
+    for each in by_batch.values():
+        assert each.resized.why == ""
+        assert each.resized.call_s is not None
+        assert each.resized.built_s is None
+    new, known = by_batch[7].resized, by_batch[4].resized
+    assert new.first_s is not None
+    assert known.first_s is not None
+    assert new.first_s > new.call_s  # type: ignore[operator]
+    other = by_batch[7]  # on a busy machine preparing once more may take too long
+    assert other.prepared_call_s is not None or "30 s" in other.why_not_prepared
+    return by_batch
+
+
+def test_jax_compiles_again_at_each_new_batch_and_says_what_differs() -> None:
+    require("jax")
+    found = found_on("jax", "mlp")["jax"]
+    assert (found.described.graphs, found.described.graph_breaks) == (1, None)
+    assert found.described.absent["graph_breaks"]
+    by_batch = require_each_new_batch_to_be_compiled(found)
+    assert any("f32[7,784]" in reason for reason in by_batch[7].resized.reasons)
+    assert by_batch[4].resized.reasons == ()
+    require_counts_to_fall(found)
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
+def test_a_session_of_one_batch_is_built_again_and_its_graph_is_fused(name: str) -> None:
+    require("onnxruntime,openvino")
+    found = found_on("onnxruntime,openvino", "convnet")[name]
+    assert not found.described.takes_any_batch
+    for each in found.batches:
+        assert (each.resized.built_s is not None) == (each.batch != 4)
+        assert each.resized.stall_s is not None
+        assert each.resized.reasons == (() if each.batch == 4 else ("it is built for batch 4 alone",))
+    require_counts_to_fall(found)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["tensorflow:graph", "tensorflow:xla"])
+def test_a_function_of_tensorflow_is_traced_again_at_each_new_batch(name: str) -> None:
+    require("tensorflow")
+    found = found_on("tensorflow,tensorflow:graph,tensorflow:xla", "mlp")[name]
+    assert found.described.graphs == 1
+    require_each_new_batch_to_be_compiled(found)
+    require_counts_to_fall(found)
+
+
+@pytest.mark.thorough
+def test_what_runs_eagerly_compiles_nothing_at_any_batch() -> None:
+    require("tensorflow")
+    found = found_on("tensorflow,tensorflow:graph,tensorflow:xla", "mlp")["tensorflow"]
+    assert (found.described.graphs, found.described.operators) == (None, None)
+    assert set(found.described.absent) == {"graphs", "graph_breaks", "operators"}
+    assert all(each.resized.compiled is None and each.resized.call_s for each in found.batches)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_torch_compile_makes_one_graph_of_mlp_and_fewer_kernels_than_operators() -> None:
+    require("torch")
+    found = found_on("torch:compile", "mlp")["torch:compile"]
+    assert (found.described.graphs, found.described.graph_breaks, found.described.break_reasons) == (1, 0, ())
+    by_batch = require_each_new_batch_to_be_compiled(found)
+    assert any("size mismatch" in reason for reason in by_batch[1].resized.reasons)
+    require_counts_to_fall(found)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_planted_break_makes_two_graphs_and_its_reason_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("torch")
+    (tmp_path / "broken_in_two.py").write_text(BROKEN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
+    results = fairlap.compare(
+        "broken_in_two:model", on="torch:compile", recompile=(12,), blocks=1, seconds=0.05, threads=1
+    )
+    [row], [found] = results.rows, results.run.compilations
+    assert row.outcome == "finished", row.message
+    assert (row.graphs, row.graph_breaks) == (2, 1)
+    assert "broken_in_two.py:" in found.described.break_reasons[0]
+    assert "graph_break" in found.described.break_reasons[0]
+    assert row.operators_before is not None
+    assert row.kernels_after is not None
+    assert row.recompile_stall_s["12"] > 0
+    assert found.batches[0].resized.compiled == 2  # both of its parts
+    assert found.batches[0].resized.reasons
+
+
+@pytest.mark.thorough
+def test_steps_of_training_are_compiled_again_at_each_new_batch_too() -> None:
+    require("jax,tensorflow")
+    for found in found_on("jax,tensorflow:xla", "mlp", "train").values():
+        assert found.described.graphs == 1
+        require_each_new_batch_to_be_compiled(found)
+        require_counts_to_fall(found)
