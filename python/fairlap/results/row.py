@@ -304,22 +304,23 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ]
     time_to_score_s: Annotated[
-        Estimate | None, _about("Time in steps until it was reached, the median over processes.", "learning")
+        Estimate | None,
+        _about(
+            "Time in steps, and in evaluation that counts, until it was reached; the median over processes.", "learning"
+        ),
     ]
     evaluation_to_score_s: Annotated[
         Estimate | None,
-        _about("Part of that time in which it answered the held-out items, where evaluation counts.", "learning"),
+        _about("Part of time_to_score_s in which it answered held-out items, where evaluation counts.", "learning"),
     ]
     energy_to_score_j: Annotated[
         Estimate | None,
-        _about("Energy in steps until it was reached, by all sensors; idle power included.", "learning"),
+        _about("Energy in time_to_score_s, by all sensors; idle power included.", "learning"),
     ]
     steps_to_score: Annotated[float | None, _about("Steps until it was reached, the median.", "learning")]
     reached_share: Annotated[float | None, _about("Share of processes that reached it.", "learning")]
     best_score: Annotated[float | None, _about("The best score that any process reached.", "learning")]
-    cost_to_score: Annotated[
-        Estimate | None, _about("Money for the time in steps until it was reached, at the given price.", "learning")
-    ]
+    cost_to_score: Annotated[Estimate | None, _about("Money for time_to_score_s, at the given price.", "learning")]
 
     baseline: Annotated[str | None, _about("The contestant that it is compared with.", "verdict")]
     ratio: Annotated[

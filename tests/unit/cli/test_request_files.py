@@ -197,7 +197,9 @@ def test_output_files_are_checked_before_the_race(tmp_path: Path) -> None:
     assert [(path.name, chosen.name) for path, chosen in writable([tmp_path / "a.md"])] == [("a.md", "md")]
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
-    for paths in (["folder.csv"], ["loop.csv"], ["none/a.csv"], ["a.csv", "./a.csv"]):
+    (tmp_path / "elsewhere.csv").symlink_to(tmp_path / "none" / "a.csv")
+    too_long = 250 * "x" + ".csv"
+    for paths in (["folder.csv"], ["loop.csv"], ["none/a.csv"], ["a.csv", "./a.csv"], ["elsewhere.csv"], [too_long]):
         with pytest.raises(InvalidRequest) as refused:
             writable([tmp_path / path for path in paths])
         assert refused.value.code == "E_FILE"
