@@ -64,15 +64,20 @@ def test_an_older_store_is_brought_up_to_date_after_a_copy_beside(
         assert store.load(run_id).processes == a_run().processes
 
 
-def test_a_run_of_a_store_from_before_roofs_were_measured_has_none(tmp_path: Path) -> None:
+def test_a_store_of_the_first_schema_gets_all_that_was_added_since(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     with open_store(path) as store:
         run_id = keep_whole(store, a_run())
     with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE profiles")
         db.execute("ALTER TABLE runs DROP COLUMN roofs")
+        db.execute("DROP TABLE compilations")
         db.execute(f"PRAGMA user_version = {store_schema.FIRST_SCHEMA}")
+        db.commit()
     with open_store(path) as store:
-        assert store.load(run_id).roofs is None
+        run = store.load(run_id)
+    assert (run.profiles, run.compilations, run.roofs) == ([], [], None)
+    assert run.processes == a_run().processes
     assert version_of(path) == NEWEST
 
 
