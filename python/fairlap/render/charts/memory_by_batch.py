@@ -9,11 +9,11 @@ from fairlap.render.charts.libraries import altair
 def memory_by_batch() -> Chart:
     alt = altair()
     base = alt.Chart(named("batches")).transform_calculate(shown=size_text("datum.peak_bytes"))
-    x = alt.X("batch:Q", scale=alt.Scale(type="log", base=2), axis=alt.Axis(title="batch size", format="~s"))
+    x = alt.X("batch:Q", scale=alt.Scale(type="log", base=2), axis=alt.Axis(title="batch size", format=","))
     axis = alt.Axis(title="peak memory", labelExpr=size_text("datum.value"), tickCount=5)
     lines = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=50)).encode(
         x=x,
-        y=alt.Y("peak_bytes:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=axis),
+        y=alt.Y("peak_bytes:Q", scale=alt.Scale(type="log", base=2, nice=False, padding=10), axis=axis),
         color=coloured(),
         tooltip=["contestant:N", "batch:Q", alt.Tooltip("shown:N", title="peak memory")],
     )

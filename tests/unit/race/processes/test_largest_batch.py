@@ -14,6 +14,7 @@ from fairlap.launch.resident_limit import ResidentLimit
 from fairlap.race.process_result import BatchOutcome, BatchTry, LargestBatch
 from fairlap.race.processes import largest_batch
 from fairlap.race.processes.largest_batch import search
+from fairlap.race.resume import search_is_over
 from fairlap.request.work import Mode, Work
 from fairlap.results.results import results_of
 from hypothesis import given, strategies
@@ -139,3 +140,14 @@ def test_a_model_without_a_batch_of_items_has_a_reason() -> None:
     assert found.batch is None
     assert found.why
     assert not found.tries
+
+
+@pytest.mark.usefixtures("example")
+def test_a_run_without_its_largest_batches_is_not_over() -> None:
+    run = run_of_one_block("example", Work("mlp", 2), seconds=0.02, max_batch=2)
+    assert search_is_over(run.plan, run.processes)
+    run.processes[0].largest_batch = None
+    assert not search_is_over(run.plan, run.processes)
+    [row] = results_of(run, "r").rows
+    assert row.largest_batch is None
+    assert "--resume" in row.absent["largest_batch"]
