@@ -22,8 +22,6 @@ from runs_for_rows import a_run
 from runs_in_store import keep_whole, recording_of, samples_of
 
 _NOBODY = 65534
-
-
 NEWEST = store_schema.FIRST_SCHEMA + len(store_schema.STEPS) - 1
 
 
@@ -34,9 +32,6 @@ def with_a_note(db: sqlite3.Connection) -> None:
 def half_way_wrong(db: sqlite3.Connection) -> None:
     with_a_note(db)
     db.execute("INSERT INTO no_such_table VALUES (1)")
-
-
-NEWEST = store_schema.FIRST_SCHEMA + len(store_schema.STEPS) - 1
 
 
 def version_of(path: Path) -> int:
