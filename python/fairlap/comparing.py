@@ -96,6 +96,7 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _results(request: Any) -> Results:
     from fairlap.machine.cuda_devices import require_driver
     from fairlap.machine.facts import machine_facts
+    from fairlap.race.after_blocks import Findings
     from fairlap.race.best_settings import with_best_settings
     from fairlap.race.equal_work.kept_weights import require_folder
     from fairlap.race.plan_from_request import plan_of
@@ -112,13 +113,14 @@ def _results(request: Any) -> Results:
     require_trace_folder(plan, request.trace)
     plan = with_best_settings(plan)
     ending = Ending(plan, target=request.target, budget_s=request.budget)
-    race = Race(plan, ending=ending, keep_weights=request.keep_weights, traces=request.trace)
+    findings = Findings(traces=request.trace)
+    race = Race(plan, ending=ending, keep_weights=request.keep_weights, findings=findings)
     began_at = datetime.now(UTC).isoformat(timespec="seconds")
-    run = Run(plan, race.processes, machine_facts(), {}, began_at, profiles=race.profiles)
-    run.roofs = roofs_for(plan)
+    run = Run(plan, race.processes, machine_facts(), {}, began_at, roofs=roofs_for(plan))
+    run.profiles, run.compilations = findings.profiles, findings.compilations
     race.run()
     for failure in race.kept_weights.failures:
         warnings.warn(failure, stacklevel=3)
-    run.wall_s, run.ended_early, run.compilations = race.shares(), race.ended_early, race.compilations
+    run.wall_s, run.ended_early = race.shares(), race.ended_early
     price = price_named(request.price) if request.price else None
     return results_of(run, run.began_at, baseline=request.baseline, price=price)

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from fairlap.cli import cli
 from fairlap.launch.worker_process import WorkerProcess
+from fairlap.race.after_blocks import Findings
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
@@ -51,7 +52,7 @@ def raced(contestants: str, work: Work, traces: Path | None = None) -> Race:
         measuring=Measuring(seconds=0.1),
         profile_processes=1,
     )
-    race = Race(plan, traces=traces)
+    race = Race(plan, findings=Findings(traces=traces))
     race.run()
     return race
 
@@ -59,7 +60,7 @@ def raced(contestants: str, work: Work, traces: Path | None = None) -> Race:
 @pytest.mark.parametrize("contestant", thorough_where(lambda each: each != "onnxruntime", CONTESTANTS))
 def test_the_profiler_of_a_framework_names_its_operators_and_their_times(contestant: str, tmp_path: Path) -> None:
     race = raced(contestant, WORK, tmp_path)
-    [found] = race.profiles
+    [found] = race.findings.profiles
     assert found.profile is not None, found.message
     profile = found.profile
     operators = {operator.name: operator for operator in profile.operators}
@@ -84,7 +85,7 @@ def test_the_profiler_of_a_framework_names_its_operators_and_their_times(contest
 def test_gradients_and_steps_of_training_are_profiled_too(mode: Mode) -> None:
     training = Training(Sgd(0.01), Schedule()) if mode == "train" else None
     race = raced("torch,torch:compile,jax,tensorflow:graph", Work("mlp", 16, mode, training=training))
-    for each in race.profiles:
+    for each in race.findings.profiles:
         assert each.profile is not None, f"{each.contestant}: {each.message}"
         assert {"matmul", "fused"} & {operator.kind for operator in each.profile.operators}
 
@@ -103,7 +104,7 @@ def test_no_profiler_is_loaded_or_active_in_a_timed_process(tmp_path: Path, monk
 
     monkeypatch.setattr(WorkerProcess, "measure", measured)
     race = raced(CONTESTANT, WORK)
-    assert [each.outcome for each in race.profiles] == ["finished"]
+    assert [each.outcome for each in race.findings.profiles] == ["finished"]
     lines = [json.loads(line) for line in seen.read_text().splitlines()]
     assert timed
     assert timed < {line["pid"] for line in lines}

@@ -28,7 +28,14 @@ def run_of_one_block(contestants: str, work: Work, *, threads: int = 1, seconds:
     )
     race = Race(plan)
     race.run()
-    return Run(plan, race.processes, {}, race.shares(), profiles=race.profiles, compilations=race.compilations)
+    return Run(
+        plan,
+        race.processes,
+        {},
+        race.shares(),
+        profiles=race.findings.profiles,
+        compilations=race.findings.compilations,
+    )
 
 
 def processes_of_one_block(contestants: str, work: Work, **options: Any) -> dict[str, ProcessResult]:

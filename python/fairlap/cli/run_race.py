@@ -18,6 +18,7 @@ from fairlap.cli.output_options import writable
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.cuda_devices import require_driver
+from fairlap.race.after_blocks import Findings
 from fairlap.race.best_settings import with_best_settings
 from fairlap.race.compilation_result import CompilationResult
 from fairlap.race.equal_work.checkpoints import Checkpoints
@@ -106,6 +107,11 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     record = recorder.record if recorder else _discard
     checkpoints = Checkpoints(recorder.checkpoints if recorder else None, progress.say)
     before = resumed.run.processes if resumed else ()
+    findings = Findings(traces=output.options.trace)
+    if recorder:
+        findings.keep_profile, findings.keep_compilation = recorder.record_profile, recorder.record_compilation
+    if resumed:
+        findings.profiles, findings.compilations = list(resumed.run.profiles), list(resumed.run.compilations)
     race = Race(
         plan,
         progress,
@@ -114,13 +120,9 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         before,
         checkpoints,
         output.options.keep_weights,
-        output.options.trace,
-        recorder.record_profile if recorder else lambda _: None,
-        resumed.run.profiles if resumed else (),
-        resumed.run.compilations if resumed else (),
-        recorder.record_compilation if recorder else lambda _found: None,
+        findings,
     )
-    run.processes, run.profiles, run.compilations = race.processes, race.profiles, race.compilations
+    run.processes, run.profiles, run.compilations = race.processes, findings.profiles, findings.compilations
     earlier_s: Mapping[str, float] = resumed.run.wall_s if resumed else {}
     if resumed:
         progress.say(f"resumed with {plan.counted(len(race.processes))}")
@@ -169,10 +171,8 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
 
 
 def _where(race: Race, plan: Plan) -> str:
-    if race.searching_for:
-        return f"while searching for {race.searching_for}"
-    if race.inspecting:
-        return f"while asking {race.inspecting} what compiling did"
+    if race.doing:
+        return f"while {race.doing}"
     return f"after {plan.counted(len(race.processes))}"
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 from fairlap.interrupts import signals_wait
 from fairlap.launch.runners import Runner, runners_for
-from fairlap.launch.worker_process import Samples
 from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
 from fairlap.meters.energy import idle_power
-from fairlap.race.compilation_result import CompilationResult, still_to_inspect
+from fairlap.race.after_blocks import AfterBlocks, Findings, Keep
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.fed_check import Feeding
@@ -24,13 +22,8 @@ from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import CompileCaches, ProcessResult, Started
-from fairlap.race.processes.compilation import Inspection
-from fairlap.race.processes.largest_batch import largest_batch
-from fairlap.race.processes.one_process import Bench, ProcessRun, request_for
-from fairlap.race.processes.profiles import Profiling, run_profiles
-from fairlap.race.processes.smallest_memory import Trial, smallest_memory
+from fairlap.race.processes.one_process import Bench, ProcessRun
 from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
-from fairlap.race.profile_result import ProfileResult
 from fairlap.race.progress import Progress, Silence
 from fairlap.race.stopping import Ending
 from fairlap.request.work import Work
@@ -38,18 +31,13 @@ from fairlap.request.work import Work
 _LONG_COMPILATION_S = 1.0
 """A contestant that compiles for longer starts its second process alone, to see what its caches save."""
 
-Keep = Callable[[ProcessResult, Samples], None]
-"""Called with every process as soon as it is complete."""
-
-KeepCompilation = Callable[[CompilationResult], None]
-
 
 class Race:
     """One run of a plan. ``processes`` grows while it runs and holds whatever ended when it was interrupted.
 
     ``resumed`` are the whole blocks of an earlier, interrupted run of the same plan. They are not run again. In the
     block that was broken off, contestants go on from their ``checkpoints``. Into ``keep_weights`` goes what was learnt,
-    and into ``traces`` what profilers recorded. ``profiles`` and ``compilations`` are those of the earlier run.
+    and into ``findings`` what is found after the blocks; it has what the earlier run had found.
     """
 
     def __init__(
@@ -61,23 +49,13 @@ class Race:
         resumed: Sequence[ProcessResult] = (),
         checkpoints: Checkpoints | None = None,
         keep_weights: Path | None = None,
-        traces: Path | None = None,
-        keep_profile: Callable[[ProfileResult], None] = lambda _: None,
-        profiles: Sequence[ProfileResult] = (),
-        compilations: Sequence[CompilationResult] = (),
-        keep_compilation: KeepCompilation = lambda _found: None,
+        findings: Findings | None = None,
     ) -> None:
         self.plan = plan
-        self.compilations = list(compilations)
-        self.inspecting = ""  # the contestant that is asked what compiling did just now
-        self._keep_compilation = keep_compilation
         self.ended_early = self.data_lost = ""
         self._ending = ending
         self._keep = keep
         self.processes = list(resumed)
-        self.profiles = list(profiles)
-        self._traces, self._keep_profile = traces, keep_profile
-        self.searching_for = ""  # what is looked for just now, after the blocks, and for which contestant
         self._progress = progress or Silence()
         self._checkpoints = checkpoints or Checkpoints()
         self.kept_weights = KeptWeights(plan, keep_weights, self._progress.say, resumed)
@@ -87,6 +65,15 @@ class Race:
         self._materials: dict[tuple[Work, int], Materials] = {}
         self._compiled: set[tuple[str, str]] = set()  # contestants and works whose caches on disk are filled
         self._in_turn_because = plan.in_turn_because
+        self.findings = findings or Findings()
+        self._after_blocks = AfterBlocks(
+            plan, self.processes, self.findings, self._materials_of, keep, self._progress.say
+        )
+
+    @property
+    def doing(self) -> str:
+        """What is under way after the blocks; empty before."""
+        return self._after_blocks.doing
 
     def run(self, after_block: Callable[[], object] = lambda: None) -> None:
         """Make ready what every contestant is handed, then run block after block."""
@@ -134,93 +121,15 @@ class Race:
                         self.ended_early = self._ending.reason(behind, self.processes, kept)
                     if self.ended_early:
                         break
-                if (self.plan.min_memory or self.plan.max_batch) and not self.data_lost:
-                    self._search_after_blocks(runners, bench)
-                    after_block()
-                if self.plan.profile_processes and not self.data_lost:
-                    self._profile(runners, scratch)
-                    after_block()
-                if self.plan.recompile and not self.data_lost:
-                    self._inspect_compilations(runners, scratch)
-                    after_block()
+                if not self.data_lost:
+                    self._after_blocks.run(runners, bench, after_block)
+                    self.data_lost = self._after_blocks.data_lost
+                    self.ended_early = self.data_lost or self.ended_early
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
 
     def _may_train_on(self) -> bool:
         return self._ending is None or not self._ending.ends_training()
-
-    def _search_after_blocks(self, runners: list[Runner], bench: Bench) -> None:
-        """For every contestant and work, under the headline's conditions; stored with its last finished process."""
-        for place, work in enumerate(self.plan.works):
-            drawn = [each for each in self.plan.blocks if each.work == place]
-            block = next((each for each in drawn if each.conditions == self.plan.headline), None)
-            if block is None:
-                continue
-            for number, runner in enumerate(runners):
-                named = (runner.name.text, work.label, self.plan.headline)
-                processes = [
-                    process
-                    for process in self.processes
-                    if (process.contestant, process.work, process.conditions) == named
-                ]
-                process = next((process for process in reversed(processes) if process.finished), None)
-                if process is None:
-                    continue
-                materials = self._materials_of(self.plan.work_of(block, number), self.plan.data_seeds[0])
-                request = request_for(self.plan, materials, runner)
-                trial = Trial(self.plan, block, materials, runner, request, processes, bench.scratch, bench.feeding)
-                if self.plan.min_memory and not any(each.smallest_memory for each in processes):
-                    self._find_smallest_memory(trial, process)
-                if self.data_lost:  # tries failed for lack of data, not of memory
-                    self.ended_early = self.data_lost
-                    return
-                if self.plan.max_batch and not any(each.largest_batch for each in processes):
-                    self._find_largest_batch(trial, process)
-
-    def _find_smallest_memory(self, trial: Trial, process: ProcessResult) -> None:
-        self.searching_for = f"the smallest memory of {process.contestant}"
-        self._progress.say(f"{process.contestant}: looking for the smallest memory in which it runs")
-        found = smallest_memory(trial)
-        self.searching_for = ""
-        self.data_lost = trial.feeding.lost()
-        if not self.data_lost:
-            process.smallest_memory = found
-            self._keep(process, {})
-
-    def _find_largest_batch(self, trial: Trial, process: ProcessResult) -> None:
-        self.searching_for = f"the largest batch of {process.contestant}"
-        self._progress.say(f"{process.contestant}: looking for the largest batch that fits into memory")
-        process.largest_batch = largest_batch(trial)
-        self.searching_for = ""
-        self._keep(process, {})
-
-    def _profile(self, runners: list[Runner], scratch: Path) -> None:
-        def keep(result: ProfileResult) -> None:
-            self.profiles.append(result)
-            self._keep_profile(result)
-
-        profiling = Profiling(self.plan, self._materials_of, runners, scratch, keep, self._progress.say, self._traces)
-        run_profiles(profiling, self.processes, list(self.profiles))
-
-    def _inspect_compilations(self, runners: list[Runner], scratch: Path) -> None:
-        """Of every contestant and work, under the headline's conditions."""
-        waiting, seed = still_to_inspect(self.plan, self.processes, self.compilations), self.plan.data_seeds[0]
-        for block in self.plan.blocks:
-            work = self.plan.works[block.work].label
-            for number, runner in enumerate(runners):
-                name = runner.name.text
-                if block.conditions != self.plan.headline or (name, work) not in waiting:
-                    continue
-                waiting.remove((name, work))
-                self.inspecting = name
-                self._progress.say(f"{name}: asking what compiling did")
-                materials = self._materials_of(self.plan.work_of(block, number), seed)
-                others = partial(self._materials_of, data_seed=seed)
-                found = Inspection(self.plan, block, materials, others, runner, work, scratch).inspected()
-                with signals_wait():
-                    self.compilations.append(found)
-                    self._keep_compilation(found)
-                self.inspecting = ""
 
     def _materials_of(self, work: Work, data_seed: int) -> Materials:
         key = (work, data_seed)

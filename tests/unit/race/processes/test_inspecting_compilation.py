@@ -11,7 +11,8 @@ import fairlap
 import pytest
 from example_installed import install_example
 from fairlap.errors import InvalidRequest
-from fairlap.race.compilation_result import still_to_inspect
+from fairlap.race.after_blocks import Findings
+from fairlap.race.compilation_result import CompilationResult, still_to_inspect
 from fairlap.race.plan_from_request import plan_of
 from fairlap.race.race import Race
 from fairlap.race.run import Run
@@ -102,18 +103,12 @@ def test_only_contestants_that_finished_are_asked_and_each_once() -> None:
     assert [each.contestant for each in run.compilations] == ["example:one-batch"]
     assert still_to_inspect(run.plan, run.processes, []) == {("example:one-batch", run.plan.works[0].label)}
     assert rows_of(run)["example:raises"].recompile_absent["2"] == rows_of(run)["example:raises"].message
-    asked: list[str] = []
-    again = Race(
-        run.plan,
-        resumed=run.processes,
-        compilations=run.compilations,
-        keep_compilation=lambda found: asked.append(found.contestant),
-    )
-    again.run()
+    asked: list[CompilationResult] = []
+    before = Findings(compilations=list(run.compilations), keep_compilation=asked.append)
+    Race(run.plan, resumed=run.processes, findings=before).run()
     assert asked == []
-    unfinished = Race(run.plan, resumed=run.processes, keep_compilation=lambda found: asked.append(found.contestant))
-    unfinished.run()
-    assert asked == ["example:one-batch"]
+    Race(run.plan, resumed=run.processes, findings=Findings(keep_compilation=asked.append)).run()
+    assert [each.contestant for each in asked] == ["example:one-batch"]
 
 
 def test_nothing_is_asked_unless_it_was_requested() -> None:

@@ -12,6 +12,7 @@ from example_installed import install_example
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
+from fairlap.race.after_blocks import Findings
 from fairlap.race.plan import Measuring, Plan, draw_plan
 from fairlap.race.processes.profiles import require_trace_folder
 from fairlap.race.race import Race
@@ -63,9 +64,9 @@ class Watched:
 
         patch.setattr(WorkerProcess, "_send", sent)
         self.kept: list[Any] = []
-        race = Race(plan_of("example,example:slow"), keep_profile=self.kept.append)
+        race = Race(plan_of("example,example:slow"), findings=Findings(keep_profile=self.kept.append))
         race.run()
-        self.run = Run(race.plan, race.processes, {"cpu model": "one"}, race.shares(), profiles=race.profiles)
+        self.run = Run(race.plan, race.processes, {"cpu model": "one"}, race.shares(), profiles=race.findings.profiles)
 
 
 @pytest.fixture(scope="module")
@@ -151,9 +152,9 @@ def test_profiles_that_ran_before_an_interruption_do_not_run_again(
     install_example(tmp_path / "installed", monkeypatch)
     monkeypatch.setattr("fairlap.race.processes.profiles._profiled", lambda *_: pytest.fail("a profile ran again"))
     before = watched.run
-    race = Race(before.plan, resumed=before.processes, profiles=before.profiles)
+    race = Race(before.plan, resumed=before.processes, findings=Findings(profiles=list(before.profiles)))
     race.run()
-    assert race.profiles == before.profiles
+    assert race.findings.profiles == before.profiles
 
 
 def test_nothing_is_timed_in_a_process_that_was_profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +168,7 @@ def test_nothing_is_timed_in_a_process_that_was_profiled(tmp_path: Path, monkeyp
     monkeypatch.setattr(WorkerProcess, "profile", then_measured)
     race = Race(plan_of("example", profiles=1))
     race.run()
-    [found] = race.profiles
+    [found] = race.findings.profiles
     assert (found.outcome, found.code, found.profile) == ("failed", "E_EXCEPTION", None)
     assert "profiler" in found.message
 
@@ -198,4 +199,4 @@ def test_a_profile_process_that_is_lost_is_an_outcome_and_the_others_go_on(
     monkeypatch.setattr(WorkerProcess, "profile", lost_once)
     race = Race(plan_of("example"))
     race.run()
-    assert [(each.outcome, each.code) for each in race.profiles] == [("crash", "E_CRASH"), ("finished", "")]
+    assert [(each.outcome, each.code) for each in race.findings.profiles] == [("crash", "E_CRASH"), ("finished", "")]

@@ -1,0 +1,151 @@
+"""What a race does when its blocks have run: it searches for limits and looks into contestants, in fresh processes that
+are in no block and in no verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairlap.interrupts import signals_wait
+from fairlap.launch.runners import Runner
+from fairlap.launch.worker_process import Samples
+from fairlap.race.compilation_result import CompilationResult, still_to_inspect
+from fairlap.race.equal_work.materials import Materials
+from fairlap.race.plan import Plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.processes.compilation import Inspection
+from fairlap.race.processes.largest_batch import largest_batch
+from fairlap.race.processes.one_process import Bench, request_for
+from fairlap.race.processes.profiles import Profiling, run_profiles
+from fairlap.race.processes.smallest_memory import Trial, smallest_memory
+from fairlap.race.profile_result import ProfileResult
+from fairlap.request.work import Work
+
+Keep = Callable[[ProcessResult, Samples], None]
+"""Called with every process as soon as it is complete, and again when something was added to it."""
+
+
+@dataclass
+class Findings:
+    """What was found after the blocks, also by an interrupted run before this one, and where it goes."""
+
+    profiles: list[ProfileResult] = field(default_factory=list)
+    compilations: list[CompilationResult] = field(default_factory=list)
+    keep_profile: Callable[[ProfileResult], None] = lambda _: None
+    keep_compilation: Callable[[CompilationResult], None] = lambda _: None
+    traces: Path | None = None  # the folder of the profilers' own traces
+
+
+class AfterBlocks:
+    """``doing`` says what is under way, for those who interrupt it."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        processes: list[ProcessResult],
+        findings: Findings,
+        materials_of: Callable[[Work, int], Materials],
+        keep: Keep,
+        say: Callable[[str], None],
+    ) -> None:
+        self.doing = self.data_lost = ""
+        self._plan, self._processes, self._findings = plan, processes, findings
+        self._materials_of, self._keep, self._say = materials_of, keep, say
+
+    def run(self, runners: Sequence[Runner], bench: Bench, after_each: Callable[[], object]) -> None:
+        """All that the plan asks for; nothing after ``data_lost``, which says what happened to the data."""
+        plan = self._plan
+        for wanted, part in (
+            (plan.min_memory or plan.max_batch, self._search),
+            (plan.profile_processes, self._profile),
+            (plan.recompile, self._inspect_compilations),
+        ):
+            if wanted and not self.data_lost:
+                part(runners, bench)
+                after_each()
+
+    def _search(self, runners: Sequence[Runner], bench: Bench) -> None:
+        """For every contestant and work, under the headline's conditions; stored with its last finished process."""
+        plan = self._plan
+        for place, work in enumerate(plan.works):
+            drawn = [each for each in plan.blocks if each.work == place]
+            block = next((each for each in drawn if each.conditions == plan.headline), None)
+            if block is None:
+                continue
+            for number, runner in enumerate(runners):
+                named = (runner.name.text, work.label, plan.headline)
+                processes = [
+                    process
+                    for process in self._processes
+                    if (process.contestant, process.work, process.conditions) == named
+                ]
+                process = next((process for process in reversed(processes) if process.finished), None)
+                if process is None:
+                    continue
+                materials = self._materials_of(plan.work_of(block, number), plan.data_seeds[0])
+                request = request_for(plan, materials, runner)
+                trial = Trial(plan, block, materials, runner, request, processes, bench.scratch, bench.feeding)
+                if plan.min_memory and not any(each.smallest_memory for each in processes):
+                    self._find_smallest_memory(trial, process)
+                if self.data_lost:  # tries failed for lack of data, not of memory
+                    return
+                if plan.max_batch and not any(each.largest_batch for each in processes):
+                    self._find_largest_batch(trial, process)
+
+    def _find_smallest_memory(self, trial: Trial, process: ProcessResult) -> None:
+        self._say(f"{process.contestant}: looking for the smallest memory in which it runs")
+        with self._busy(f"searching for the smallest memory of {process.contestant}"):
+            found = smallest_memory(trial)
+        self.data_lost = trial.feeding.lost()
+        if not self.data_lost:
+            process.smallest_memory = found
+            self._keep(process, {})
+
+    def _find_largest_batch(self, trial: Trial, process: ProcessResult) -> None:
+        self._say(f"{process.contestant}: looking for the largest batch that fits into memory")
+        with self._busy(f"searching for the largest batch of {process.contestant}"):
+            process.largest_batch = largest_batch(trial)
+        self._keep(process, {})
+
+    def _profile(self, runners: Sequence[Runner], bench: Bench) -> None:
+        found = self._findings
+
+        def keep(result: ProfileResult) -> None:
+            found.profiles.append(result)
+            found.keep_profile(result)
+
+        profiling = Profiling(self._plan, self._materials_of, runners, bench.scratch, keep, self._say, found.traces)
+        with self._busy("profiling"):
+            run_profiles(profiling, self._processes, list(found.profiles))
+
+    def _inspect_compilations(self, runners: Sequence[Runner], bench: Bench) -> None:
+        """Of every contestant and work, under the headline's conditions."""
+        plan, found = self._plan, self._findings
+        waiting, seed = still_to_inspect(plan, self._processes, found.compilations), plan.data_seeds[0]
+
+        def of_work(work: Work) -> Materials:
+            return self._materials_of(work, seed)
+
+        for block in plan.blocks:
+            work = plan.works[block.work].label
+            for number, runner in enumerate(runners):
+                name = runner.name.text
+                if block.conditions != plan.headline or (name, work) not in waiting:
+                    continue
+                waiting.remove((name, work))
+                self._say(f"{name}: asking what compiling did")
+                materials = of_work(plan.work_of(block, number))
+                with self._busy(f"asking {name} what compiling did"):
+                    result = Inspection(plan, block, materials, of_work, runner, work, bench.scratch).inspected()
+                with signals_wait():
+                    found.compilations.append(result)
+                    found.keep_compilation(result)
+
+    @contextmanager
+    def _busy(self, doing: str) -> Iterator[None]:
+        """``doing`` stays when it is interrupted."""
+        self.doing = doing
+        yield
+        self.doing = ""
