@@ -96,11 +96,11 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _results(request: Any) -> Results:
     from fairlap.machine.cuda_devices import require_driver
     from fairlap.machine.facts import machine_facts
-    from fairlap.race.after_blocks import Findings
-    from fairlap.race.best_settings import with_best_settings
+    from fairlap.race.around_blocks.after_blocks import Findings
+    from fairlap.race.around_blocks.best_settings import with_best_settings
+    from fairlap.race.around_blocks.profiles import require_trace_folder
     from fairlap.race.equal_work.kept_weights import require_folder
     from fairlap.race.plan_from_request import plan_of
-    from fairlap.race.processes.profiles import require_trace_folder
     from fairlap.race.race import Race
     from fairlap.race.run import Run, roofs_for
     from fairlap.race.stopping import Ending

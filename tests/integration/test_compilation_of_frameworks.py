@@ -10,7 +10,7 @@ from pathlib import Path
 import fairlap
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.compilation_result import AtBatch, CompilationResult
+from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 from fairlap.request.names import contestant_named
 from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work

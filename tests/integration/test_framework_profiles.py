@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from fairlap.cli import cli
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.race.after_blocks import Findings
+from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants

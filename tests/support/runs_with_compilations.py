@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from fairlap.frameworks.compilation import Operators
-from fairlap.race.compilation_result import AtBatch, CompilationResult
+from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 from fairlap.race.run import Run
 from fairlap.scenarios.compilation_messages import Described, Resized
 

@@ -18,15 +18,15 @@ from fairlap.cli.output_options import writable
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.cuda_devices import require_driver
-from fairlap.race.after_blocks import Findings
-from fairlap.race.best_settings import with_best_settings
-from fairlap.race.compilation_result import CompilationResult
+from fairlap.race.around_blocks.after_blocks import Findings
+from fairlap.race.around_blocks.best_settings import with_best_settings
+from fairlap.race.around_blocks.compilation_result import CompilationResult
+from fairlap.race.around_blocks.profile_result import ProfileResult
+from fairlap.race.around_blocks.profiles import require_trace_folder
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.kept_weights import require_folder
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.processes.profiles import require_trace_folder
-from fairlap.race.profile_result import ProfileResult
 from fairlap.race.progress import Progress, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run, roofs_for

@@ -11,7 +11,7 @@ from fairlap.interrupts import signals_wait
 from fairlap.launch.runners import Runner, runners_for
 from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
 from fairlap.meters.energy import idle_power
-from fairlap.race.after_blocks import AfterBlocks, Findings, Keep
+from fairlap.race.around_blocks.after_blocks import AfterBlocks, Findings, Keep
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.fed_check import Feeding

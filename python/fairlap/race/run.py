@@ -8,11 +8,11 @@ import msgspec
 
 from fairlap import __version__
 from fairlap.errors import FairlapError
-from fairlap.machine.roofs import Roofs, roofs_of
-from fairlap.race.compilation_result import CompilationResult
+from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of
+from fairlap.race.around_blocks.compilation_result import CompilationResult
+from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.profile_result import ProfileResult
 from fairlap.race.settings_search import SettingsSearch
 
 RUN_FORMAT = 3
@@ -44,6 +44,8 @@ def roofs_for(plan: Plan, notify: Callable[[str], None] = lambda _: None) -> Roo
     if plan.device != "cpu":
         return None
     try:
+        if kept_roofs(plan.threads) is None:
+            notify("measuring the roofs of this machine, which is done once and takes some seconds")
         return roofs_of(plan.threads)
     except FairlapError as error:
         notify(f"rows will not say what bounds them: {error}")

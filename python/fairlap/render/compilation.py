@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlap import quantity_text
-from fairlap.race.compilation_result import AtBatch, CompilationResult
+from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 
 _NS_PER_S = 1e9
 

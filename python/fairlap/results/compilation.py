@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.race.compilation_result import CompilationResult
+from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.run import Run
 from fairlap.results.estimates import Cell, absence_reason, cell_or
 from fairlap.results.work_result import ContestantResult, WorkResult

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from fairlap.race.profile_result import ProfileResult
+from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.run import Run
 from fairlap.scenarios.profile_messages import Operator, Profile
 

@@ -15,7 +15,7 @@ import msgspec
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.machine.atomic_files import write_atomically, write_output
-from fairlap.race.compilation_result import still_to_inspect
+from fairlap.race.around_blocks.compilation_result import still_to_inspect
 from fairlap.race.resume import all_blocks_ran, search_is_over
 from fairlap.race.run import RUN_FORMAT, Run
 from fairlap.results.results import Results

@@ -15,10 +15,10 @@ import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.machine.roofs import Roofs
-from fairlap.race.compilation_result import CompilationResult
+from fairlap.race.around_blocks.compilation_result import CompilationResult
+from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.profile_result import ProfileResult
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import RUN_FORMAT, Run
 from fairlap.store import run_ids

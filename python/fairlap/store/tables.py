@@ -13,9 +13,9 @@ from zlib import crc32
 
 import msgspec
 
-from fairlap.race.compilation_result import CompilationResult
+from fairlap.race.around_blocks.compilation_result import CompilationResult
+from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.profile_result import ProfileResult
 from fairlap.race.run import Run
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.row import Row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlap.history.between_runs import compare_saved_runs
 from fairlap.history.operators import OperatorsCompared, compare_operators
 from fairlap.history.text import operators_text
-from fairlap.race.profile_result import ProfileResult
+from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.run import Run
 from fairlap.results.operators import OVERHEAD
 from fairlap.scenarios.profile_messages import Operator, Profile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairlap import quantity_text
-from fairlap.race.compilation_result import AtBatch, CompilationResult
+from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 from fairlap.render.compilation import counts_text, what_happened
 from fairlap.render.report.markup import Markup, table, tag
 from fairlap.request.work import work_title

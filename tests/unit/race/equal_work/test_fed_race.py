@@ -25,12 +25,12 @@ from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.facts import machine_facts
 from fairlap.meters.memory import Memory
+from fairlap.race.around_blocks.smallest_memory import Found, Trial, smallest_memory
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult, SmallestMemory
 from fairlap.race.processes.one_process import request_for
-from fairlap.race.processes.smallest_memory import Found, Trial, smallest_memory
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.outputs import FORMATS
@@ -348,7 +348,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         why.append(runs(first))
         return Found(first, 0, 1)
 
-    monkeypatch.setattr("fairlap.race.processes.smallest_memory.smallest_limit", once)
+    monkeypatch.setattr("fairlap.race.around_blocks.smallest_memory.smallest_limit", once)
     return why
 
 
@@ -399,7 +399,7 @@ def test_a_try_that_lacks_memory_names_its_limit(
     def lack(*_: object) -> None:
         raise WorkerLost("failed", "RuntimeError: can't start new thread (in feed)")
 
-    monkeypatch.setattr("fairlap.race.processes.smallest_memory._run", lack)
+    monkeypatch.setattr("fairlap.race.around_blocks.smallest_memory._run", lack)
     search("example", tmp_path)
     [why] = tried
     limit = round(1.1 * 2**33)

@@ -11,16 +11,16 @@ from pathlib import Path
 from fairlap.interrupts import signals_wait
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_process import Samples
-from fairlap.race.compilation_result import CompilationResult, still_to_inspect
+from fairlap.race.around_blocks.compilation import Inspection
+from fairlap.race.around_blocks.compilation_result import CompilationResult, still_to_inspect
+from fairlap.race.around_blocks.largest_batch import largest_batch
+from fairlap.race.around_blocks.profile_result import ProfileResult
+from fairlap.race.around_blocks.profiles import Profiling, run_profiles
+from fairlap.race.around_blocks.smallest_memory import Trial, smallest_memory
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.processes.compilation import Inspection
-from fairlap.race.processes.largest_batch import largest_batch
 from fairlap.race.processes.one_process import Bench, request_for
-from fairlap.race.processes.profiles import Profiling, run_profiles
-from fairlap.race.processes.smallest_memory import Trial, smallest_memory
-from fairlap.race.profile_result import ProfileResult
 from fairlap.request.work import Work
 
 Keep = Callable[[ProcessResult, Samples], None]

@@ -12,9 +12,9 @@ from example_installed import install_example
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.race.after_blocks import Findings
+from fairlap.race.around_blocks.after_blocks import Findings
+from fairlap.race.around_blocks.profiles import require_trace_folder
 from fairlap.race.plan import Measuring, Plan, draw_plan
-from fairlap.race.processes.profiles import require_trace_folder
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.report.page import page_of
@@ -150,7 +150,7 @@ def test_profiles_that_ran_before_an_interruption_do_not_run_again(
     watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install_example(tmp_path / "installed", monkeypatch)
-    monkeypatch.setattr("fairlap.race.processes.profiles._profiled", lambda *_: pytest.fail("a profile ran again"))
+    monkeypatch.setattr("fairlap.race.around_blocks.profiles._profiled", lambda *_: pytest.fail("a profile ran again"))
     before = watched.run
     race = Race(before.plan, resumed=before.processes, findings=Findings(profiles=list(before.profiles)))
     race.run()

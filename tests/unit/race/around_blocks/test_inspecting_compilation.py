@@ -11,8 +11,8 @@ import fairlap
 import pytest
 from example_installed import install_example
 from fairlap.errors import InvalidRequest
-from fairlap.race.after_blocks import Findings
-from fairlap.race.compilation_result import CompilationResult, still_to_inspect
+from fairlap.race.around_blocks.after_blocks import Findings
+from fairlap.race.around_blocks.compilation_result import CompilationResult, still_to_inspect
 from fairlap.race.plan_from_request import plan_of
 from fairlap.race.race import Race
 from fairlap.race.run import Run

@@ -23,7 +23,7 @@ from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models import safetensors
 from fairlap.models.spec import BATCH
-from fairlap.race.compilation_result import AtBatch, CompilationResult
+from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.processes.conditions import environment_of

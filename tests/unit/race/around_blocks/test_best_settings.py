@@ -11,8 +11,8 @@ import pytest
 from example_installed import install_example
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
-from fairlap.race import best_settings
-from fairlap.race.best_settings import search_settings, space_of, with_best_settings
+from fairlap.race.around_blocks import best_settings
+from fairlap.race.around_blocks.best_settings import search_settings, space_of, with_best_settings
 from fairlap.race.plan import Measuring, Plan, draw_plan, load_plan, save_plan
 from fairlap.race.plan_from_request import plan_of
 from fairlap.race.process_result import ProcessResult

@@ -11,9 +11,9 @@ import pytest
 from example_installed import install_example
 from fairlap.launch.memory_groups import GroupsHere
 from fairlap.launch.resident_limit import ResidentLimit
+from fairlap.race.around_blocks import largest_batch
+from fairlap.race.around_blocks.largest_batch import search
 from fairlap.race.process_result import BatchOutcome, BatchTry, LargestBatch
-from fairlap.race.processes import largest_batch
-from fairlap.race.processes.largest_batch import search
 from fairlap.race.resume import search_is_over
 from fairlap.request.work import Mode, Work
 from fairlap.results.results import results_of

@@ -20,13 +20,13 @@ from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.safetensors import BadFile
+from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.race.processes.conditions import environment_of
 from fairlap.race.processes.one_process import request_for
-from fairlap.race.profile_result import ProfileResult
 from fairlap.request.work import Work
 from fairlap.scenarios.profile_messages import Profiled
 

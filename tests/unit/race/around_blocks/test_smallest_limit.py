@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlap.race.processes.smallest_memory import MOST_TRIES, Found, smallest_limit
+from fairlap.race.around_blocks.smallest_memory import MOST_TRIES, Found, smallest_limit
 from hypothesis import assume, given, strategies
 
 SHARE = 1 / 32

@@ -26,11 +26,11 @@ from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.safetensors import BadFile
 from fairlap.models.spec import BATCH
+from fairlap.race.around_blocks.smallest_memory import Trial
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.process_result import BatchOutcome, BatchTry, LargestBatch
 from fairlap.race.processes.conditions import environment_of
-from fairlap.race.processes.smallest_memory import Trial
 
 RESOLUTION_SHARE = 1 / 16
 AGAINST_REFERENCE = "against the reference"
