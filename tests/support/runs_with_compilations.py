@@ -6,7 +6,7 @@ import msgspec
 from fairlap.frameworks.compilation import Operators
 from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 from fairlap.race.run import Run
-from fairlap.scenarios.compilation_messages import Described, Resized
+from fairlap.scenarios.untimed.compilation_messages import Described, Resized
 
 
 def with_compilations(run: Run, reason: str = "the batch is new") -> Run:

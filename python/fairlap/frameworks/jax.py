@@ -26,6 +26,7 @@ from fairlap.frameworks.adapter_parts.answers import (
     named_outputs,
     trained_names,
 )
+from fairlap.frameworks.adapter_parts.jax_leaves import joined, joined_leaves, parted, trained_leaves, zeros_between
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
@@ -45,21 +46,9 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
 )
 from fairlap.models.arrays import Arrays
-from fairlap.models.spec import LABELS, Loss, Spec
+from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
-
-
-def trained_leaves(spec: Spec, leaves: list[Any], canonical: Callable[[list[Any]], dict[str, Any]]) -> list[bool]:
-    """Each leaf is filled with its own number; the numbers under a weight's name are the leaves it is made of."""
-    numbered = [np.full(np.shape(leaf), number, np.float32) for number, leaf in enumerate(leaves)]
-    by_name = canonical(numbered)
-    found: set[int] = set()
-    for weight in spec.weights:
-        if weight.trained:
-            found.update(int(number) for number in np.unique(by_name[weight.name]))
-    return [number in found for number in range(len(leaves))]
-
 
 _STATISTICS = {
     "bytes_in_use": "live",
@@ -126,11 +115,11 @@ class Jax(Framework):
             answers = partial(_outputs, work)
         else:
             trained = trained_leaves(work.spec, leaves, canonical)
-            learnt, fixed = _parted(leaves, trained)
-            loss = partial(_loss, model.forward, work.spec.loss, partial(_joined, tree, trained))
+            learnt, fixed = parted(leaves, trained)
+            loss = partial(_loss, model.forward, work.spec.loss, partial(joined, tree, trained))
             function = jax.value_and_grad(loss)
             arguments = (learnt, fixed, _put(work.labels, work))
-            answers = partial(_gradients, work, canonical, partial(_zeros_between, leaves, trained))
+            answers = partial(_gradients, work, canonical, partial(zeros_between, leaves, trained))
         step, slots = jax.jit(function), SlotViews(work)
         with phase("lower"):
             lowered = step.lower(*arguments, inputs)
@@ -159,7 +148,7 @@ class Jax(Framework):
 
 
 def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:
-    from fairlap.frameworks.adapter_parts.jax_profile import record
+    from fairlap.frameworks.adapter_parts.profiles.jax_profile import record
 
     return record(call, calls, trace)
 
@@ -176,38 +165,38 @@ def _trained(
     import jax
     from jax import numpy as jnp
 
-    from fairlap.frameworks.adapter_parts.jax_training import JaxTraining
+    from fairlap.frameworks.adapter_parts.training.jax_training import JaxTraining
 
     learns = trained_leaves(work.spec, leaves, canonical)
-    learnt, fixed = _parted(leaves, learns)
+    learnt, fixed = parted(leaves, learns)
     moving, forward = work.spec.has_statistics(), model.forward
 
     def loss(learnt: Any, fixed: Any, batch: Any) -> Any:
-        params = _joined(tree, learns, learnt, fixed)
+        params = joined(tree, learns, learnt, fixed)
         if moving:
             statistics: dict[str, Any] = {}
             first = forward(params, batch, statistics)[0].astype(jnp.float32)
-            fixed = _parted(jax.tree.leaves({**params, **statistics}), learns)[1]
+            fixed = parted(jax.tree.leaves({**params, **statistics}), learns)[1]
         else:
             first = forward(params, batch)[0].astype(jnp.float32)
         return _loss_of(work.spec.loss, first, batch.get(LABELS)), fixed
 
     def named(learnt: list[Any], fixed: list[Any] | None) -> dict[str, Any]:
-        whole = _zeros_between(leaves, learns, learnt) if fixed is None else _joined_leaves(learns, learnt, fixed)
+        whole = zeros_between(leaves, learns, learnt) if fixed is None else joined_leaves(learns, learnt, fixed)
         return canonical(whole)
 
-    def parted(arrays: Arrays) -> tuple[list[Any], list[Any]]:
-        return _parted(jax.tree.leaves(model.params(arrays)), learns)
+    def parted_arrays(arrays: Arrays) -> tuple[list[Any], list[Any]]:
+        return parted(jax.tree.leaves(model.params(arrays)), learns)
 
     def outputs(learnt: Any, fixed: Any, inputs: Any) -> Any:
-        return forward(_joined(tree, learns, learnt, fixed), inputs)
+        return forward(joined(tree, learns, learnt, fixed), inputs)
 
     def answering(batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
         answer = jax.jit(outputs)
         given = [_put(dict(batch), work) for batch in batches]
         return lambda: [_outputs(work, answer(*training.weights, batch)) for batch in given]
 
-    training, slots = JaxTraining(work, learnt, fixed, loss, named, parted), SlotViews(work)
+    training, slots = JaxTraining(work, learnt, fixed, loss, named, parted_arrays), SlotViews(work)
     with phase("lower"):
         lowered = training.lowered(_put_batch(batch_of(work), work))
     with phase("compile"):
@@ -234,7 +223,7 @@ def _trained(
 
 
 def _compilation(jitted: Any, lowered: Callable[[], Any], bind: Callable[[Arrays], Callable[[], Any]]) -> Compilation:
-    from fairlap.frameworks.adapter_parts.jax_compilation import compilation_of
+    from fairlap.frameworks.adapter_parts.compilation.jax_compilation import compilation_of
 
     return compilation_of(jitted, lowered, bind)
 
@@ -351,30 +340,6 @@ def _loss_of(kind: Loss, first: Any, labels: Any) -> Any:
         return jnp.mean(jnp.square(first - labels))
     chosen = jnp.take_along_axis(jax.nn.log_softmax(first), labels[..., None], axis=-1)
     return -jnp.mean(chosen)
-
-
-def _parted(leaves: list[Any], trained: list[bool]) -> tuple[list[Any], list[Any]]:
-    pairs = list(zip(leaves, trained, strict=True))
-    return [leaf for leaf, learns in pairs if learns], [leaf for leaf, learns in pairs if not learns]
-
-
-def _joined(tree: Any, trained: list[bool], learnt: list[Any], fixed: list[Any]) -> Any:
-    import jax
-
-    return jax.tree.unflatten(tree, _joined_leaves(trained, learnt, fixed))
-
-
-def _joined_leaves(trained: list[bool], learnt: list[Any], fixed: list[Any]) -> list[Any]:
-    first, second = iter(learnt), iter(fixed)
-    return [next(first if learns else second) for learns in trained]
-
-
-def _zeros_between(leaves: list[Any], trained: list[bool], gradients: list[Any]) -> list[Any]:
-    found = iter(gradients)
-    return [
-        next(found) if learns else np.zeros(leaf.shape, np.float32)
-        for leaf, learns in zip(leaves, trained, strict=True)
-    ]
 
 
 def _outputs(work: Workload, result: Any) -> Answers:

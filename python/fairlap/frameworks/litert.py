@@ -19,7 +19,7 @@ import numpy.typing as npt
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.litert_files import brought_file, converted_file, quantized_litert_file
 from fairlap.frameworks.adapter_parts.own_threads import thread_count
-from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile
+from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, refuse_what_is_unknown
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload

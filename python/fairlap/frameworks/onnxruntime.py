@@ -25,8 +25,8 @@ from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
     run_options,
     why_not_loaded,
 )
-from fairlap.frameworks.adapter_parts.onnxruntime_quantized import operations_in, quantized
-from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile
+from fairlap.frameworks.adapter_parts.quantized.onnxruntime_quantized import operations_in, quantized
+from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
 from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.contract import (
     Contestant,
@@ -149,7 +149,7 @@ def _profiler(session_of: Callable[[str], Any], held: Mapping[str, Any], place: 
     made: list[Any] = []
 
     def bind(inputs: Arrays) -> Callable[[], Any]:
-        from fairlap.frameworks.adapter_parts.onnxruntime_profile import SessionProfiler
+        from fairlap.frameworks.adapter_parts.profiles.onnxruntime_profile import SessionProfiler
 
         made.append(SessionProfiler(session_of, lambda session, arrays: _bind(session, held, place, arrays)))
         return made[-1].bind(inputs)  # type: ignore[no-any-return]
@@ -160,7 +160,7 @@ def _profiler(session_of: Callable[[str], Any], held: Mapping[str, Any], place: 
 def _compilation(
     onnxruntime: Any, work: Workload, made: QuantizedFile | None, wanted: Settings, place: _Place
 ) -> Compilation:
-    from fairlap.frameworks.adapter_parts.onnx_compilation import compilation_of_session
+    from fairlap.frameworks.adapter_parts.compilation.onnx_compilation import compilation_of_session
 
     def session(graph: bytes | str, optimized: Path) -> Any:
         options = _session_options(onnxruntime, wanted)

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weights_in
-from fairlap.frameworks.adapter_parts.openvino_quantized import products_in, quantized
-from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile
+from fairlap.frameworks.adapter_parts.quantized.openvino_quantized import products_in, quantized
+from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
 from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.contract import (
@@ -106,7 +106,7 @@ def _profiler(compile_counted: Callable[[], Any]) -> Profiler:
     made: list[Any] = []
 
     def bind(inputs: Arrays) -> Callable[[], Any]:
-        from fairlap.frameworks.adapter_parts.openvino_profile import CountedModel
+        from fairlap.frameworks.adapter_parts.profiles.openvino_profile import CountedModel
 
         made.append(CountedModel(compile_counted, _request_and_run))
         return made[-1].bind(inputs)  # type: ignore[no-any-return]
@@ -115,7 +115,7 @@ def _profiler(compile_counted: Callable[[], Any]) -> Profiler:
 
 
 def _compilation(core: Any, graph: bytes | str | Path, compiled: Any) -> Compilation:
-    from fairlap.frameworks.adapter_parts.onnx_compilation import compilation_of_openvino
+    from fairlap.frameworks.adapter_parts.compilation.onnx_compilation import compilation_of_openvino
 
     return compilation_of_openvino(core.read_model(graph), compiled)
 

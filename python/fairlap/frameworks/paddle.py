@@ -88,7 +88,7 @@ class Paddle(Framework):
         return self._version
 
     def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
-        from fairlap.frameworks.adapter_parts.paddle_training import PaddleTraining
+        from fairlap.frameworks.adapter_parts.training.paddle_training import PaddleTraining
 
         implementation, held = work.implementation("paddle"), model.parameters_by_name
         model.train()

@@ -90,7 +90,7 @@ class TensorFlow(Framework):
             model = implementation.build(work.weights, getattr(tf, _TYPES.get(work.precision, "float32")))
         step, training, function = model.__call__, None, None
         if work.mode == "train":
-            from fairlap.frameworks.adapter_parts.tensorflow_training import TensorFlowTraining
+            from fairlap.frameworks.adapter_parts.training.tensorflow_training import TensorFlowTraining
 
             loss = _loss_of_batch(model, work)
             training = TensorFlowTraining(work, model, implementation.build, implementation.canonical, loss)
@@ -138,7 +138,7 @@ class TensorFlow(Framework):
 
 
 def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:
-    from fairlap.frameworks.adapter_parts.tensorflow_profile import record
+    from fairlap.frameworks.adapter_parts.profiles.tensorflow_profile import record
 
     return record(call, calls, trace)
 
@@ -198,7 +198,7 @@ def _function(step: Callable[[Any], Any], variant: str) -> Any:
 
 
 def _compilation(work: Workload, eager: Callable[[Any], Any], function: Any, variant: str) -> Compilation:
-    from fairlap.frameworks.adapter_parts.tensorflow_compilation import compilation_of
+    from fairlap.frameworks.adapter_parts.compilation.tensorflow_compilation import compilation_of
 
     return compilation_of(
         function,

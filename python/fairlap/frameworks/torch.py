@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from fairlap import quantity_text
 from fairlap.frameworks.adapter_parts.answers import (
     LOSS,
     Answers,
@@ -22,10 +21,10 @@ from fairlap.frameworks.adapter_parts.answers import (
     trained_names,
 )
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
-from fairlap.frameworks.adapter_parts.torch_quantized import integer_products, quantized
+from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
+from fairlap.frameworks.adapter_parts.torch_settings import integers_in_force, settings_in_force
 from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.contract import (
-    NO_WEIGHTS,
     Contestant,
     DeviceStream,
     Fed,
@@ -111,7 +110,7 @@ class Torch(Framework):
             done=None,
             outputs=partial(_answers, work),
             weights=dict if made else partial(_weights, work, model),
-            in_force=_in_force(model, wanted) | (_integers_in_force() if made else {}),
+            in_force=settings_in_force(model, wanted) | (integers_in_force() if made else {}),
             quantization=made.quantization if made else None,
             stream=DeviceStream("torch.cuda.current_stream", _current_stream) if on_device else None,
             memory_bytes=_device_memory if on_device else None,
@@ -128,7 +127,7 @@ class Torch(Framework):
         return self._version
 
     def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
-        from fairlap.frameworks.adapter_parts.torch_training import TorchTraining, in_autocast
+        from fairlap.frameworks.adapter_parts.training.torch_training import TorchTraining, in_autocast
 
         loss = _loss_of_batch(model, work.spec.loss)
         if work.precision == "autocast":
@@ -163,7 +162,7 @@ class Torch(Framework):
             with phase("compile"):
                 bind(batch_of(work))()
                 training.reset()
-        read = partial(_in_force, model, wanted)
+        read = partial(settings_in_force, model, wanted)
         in_force = in_autocast(read, wanted.device)() if work.precision == "autocast" else read()
         return Contestant(
             bind=bind,
@@ -183,7 +182,7 @@ class Torch(Framework):
         self, work: Workload, wanted: Settings, model: Any, forward: Callable[..., Any], inputs: Arrays
     ) -> Callable[[], Any]:
         if wanted.variant == "compile":
-            from fairlap.frameworks.adapter_parts.torch_profile import compiled_for_the_profiler
+            from fairlap.frameworks.adapter_parts.profiles.torch_profile import compiled_for_the_profiler
 
             forward = compiled_for_the_profiler(forward, wanted.options.get("mode"))
         return self._bind(work, wanted.device, model, forward, inputs)
@@ -204,7 +203,7 @@ class Torch(Framework):
 
 
 def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:
-    from fairlap.frameworks.adapter_parts.torch_profile import record
+    from fairlap.frameworks.adapter_parts.profiles.torch_profile import record
 
     return record(call, calls, trace)
 
@@ -342,7 +341,7 @@ def _compiled(forward: Any, mode: str | None) -> Any:
 
 
 def _compilation(bind: Callable[[Arrays], Callable[[], Any]], wanted: Settings, *, trains: bool = False) -> Compilation:
-    from fairlap.frameworks.adapter_parts.torch_compilation import compilation_of
+    from fairlap.frameworks.adapter_parts.compilation.torch_compilation import compilation_of
 
     return compilation_of(bind, compiled=wanted.variant == "compile", trains=trains)
 
@@ -360,75 +359,9 @@ def _weights(work: Workload, model: Any) -> Answers:
     return {weight.name: as_float32(held[weight.name].float().cpu().numpy()) for weight in work.spec.weights}
 
 
-def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
-    import torch
-
-    found = {
-        "threads": str(torch.get_num_threads()),
-        "precision": _precision(model, wanted.device),
-        "interop_threads": str(torch.get_num_interop_threads()),
-        "matmul_precision": torch.get_float32_matmul_precision(),
-        "memory_format": _memory_format(model),
-        "inference_mode": _on(torch.is_inference_mode_enabled()),
-        "deterministic": _on(torch.are_deterministic_algorithms_enabled()),
-        "onednn": _on(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
-        "vector_instructions": torch.backends.cpu.get_cpu_capability(),
-    }
-    if wanted.device != "cpu":
-        found["device"] = torch.cuda.get_device_name()
-        found["tf32"] = _on(torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32)
-    if wanted.variant == "compile":
-        from torch._dynamo.utils import counters
-
-        found["mode"] = wanted.options.get("mode", "default")
-        found["graphs"] = str(counters["stats"]["unique_graphs"])
-        found["graph_breaks"] = str(sum(counters["graph_break"].values()))
-        found["compile_cache_hits"] = str(counters["inductor"]["fxgraph_cache_hit"])
-    return found
-
-
-def _integers_in_force() -> dict[str, str]:
-    products = integer_products()
-    return {
-        "precision": "int8" if products else "fp32",
-        "quantized": quantity_text.count(products, "product") + " in integers",
-        "weights": "quantized; the answers alone prove that they are the same",
-    }
-
-
-def _precision(model: Any, device: str) -> str:
-    """The type of the weights, and what the switches do with it."""
-    import torch
-
-    kinds = {each.dtype for each in model.state_dict().values() if each.is_floating_point()}
-    names = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
-    held = " and ".join(sorted(names.get(kind, str(kind)) for kind in kinds))
-    kind = device.partition(":")[0]
-    if torch.is_autocast_enabled(kind):
-        into = names.get(torch.get_autocast_dtype(kind))
-        return "autocast" if held in ("fp32", "") and into == "bf16" else f"{held} with autocast to {into}"
-    if kind != "cpu" and torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32:
-        return "tf32" if held in ("fp32", "") else held
-    return held or NO_WEIGHTS
-
-
 def _wanted_format(wanted: Settings, of_model: str) -> str:
     """Chosen by the option, else by the model."""
     chosen = wanted.options.get("memory_format", of_model)
     if chosen not in ("", "contiguous", "channels_last"):
         raise Unsupported(f"torch has no memory_format {chosen!r}; it has contiguous, channels_last")
     return chosen
-
-
-def _memory_format(model: Any) -> str:
-    """Of the convolutions' kernels; where all are 1 x 1 the two formats are the same."""
-    import torch
-
-    kernels = [each for each in model.parameters() if each.dim() == 4]
-    if kernels and all(each.is_contiguous(memory_format=torch.channels_last) for each in kernels):
-        return "channels_last"
-    return "contiguous"
-
-
-def _on(yes: bool) -> str:
-    return "on" if yes else "off"

@@ -14,8 +14,8 @@ import numpy as np
 
 from fairlap.history.between_runs import RunsCompared
 from fairlap.race.run import Run
-from fairlap.results.operators import OVERHEAD, profiles_in, self_times_ns
-from fairlap.scenarios.profile_messages import Profile
+from fairlap.results.columns.operators import OVERHEAD, profiles_in, self_times_ns
+from fairlap.scenarios.untimed.profile_messages import Profile
 from fairlap.verdict.figures.conventional_statistics import mean_difference
 
 

@@ -25,10 +25,10 @@ import numpy.typing as npt
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import NotAMessage, PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
-from fairlap.scenarios.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
-from fairlap.scenarios.profile_messages import ProfileCalls, Profiled
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
+from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
+from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Request, Which

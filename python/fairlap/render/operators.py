@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.race.run import Run
-from fairlap.results.operators import OVERHEAD, ContestantProfile, contestant_profiles
+from fairlap.results.columns.operators import OVERHEAD, ContestantProfile, contestant_profiles
 
 _MOST_SHOWN = 5
 

@@ -12,8 +12,8 @@ from fairlap.render.operators import operator_lines
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import outcome_text
 from fairlap.request.work import Work, work_title
-from fairlap.results.compilation import found_for
-from fairlap.results.feeding import UNKNOWN_CAUSE, WORK
+from fairlap.results.columns.compilation import found_for
+from fairlap.results.columns.feeding import UNKNOWN_CAUSE, WORK
 from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_LEARNING
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row

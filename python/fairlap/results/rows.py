@@ -22,19 +22,19 @@ from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.request.work import Work
-from fairlap.results.compilation import compilation_of, stalls_of, without_stall
-from fairlap.results.data_seeds import order_depends_on_data
-from fairlap.results.energy import energy_by_sensor, energy_of
+from fairlap.results.columns.compilation import compilation_of, stalls_of, without_stall
+from fairlap.results.columns.data_seeds import order_depends_on_data
+from fairlap.results.columns.energy import energy_by_sensor, energy_of
+from fairlap.results.columns.feeding import feeding_of, stall_shares_of
+from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
+from fairlap.results.columns.learning import learning_of
+from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
+from fairlap.results.columns.roofline import roofline_of
+from fairlap.results.columns.scores import accuracy_of, scores_of
+from fairlap.results.columns.utilisation import utilisation_of
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
-from fairlap.results.feeding import feeding_of, stall_shares_of
-from fairlap.results.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
-from fairlap.results.learning import learning_of
-from fairlap.results.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.prices import Price
-from fairlap.results.roofline import roofline_of
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
-from fairlap.results.scores import accuracy_of, scores_of
-from fairlap.results.utilisation import utilisation_of
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 _DIGITS = 12

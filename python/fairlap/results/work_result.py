@@ -17,7 +17,7 @@ from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.precision_drop import Drop
 from fairlap.race.process_result import LargestBatch, Outcome, ProcessResult, SmallestMemory
 from fairlap.request.work import Conditions, Work
-from fairlap.results.learning_curves import curves_apart
+from fairlap.results.columns.learning_curves import curves_apart
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
 from fairlap.results.row import Row
 

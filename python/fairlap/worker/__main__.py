@@ -15,10 +15,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from fairlap.scenarios.compilation_messages import Describe, Resize
 from fairlap.scenarios.latency_messages import Feed, Measure
-from fairlap.scenarios.profile_messages import ProfileCalls
 from fairlap.scenarios.training_messages import Epoch, Restore
+from fairlap.scenarios.untimed.compilation_messages import Describe, Resize
+from fairlap.scenarios.untimed.profile_messages import ProfileCalls
 from fairlap.worker.guardian import die_with_parent
 from fairlap.worker.phases import NUMPY, OURS, Phases
 from fairlap.worker.protocol import VERSION, Answer, Hello, Overhead, Prepare, Quit, Reply, Request, line_of, request_in

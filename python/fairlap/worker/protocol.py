@@ -15,10 +15,10 @@ from fairlap.meters.memory import Memory
 from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
-from fairlap.scenarios.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
-from fairlap.scenarios.profile_messages import ProfileCalls, Profiled
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
+from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
+from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
 
 VERSION = 3
 LONGEST_LINE_BYTES = 64 * 2**20

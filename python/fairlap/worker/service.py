@@ -15,10 +15,10 @@ from fairlap.meters.memory import Memory, MemoryMeter
 from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.request.training import STEPS_OF_AN_ANSWER
 from fairlap.scenarios import latency
-from fairlap.scenarios.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measured
-from fairlap.scenarios.profile_messages import ProfileCalls, Profiled
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
+from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
+from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.protocol import Answer, Answered, Ended, OverheadMeasured, Prepare, Prepared
 from fairlap.worker.slowdown import slowdown_in, slowed
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from fairlap.models.sources.contract import Route
     from fairlap.models.spec import Spec
     from fairlap.models.workload import Workload
-    from fairlap.scenarios.compilation import CompilationCalls
     from fairlap.scenarios.fed_latency import FedCalls
     from fairlap.scenarios.timed_inputs import TimedInputs
     from fairlap.scenarios.training import Epochs
+    from fairlap.scenarios.untimed.compilation import CompilationCalls
 
 FIRST_CALL = "first_call"
 
@@ -171,7 +171,7 @@ class Service:
         return self._training().restore(request)
 
     def profile(self, request: ProfileCalls) -> Profiled:
-        from fairlap.scenarios.profile import profiled
+        from fairlap.scenarios.untimed.profile import profiled
 
         self._phase.now = "profile"
         contestant, loaded = self._prepared(), self._loaded
@@ -201,7 +201,7 @@ class Service:
 
     def _compilation_calls(self) -> CompilationCalls:
         """With a work that is read again: a process that is raced does not hold one for this."""
-        from fairlap.scenarios.compilation import CompilationCalls
+        from fairlap.scenarios.untimed.compilation import CompilationCalls
 
         if self._compilation is None:
             contestant, loaded, build = self._prepared(), self._loaded, self._build
@@ -264,7 +264,7 @@ class Service:
         loaded = self._loaded
         assert loaded is not None
         self._memory_before_overhead = self._memory.result()
-        from fairlap.scenarios.overhead import overhead_of_a_call_ns
+        from fairlap.scenarios.untimed.overhead import overhead_of_a_call_ns
 
         options = without_choice(loaded.options)
         slowdown_in(options)  # which no framework knows

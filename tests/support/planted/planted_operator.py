@@ -39,7 +39,7 @@ def _outputs(outputs: Callable[[Any], Any], result: Any) -> Any:
         import torch
 
         loaded = [name for name in sys.modules if name.startswith("fairlap.") and "profile" in name.split(".")[-1]]
-        loaded.remove("fairlap.scenarios.profile_messages")  # the protocol's; it runs nothing
+        loaded.remove("fairlap.scenarios.untimed.profile_messages")  # the protocol's; it runs nothing
         line = {"pid": os.getpid(), "loaded": loaded, "active": bool(torch.autograd._profiler_enabled())}
         with Path(file).open("a") as lines:
             lines.write(json.dumps(line) + "\n")

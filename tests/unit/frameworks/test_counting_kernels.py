@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fairlap.frameworks.adapter_parts import hlo_text, torch_compilation
+from fairlap.frameworks.adapter_parts.compilation import hlo_text, torch_compilation
 
 STABLE_HLO = """module @jit_forward {
   func.func public @main(%arg0: tensor<8x4xf32>) -> (tensor<8x4xf32>) {

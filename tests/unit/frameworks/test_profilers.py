@@ -8,16 +8,21 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from fairlap.frameworks.adapter_parts import onnxruntime_profile, openvino_profile, tensorflow_profile, torch_profile
-from fairlap.frameworks.adapter_parts.jax_profile import spans_in
-from fairlap.frameworks.adapter_parts.profiled_spans import (
+from fairlap.frameworks.adapter_parts.profiles import (
+    onnxruntime_profile,
+    openvino_profile,
+    tensorflow_profile,
+    torch_profile,
+)
+from fairlap.frameworks.adapter_parts.profiles.jax_profile import spans_in
+from fairlap.frameworks.adapter_parts.profiles.profiled_spans import (
     CALL,
     Span,
     profiled_calls,
     self_times,
     write_chrome_trace,
 )
-from fairlap.frameworks.adapter_parts.xla_profile import operation_named
+from fairlap.frameworks.adapter_parts.profiles.xla_profile import operation_named
 from fairlap.frameworks.contract import Spent
 
 

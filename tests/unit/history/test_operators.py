@@ -7,8 +7,8 @@ from fairlap.history.operators import OperatorsCompared, compare_operators
 from fairlap.history.text import operators_text
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.run import Run
-from fairlap.results.operators import OVERHEAD
-from fairlap.scenarios.profile_messages import Operator, Profile
+from fairlap.results.columns.operators import OVERHEAD
+from fairlap.scenarios.untimed.profile_messages import Operator, Profile
 
 from .runs import WORK, saved_run
 

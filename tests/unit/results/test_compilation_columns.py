@@ -45,7 +45,7 @@ def test_what_compiling_did_is_in_rows_of_the_verdicts_conditions_alone() -> Non
 
 
 def test_building_again_is_part_of_a_stall_and_a_quicker_first_call_is_none() -> None:
-    from fairlap.scenarios.compilation_messages import Resized
+    from fairlap.scenarios.untimed.compilation_messages import Resized
 
     assert Resized(first_s=0.3, call_s=0.1, built_s=2.0).stall_s == 2.2
     assert Resized(first_s=0.1, call_s=0.3).stall_s == 0.0

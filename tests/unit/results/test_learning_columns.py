@@ -15,7 +15,7 @@ from fairlap.render.scores import learning_text
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.training_data import TrainingData
-from fairlap.results.learning_curves import curves_apart
+from fairlap.results.columns.learning_curves import curves_apart
 from fairlap.results.other_quantities import STEP_TIME, STEPS_TO_SCORE
 from fairlap.results.prices import Price
 from fairlap.results.results import Results, results_of

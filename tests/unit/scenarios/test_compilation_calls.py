@@ -13,8 +13,8 @@ from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec, Tensor
 from fairlap.models.workload import Workload
-from fairlap.scenarios.compilation import CompilationCalls
-from fairlap.scenarios.compilation_messages import Resize, Resized
+from fairlap.scenarios.untimed.compilation import CompilationCalls
+from fairlap.scenarios.untimed.compilation_messages import Resize, Resized
 
 SPEC = Spec("doubling", "", (Tensor("x", ("batch", 3)),), (Tensor("y", ("batch", 3)),), (), 0, None, "")
 

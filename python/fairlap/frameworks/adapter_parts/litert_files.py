@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.errors import described, shortened
-from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile, model_key, quantized_file
+from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile, model_key, quantized_file
 from fairlap.frameworks.contract import Unsupported
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.user_folders import work_cache

@@ -29,7 +29,7 @@ from fairlap.race.plan import Block, Plan
 from fairlap.race.processes.conditions import environment_of
 from fairlap.race.processes.one_process import request_for
 from fairlap.request.work import Work
-from fairlap.scenarios.compilation_messages import Resized
+from fairlap.scenarios.untimed.compilation_messages import Resized
 
 LONGEST_PREPARATION_S = 30.0
 """A contestant that takes longer to prepare is not prepared once more for each batch."""

@@ -9,7 +9,7 @@ import msgspec
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Conditions
-from fairlap.scenarios.compilation_messages import Described, Resized
+from fairlap.scenarios.untimed.compilation_messages import Described, Resized
 
 
 class AtBatch(msgspec.Struct, frozen=True):

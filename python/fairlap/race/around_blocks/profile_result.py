@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fairlap.race.process_result import Outcome
-from fairlap.scenarios.profile_messages import Profile
+from fairlap.scenarios.untimed.profile_messages import Profile
 
 
 class ProfileResult(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.race.processes.conditions import environment_of
 from fairlap.race.processes.one_process import request_for
 from fairlap.request.work import Work
-from fairlap.scenarios.profile_messages import Profiled
+from fairlap.scenarios.untimed.profile_messages import Profiled
 
 CODE = "E_PROFILE"
 _SHORTEST_S = 0.1

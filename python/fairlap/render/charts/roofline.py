@@ -10,8 +10,8 @@ from fairlap.machine.roofs import Roofs
 from fairlap.render.charts.chart import Chart, coloured, contestant_only, named, spec_of
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import INK, MUTED
+from fairlap.results.columns.roofline import LEVELS, NUMBER_TYPES, PLAIN
 from fairlap.results.results import Results
-from fairlap.results.roofline import LEVELS, NUMBER_TYPES, PLAIN
 from fairlap.results.work_result import WorkResult
 
 Record = dict[str, Any]

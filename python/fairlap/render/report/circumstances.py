@@ -12,7 +12,7 @@ from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, table, tag
 from fairlap.request.training_data import TrainingData
 from fairlap.request.work import Conditions, Precision, work_title
-from fairlap.results.feeding import UNKNOWN_CAUSE
+from fairlap.results.columns.feeding import UNKNOWN_CAUSE
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 

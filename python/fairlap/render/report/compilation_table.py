@@ -9,7 +9,7 @@ from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationRe
 from fairlap.render.compilation import counts_text, what_happened
 from fairlap.render.report.markup import Markup, table, tag
 from fairlap.request.work import work_title
-from fairlap.results.compilation import found_for
+from fairlap.results.columns.compilation import found_for
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlap import quantity_text
 from fairlap.render.operators import profile_head
 from fairlap.render.report.markup import Markup, table, tag
-from fairlap.results.operators import OVERHEAD, ContestantProfile, contestant_profiles
+from fairlap.results.columns.operators import OVERHEAD, ContestantProfile, contestant_profiles
 from fairlap.results.results import Results
 
 _MOST_SHOWN = 20

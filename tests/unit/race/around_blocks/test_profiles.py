@@ -21,7 +21,7 @@ from fairlap.render.report.page import page_of
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
-from fairlap.results.operators import contestant_profiles
+from fairlap.results.columns.operators import contestant_profiles
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run, run_document, save_run
 from fairlap.store.store import open_store

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
 from fairlap.race.process_result import ProcessResult
-from fairlap.results.energy import energy_until, over_processes, unresolved
+from fairlap.results.columns.energy import energy_until, over_processes, unresolved
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate

@@ -23,7 +23,7 @@ from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import BATCH, BATCH_LABELS, LABELS
 from fairlap.models.workload import Workload
-from fairlap.scenarios.compilation_messages import Described, Resize, Resized
+from fairlap.scenarios.untimed.compilation_messages import Described, Resize, Resized
 
 _LATER_CALLS = 15
 _MOST_LATER_S = 1.0

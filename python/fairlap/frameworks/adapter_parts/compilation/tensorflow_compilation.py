@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from fairlap.frameworks.adapter_parts.hlo_text import kernels_in
+from fairlap.frameworks.adapter_parts.compilation.hlo_text import kernels_in
 from fairlap.frameworks.compilation import Compilation, Operators
 from fairlap.models.arrays import Arrays
 

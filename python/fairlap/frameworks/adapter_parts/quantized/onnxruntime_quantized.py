@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile, quantized_file
+from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile, quantized_file
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 

@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile, quantized_file
+from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile, quantized_file
 from fairlap.frameworks.contract import Unsupported
 from fairlap.models.workload import Workload
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fairlap.frameworks.adapter_parts.hlo_text import kernels_in, operations_in
+from fairlap.frameworks.adapter_parts.compilation.hlo_text import kernels_in, operations_in
 from fairlap.frameworks.compilation import Compilation, Operators
 from fairlap.models.arrays import Arrays
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairlap.frameworks.adapter_parts.quantized_files import QuantizedFile, quantized_file
+from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile, quantized_file
 from fairlap.frameworks.contract import Unsupported
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload

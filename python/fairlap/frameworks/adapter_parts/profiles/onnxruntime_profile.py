@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from fairlap.frameworks.adapter_parts.profiled_spans import Span, profiled_calls
+from fairlap.frameworks.adapter_parts.profiles.profiled_spans import Span, profiled_calls
 from fairlap.frameworks.contract import ProfiledCall
 from fairlap.machine.atomic_files import write_output
 from fairlap.models.arrays import Arrays

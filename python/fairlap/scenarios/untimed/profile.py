@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, ProfiledCall, Unsupported
 from fairlap.models.arrays import Arrays
-from fairlap.scenarios.operator_kinds import kind_of
-from fairlap.scenarios.profile_messages import Operator, Profile, ProfileCalls, Profiled
+from fairlap.scenarios.untimed.operator_kinds import kind_of
+from fairlap.scenarios.untimed.profile_messages import Operator, Profile, ProfileCalls, Profiled
 
 _Each = TypeVar("_Each")
 _FEWEST_CALLS = 5

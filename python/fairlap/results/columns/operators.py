@@ -12,7 +12,7 @@ from statistics import median
 
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.run import Run
-from fairlap.scenarios.profile_messages import Operator, Profile
+from fairlap.scenarios.untimed.profile_messages import Operator, Profile
 
 OVERHEAD = "overhead"
 """What no operator accounts for: the interpreter, dispatch, waiting, and the profiler itself."""

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fairlap.errors import NotAvailable
-from fairlap.frameworks.adapter_parts.profiled_spans import CALL, Span, profiled_calls, write_chrome_trace
-from fairlap.frameworks.adapter_parts.xla_profile import operation_named
+from fairlap.frameworks.adapter_parts.profiles.profiled_spans import CALL, Span, profiled_calls, write_chrome_trace
+from fairlap.frameworks.adapter_parts.profiles.xla_profile import operation_named
 from fairlap.frameworks.contract import ProfiledCall
 
 NAME = "jax.profiler"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fairlap.frameworks.adapter_parts.profiled_spans import CALL, Span, profiled_calls
+from fairlap.frameworks.adapter_parts.profiles.profiled_spans import CALL, Span, profiled_calls
 from fairlap.frameworks.contract import ProfiledCall
 
 _NS_PER_US = 1e3

@@ -1,0 +1,75 @@
+"""The settings that are in force in PyTorch, read back from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlap import quantity_text
+from fairlap.frameworks.adapter_parts.quantized.torch_quantized import integer_products
+from fairlap.frameworks.contract import NO_WEIGHTS, Settings
+
+
+def settings_in_force(model: Any, wanted: Settings) -> dict[str, str]:
+    import torch
+
+    found = {
+        "threads": str(torch.get_num_threads()),
+        "precision": _precision(model, wanted.device),
+        "interop_threads": str(torch.get_num_interop_threads()),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "memory_format": _memory_format(model),
+        "inference_mode": _on(torch.is_inference_mode_enabled()),
+        "deterministic": _on(torch.are_deterministic_algorithms_enabled()),
+        "onednn": _on(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
+        "vector_instructions": torch.backends.cpu.get_cpu_capability(),
+    }
+    if wanted.device != "cpu":
+        found["device"] = torch.cuda.get_device_name()
+        found["tf32"] = _on(torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32)
+    if wanted.variant == "compile":
+        from torch._dynamo.utils import counters
+
+        found["mode"] = wanted.options.get("mode", "default")
+        found["graphs"] = str(counters["stats"]["unique_graphs"])
+        found["graph_breaks"] = str(sum(counters["graph_break"].values()))
+        found["compile_cache_hits"] = str(counters["inductor"]["fxgraph_cache_hit"])
+    return found
+
+
+def integers_in_force() -> dict[str, str]:
+    products = integer_products()
+    return {
+        "precision": "int8" if products else "fp32",
+        "quantized": quantity_text.count(products, "product") + " in integers",
+        "weights": "quantized; the answers alone prove that they are the same",
+    }
+
+
+def _precision(model: Any, device: str) -> str:
+    """The type of the weights, and what the switches do with it."""
+    import torch
+
+    kinds = {each.dtype for each in model.state_dict().values() if each.is_floating_point()}
+    names = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
+    held = " and ".join(sorted(names.get(kind, str(kind)) for kind in kinds))
+    kind = device.partition(":")[0]
+    if torch.is_autocast_enabled(kind):
+        into = names.get(torch.get_autocast_dtype(kind))
+        return "autocast" if held in ("fp32", "") and into == "bf16" else f"{held} with autocast to {into}"
+    if kind != "cpu" and torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32:
+        return "tf32" if held in ("fp32", "") else held
+    return held or NO_WEIGHTS
+
+
+def _memory_format(model: Any) -> str:
+    """Of the convolutions' kernels; where all are 1 x 1 the two formats are the same."""
+    import torch
+
+    kernels = [each for each in model.parameters() if each.dim() == 4]
+    if kernels and all(each.is_contiguous(memory_format=torch.channels_last) for each in kernels):
+        return "channels_last"
+    return "contiguous"
+
+
+def _on(yes: bool) -> str:
+    return "on" if yes else "off"
