@@ -126,7 +126,7 @@ def test_openvino_computes_in_bfloat16_or_says_that_this_cpu_cannot() -> None:
         ("onnxruntime", {"mode": "grad"}, "onnxruntime has no mode grad"),
         ("litert", {"precision": "bf16"}, "litert has no bf16"),
         ("jax", {"options": {"mode": "fast"}}, "jax has no option 'mode'; it has none"),
-        ("torch", {"options": {"mode": "fast"}}, "torch has no option 'mode'; it has none"),
+        ("torch", {"options": {"mode": "fast"}}, "torch has no option 'mode'; it has memory_format"),
         (
             "torch",
             {"variant": "compile", "options": {"mode": "fast"}},

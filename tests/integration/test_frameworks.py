@@ -152,10 +152,20 @@ def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.skipif(sys.platform != "linux", reason="nobody can write to /proc there")
 def test_a_file_that_cannot_be_written_does_not_end_the_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_example(tmp_path / "installed", monkeypatch)
-    ran = fairlap("compare", "example_model", "--on", "example", "--blocks", "2", "-o", "/proc/out.json")
+    outputs = ["-o", str(tmp_path / "out.csv"), "-o", str(tmp_path / "out.html")]
+    ran = fairlap(
+        "compare", "example_model", "--on", "example", "--blocks", "2", "--no-store", *outputs, longest_file_blocks=512
+    )
     assert ran.returncode == 1
     assert "[E_FILE]" in ran.stderr
     assert "example_model · infer" in ran.stdout
+    assert [path.name for path in tmp_path.glob("out.*")] == ["out.csv"]
+
+
+def test_a_file_that_could_not_be_written_is_refused_before_the_race() -> None:
+    ran = fairlap("compare", "mlp", "--on", "torch", "-o", "/proc/out.json")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "[E_FILE]" in ran.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found through /proc")
@@ -208,8 +218,10 @@ def workers_of(race: int) -> list[int]:
     return found
 
 
-def fairlap(*arguments: str) -> subprocess.CompletedProcess[str]:
+def fairlap(*arguments: str, longest_file_blocks: int | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "fairlap", *arguments]
+    if longest_file_blocks is not None:
+        command = ["sh", "-c", f'ulimit -f {longest_file_blocks}; exec "$@"', "sh", *command]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
 
 

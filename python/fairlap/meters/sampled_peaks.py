@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _SHORTEST_STEP_NS = 50_000_000  # counters step in milliseconds: over less, a step is mostly rounding
 
@@ -14,6 +15,8 @@ def readings_of(
     readings: Any, source: int, field: int, begin_ns: int, end_ns: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Times and values of one field that were read within the region; failed readings left out."""
+    import numpy as np
+
     rows = np.asarray(readings)
     chosen = (rows["source"] == source) & (rows["field"] == field) & (rows["state"] == 0)
     rows = rows[chosen & (rows["time_ns"] >= begin_ns) & (rows["time_ns"] <= end_ns)]

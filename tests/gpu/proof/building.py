@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -20,6 +21,9 @@ from .machine import ROOT
 
 HEADERS = "FAIRLAP_PYBIND11"  # a folder that holds pybind11/pybind11.h, for a Python without the package
 _NOT_IN_THE_MODULE = ("fakes", "tests")
+_FOR_X86 = re.compile(r"target_sources\(\S+ PRIVATE ([^)]+)\)")
+_DEFINED_FOR_X86 = re.compile(r"target_compile_definitions\(\S+ PRIVATE (\w+)\)")
+_OPTIONS_OF_A_FILE = re.compile(r'set_source_files_properties\((\S+) PROPERTIES COMPILE_OPTIONS "([^"]+)"\)')
 _FLAGS = ("-std=c++20", "-O3", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-pthread")
 
 
@@ -38,14 +42,15 @@ def build_module(report: Callable[[str], None] = print) -> Path:
     if target.exists() and target.stat().st_mtime >= _newest(sources):
         return target
     compiler = _compiler()
-    options = [*_FLAGS, f'-DFAIRLAP_VERSION="{_version()}"', *(f"-I{folder}" for folder in _headers())]
+    of_files = _options_of_files()
+    options = [*_FLAGS, *_definitions(), f'-DFAIRLAP_VERSION="{_version()}"', *(f"-I{folder}" for folder in _headers())]
     report(f"compiling the engine: {len(sources)} files with {compiler}")
     with tempfile.TemporaryDirectory(prefix="fairlap-build-") as folder:
         objects = [Path(folder) / f"{number}.o" for number in range(len(sources))]
 
         def compiled(pair: tuple[Path, Path]) -> None:
             source, out = pair
-            _run([compiler, *options, "-c", str(source), "-o", str(out)], source.name)
+            _run([compiler, *options, *of_files.get(source, ()), "-c", str(source), "-o", str(out)], source.name)
 
         with ThreadPoolExecutor(_jobs()) as pool:
             list(pool.map(compiled, zip(sources, objects, strict=True)))
@@ -60,7 +65,39 @@ def build_module(report: Callable[[str], None] = print) -> Path:
 
 def _sources() -> list[Path]:
     folders = [folder for folder in (ROOT / "cpp").iterdir() if folder.name not in _NOT_IN_THE_MODULE]
-    return sorted(source for folder in folders for source in folder.rglob("*.cpp"))
+    found = {source for folder in folders for source in folder.rglob("*.cpp")}
+    return sorted(found if _is_x86() else found - _sources_for_x86())
+
+
+def _is_x86() -> bool:
+    return platform.machine() in ("x86_64", "AMD64")
+
+
+def _cmake_lists() -> list[Path]:
+    return [path for path in (ROOT / "cpp").glob("*/CMakeLists.txt") if path.parent.name not in _NOT_IN_THE_MODULE]
+
+
+def _sources_for_x86() -> set[Path]:
+    return {
+        cmake.parent / name
+        for cmake in _cmake_lists()
+        for names in _FOR_X86.findall(cmake.read_text())
+        for name in names.split()
+    }
+
+
+def _definitions() -> list[str]:
+    found = [name for cmake in _cmake_lists() for name in _DEFINED_FOR_X86.findall(cmake.read_text())]
+    return [f"-D{name}" for name in found] if _is_x86() else []
+
+
+def _options_of_files() -> dict[Path, list[str]]:
+    """Each set of instructions has a file that is compiled for it."""
+    return {
+        cmake.parent / name: options.split(";")
+        for cmake in _cmake_lists()
+        for name, options in _OPTIONS_OF_A_FILE.findall(cmake.read_text())
+    }
 
 
 def _newest(sources: list[Path]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import fairlap
 import pytest
 from example_installed import install_example
 from fairlap.errors import InvalidRequest
+from fairlap.models.sources.registry import kinds
 from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.compilation_result import CompilationResult, still_to_inspect
 from fairlap.race.plan_from_request import plan_of
@@ -30,9 +32,12 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     install_example(tmp_path / "installed", monkeypatch)
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    kinds.cache_clear()  # those of another test lack the example's
+    yield
+    kinds.cache_clear()
 
 
 def raced(contestants: str, *batches: int, model: str = "mlp") -> Run:
