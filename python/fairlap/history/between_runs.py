@@ -82,8 +82,14 @@ def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> Runs
     for key, other in pairs:
         found.append(_difference(before, after, old[key], new[other], key.quantity, margin))
     matched_old, matched_new = {key for key, _ in pairs}, {other for _, other in pairs}
-    unmatched += [f"only before: {_told(key, before)}" for key in old if key not in matched_old]
-    unmatched += [f"only after: {_told(key, after)}" for key in new if key not in matched_new]
+    lone_old, lone_new = _with_one_process(before), _with_one_process(after)
+    unmatched += [f"only before: {_told(key, before)}" for key in old if key not in matched_old and key not in lone_new]
+    unmatched += [f"only after: {_told(key, after)}" for key in new if key not in matched_new and key not in lone_old]
+    unmatched += [
+        f"too few processes {when}, one where two are needed: {_told(key, run)}"
+        for when, run, lone in (("before", before, lone_old), ("after", after, lone_new))
+        for key in lone
+    ]
     return RunsCompared(tuple(found), tuple(unmatched))
 
 
@@ -101,7 +107,15 @@ def _told(key: _Key, run: Run) -> str:
 
 
 def _groups(run: Run) -> dict[_Key, list[ProcessResult]]:
-    """The finished processes of everyone who may be ranked."""
+    """The finished processes of everyone who may be ranked, where there are two at least."""
+    return {key: processes for key, processes in _finished(run).items() if len(processes) > 1}
+
+
+def _with_one_process(run: Run) -> list[_Key]:
+    return [key for key, processes in _finished(run).items() if len(processes) == 1]
+
+
+def _finished(run: Run) -> dict[_Key, list[ProcessResult]]:
     groups: dict[_Key, list[ProcessResult]] = {}
     for process in run.processes:
         groups.setdefault(_Key(process.work, process.conditions, process.contestant), []).append(process)
@@ -111,11 +125,7 @@ def _groups(run: Run) -> dict[_Key, list[ProcessResult]]:
         if all(process.outcome != "disqualified" for process in processes)
     }
     finished = {key: [process for process in processes if process.finished] for key, processes in ranked.items()}
-    return {
-        replace(key, quantity=_quantity(processes)): processes
-        for key, processes in finished.items()
-        if len(processes) > 1
-    }
+    return {replace(key, quantity=_quantity(processes)): processes for key, processes in finished.items() if processes}
 
 
 def _quantity(processes: Sequence[ProcessResult]) -> str:

@@ -14,6 +14,7 @@ from fairlap.render.settings_search_text import outcome_text
 from fairlap.request.work import Work, work_title
 from fairlap.results.columns.compilation import found_for
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE, WORK
+from fairlap.results.columns.roofline import FAR_BELOW
 from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_LEARNING
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
@@ -24,6 +25,7 @@ from fairlap.verdict.warnings import ScatteredBlocks, TooFewBlocks
 
 _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_A_REMARK = 0.02
+_SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT")
 
 
 def text_of(results: Results) -> str:
@@ -229,7 +231,7 @@ def _remarks(result: ContestantResult, row: Row) -> list[str]:
     remarks = []
     if result.trouble:
         remarks.append(f"! {result.trouble_with_code}")
-    remarks += [f"! {each.text} [{each.code}]" for each in row.warnings if each.code == "W_BUDGET_IN_TRAINING"]
+    remarks += [f"! {each.text} [{each.code}]" for each in row.warnings if each.code in _SHOWN]
     faults = result.median_of(PAGE_FAULTS)
     if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * result.call_ns:
         remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")
@@ -265,6 +267,10 @@ def _bound(row: Row) -> list[str]:
         return []
     if row.bound == "overhead-bound" and row.overhead_ns is not None:
         return [f"overhead-bound: an empty call takes {quantity_text.duration(row.overhead_ns)}"]
+    if row.roof_share < FAR_BELOW:
+        return [
+            f"far below the roofs; the nearest is {row.roof}, of which it reaches {quantity_text.share(row.roof_share)}"
+        ]
     return [f"{row.bound}: {quantity_text.share(row.roof_share)} of the {row.roof} roof"]
 
 

@@ -165,3 +165,17 @@ def test_the_operations_of_a_program_of_jax_are_separated_from_the_runtimes_own_
 )
 def test_the_events_of_tensorflow_that_are_operations_are_found_by_their_names(event: str, operation: str) -> None:
     assert tensorflow_profile.operation_named(event) == operation
+
+
+def test_operations_are_those_of_the_operator_that_ran_them() -> None:
+    outer = Span("aten::conv2d", 1, 0.0, 100.0, flops=1e6)
+    middle = Span("aten::convolution", 1, 1.0, 98.0)
+    inner = Span("aten::mkldnn_convolution", 1, 2.0, 90.0)
+    copied = Span("aten::contiguous", 1, 93.0, 5.0)
+    found = {span.name: span.flops for span, _ in self_times([outer, middle, inner, copied])}
+    assert found == {
+        "aten::conv2d": None,
+        "aten::convolution": None,
+        "aten::mkldnn_convolution": 1e6,
+        "aten::contiguous": None,
+    }

@@ -29,7 +29,8 @@ def data_to_learn(model: Model, text: str, fraction: float, notify: Callable[[st
     """With the model in the sizes of the data. ``text`` is the model's own set if it is empty."""
     if not text and not model.spec.data_set:
         raise InvalidRequest(
-            f"{model.spec.name} has no labelled data; name some with --train-on, or race digits or tabular",
+            f"{model.spec.name} has no labelled data; name some with --train-on, or race digits, tabular, mnist or "
+            "characters",
             code=E_TO_SCORE,
         )
     if not 0 < fraction <= 1:

@@ -27,7 +27,7 @@ LEVELS = ("L1", "L2", "L3", "memory")
 NUMBER_TYPES: Mapping[Precision, str] = {"bf16": "bf16", "autocast": "bf16", "int8": "int8", "fp16": "fp16"}
 PLAIN = "fp32"  # what a CPU computes in where it has no instructions for the type
 
-_LITTLE = 0.1
+FAR_BELOW = 0.1
 """Of a call: where the roofs explain less than this, calling each operator may be what takes the time."""
 
 _NS_PER_S = 1e9
@@ -51,7 +51,7 @@ class LeastTimes:
     def bound(self, call_ns: float) -> Bound | None:
         """None where only the overhead, which is unknown, could explain the time."""
         by_roof: Bound = "compute-bound" if self.compute_ns >= self.memory_ns else "memory-bound"
-        explained = self.roofs_ns >= _LITTLE * call_ns
+        explained = self.roofs_ns >= FAR_BELOW * call_ns
         if self.overhead_ns is None:
             return by_roof if explained else None
         called_for_each_operator = call_ns <= self.operators * self.overhead_ns

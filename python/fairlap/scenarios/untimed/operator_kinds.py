@@ -9,6 +9,7 @@ _KINDS = (  # the first that fits: a fused convolution is a convolution
     ("dispatch", "dynamo|aotdispatcher|compiledfunction|torch-compiled region"),
     ("fused", "fusion|fused_computation|cpp_fused|^triton_"),
     ("attention", "attention|sdpa|flash"),
+    ("conversion", "quantize"),
     ("convolution", "conv(?!ert)"),
     ("matmul", r"matmul|gemm|gemv|addmm|\bb?mm\b|_mm\b|baddbmm|linear|fullyconnected|einsum|dense|\bdot\b|dot_general"),
     ("normalisation", r"norm|\bmvn\b"),
@@ -17,7 +18,7 @@ _KINDS = (  # the first that fits: a fused convolution is a convolution
     ("fused", "fus|subgraph|compiledfxgraph"),
     ("softmax", "softmax"),
     ("random", "random|rng|dropout|bernoulli"),
-    ("indexing", "gather|scatter|embedding|index|slice|lookup|one_?hot|take"),
+    ("indexing", r"gather|scatter|embedding|index|slice|lookup|one_?hot|take|aten select\b"),
     ("reduction", r"reduce|\bsum\b|mean|argmax|argmin|\bmax\b|\bmin\b|cumsum|topk|sort|crossentropy|nll_loss"),
     (
         "copy",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -58,14 +58,32 @@ def self_times(spans: Sequence[Span]) -> list[tuple[Span, float]]:
     """Of spans of one thread: each without the spans that it contains."""
     inside: dict[int, float] = defaultdict(float)
     ordered = sorted(spans, key=lambda span: (span.start_ns, -span.duration_ns))
+    within: dict[int, int] = {}
     open_: list[int] = []
     for place, span in enumerate(ordered):
         while open_ and ordered[open_[-1]].end_ns <= span.start_ns:
             open_.pop()
         if open_:
+            within[place] = open_[-1]
             inside[open_[-1]] += min(span.end_ns, ordered[open_[-1]].end_ns) - span.start_ns
         open_.append(place)
-    return [(span, max(0.0, span.duration_ns - inside[place])) for place, span in enumerate(ordered)]
+    computing = _with_operations_where_they_ran(ordered, within)
+    return [(span, max(0.0, span.duration_ns - inside[place])) for place, span in enumerate(computing)]
+
+
+def _with_operations_where_they_ran(ordered: list[Span], within: dict[int, int]) -> list[Span]:
+    """PyTorch counts operations of the outer operator, which only dispatches: the longest one inside ran them."""
+    longest: dict[int, int] = {}
+    for place, outer in within.items():
+        if outer not in longest or ordered[place].duration_ns > ordered[longest[outer]].duration_ns:
+            longest[outer] = place
+    found = list(ordered)
+    for place, span in enumerate(found):  # outer ones come first
+        if span.flops is not None and place in longest:
+            inner = found[longest[place]]
+            found[longest[place]] = replace(inner, flops=(inner.flops or 0.0) + span.flops)
+            found[place] = replace(span, flops=None)
+    return found
 
 
 def _spent(parts: Sequence[tuple[float, float | None]]) -> Spent:
