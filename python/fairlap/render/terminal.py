@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
+from fairlap.race.plan import Plan
 from fairlap.render.compilation import batch_text, counts_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
@@ -64,10 +65,17 @@ def _head(results: Results, work_result: WorkResult) -> str:
     lasted = f", {quantity_text.seconds(seconds)}" if seconds else ""
     where = f"{plan.device} ({quantity_text.count(plan.threads, 'thread')})"
     title = work_title(work_result.work.label, plan.data)
-    if plan.to_score is not None and work_result.basis.metric == verdict.TIME_TO_SCORE:
-        counted = ", evaluation counted" if plan.count_evaluation else ""
-        title += f" · to a score of {quantity_text.share(plan.to_score)}{counted}"
+    if plan.to_score is not None:
+        title += _target(quantity_text.share(plan.to_score), plan, work_result)
     return f"{title} · {where} · {work_result.conditions}: {blocks}{lasted}"
+
+
+def _target(score: str, plan: Plan, work_result: WorkResult) -> str:
+    if work_result.basis.metric == verdict.TIME_TO_SCORE:
+        return f" · to a score of {score}{', evaluation counted' if plan.count_evaluation else ''}"
+    if len(work_result.contestants) < 2:
+        return ""
+    return f" · times of a step, since fewer than two always reached a score of {score}"
 
 
 def _contestant_lines(work_result: WorkResult) -> list[str]:
