@@ -95,8 +95,8 @@ class AfterBlocks:
                     self._find_largest_batch(trial, process)
 
     def _find_smallest_memory(self, trial: Trial, process: ProcessResult) -> None:
-        self._say(f"{process.contestant}: looking for the smallest memory in which it runs")
         with self._busy(f"searching for the smallest memory of {process.contestant}"):
+            self._say(f"{process.contestant}: looking for the smallest memory in which it runs")
             found = smallest_memory(trial)
         self.data_lost = trial.feeding.lost()
         if not self.data_lost:
@@ -104,8 +104,8 @@ class AfterBlocks:
             self._keep(process, {})
 
     def _find_largest_batch(self, trial: Trial, process: ProcessResult) -> None:
-        self._say(f"{process.contestant}: looking for the largest batch that fits into memory")
         with self._busy(f"searching for the largest batch of {process.contestant}"):
+            self._say(f"{process.contestant}: looking for the largest batch that fits into memory")
             process.largest_batch = largest_batch(trial)
         self._keep(process, {})
 
@@ -135,9 +135,9 @@ class AfterBlocks:
                 if block.conditions != plan.headline or (name, work) not in waiting:
                     continue
                 waiting.remove((name, work))
-                self._say(f"{name}: asking what compiling did")
-                materials = of_work(plan.work_of(block, number))
                 with self._busy(f"asking {name} what compiling did"):
+                    self._say(f"{name}: asking what compiling did")
+                    materials = of_work(plan.work_of(block, number))
                     result = Inspection(plan, block, materials, of_work, runner, work, bench.scratch).inspected()
                 with signals_wait():
                     found.compilations.append(result)

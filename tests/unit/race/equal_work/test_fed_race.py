@@ -384,7 +384,7 @@ def test_a_search_for_the_smallest_memory_that_lost_its_data_has_found_nothing(
         os.truncate(file, 4096)
         return SmallestMemory("address space", None, 2**25, 1, "it fails without a limit")
 
-    monkeypatch.setattr("fairlap.race.race.smallest_memory", cut_and_search)
+    monkeypatch.setattr("fairlap.race.around_blocks.after_blocks.smallest_memory", cut_and_search)
     running = Race(msgspec.structs.replace(planned("example", str(file)), min_memory=True))
     running.run()
     [process] = running.processes
