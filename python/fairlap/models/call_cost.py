@@ -48,8 +48,8 @@ def call_cost(spec: Spec, work: Work) -> CallCost | None:
     return CallCost(
         moved_bytes=float(weights + inputs + written),
         working_set_bytes=float(weights + SETS_OF_INPUTS * inputs + written),
-        # Most operators have a weight; one without any has no more than a few. A step of training updates each, too.
-        operators=max(1, len(spec.weights)) * (_INFERENCES[work.mode] + (work.mode == "train")),
+        # Most operators have a weight; one without any has no more than a few.
+        operators=max(1, len(spec.weights)),
         operations=None if operations is None else operations * _INFERENCES[work.mode],
         counted=counted,
     )
