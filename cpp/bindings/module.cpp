@@ -27,9 +27,12 @@ PYBIND11_MODULE(_native, module) {
   register_loop(module);
   register_cuda(module);
   register_cuda_streams(module);
+  register_cuda_activity(module);
+  register_cuda_roofs(module);
   register_telemetry(module);
   register_telemetry_energy(module);
   register_feed(module);
+  register_load(module);
   register_roofs(module);
   module.def("buffer_classes", [module]() -> py::typing::List<py::str> { return buffer_classes(module); });
 }

@@ -1,15 +1,13 @@
 #include "feed/staging.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <csignal>
 #include <exception>
 #include <system_error>
 #include <utility>
 
 #include "clock/monotonic_raw.hpp"
 #include "feed/forks.hpp"
+#include "threads/signals_blocked.hpp"
 
 namespace fairlap::feed {
 namespace {
@@ -24,25 +22,6 @@ OrderSettings over_all(OrderSettings settings, const Source& source) {
   settings.samples = source.array().samples;
   return settings;
 }
-
-// Signals are for the threads of the feeder's owner; a thread started meanwhile inherits this. A fault
-// of the thread's own stays open: blocked, it would end the process before any handler could report where.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t from_outside;
-    sigfillset(&from_outside);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
-      sigdelset(&from_outside, fault);
-    pthread_sigmask(SIG_SETMASK, &from_outside, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;  // Its life is the starting of threads.
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 }  // namespace
 
@@ -62,7 +41,7 @@ Staging::Staging(std::unique_ptr<Source> source, const StagingSettings& settings
   scratches_.assign(settings.threads, std::vector<std::byte>(gather_.scratch_bytes()));
   if (batches_ != 0) lending_->slots().end_after(batches_);
   crew_->lending = lending_;
-  const SignalsBlocked blocked;
+  const threads::SignalsBlocked blocked;
   try {
     for (std::vector<std::byte>& scratch : scratches_) {
       crew_->threads.emplace_back([this, &scratch] { fill_until_the_end(scratch); });

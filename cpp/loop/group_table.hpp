@@ -32,7 +32,6 @@ class GroupTable {
   [[nodiscard]] std::span<const Group> groups() const noexcept {
     return memory_.as<const Group>().first(used_);
   }
-  [[nodiscard]] std::size_t slices_per_group() const noexcept { return slices_per_group_; }
 
  private:
   void merge_neighbours() noexcept;

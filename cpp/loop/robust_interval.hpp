@@ -15,9 +15,6 @@ struct RobustInterval {
   double coverage = 0.0;
 
   [[nodiscard]] bool exists() const noexcept { return coverage > 0.0; }
-  [[nodiscard]] double relative_half_width() const noexcept {
-    return median > 0.0 ? (high - low) / 2 / median : 0.0;
-  }
 };
 
 // Neighbouring samples resemble each other, so an interval that takes them for independent is too

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <ctime>
 
 #include "telemetry/sampling/call_budget.hpp"
 #include "telemetry/sampling/deadlines.hpp"
 #include "telemetry/sampling/every_few.hpp"
 #include "telemetry/sampling/recorder.hpp"
+#include "threads/signals_blocked.hpp"
 
 namespace fairlap::telemetry {
 namespace {
@@ -20,22 +20,6 @@ std::int64_t thread_cpu_ns() noexcept {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
-
-// While it lives, threads that are made take no signals: the program's handlers run on the program's threads.
-class SignalsHeldBack {
- public:
-  SignalsHeldBack() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsHeldBack() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeldBack(const SignalsHeldBack&) = delete;
-  SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 // Without a source in a lane there is nothing to wake up for at its period.
 std::chrono::nanoseconds period_of(const std::vector<std::unique_ptr<Source>>& sources,
@@ -95,7 +79,7 @@ void Sampler::start() {
   cpu_before_ns_ = cpu_ns_.load();
   enlist(control_);
   try {
-    const SignalsHeldBack held_back;
+    const threads::SignalsBlocked blocked;
     thread_ = std::make_unique<std::thread>([this] { run(); });
   } catch (...) {
     strike_off(*control_);

@@ -1,0 +1,34 @@
+"""A contestant under load whose service time is known: it sleeps. Its answers are the item and twice the item."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from fairlap.scenarios.load.system_under_test import Issue
+
+SERVICE_S = 0.002
+
+
+def answers(items: Sequence[int], count: int) -> list[np.ndarray]:
+    return [np.array([item, 2 * item], np.float32) for item in items[:count]]
+
+
+def sleeping(
+    service_s: float = SERVICE_S,
+    largest_batch: int = 1,
+    threads: int = 1,
+    longest_wait_s: float = 0.0,
+    before: Callable[[Sequence[int]], object] = lambda items: None,
+    **parts: Any,
+) -> Issue:
+    """A group takes as long as a single item. ``before`` is called first, with the items."""
+
+    def serve(items: Sequence[int]) -> list[int]:
+        before(items)
+        time.sleep(service_s)
+        return list(items)
+
+    return Issue([serve] * threads, answers, largest_batch, longest_wait_s, **parts)
