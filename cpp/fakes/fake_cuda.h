@@ -83,6 +83,12 @@ FAKE_CUDA_API int fake_cuda_copy(uint64_t stream, int copy_kind, uint64_t bytes,
  * own kernels act by their meaning instead. */
 FAKE_CUDA_API void fake_cuda_set_kernel_duration(const char* name, int64_t duration_ns);
 
+/* How fast a device does what the kernels of fairlap's roofs repeat: instructions of a PTX operation per
+ * second, each thread's counted ("fma.rn.f32"; 1e13 by default), and bytes of a triad, in arrays that fit
+ * into the L2 cache together and in those that do not (6e12 and 3e12). */
+FAKE_CUDA_API void fake_cuda_set_instruction_rate(const char* operation, double per_second);
+FAKE_CUDA_API void fake_cuda_set_bandwidths(double cache_bytes_per_second, double memory_bytes_per_second);
+
 /* The clock. */
 FAKE_CUDA_API int64_t fake_cuda_now_ns(void);
 FAKE_CUDA_API void fake_cuda_advance_host(int64_t ns);

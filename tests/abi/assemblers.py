@@ -16,7 +16,8 @@ class Assembler:
     release: int  # of CUDA, such as 13
     capabilities: tuple[int, ...]  # such as 90, without variants for one architecture alone
 
-    def assemble(self, source: Path, capability: int, out: Path) -> subprocess.CompletedProcess[str]:
+    def assemble(self, source: Path, capability: int | str, out: Path) -> subprocess.CompletedProcess[str]:
+        """For a capability such as 90, or "90a" for that architecture alone."""
         command = [str(self.path), "-v", "--gpu-name", f"sm_{capability}", str(source), "-o", str(out)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 

@@ -55,6 +55,7 @@ def test_every_library_has_headers_of_two_generations() -> None:
         assert len(generations) >= 2, f"NVIDIA's {library} headers are missing: pip install --group abi"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_every_declaration_equals_that_of_the_newest_headers(library: str, tmp_path: Path) -> None:
     newest = next(headers for headers in HEADERS if headers.has(library))
@@ -64,6 +65,7 @@ def test_every_declaration_equals_that_of_the_newest_headers(library: str, tmp_p
     assert result.differences == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "headers"),
     [
@@ -125,6 +127,7 @@ WRONG: dict[str, list[tuple[str, str, str]]] = {  # the correct text, a wrong on
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_every_kind_of_wrong_declaration_is_found(library: str, tmp_path: Path) -> None:
     text = OURS[library].read_text()

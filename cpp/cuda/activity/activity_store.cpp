@@ -94,13 +94,13 @@ void ActivityStore::keep(const CUpti_Activity& record) {
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& copy = reinterpret_cast<const ActivityMemcpyPrefix&>(record);
       if (copy.contextId == context_id_)
-        keep(ActivityKind::copy, copy.start, copy.end, copy.streamId, nullptr);
+        keep(ActivityKind::copy, copy.start, copy.end, copy.streamId, nullptr, copy.copyKind);
       return;
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY2: {
       const auto& copy = reinterpret_cast<const ActivityPeerCopyPrefix&>(record);
       if (copy.contextId == context_id_)
-        keep(ActivityKind::copy, copy.start, copy.end, copy.streamId, nullptr);
+        keep(ActivityKind::copy, copy.start, copy.end, copy.streamId, nullptr, copy.copyKind);
       return;
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
@@ -115,7 +115,7 @@ void ActivityStore::keep(const CUpti_Activity& record) {
 }
 
 void ActivityStore::keep(ActivityKind kind, std::uint64_t start, std::uint64_t end, std::uint32_t stream,
-                         const char* name) {
+                         const char* name, std::uint8_t copy_kind) {
   // CUPTI writes 0 for times that it could not take.
   if (start == 0) return lose_after_last();
   for (; bounded_ < losses_.size(); ++bounded_)
@@ -126,7 +126,12 @@ void ActivityStore::keep(ActivityKind kind, std::uint64_t start, std::uint64_t e
   }
   last_ns_ = end;
   const std::string* kept_name = name == nullptr ? nullptr : &*names_.emplace(name).first;
-  records_.push_back({.start_ns = start, .end_ns = end, .name = kept_name, .stream = stream, .kind = kind});
+  records_.push_back({.start_ns = start,
+                      .end_ns = end,
+                      .name = kept_name,
+                      .stream = stream,
+                      .kind = kind,
+                      .copy_kind = copy_kind});
 }
 
 }  // namespace fairlap::cuda

@@ -44,8 +44,8 @@ class ActivityStore {
   std::uint8_t* lend();
   void read(std::uint8_t* buffer, std::size_t valid_bytes);
   void keep(const CUpti_Activity& record);
-  void keep(ActivityKind kind, std::uint64_t start, std::uint64_t end, std::uint32_t stream,
-            const char* name);
+  void keep(ActivityKind kind, std::uint64_t start, std::uint64_t end, std::uint32_t stream, const char* name,
+            std::uint8_t copy_kind = 0);
   void lose_after_last();
 
   std::mutex mutex_;

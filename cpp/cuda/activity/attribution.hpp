@@ -19,6 +19,7 @@ struct Activity {
   const std::string* name = nullptr;  // kernels only; lives as long as the process
   std::uint32_t stream = 0;           // CUPTI's number, not a handle
   ActivityKind kind = ActivityKind::kernel;
+  std::uint8_t copy_kind = 0;  // CUPTI's, of copies
 };
 
 // From before a sample's call until the context was idle after it, on the clock of the records.

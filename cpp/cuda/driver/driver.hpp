@@ -87,6 +87,7 @@ class DriverFunction {
   FORM(cuEventElapsedTime, cuEventElapsedTime, 2000, true)                                 \
   FORM(cuMemAlloc, cuMemAlloc_v2, 3020, true)                                              \
   FORM(cuMemFree, cuMemFree_v2, 3020, true)                                                \
+  FORM(cuMemGetInfo, cuMemGetInfo_v2, 3020, true)                                          \
   FORM(cuMemsetD32Async, cuMemsetD32Async, 3020, true)                                     \
   FORM(cuMemHostAlloc, cuMemHostAlloc, 2020, true)                                         \
   FORM(cuMemFreeHost, cuMemFreeHost, 2000, true)                                           \

@@ -66,6 +66,7 @@ constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908;
 constexpr CUresult CUDA_ERROR_UNKNOWN = 999;
 
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13;
+constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY = 19;
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38;
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
@@ -147,6 +148,7 @@ using PFN_cuEventQuery = CUresult (*)(CUevent);
 using PFN_cuEventElapsedTime = CUresult (*)(float*, CUevent, CUevent);
 
 using PFN_cuMemAlloc_v2 = CUresult (*)(CUdeviceptr*, std::size_t);
+using PFN_cuMemGetInfo_v2 = CUresult (*)(std::size_t*, std::size_t*);
 using PFN_cuMemFree_v2 = CUresult (*)(CUdeviceptr);
 using PFN_cuMemsetD32Async = CUresult (*)(CUdeviceptr, unsigned int, std::size_t, CUstream);
 using PFN_cuMemHostAlloc = CUresult (*)(void**, std::size_t, unsigned int);

@@ -23,18 +23,6 @@ CUdevice device_of(const Driver& driver, CUcontext context) {
   return device;
 }
 
-CUdevice checked_device(const Driver& driver, int device) {
-  int count = 0;
-  driver.cuDeviceGetCount(&count);
-  if (device < 0 || device >= count) {
-    throw BadStream("no CUDA device " + std::to_string(device) + ": this process sees " +
-                    std::to_string(count) + ". Look at CUDA_VISIBLE_DEVICES.");
-  }
-  CUdevice handle = -1;
-  driver.cuDeviceGet(&handle, device);
-  return handle;
-}
-
 bool is_in_use(const Driver& driver, CUdevice device) {
   unsigned int flags = 0;
   int active = 0;
@@ -63,6 +51,18 @@ CUdevice only_device_in_use(const Driver& driver) {
 }
 
 }  // namespace
+
+CUdevice checked_device(const Driver& driver, int device) {
+  int count = 0;
+  driver.cuDeviceGetCount(&count);
+  if (device < 0 || device >= count) {
+    throw BadStream("no CUDA device " + std::to_string(device) + ": this process sees " +
+                    std::to_string(count) + ". Look at CUDA_VISIBLE_DEVICES.");
+  }
+  CUdevice handle = -1;
+  driver.cuDeviceGet(&handle, device);
+  return handle;
+}
 
 bool is_default_stream(std::uintptr_t address) noexcept {
   return address == 0 || address == STREAM_LEGACY || address == STREAM_PER_THREAD;

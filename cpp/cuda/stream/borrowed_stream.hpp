@@ -66,6 +66,9 @@ class BorrowedStream {
   bool known_;
 };
 
+// The driver's handle of a device by its number. Throws BadStream where this process sees no such device.
+CUdevice checked_device(const Driver& driver, int device);
+
 // True for the handles 0, 1 and 2, which mean a default stream of whatever context is current.
 bool is_default_stream(std::uintptr_t address) noexcept;
 

@@ -49,6 +49,17 @@ void fake_cuda_set_kernel_duration(const char* name, int64_t duration_ns) {
   world().kernel_durations_ns[name] = duration_ns;
 }
 
+void fake_cuda_set_instruction_rate(const char* operation, double per_second) {
+  const Lock lock = locked();
+  world().instruction_rates[operation] = per_second;
+}
+
+void fake_cuda_set_bandwidths(double cache_bytes_per_second, double memory_bytes_per_second) {
+  const Lock lock = locked();
+  world().cache_bytes_per_s = cache_bytes_per_second;
+  world().memory_bytes_per_s = memory_bytes_per_second;
+}
+
 int64_t fake_cuda_now_ns(void) {
   const Lock lock = locked();
   return world().timeline.now_ns();

@@ -1,15 +1,18 @@
 #include "fakes/cuda/launch.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
 #include "cuda/driver/device_code.hpp"
+#include "cuda/roofs/roof_kernel.hpp"
 #include "fakes/cuda/blocking.hpp"
 #include "fakes/cuda/enqueue.hpp"
 #include "fakes/cuda/lookup.hpp"
 #include "fakes/cuda/memory.hpp"
 
-// Launches. fairlap's own kernels act as device_code.hpp defines them; all others just take time.
+// Launches. fairlap's own kernels act as device_code.hpp and roof_kernel.hpp define them; all others just
+// take time.
 namespace fairlap::fakes {
 namespace {
 
@@ -73,6 +76,43 @@ CUresult timer_steps(const World& w, Task& task, void** parameters) {
   return CUDA_SUCCESS;
 }
 
+// As long as its instructions take at the device's rates; those without a rate of their own that compute
+// nothing, such as a branch, take no time.
+CUresult arithmetic(const World& w, Task& task, const Round& round, double threads, void** parameters) {
+  constexpr double kUsualRate = 1e13;
+  if (allocation_at(w, parameter<std::uint64_t>(parameters, 2), sizeof(std::uint32_t)) == nullptr)
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+  double round_s = 0.0;
+  for (const auto& [operation, times] : round) {
+    const auto own = w.instruction_rates.find(operation);
+    const bool computes = operation.starts_with("fma.") || operation.starts_with("mma.") ||
+                          operation.starts_with("wgmma.mma_async");
+    if (own != w.instruction_rates.end()) {
+      round_s += static_cast<double>(times) * threads / own->second;
+    } else if (computes) {
+      round_s += static_cast<double>(times) * threads / kUsualRate;
+    }
+  }
+  task.duration_ns = static_cast<std::int64_t>(1e9 * round_s * parameter<std::uint32_t>(parameters, 0));
+  return CUDA_SUCCESS;
+}
+
+CUresult triad(const World& w, const Device& device, Task& task, void** parameters) {
+  constexpr std::uint64_t kVectorBytes = 16;
+  const std::uint64_t array_bytes = kVectorBytes * parameter<std::uint32_t>(parameters, 3);
+  for (const std::size_t array : {0, 1, 2}) {
+    if (allocation_at(w, parameter<std::uint64_t>(parameters, array), array_bytes) == nullptr)
+      return CUDA_ERROR_ILLEGAL_ADDRESS;
+  }
+  const auto cache = device.attributes.find(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  const bool fits = cache != device.attributes.end() &&
+                    3 * array_bytes <= static_cast<std::uint64_t>(std::max(0, cache->second));
+  const double bytes = 3.0 * static_cast<double>(array_bytes) * parameter<std::uint32_t>(parameters, 4);
+  task.duration_ns =
+      static_cast<std::int64_t>(1e9 * bytes / (fits ? w.cache_bytes_per_s : w.memory_bytes_per_s));
+  return CUDA_SUCCESS;
+}
+
 CUresult make_task(World& w, const Stream& stream, std::string_view name, void** parameters, Task& task) {
   if (name == kSpinGateKernel) return spin_gate(w, task, parameters);
   if (name == kSpinNsKernel) {
@@ -87,6 +127,10 @@ CUresult make_task(World& w, const Stream& stream, std::string_view name, void**
     return spin(w, task, parameter<std::uint64_t>(parameters, 1), ns, cycles_per_ns);
   }
   if (name == kTimerStepsKernel) return timer_steps(w, task, parameters);
+  if (name == kTriadRoofEntry) {
+    const auto device = static_cast<std::size_t>(find_context(w, stream.context)->device);
+    return triad(w, w.devices[device], task, parameters);
+  }
   const auto known = w.kernel_durations_ns.find(std::string(name));
   task.duration_ns = known == w.kernel_durations_ns.end() ? kDefaultKernelNs : known->second;
   return CUDA_SUCCESS;
@@ -126,10 +170,11 @@ FAKE_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, un
     }
     if (block_x * block_y * block_z > 1024 || extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
     Task task = kernel_task(found->second, 0);
-    if (const CUresult error = make_task(w, *stream, found->second, parameters, task);
-        error != CUDA_SUCCESS) {
-      return error;
-    }
+    const auto round = w.rounds.find(found->first);
+    const double threads = 1.0 * grid_x * grid_y * grid_z * block_x * block_y * block_z;
+    const CUresult made = round == w.rounds.end() ? make_task(w, *stream, found->second, parameters, task)
+                                                  : arithmetic(w, task, round->second, threads, parameters);
+    if (made != CUDA_SUCCESS) return made;
     if (const CUresult error = enqueue(w, *stream, std::move(task)); error != CUDA_SUCCESS) return error;
     return w.launches_block && !stream->capture ? wait_for(w, lock, {stream->last()}) : CUDA_SUCCESS;
   });

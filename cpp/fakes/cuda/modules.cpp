@@ -1,11 +1,13 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "cuda/roofs/roof_kernel.hpp"
 #include "fakes/cuda/capture.hpp"
 #include "fakes/cuda/entry.hpp"
 #include "fakes/cuda/lookup.hpp"
 
-// Modules of PTX text. The fake reads the header and the names of the entries; bodies are not run.
+// Modules of PTX text. The fake reads the header, the names of the entries and what their rounds repeat;
+// bodies are not run.
 namespace fairlap::fakes {
 namespace {
 
@@ -37,7 +39,23 @@ CUresult check_header(const World& w, const Context& context, std::string_view p
   const int capability = attributes.at(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
                          attributes.at(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   const int needed = std::atoi(std::string(target.substr(3)).c_str());
-  return needed > capability ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_SUCCESS;
+  const bool is_for_one_architecture = target.ends_with('a');
+  const bool fits = is_for_one_architecture ? needed == capability : needed <= capability;
+  return fits ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+// The first in the text, for code with one entry.
+Round round_in(std::string_view ptx) {
+  Round round;
+  const std::size_t begin = ptx.find("\nROUND:");
+  const std::size_t end = begin == std::string_view::npos ? begin : ptx.find("bra ROUND", begin);
+  if (end == std::string_view::npos) return round;
+  std::string_view body = ptx.substr(begin, end - begin);
+  for (std::size_t at = body.find('\n', 1); at != std::string_view::npos; at = body.find('\n', at + 1)) {
+    if (const std::string_view operation = word_after(body, "\n", at); !operation.empty())
+      ++round[std::string(operation)];
+  }
+  return round;
 }
 
 }  // namespace
@@ -59,6 +77,7 @@ FAKE_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
       const Handle function = w.new_handle();
       module.functions[name] = function;
       w.functions[function] = intern(name);
+      if (name == kArithmeticRoofEntry) w.rounds[function] = round_in(ptx);
     }
     const Handle handle = w.new_handle();
     w.modules[handle] = std::move(module);
@@ -72,7 +91,10 @@ FAKE_EXPORT CUresult cuModuleUnload(CUmodule module) {
     if (!current_context(w)) return CUDA_ERROR_INVALID_CONTEXT;
     const auto found = w.modules.find(number(module));
     if (found == w.modules.end()) return CUDA_ERROR_INVALID_HANDLE;
-    for (const auto& [name, function] : found->second.functions) w.functions.erase(function);
+    for (const auto& [name, function] : found->second.functions) {
+      w.functions.erase(function);
+      w.rounds.erase(function);
+    }
     w.modules.erase(found);
     return CUDA_SUCCESS;
   });

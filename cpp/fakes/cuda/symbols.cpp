@@ -98,7 +98,7 @@ const std::vector<Form>& forms() {
       NOT_MODELLED(cuMemFree, 2000),
       SHARED(cuMemFree, 3020, cuMemFree_v2),
       NOT_MODELLED(cuMemGetInfo, 2000),
-      OWN(cuMemGetInfo, 3020, cuMemGetInfo_v2),
+      SHARED(cuMemGetInfo, 3020, cuMemGetInfo_v2),
       SHARED(cuMemHostAlloc, 2020, cuMemHostAlloc),
       SHARED(cuMemFreeHost, 2000, cuMemFreeHost),
       NOT_MODELLED(cuMemHostRegister, 4000),

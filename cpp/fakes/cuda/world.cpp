@@ -69,6 +69,9 @@ void reset_world(World& w) {
   w.pushed_contexts = 0;
   w.look_ns = 0;
   w.kernel_durations_ns.clear();
+  w.instruction_rates.clear();
+  w.cache_bytes_per_s = 6e12;
+  w.memory_bytes_per_s = 3e12;
   w.devices.assign(1, new_device(0));
   w.contexts.clear();
   w.events.clear();
@@ -76,6 +79,7 @@ void reset_world(World& w) {
   w.graph_execs.clear();
   w.modules.clear();
   w.functions.clear();
+  w.rounds.clear();
   w.captures.clear();
   w.launch_function = "cuLaunchKernel";
 }

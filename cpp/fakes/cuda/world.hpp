@@ -99,6 +99,9 @@ struct Allocation {
   int device = 0;
 };
 
+// How often each PTX operation stands between the label ROUND and the branch back to it.
+using Round = std::map<std::string, std::int64_t>;
+
 struct Module {
   Handle context = 0;
   std::map<std::string, Handle> functions;
@@ -143,6 +146,9 @@ struct World {
   std::int64_t look_ns = 0;  // what the last of the looks in a row cost
   std::int64_t pushed_contexts = 0;
   std::map<std::string, std::int64_t> kernel_durations_ns;
+  std::map<std::string, double> instruction_rates;  // by PTX operation, a second, of all threads together
+  double cache_bytes_per_s = 0.0;
+  double memory_bytes_per_s = 0.0;
 
   std::vector<Device> devices;
   std::map<Handle, ContextPtr> contexts;
@@ -152,6 +158,7 @@ struct World {
   std::map<Handle, GraphExec> graph_execs;
   std::map<Handle, Module> modules;
   std::map<Handle, const char*> functions;  // names, which live as long as the library
+  std::map<Handle, Round> rounds;           // of functions that repeat one
   std::vector<CapturePtr> captures;
 
   fake_cuda_activity_listener listener = nullptr;

@@ -5,9 +5,13 @@ Times are not looked at. A checker that takes CUPTI for itself is no fault; reco
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fairlap.engine import floor
+from fairlap.engine.cuda.call_records import recorded_calls
 from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.errors import FairlapError, NotAvailable
+from fairlap.machine.device_roofs import measured_on_device
 
 from ..proof.driver import PrimaryContext, Spinner
 from ..proof.json_lines import report
@@ -41,9 +45,26 @@ def main() -> None:
             report(probe=str(asked), refused=str(refused))
             continue
         report(probe=str(asked), samples=result.samples, median_ns=result.median_ns)
+    _roofs()
+    _records(lambda: spinner.spin_ns(stream, 20_000))
     context.synchronize()
     spinner.close()
     context.close()
+
+
+def _roofs() -> None:
+    """A few trials of every kernel for this device."""
+    found = measured_on_device("cuda:0", seconds=0.0)
+    report(probe="roofs", measured=[*found.operations_per_s, *found.bytes_per_s], absent=list(found.absent))
+
+
+def _records(call: Callable[[], None]) -> None:
+    try:
+        found = recorded_calls(call, 5, 0)
+    except NotAvailable as refused:
+        report(probe="records of calls", refused=str(refused))
+        return
+    report(probe="records of calls", activities=[len(each.activities) for each in found])
 
 
 if __name__ == "__main__":

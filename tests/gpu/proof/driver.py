@@ -189,3 +189,25 @@ def rates_gb_per_s(context: PrimaryContext, size: int, *, pinned: bool) -> list[
 
 def pinned_rate_gb_per_s(context: PrimaryContext, size: int) -> float:
     return median(rates_gb_per_s(context, size, pinned=True))
+
+
+def device_copy_bytes_per_s(context: PrimaryContext, size: int) -> float:
+    """Bytes read and written by copies from one buffer of the device to another, the fastest of some rounds."""
+    driver, stream = DriverCalls(), ctypes.c_void_p(context.new_stream())
+    buffers = [ctypes.c_uint64() for _ in range(2)]
+    for buffer in buffers:
+        driver.call("cuMemAlloc_v2", ctypes.byref(buffer), ctypes.c_size_t(size))
+    copies = max(4, min(_MOST_COPIES, 16 * _BYTES_OF_A_ROUND // size))
+
+    def one_round() -> float:
+        begun = time.perf_counter()
+        for _ in range(copies):
+            driver.call("cuMemcpyDtoDAsync_v2", buffers[1], buffers[0], ctypes.c_size_t(size), stream)
+        driver.call("cuStreamSynchronize", stream)
+        return 2.0 * copies * size / (time.perf_counter() - begun)
+
+    one_round()
+    fastest = max(one_round() for _ in range(_ROUNDS))
+    for buffer in buffers:
+        driver.call("cuMemFree_v2", buffer)
+    return fastest

@@ -90,7 +90,7 @@ def test_the_probe_sees_context_wide_events_cover_every_kind_of_stream() -> None
 @pytest.mark.sanitized
 def test_the_program_that_a_checker_watches_makes_every_kind_of_call() -> None:
     content = probed("every_call")
-    assert len(content) == 8
+    assert len(content) == 10
     assert not [row for row in content if "refused" in row]
 
 

@@ -33,6 +33,7 @@ while [ "$1" != "-m" ]; do program=$1; shift; done
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("with_fakes")
 def test_the_tests_of_a_gpu_pass_on_the_fakes_unless_they_need_a_framework(tmp_path: Path) -> None:
@@ -81,6 +82,7 @@ class _Load:
         pass
 
 
+@pytest.mark.slow
 @on_fakes
 def test_every_step_on_power_and_energy_is_taken() -> None:
     import ctypes

@@ -50,6 +50,7 @@ def test_a_part_that_ends_badly_keeps_its_figures(part_that: Make, tmp_path: Pat
     assert part["tables"]["figures"][0]["ns"] == 1
 
 
+@pytest.mark.slow
 def test_a_part_that_overruns_is_stopped_with_everything_that_it_started(part_that: Make, tmp_path: Path) -> None:
     begun = time.monotonic()
     marker = tmp_path / "still running"

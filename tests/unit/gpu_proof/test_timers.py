@@ -108,6 +108,7 @@ def one_case(machine: Machine) -> list[Case]:
     return [Case(EMPTY, partial(machine.kernel, KERNEL_NS))]
 
 
+@pytest.mark.slow
 @on_fakes
 def test_every_timer_of_pytorch_reads_the_length_of_the_kernel() -> None:
     machine = Machine()

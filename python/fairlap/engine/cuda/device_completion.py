@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlap import quantity_text
 from fairlap.engine import _native
-from fairlap.engine.cuda.libraries import cupti_places, native_errors_explained
+from fairlap.engine.cuda.libraries import cupti_places, native_errors_explained, require_cuda
 from fairlap.errors import NotAvailable
 
 COMPLETION = "the wait for all work of the device"
@@ -18,7 +18,7 @@ def device_completion(device: int, first: Callable[[Any], object] | None = None)
 
     ``first`` is the framework's own wait, for one whose calls return before all their work is enqueued.
     """
-    _require_cuda()
+    require_cuda()
     with native_errors_explained():
         wait = _native.DeviceWait(device)
     if first is None:
@@ -37,7 +37,7 @@ def stream_used_by(call: Callable[[], object], device: int) -> int:
     Raises NotAvailable if there is no such stream, or more than one. From then on launches in this process may cost
     more, since CUPTI stays loaded.
     """
-    _require_cuda()
+    require_cuda()
     with native_errors_explained():
         places = cupti_places(_native.cuda_driver_version())
         launches = _native.launches_during(call, device=device, cupti_places=places)
@@ -53,11 +53,6 @@ def stream_used_by(call: Callable[[], object], device: int) -> int:
 
 def own_stream(device: int) -> _native.OwnStream:
     """A stream for a framework that takes one. It lives as long as the object that is returned."""
-    _require_cuda()
+    require_cuda()
     with native_errors_explained():
         return _native.OwnStream(device)
-
-
-def _require_cuda() -> None:
-    if absent := _native.cuda_absent_because():
-        raise NotAvailable(f"there is no CUDA here: {absent}")

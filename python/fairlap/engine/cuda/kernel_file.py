@@ -15,7 +15,6 @@ from fairlap.engine.cuda.libraries import DeviceFailed, native_errors_explained
 from fairlap.engine.native_functions import NativeFunction
 from fairlap.errors import InvalidRequest
 
-SUFFIXES = (".ptx", ".cubin")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _SCALARS = {
     "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
@@ -42,10 +41,6 @@ class LoadedKernels:
     stream: _native.OwnStream
     launches: Mapping[str, NativeFunction]
     waits: Mapping[str, NativeFunction]
-
-
-def is_kernel_file(name: str) -> bool:
-    return name.rpartition(":")[0].endswith(SUFFIXES)
 
 
 @contextmanager

@@ -33,6 +33,11 @@ class DeviceFailed(FairlapError, RuntimeError):
         return type(self), (str(self), self.result)
 
 
+def require_cuda() -> None:
+    if absent := _native.cuda_absent_because():
+        raise NotAvailable(f"there is no CUDA here: {absent}")
+
+
 @contextmanager
 def native_errors_explained() -> Iterator[None]:
     try:

@@ -29,10 +29,15 @@ class Work:
     find: Callable[[Callable[[], Any]], object] | None = None  # as its adapter finds the stream that is not exposed
 
 
-def torch_work() -> Work:
+def torch_imported() -> Any:
     torch = _imported("torch")
     if not torch.cuda.is_available():
         raise NotHere("this PyTorch has no CUDA", "torch")
+    return torch
+
+
+def torch_work() -> Work:
+    torch = torch_imported()
     stream = torch.cuda.Stream()
     torch.cuda.set_stream(stream)
     a = torch.randn(SIZE, SIZE, device="cuda")

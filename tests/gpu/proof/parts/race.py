@@ -109,6 +109,9 @@ def keep_race(record: PartRecord, work: RaceWork, file: Path) -> None:
             median_ns=None if row.latency_p50_ns is None else row.latency_p50_ns.value,
             outcome=row.outcome,
             worst_error=row.error_relative,
+            bound=row.bound,
+            roof=row.roof,
+            roof_share=row.roof_share,
             **{name: None if (time := getattr(row, name)) is None else time.value for name in ON_DEVICE},
             note=row.message or "; ".join(f"{name}: {row.absent[name]}" for name in ON_DEVICE if name in row.absent),
         )

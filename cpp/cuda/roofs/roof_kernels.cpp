@@ -1,0 +1,250 @@
+#include <algorithm>
+#include <limits>
+
+#include "cuda/roofs/roof_kernel.hpp"
+
+namespace fairlap::cuda {
+namespace {
+
+constexpr int kAny = std::numeric_limits<int>::max();
+// Devices of 10.x and 11.x multiply matrices of these types by instructions on a memory of their own
+// (tcgen05), which no kernel here uses; later devices are not known. From 10.3 on, products of fp64 are
+// emulated.
+constexpr int kLastOfAmpereAndAda = 89;
+constexpr int kHopper = 90;
+constexpr int kFirstOfSmallBlackwell = 120, kLastOfSmallBlackwell = 129;
+
+constexpr Filling kFp32{.mask = 0x807fffff, .bits = 0x3f000000};
+constexpr Filling kFp64{.mask = 0x800fffff, .bits = 0x3fe00000};  // the upper half; any bits may be the lower
+constexpr Filling kFp16{.mask = 0x83ff83ff, .bits = 0x38003800};
+constexpr Filling kBf16{.mask = 0x807f807f, .bits = 0x3f003f00};
+constexpr Filling kInteger{.mask = 0xffffffff, .bits = 0};
+
+constexpr double operations_of(int m, int n, int k) { return 2.0 * m * n * k; }
+
+// Where a warpgroup's instruction finds the rows of its matrices in shared memory, as a descriptor has it:
+// bytes from one group of eight rows to the next, and either bytes between the halves of a row or a pattern
+// of banks.
+constexpr std::uint64_t layout(std::uint64_t between_halves, std::uint64_t between_groups,
+                               std::uint64_t pattern) {
+  return (between_halves >> 4U) << 16U | (between_groups >> 4U) << 32U | pattern << 62U;
+}
+constexpr std::uint64_t kPlainTiles = layout(128, 256, 0);
+constexpr std::uint64_t kSwizzledTiles = layout(16, 1024, 1);
+
+constexpr RoofKernel kLanesFp32{.number_type = "fp32",
+                                .instructions = "fma.f32",
+                                .least_capability = 70,
+                                .most_capability = kAny,
+                                .ptx_version = "6.3",
+                                .target = "sm_70",
+                                .operation = "fma.rn.f32",
+                                .sum = kFp32,
+                                .factor = kFp32,
+                                .operations = 2.0};
+constexpr RoofKernel kLanesFp32Pairs{.number_type = "fp32",
+                                     .instructions = "fma.f32x2",
+                                     .least_capability = 100,
+                                     .most_capability = kAny,
+                                     .ptx_version = "8.6",
+                                     .target = "sm_100",
+                                     .operation = "fma.rn.f32x2",
+                                     .bits_of_a_register = 64,
+                                     .sum = kFp32,
+                                     .factor = kFp32,
+                                     .operations = 4.0};
+constexpr RoofKernel kLanesFp64{.number_type = "fp64",
+                                .instructions = "fma.f64",
+                                .least_capability = 70,
+                                .most_capability = kAny,
+                                .ptx_version = "6.3",
+                                .target = "sm_70",
+                                .operation = "fma.rn.f64",
+                                .bits_of_a_register = 64,
+                                .sum = kFp64,
+                                .factor = kFp64,
+                                .operations = 2.0};
+constexpr RoofKernel kWarpFp64{.number_type = "fp64",
+                               .instructions = "mma.m8n8k4.f64",
+                               .least_capability = 80,
+                               .most_capability = 100,
+                               .ptx_version = "7.0",
+                               .target = "sm_80",
+                               .unit = ArithmeticUnit::warp,
+                               .operation = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+                               .bits_of_a_register = 64,
+                               .accumulators = 2,
+                               .sum = kFp64,
+                               .factor = kFp64,
+                               .operations = operations_of(8, 8, 4)};
+constexpr RoofKernel kWarpFp64Large{.number_type = "fp64",
+                                    .instructions = "mma.m16n8k16.f64",
+                                    .least_capability = kHopper,
+                                    .most_capability = kHopper,
+                                    .ptx_version = "7.8",
+                                    .target = "sm_90",
+                                    .unit = ArithmeticUnit::warp,
+                                    .operation = "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64",
+                                    .bits_of_a_register = 64,
+                                    .accumulators = 4,
+                                    .left = 8,
+                                    .right = 4,
+                                    .sum = kFp64,
+                                    .factor = kFp64,
+                                    .operations = operations_of(16, 8, 16)};
+
+constexpr RoofKernel turing(std::string_view number_type, std::string_view instructions,
+                            std::string_view operation, int accumulators, int left, Filling sum,
+                            Filling factor, double operations) {
+  return {.number_type = number_type,
+          .instructions = instructions,
+          .least_capability = 75,
+          .most_capability = 79,
+          .ptx_version = "6.5",
+          .target = "sm_75",
+          .unit = ArithmeticUnit::warp,
+          .operation = operation,
+          .accumulators = accumulators,
+          .left = left,
+          .right = 1,
+          .sum = sum,
+          .factor = factor,
+          .operations = operations};
+}
+
+constexpr RoofKernel ampere(std::string_view number_type, std::string_view instructions,
+                            std::string_view operation, Filling sum, Filling factor, double operations) {
+  return {.number_type = number_type,
+          .instructions = instructions,
+          .least_capability = 80,
+          .most_capability = kLastOfAmpereAndAda,
+          .ptx_version = "7.0",
+          .target = "sm_80",
+          .unit = ArithmeticUnit::warp,
+          .operation = operation,
+          .accumulators = 4,
+          .left = 4,
+          .right = 2,
+          .sum = sum,
+          .factor = factor,
+          .operations = operations};
+}
+
+constexpr RoofKernel hopper(std::string_view number_type, std::string_view instructions,
+                            std::string_view operation, Filling factor, int depth, const char* ending,
+                            std::uint64_t tiles) {
+  return {.number_type = number_type,
+          .instructions = instructions,
+          .least_capability = kHopper,
+          .most_capability = kHopper,
+          .ptx_version = "8.0",
+          .target = "sm_90a",
+          .unit = ArithmeticUnit::warpgroup,
+          .operation = operation,
+          .accumulators = 128,
+          .left = 0,
+          .right = 0,
+          .factor = factor,
+          .operations = operations_of(64, 256, depth),
+          .ending = ending,
+          .tile_layout = tiles};
+}
+
+// The same instructions as Ampere's.
+constexpr RoofKernel small_blackwell(RoofKernel kernel) {
+  kernel.least_capability = kFirstOfSmallBlackwell;
+  kernel.most_capability = kLastOfSmallBlackwell;
+  return kernel;
+}
+
+void add_of_ampere(std::vector<RoofKernel>& all) {
+  for (const RoofKernel& kernel :
+       {ampere("tf32", "mma.m16n8k8.tf32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", kFp32, kFp32,
+               operations_of(16, 8, 8)),
+        ampere("fp16", "mma.m16n8k16.f16, sums in fp32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+               kFp32, kFp16, operations_of(16, 8, 16)),
+        ampere("bf16", "mma.m16n8k16.bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", kFp32,
+               kBf16, operations_of(16, 8, 16)),
+        ampere("int8", "mma.m16n8k32.s8", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", kInteger,
+               kInteger, operations_of(16, 8, 32))}) {
+    all.push_back(kernel);
+    all.push_back(small_blackwell(kernel));
+  }
+}
+
+struct HopperType {
+  std::string_view number_type;
+  std::string_view plain;
+  std::string_view swizzled;
+  std::string_view operation;
+  Filling factor;
+  int depth;
+  const char* ending;
+};
+
+constexpr HopperType kHopperTypes[] = {
+    {"tf32", "wgmma.m64n256k8.tf32", "wgmma.m64n256k8.tf32, swizzled",
+     "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32", kFp32, 8, ", 1, 1"},
+    {"fp16", "wgmma.m64n256k16.f16, sums in fp32", "wgmma.m64n256k16.f16, sums in fp32, swizzled",
+     "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", kFp16, 16, ", 1, 1, 0, 0"},
+    {"bf16", "wgmma.m64n256k16.bf16", "wgmma.m64n256k16.bf16, swizzled",
+     "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", kBf16, 16, ", 1, 1, 0, 0"},
+    {"int8", "wgmma.m64n256k32.s8", "wgmma.m64n256k32.s8, swizzled",
+     "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8", kInteger, 32, ""},
+};
+
+}  // namespace
+
+std::vector<RoofKernel> all_roof_kernels() {
+  std::vector<RoofKernel> all{kLanesFp32, kLanesFp32Pairs, kLanesFp64, kWarpFp64, kWarpFp64Large};
+  all.push_back(turing("fp16", "mma.m16n8k8.f16, sums in fp32",
+                       "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 4, 2, kFp32, kFp16,
+                       operations_of(16, 8, 8)));
+  all.push_back(turing("int8", "mma.m8n8k16.s8", "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 2, 1,
+                       kInteger, kInteger, operations_of(8, 8, 16)));
+  add_of_ampere(all);
+  for (const HopperType& type : kHopperTypes) {
+    all.push_back(hopper(type.number_type, type.plain, type.operation, type.factor, type.depth, type.ending,
+                         kPlainTiles));
+    all.push_back(hopper(type.number_type, type.swizzled, type.operation, type.factor, type.depth,
+                         type.ending, kSwizzledTiles));
+  }
+  return all;
+}
+
+std::vector<RoofKernel> roof_kernels(std::string_view number_type, int capability) {
+  std::vector<RoofKernel> found = all_roof_kernels();
+  std::erase_if(found, [&](const RoofKernel& kernel) {
+    return kernel.number_type != number_type || capability < kernel.least_capability ||
+           capability > kernel.most_capability;
+  });
+  return found;
+}
+
+unsigned int RoofKernel::threads_of_a_block() const noexcept {
+  return unit == ArithmeticUnit::warpgroup ? 128 : 256;
+}
+
+// All of them fit onto a multiprocessor at the same time, so that none begins when others have ended. The
+// large products of fp64 need so many registers that one block fits: they run in two turns, of the same
+// length.
+unsigned int RoofKernel::blocks_of_a_multiprocessor() const noexcept {
+  return unit == ArithmeticUnit::lanes ? 4 : 2;
+}
+
+int RoofKernel::chains() const noexcept {
+  constexpr int kWordsOfSums = 32;
+  if (unit == ArithmeticUnit::warpgroup) return 1;  // its sums fill the registers, and its steps overlap
+  return unit == ArithmeticUnit::lanes ? 16 : kWordsOfSums / (accumulators * bits_of_a_register / 32);
+}
+
+int RoofKernel::repetitions() const noexcept { return 16; }
+
+double RoofKernel::operations_of_a_round() const noexcept {
+  constexpr int kThreadsOfAnInstruction[] = {1, 32, 128};
+  const int at_a_time =
+      static_cast<int>(threads_of_a_block()) / kThreadsOfAnInstruction[static_cast<std::size_t>(unit)];
+  return operations * (at_a_time * chains() * repetitions());
+}
+
+}  // namespace fairlap::cuda

@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cuda/device/device_facts.hpp"
+#include "cuda/roofs/roof_trials.hpp"
+#include "tests/check.hpp"
+#include "tests/cuda/cuda_at_work.hpp"
+#include "tests/refuses.hpp"
+
+using namespace fairlap;
+using namespace fairlap::test;
+using cuda::DeviceTrials;
+using cuda::OwnStream;
+using cuda::roof_kernels;
+using cuda::RoofKernel;
+
+namespace {
+
+constexpr int kCapability = 90;  // of the fake device
+constexpr std::size_t kMiB = std::size_t{1} << 20U;
+
+bool are_all(const std::vector<double>& rates, double expected) {
+  return !rates.empty() && std::all_of(rates.begin(), rates.end(), [expected](double rate) {
+    return std::abs(rate / expected - 1.0) < 1e-5;
+  });
+}
+
+std::set<std::string> types_of(int capability) {
+  std::set<std::string> found;
+  for (const char* type : {"fp32", "fp64", "tf32", "fp16", "bf16", "int8"}) {
+    if (!roof_kernels(type, capability).empty()) found.emplace(type);
+  }
+  return found;
+}
+
+}  // namespace
+
+// The fake counts the instructions in the code; what one computes is stated here, for a thread.
+TEST("the roof of a device whose speed is known is that speed, for each unit") {
+  struct Known {
+    const char* number_type;
+    int capability;
+    const char* operation;
+    double operations_of_a_thread;
+  };
+  constexpr Known kKnown[] = {
+      {"fp32", 90, "fma.rn.f32", 2.0},
+      {"fp32", 120, "fma.rn.f32x2", 4.0},
+      {"fp64", 80, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 2.0 * 8 * 8 * 4 / 32},
+      {"fp16", 75, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 2.0 * 16 * 8 * 8 / 32},
+      {"int8", 75, "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 2.0 * 8 * 8 * 16 / 32},
+      {"bf16", 86, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 2.0 * 16 * 8 * 16 / 32},
+      {"tf32", 120, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 2.0 * 16 * 8 * 8 / 32},
+      {"bf16", 90, "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", 2.0 * 64 * 256 * 16 / 128},
+      {"int8", 90, "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8", 2.0 * 64 * 256 * 32 / 128},
+  };
+  for (const Known& known : kKnown) {
+    const EngineAtWork at_work;
+    fake_cuda_set_device_attribute(0, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, known.capability / 10);
+    fake_cuda_set_device_attribute(0, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, known.capability % 10);
+    fake_cuda_set_instruction_rate("fma.rn.f32", 1e12);
+    fake_cuda_set_instruction_rate("fma.rn.f64", 1e12);
+    fake_cuda_set_instruction_rate(known.operation, 7e12);
+    const OwnStream stream(*at_work.driver, 0);
+    DeviceTrials trials(stream, roof_kernels(known.number_type, known.capability));
+    CHECK(are_all(trials.rates(0.02), 7e12 * known.operations_of_a_thread));
+  }
+}
+
+TEST("of several kernels the fastest is used, whatever their order") {
+  const EngineAtWork at_work;
+  fake_cuda_set_instruction_rate("fma.rn.f64",
+                                 4e12);  // 8e12 operations a second; of the products 6.4e13 and more
+  fake_cuda_set_instruction_rate("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 1e11);
+  fake_cuda_set_instruction_rate("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", 1e11);
+  const OwnStream stream(*at_work.driver, 0);
+  std::vector<RoofKernel> kernels = roof_kernels("fp64", kCapability);
+  CHECK_EQUAL(kernels.size(), 3U);
+  for (int turn = 0; turn < 3; ++turn) {
+    std::rotate(kernels.begin(), kernels.begin() + 1, kernels.end());
+    DeviceTrials trials(stream, kernels);
+    CHECK_EQUAL(trials.instructions(), "mma.m16n8k16.f64");
+    CHECK(are_all(trials.rates(0.0), 1e11 * 2 * 16 * 8 * 16 / 32));
+  }
+}
+
+TEST("small arrays have the bandwidth of the cache and large ones that of the memory") {
+  const EngineAtWork at_work;
+  fake_cuda_set_bandwidths(5e12, 2e12);
+  const OwnStream stream(*at_work.driver, 0);
+  CHECK(are_all(DeviceTrials(stream, 12 * kMiB).rates(0.02), 5e12));
+  CHECK(are_all(DeviceTrials(stream, 800 * kMiB).rates(0.02), 2e12));
+}
+
+TEST("trials take about the time that was asked for, and a few where none was") {
+  const EngineAtWork at_work;
+  const OwnStream stream(*at_work.driver, 0);
+  DeviceTrials trials(stream, roof_kernels("fp32", kCapability));
+  const std::size_t trials_of_200_ms = trials.rates(0.2).size();
+  CHECK(trials_of_200_ms >= 75 && trials_of_200_ms <= 110);
+  CHECK(!trials.rates(0.0).empty());
+}
+
+TEST("which number types a device has kernels for follows from its capability") {
+  CHECK(types_of(70) == std::set<std::string>({"fp32", "fp64"}));
+  CHECK(types_of(75) == std::set<std::string>({"fp32", "fp64", "fp16", "int8"}));
+  const std::set<std::string> all{"fp32", "fp64", "tf32", "fp16", "bf16", "int8"};
+  for (const int capability : {80, 86, 87, 89, 90, 120, 121}) CHECK(types_of(capability) == all);
+  // Their matrix units are not reached by any kernel here.
+  for (const int capability : {100, 103, 110})
+    CHECK(types_of(capability) == std::set<std::string>({"fp32", "fp64"}));
+}
+
+TEST("code for one architecture is for no other, so no device is given another's units") {
+  for (const RoofKernel& kernel : cuda::all_roof_kernels()) {
+    if (kernel.target.ends_with('a')) CHECK_EQUAL(kernel.least_capability, kernel.most_capability);
+  }
+}
+
+TEST("a kernel that cannot be loaded is a reason and leaves nothing behind") {
+  const EngineAtWork at_work;
+  {
+    const OwnStream stream(*at_work.driver, 0);
+    fake_cuda_set_jit(0);
+    CHECK(refuses<cuda::Unavailable>([&] { DeviceTrials(stream, roof_kernels("bf16", kCapability)); }));
+    fake_cuda_set_jit(1);
+    fake_cuda_fail("cuModuleGetFunction", 1, CUDA_ERROR_NOT_FOUND);
+    CHECK(refuses<cuda::Unavailable>([&] { DeviceTrials(stream, roof_kernels("bf16", kCapability)); }));
+  }
+  CHECK_EQUAL(outstanding_objects(), 0);
+  CHECK_EQUAL(fake_cuda_outstanding("modules"), 0);
+}
+
+TEST("a device that breaks during a trial is an error and leaves nothing behind") {
+  const EngineAtWork at_work;
+  {
+    const OwnStream stream(*at_work.driver, 0);
+    DeviceTrials trials(stream, roof_kernels("fp32", kCapability));
+    fake_cuda_fail("cuLaunchKernel", 3, CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(refuses<cuda::CudaError>([&] { static_cast<void>(trials.rates(0.1)); }));
+  }
+  CHECK_EQUAL(outstanding_objects(), 0);
+}
+
+TEST("arrays for which the device has no memory are an error, and what was taken is given back") {
+  const EngineAtWork at_work;
+  fake_cuda_set_device_memory(0, 100 * kMiB);
+  {
+    const OwnStream stream(*at_work.driver, 0);
+    CHECK(refuses<cuda::CudaError>([&] { DeviceTrials(stream, 800 * kMiB); }));
+  }
+  CHECK_EQUAL(outstanding_objects(), 0);
+}
+
+TEST("the facts of a device are known without starting it, and one that is not there is refused") {
+  const EngineAtWork at_work;
+  fake_cuda_set_device_count(2);
+  const cuda::DeviceFacts facts = cuda::facts_of(*at_work.driver, 1);
+  CHECK_EQUAL(facts.name, "fairlap fake device 1");
+  CHECK_EQUAL(facts.capability, 90);
+  CHECK_EQUAL(facts.multiprocessors, 132);
+  CHECK_EQUAL(facts.cache_bytes, 50 * kMiB);
+  unsigned int flags = 0;
+  int active = 1;
+  CHECK_EQUAL(cuDevicePrimaryCtxGetState(1, &flags, &active), CUDA_SUCCESS);
+  CHECK_EQUAL(active, 0);
+  CHECK(refuses<cuda::BadStream>([&] { static_cast<void>(cuda::facts_of(*at_work.driver, 2)); }));
+}
+
+TEST_MAIN()

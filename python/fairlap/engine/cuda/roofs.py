@@ -1,0 +1,51 @@
+"""Trials of the fastest arithmetic, and of reading and writing memory, on a whole CUDA device."""
+
+from __future__ import annotations
+
+from fairlap.engine import _native
+from fairlap.engine.cuda.device_completion import own_stream
+from fairlap.engine.cuda.libraries import native_errors_explained, require_cuda
+from fairlap.engine.roofs import Trials
+from fairlap.errors import NotAvailable
+
+
+def device_facts(device: int) -> _native.DeviceFacts:
+    """Raises NotAvailable without CUDA, and InvalidRequest where this process sees no such device."""
+    require_cuda()
+    with native_errors_explained():
+        return _native.cuda_device_facts(device)
+
+
+class DeviceUnderTrial:
+    """Starts the device, and holds it as long as it lives."""
+
+    def __init__(self, device: int) -> None:
+        self.facts = device_facts(device)
+        self._stream = own_stream(device)
+
+    @property
+    def free_bytes(self) -> int:
+        with native_errors_explained():
+            return _native.device_free_bytes(self._stream)
+
+    def arithmetic(self, number_type: str) -> Trials:
+        """Multiply-adds of this number type in registers and shared memory; each counts as two operations."""
+        capability = self.facts.capability
+        if not _native.has_device_arithmetic(number_type, capability):
+            raise NotAvailable(_why_not(number_type, capability))
+        with native_errors_explained():
+            trials = _native.device_arithmetic_trials(self._stream, number_type, capability)
+            return Trials(trials.instructions, trials)
+
+    def triad(self, size_bytes: int) -> Trials:
+        """``a = b + 0.4 * c`` over three arrays of together so many bytes; an element of fp32 counts as 12 bytes."""
+        with native_errors_explained():
+            trials = _native.device_triad_trials(self._stream, size_bytes)
+            return Trials(trials.instructions, trials)
+
+
+def _why_not(number_type: str, capability: int) -> str:
+    device = f"compute capability {capability // 10}.{capability % 10}"
+    if number_type in ("tf32", "fp16", "bf16", "int8") and capability >= 100:
+        return f"the matrix units of {device} are not measured"
+    return f"no instructions of {device} for it are measured"

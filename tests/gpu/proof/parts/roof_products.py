@@ -1,0 +1,64 @@
+"""The fastest matrix product of PyTorch in each number type, in a separate process: what a roof must not be below.
+
+``python -m tests.gpu.proof.parts.roof_products`` reports operations per second, by PyTorch's own events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from ..json_lines import report, run_program
+from .framework_work import torch_imported
+
+SIZES = (4096, 8192)
+MOST_CALLS, ROUNDS, SECONDS_OF_A_ROUND = 10, 6, 0.1
+
+
+def products(torch: Any, size: int, device: str = "cuda") -> Iterator[tuple[str, Callable[[], Any]]]:
+    """By the name of their number type, each with its sums in the type that frameworks use."""
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    for name, kind, tf32 in (
+        ("fp32", torch.float32, False),
+        ("tf32", torch.float32, True),
+        ("fp16", torch.float16, False),
+        ("bf16", torch.bfloat16, False),
+        ("fp64", torch.float64, False),
+    ):
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        a = torch.randn(size, size, device=device, dtype=kind)
+        out = torch.empty_like(a)
+        yield name, partial(torch.mm, a, a, out=out)
+    whole = torch.randint(-128, 127, (size, size), device=device, dtype=torch.int8)
+    yield "int8", partial(torch._int_mm, whole, whole)
+
+
+def _report_all() -> None:
+    torch = torch_imported()
+    for size in SIZES:
+        for name, call in products(torch, size):
+            try:
+                call()
+                once_s = _seconds(torch, call, 1)
+            except Exception as refused:  # no such product on this device
+                report(number_type=name, size=size, operations_per_s=None, note=str(refused)[:200])
+                continue
+            calls = max(1, min(MOST_CALLS, round(SECONDS_OF_A_ROUND / once_s)))
+            shortest_s = min(_seconds(torch, call, calls) for _ in range(ROUNDS if calls > 1 else 2))
+            report(number_type=name, size=size, operations_per_s=2.0 * size**3 * calls / shortest_s, note="")
+
+
+def _seconds(torch: Any, call: Callable[[], Any], calls: int) -> float:
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(calls):
+        call()
+    end.record()
+    torch.cuda.synchronize()
+    return float(begin.elapsed_time(end)) / 1e3
+
+
+if __name__ == "__main__":
+    run_program(_report_all)

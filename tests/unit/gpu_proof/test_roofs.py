@@ -1,0 +1,107 @@
+"""The part of the proof on roofs and profiles: on the fakes, with figures of known products in place of PyTorch's, and
+the products themselves in PyTorch on the CPU."""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cuda_on_fakes import Machine, on_fakes
+from gpu.proof.driver import MIB, PrimaryContext, device_copy_bytes_per_s
+from gpu.proof.parts import roof_products, roofs
+from gpu.proof.record import Deadline, NotHere, PartRecord, read
+
+BF16 = b"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"
+
+
+def content_of(record: PartRecord, path: Path) -> dict[str, Any]:
+    record.end()
+    content = read(path)
+    assert content is not None
+    return content
+
+
+def taken(products: list[dict[str, Any]] | Exception, copied: float) -> dict[str, Any]:
+    """All steps on a device of 60 Top/s in fp32, 1 Pop/s in bf16 and 3 TB/s."""
+    machine = Machine()
+    machine.cuda.fake_cuda_set_instruction_rate.argtypes = (ctypes.c_char_p, ctypes.c_double)
+    machine.cuda.fake_cuda_set_instruction_rate(b"fma.rn.f32", 30e12)
+    machine.cuda.fake_cuda_set_instruction_rate(BF16, 1e15 / 4096)
+
+    def collect(_module: str, *, limit_s: float, each: Callable[[dict[str, Any]], None]) -> None:
+        assert limit_s > 0
+        if isinstance(products, Exception):
+            raise products
+        for figures in products:
+            each(figures)
+
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(roofs, "run_and_collect", collect)
+        patch.setattr(roofs, "device_copy_bytes_per_s", lambda *_: copied)
+        patch.setattr(roofs, "SECONDS", 0.02)
+        path = Path(folder) / "part.json"
+        record = PartRecord(path, 7, "made up")
+        roofs.run(record, Deadline(600))
+        return content_of(record, path)
+
+
+def product(number_type: str, operations_per_s: float | None) -> dict[str, Any]:
+    return {"number_type": number_type, "size": 8192, "operations_per_s": operations_per_s, "note": ""}
+
+
+@on_fakes
+def test_every_step_is_taken_and_each_figure_is_compared_with_its_own() -> None:
+    content = taken([product("fp32", 50e12), product("fp32", 40e12), product("bf16", 0.8e15)], 2.7e12)
+    assert content["status"] == "finished", content["reason"]
+    goals = {goal["goal"].partition(":")[0]: goal for goal in content["goals"]}
+    assert goals["fp32"]["figure"] == pytest.approx(60 / 50, rel=1e-3)
+    assert goals["bf16"]["figure"] == pytest.approx(1 / 0.8, rel=1e-3)
+    assert goals["memory"]["figure"] == pytest.approx(3 / 2.7, rel=1e-3)
+    assert [goals[name]["reached"] for name in ("fp32", "bf16", "memory")] == [True] * 3
+    assert goals["int8"]["reached"] is None
+    profile = next(goal for goal in content["goals"] if "profile" in goal["goal"])
+    assert profile["reached"] is True
+    [row] = content["tables"]["kernels of a profile"]
+    assert row["kernel_sum_ns"] == row["spun_ns"] == pytest.approx(row["device_span_ns"], abs=32)
+    assert (row["lost"], row["kernels_of_a_call"]) == (0, "3")
+
+
+@on_fakes
+def test_a_roof_below_a_product_and_a_bandwidth_below_a_copy_are_goals_that_were_missed() -> None:
+    goals = {
+        goal["goal"].partition(":")[0]: goal["reached"] for goal in taken([product("fp32", 70e12)], 3.5e12)["goals"]
+    }
+    assert (goals["fp32"], goals["memory"]) == (False, False)
+
+
+@on_fakes
+def test_without_pytorch_the_rest_is_measured_and_the_part_says_so() -> None:
+    content = taken(NotHere("torch is not installed", "torch"), 2.7e12)
+    assert content["status"] == "failed"
+    assert "torch" in content["reason"]
+    assert {"roofs", "copies", "kernels of a profile"} <= content["tables"].keys()
+
+
+@on_fakes
+def test_copies_on_the_device_are_made_and_their_memory_is_given_back() -> None:
+    Machine()
+    context = PrimaryContext()
+    before = context.free_bytes()
+    assert device_copy_bytes_per_s(context, 64 * MIB) > 0
+    assert context.free_bytes() == before
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="`make test` installs frameworks and runs this")
+def test_every_product_runs_in_pytorch() -> None:
+    import torch
+
+    names = []
+    for name, call in roof_products.products(torch, 32, "cpu"):
+        assert call().shape == (32, 32)
+        names.append(name)
+    assert set(names) == {"fp32", "tf32", "fp16", "bf16", "fp64", "int8"}
