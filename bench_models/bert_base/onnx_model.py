@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from fairlap.bench_models.bert_base.spec import EPSILON, HEADS, HIDDEN, LAYER_NAMES, LENGTH, SPEC
+from fairlap.bench_models.bert_base.spec import EPSILON, HEADS, HIDDEN, LAYER_NAMES, LENGTH, with_sizes
 from fairlap.bench_models.onnx_operation import model_of
 from fairlap.bench_models.transformer.onnx_layers import TransformerGraph
 from fairlap.models.arrays import Arrays
 from onnx import TensorProto
 
 
-def build(weights: Arrays, batch: int) -> Any:
+def build(weights: Arrays, batch: int, tokens: int = LENGTH) -> Any:
     graph = TransformerGraph()
-    hidden = _embed(graph)
+    hidden = _embed(graph, tokens)
     unseen = _unseen(graph)
     for name in LAYER_NAMES:
         hidden = _add_layer(graph, name, hidden, unseen)
     graph.add("Identity", hidden, gives="last_hidden_state")
     first = graph.add("Gather", hidden, graph.constant(0, np.int64), axis=1)
     graph.add("Tanh", graph.linear("pooler.dense", first), gives="pooled")
-    return model_of(SPEC, graph.nodes, weights, batch)
+    return model_of(with_sizes(tokens), graph.nodes, weights, batch)
 
 
-def _embed(graph: TransformerGraph) -> str:
+def _embed(graph: TransformerGraph, tokens: int) -> str:
     words = graph.add("Gather", "embeddings.word_embeddings.weight", "input_ids")
-    bounds = (graph.constant([place], np.int64) for place in (0, LENGTH))
+    bounds = (graph.constant([place], np.int64) for place in (0, tokens))
     places = graph.add("Slice", "embeddings.position_embeddings.weight", *bounds)
     types = graph.add("Gather", "embeddings.token_type_embeddings.weight", "token_type_ids")
     total = graph.add("Add", graph.add("Add", words, places), types)

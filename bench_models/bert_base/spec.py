@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fairlap.models.spec import TOLERANCES, Constant, Integers, Normal, Spec, Tensor, Tolerance, Uniform, Weight
 
 LAYERS, HEADS, HIDDEN, INTERMEDIATE = 12, 12, 768, 3072
 VOCABULARY, POSITIONS, TYPES = 30_522, 512, 2
 LENGTH = 128
+FREE_SIZES = {"tokens": (1, POSITIONS)}
 EPSILON = 1e-12
 
 # Attention to many tokens at once is an average, and makes tokens alike. With all sizes one, after twelve layers they
@@ -72,20 +75,29 @@ TABLE_NAMES = tuple(table.name for table in TABLES)
 # notice of the mask comes to 0.984, and another item's to 0.91.
 _BF16 = Tolerance(cosine=0.9995, absolute=0.25, relative=1e-1)
 
+
+def _inputs(tokens: int) -> tuple[Tensor, ...]:
+    return (
+        Tensor("input_ids", ("batch", tokens), Integers(0, VOCABULARY), "int32"),
+        Tensor("token_type_ids", ("batch", tokens), Integers(0, TYPES), "int32"),
+        # About half of the tokens, anywhere, so that an implementation that ignores the mask is found.
+        Tensor("attention_mask", ("batch", tokens), Integers(0, 2), "int32"),
+    )
+
+
+def _outputs(tokens: int) -> tuple[Tensor, ...]:
+    return (
+        # First, since the loss is of the first output: the pooler is behind all other layers and so learns with them.
+        Tensor("pooled", ("batch", HIDDEN), Constant(0.0)),
+        Tensor("last_hidden_state", ("batch", tokens, HIDDEN), Constant(0.0)),
+    )
+
+
 SPEC = Spec(
     name="bert_base",
     task="text encoding",
-    inputs=(
-        Tensor("input_ids", ("batch", LENGTH), Integers(0, VOCABULARY), "int32"),
-        Tensor("token_type_ids", ("batch", LENGTH), Integers(0, TYPES), "int32"),
-        # About half of the tokens, anywhere, so that an implementation that ignores the mask is found.
-        Tensor("attention_mask", ("batch", LENGTH), Integers(0, 2), "int32"),
-    ),
-    outputs=(
-        # First, since the loss is of the first output: the pooler is behind all other layers and so learns with them.
-        Tensor("pooled", ("batch", HIDDEN), Constant(0.0)),
-        Tensor("last_hidden_state", ("batch", LENGTH, HIDDEN), Constant(0.0)),
-    ),
+    inputs=_inputs(LENGTH),
+    outputs=_outputs(LENGTH),
     weights=(
         *TABLES,
         *_norm("embeddings"),
@@ -97,3 +109,7 @@ SPEC = Spec(
     published="Hugging Face, BertModel of bert-base-uncased (num_parameters); GMACs by arithmetic, for 128 tokens",
     tolerances={**TOLERANCES, "bf16": _BF16},
 )
+
+
+def with_sizes(tokens: int) -> Spec:
+    return replace(SPEC, inputs=_inputs(tokens), outputs=_outputs(tokens), gmacs_per_item=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from fairlap.models.arrays import Arrays
@@ -11,6 +12,7 @@ IMAGE = 64
 CHANNELS = (3, 32, 64, 64)
 STRIDES = (1, 2, 2)
 CLASSES = 10
+FREE_SIZES = {"image": (8, 2048)}  # it averages over all positions
 
 
 def channels_of(weights: Arrays) -> tuple[int, ...]:
@@ -52,3 +54,7 @@ SPEC = Spec(
     modes=LEARNS,
     default_batch=8,
 )
+
+
+def with_sizes(image: int) -> Spec:
+    return replace(SPEC, inputs=(Tensor("image", ("batch", CHANNELS[0], image, image)),), gmacs_per_item=None)

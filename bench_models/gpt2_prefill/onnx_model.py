@@ -6,9 +6,9 @@ from typing import Any
 
 from fairlap.bench_models.gpt2.onnx_blocks import build_model
 from fairlap.bench_models.gpt2.weights import SMALL
-from fairlap.bench_models.gpt2_prefill.spec import SPEC, TOKENS
+from fairlap.bench_models.gpt2_prefill.spec import TOKENS, with_sizes
 from fairlap.models.arrays import Arrays
 
 
-def build(weights: Arrays, batch: int) -> Any:
-    return build_model(SPEC, SMALL, weights, batch, TOKENS, known=0, past=())
+def build(weights: Arrays, batch: int, tokens: int = TOKENS) -> Any:
+    return build_model(with_sizes(tokens), SMALL, weights, batch, tokens, known=0, past=())

@@ -6,11 +6,11 @@ from typing import Any
 
 from fairlap.bench_models.convolution.onnx_unit import ImageGraph
 from fairlap.bench_models.convolution.units import Unit
-from fairlap.bench_models.mobilenet_v2.spec import BLOCKS, LAST, SPEC, STEM
+from fairlap.bench_models.mobilenet_v2.spec import BLOCKS, IMAGE, LAST, STEM, with_sizes
 from fairlap.models.arrays import Arrays
 
 
-def build(weights: Arrays, batch: int) -> Any:
+def build(weights: Arrays, batch: int, image: int = IMAGE) -> Any:
     graph = ImageGraph()
     zero, six = graph.constant(0.0), graph.constant(6.0)
 
@@ -23,4 +23,4 @@ def build(weights: Arrays, batch: int) -> Any:
         projected = graph.unit(block.project, with_relu6(block.depthwise, expanded))
         hidden = graph.add("Add", projected, hidden) if block.residual else projected
     graph.classify(with_relu6(LAST, hidden), "classifier.1", "logits")
-    return graph.model(SPEC, weights, batch)
+    return graph.model(with_sizes(image), weights, batch)

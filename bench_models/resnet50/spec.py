@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairlap.bench_models.convolution.units import Unit, classifier
 from fairlap.models.spec import TOLERANCES, Constant, Spec, Tensor, Tolerance, Uniform, Weight
 
 IMAGE = 224
 CLASSES = 1000
+FREE_SIZES = {"image": (32, 2048)}  # it averages over all positions
 FEATURES = 2048
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # width, blocks, stride of the first block
 EXPANSION = 4
@@ -89,3 +90,7 @@ SPEC = Spec(
     loss="cross_entropy",
     tolerances={**TOLERANCES, "bf16": _BF16},
 )
+
+
+def with_sizes(image: int) -> Spec:
+    return replace(SPEC, inputs=(Tensor("image", ("batch", 3, image, image)),), gmacs_per_item=None)

@@ -52,6 +52,20 @@ def why_not_writable(path: Path) -> str:
     return ""
 
 
+def why_no_folder(path: Path) -> str:
+    """Why a folder could not be made here, with those above it, or not be written to; found out without making it."""
+    try:
+        existing = next(each for each in (path.absolute(), *path.absolute().parents) if os.path.lexists(each))
+        if not existing.is_dir():
+            return os.strerror(errno.ENOTDIR)
+        temporary = existing / f".fairlap.{os.getpid()}.{threading.get_ident()}"
+        temporary.touch()
+        temporary.unlink()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
 def write_output(path: Path, content: bytes) -> None:
     """The same; what prevents it is an error of one line."""
     try:

@@ -76,16 +76,6 @@ def gpus() -> Gpus:
         return Gpus(absent=str(reason))
 
 
-def memory_by_device() -> list[DeviceMemory | None] | str:
-    """In NVML's order; or why there are no devices."""
-    try:
-        with open_nvml() as nvml:
-            count = or_none(nvml.nvmlDeviceGetCount) or 0
-            return [device_memory(nvml, or_none(nvml.nvmlDeviceGetHandleByIndex, index)) for index in range(count)]
-    except NvmlAbsent as reason:
-        return str(reason)
-
-
 @contextmanager
 def open_nvml() -> Iterator[Any]:
     """The module ``pynvml``, initialised."""

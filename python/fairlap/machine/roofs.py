@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,16 +42,18 @@ class Roof(msgspec.Struct, frozen=True):
 
 
 class Roofs(msgspec.Struct, frozen=True):
-    """What this machine reaches with so many threads at once."""
+    """What this machine reaches with so many threads at once, or what one of its devices reaches."""
 
-    threads: int
+    threads: int | None  # None of a device
     operations_per_s: dict[str, Roof]  # by number type; a multiply-add counts as 2
-    bytes_per_s: dict[str, Roof]  # by level: "L1", "L2", "L3", "memory"
+    bytes_per_s: dict[str, Roof]  # by level: "L1", "L2", "L3", "memory"; a device's memory is its own
     cache_bytes: dict[str, int]  # sizes of the levels
     instructions: dict[str, str]  # which instructions each number type used
     measured_at: str  # UTC, ISO 8601
     triad_instructions: dict[str, str] = {}  # which instructions and stores each level used
     absent: dict[str, str] = {}  # why a number type or level that others have is not there
+    device: str = "cpu"
+    device_name: str = ""  # as the driver has it; empty for a CPU
 
     def ridge(self, number_type: str = "fp32", level: str = MEMORY) -> float | None:
         """Operations per byte at which arithmetic takes over from memory as the limit; None without either roof."""
@@ -69,17 +72,14 @@ def roofs_of(threads: int, *, again: bool = False) -> Roofs:
     if not again and (kept := kept_roofs(threads)) is not None:
         return kept
     roofs = measured(threads, _cores_for(threads))
-    _write(_cache_file(threads), roofs)
+    keep(_cache_file(threads), roofs)
     return roofs
 
 
 def kept_roofs(threads: int) -> Roofs | None:
     """What was measured before on this machine; None if nothing was."""
     _cores_for(threads)
-    try:
-        return msgspec.json.decode(_cache_file(threads).read_bytes(), type=Roofs)
-    except (OSError, msgspec.DecodeError):  # not measured yet, or kept by another version
-        return None
+    return read_kept(_cache_file(threads))
 
 
 def _cores_for(threads: int) -> list[int]:
@@ -109,8 +109,8 @@ def measured(threads: int, cores: list[int], seconds: float = _SECONDS) -> Roofs
             trials.take(seconds / _TURNS)
     return Roofs(
         threads=threads,
-        operations_per_s={name: _roof(trials) for name, trials in arithmetic.items()},
-        bytes_per_s={level: _roof(trials) for level, trials in triads.items()},
+        operations_per_s={name: roof_in(trials) for name, trials in arithmetic.items()},
+        bytes_per_s={level: roof_in(trials) for level, trials in triads.items()},
         cache_bytes={cache.level: cache.size_bytes for cache in caches},
         instructions={name: trials.instructions for name, trials in arithmetic.items()},
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -155,7 +155,7 @@ def _memory_working_set(caches: list[DataCache], threads: int) -> dict[str, int 
     return {MEMORY: min(wanted, allowed) // threads}
 
 
-def _roof(trials: Trials) -> Roof:
+def roof_in(trials: Trials) -> Roof:
     estimate = trials.roof()
     return Roof(estimate.value, estimate.low, estimate.high)
 
@@ -168,11 +168,23 @@ def _cache_file(threads: int) -> Path:
         "kernels": str(_KERNELS),
         "virtualisation": virtualisation(THIS_MACHINE),
     }
+    return file_for(facts, str(threads))
+
+
+def file_for(facts: Mapping[str, str], name: str) -> Path:
+    """Where roofs of what these facts describe are kept."""
     fingerprint = hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()[:16]
-    return user_cache() / "roofs" / f"{fingerprint}-{threads}.json"
+    return user_cache() / "roofs" / f"{fingerprint}-{name}.json"
 
 
-def _write(path: Path, roofs: Roofs) -> None:
+def read_kept(path: Path) -> Roofs | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Roofs)
+    except (OSError, msgspec.DecodeError):  # not measured yet, or kept by another version
+        return None
+
+
+def keep(path: Path, roofs: Roofs) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, msgspec.json.encode(roofs))

@@ -38,7 +38,9 @@ def call_cost(spec: Spec, work: Work) -> CallCost | None:
     if not spec.computes:
         return None
     precision = work.precision
-    weights = sum(math.prod(weight.shape) for weight in spec.weights) * _WEIGHT_BYTES.get(precision, 4)
+    held = sum(math.prod(weight.shape) for weight in spec.weights)
+    read = held if spec.read_weights is None else spec.read_weights
+    weight_bytes = _WEIGHT_BYTES.get(precision, 4)
     inputs = _bytes_of(spec.inputs, work)
     operations = _operations_of_inference(spec, work.batch)
     written = _written_bytes(spec, work)
@@ -46,8 +48,9 @@ def call_cost(spec: Spec, work: Work) -> CallCost | None:
     if operations is not None and work.mode != "infer":
         counted = f"{_INFERENCES[work.mode]} times those of an inference"
     return CallCost(
-        moved_bytes=float(weights + inputs + written),
-        working_set_bytes=float(weights + SETS_OF_INPUTS * inputs + written),
+        moved_bytes=float(read * weight_bytes + inputs + written),
+        # Other inputs look up other rows of a table.
+        working_set_bytes=float(min(held, SETS_OF_INPUTS * read) * weight_bytes + SETS_OF_INPUTS * inputs + written),
         # Most operators have a weight; one without any has no more than a few.
         operators=max(1, len(spec.weights)),
         operations=None if operations is None else operations * _INFERENCES[work.mode],

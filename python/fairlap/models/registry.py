@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -46,6 +47,20 @@ def follows_data(package: str) -> bool:
     if package.startswith("/") or _operation_in(package):
         return False
     return hasattr(import_module(f"{package}.spec"), "sized_for")
+
+
+def free_sizes_at(package: str) -> Mapping[str, tuple[int, int]]:
+    """Sizes of a model's inputs, besides the batch, that may be others with the same weights: the smallest and the
+    largest of each, by name. ``spec_with`` gives the model in them, and so does ``build`` of its ONNX graph."""
+    if package.startswith("/") or _operation_in(package):
+        return {}
+    found: Mapping[str, tuple[int, int]] = getattr(import_module(f"{package}.spec"), "FREE_SIZES", {})
+    return found
+
+
+def spec_with(package: str, free_sizes: Mapping[str, int]) -> Spec:
+    spec: Spec = import_module(f"{package}.spec").with_sizes(**free_sizes)
+    return spec
 
 
 def implementation_at(package: str, framework: str) -> Any:

@@ -125,6 +125,9 @@ class Spec:
     computes: bool = True  # False if only the call is checked, not its answer
     operations_per_item: float | None = None  # where they are no multiply-accumulates; an exponential counts as one
     data_set: str = ""  # labelled data from which it learns; see fairlap.data.labelled
+    # Elements of its weights that a call reads at least, where that is not all of them. Not in its text, which names
+    # the files of weights and inputs: those are the same.
+    read_weights: int | None = field(default=None, repr=False)
 
     def tolerance(self, precision: Precision) -> Tolerance:
         """The spec's own; else that of bfloat16, as much narrower as the precision rounds less. Raises KeyError for

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ class Workload:
     labels: Labels | None = None
     training: Training | None = None  # in mode "train"
     calibration: tuple[Path, ...] = ()  # sets of inputs that a quantization may look at
+    free_sizes: Mapping[str, int] = field(default_factory=dict)  # where they are not the model's usual ones
 
     def calibration_sets(self) -> Iterator[Arrays]:
         for file in self.calibration:

@@ -61,7 +61,7 @@ def test_the_shapes_multiply_to_the_published_gmacs() -> None:
 
 
 def test_the_reference_is_what_pytorch_s_own_encoder_computes(bert: Bert) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
     held = {name: torch.tensor(array) for name, array in bert.weights.items()}
     inputs = {name: torch.tensor(array) for name, array in bert.inputs.items()}
     tables = [held[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")]

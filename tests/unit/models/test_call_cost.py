@@ -64,3 +64,13 @@ def test_a_model_without_counted_operations_has_bytes_only(counted: float | None
 
 def test_a_callable_has_no_known_cost() -> None:
     assert call_cost(find("callable").spec, Work("callable", 1)) is None
+
+
+@pytest.mark.parametrize(("rows", "lookups", "read", "kept"), [(1000, 8, 8, 16), (10, 8, 8, 10), (4, 8, 4, 4)])
+def test_a_lookup_has_no_operations_and_reads_only_its_rows(rows: int, lookups: int, read: int, kept: int) -> None:
+    name = f"embedding-r{rows}-d32-n{lookups}"
+    cost = call_cost(find(name).spec, Work(name, 1))
+    assert cost is not None
+    assert (cost.operations, cost.counted) == (0.0, "")
+    assert cost.moved_bytes == 4 * (32 * read + lookups + 32 * lookups)
+    assert cost.working_set_bytes == 4 * (32 * kept + 2 * lookups + 32 * lookups)

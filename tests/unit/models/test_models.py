@@ -66,6 +66,6 @@ def test_listing_models_imports_none() -> None:
 
 @pytest.mark.parametrize("model", [name for name in QUICK if find(name).spec.parameters])
 def test_the_onnx_graph_is_what_its_checker_accepts(model: str) -> None:
-    onnx = pytest.importorskip("onnx")
+    onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
     work = workload_of(model, batch=1)
     onnx.checker.check_model(work.implementation("onnx").build(work.weights, 2), full_check=True)

@@ -126,6 +126,7 @@ class Recurrent(Operation):
     sequences: int
     steps: int
 
+    task: ClassVar[str] = "recurrent layer"
     gates: ClassVar[int]
 
     @property
@@ -169,7 +170,6 @@ class Rnn(Recurrent):
     """With ReLU."""
 
     kind: ClassVar[str] = "rnn"
-    task: ClassVar[str] = "recurrent layer"
     grammar: ClassVar[str] = r"rnn-h(\d+)-b(\d+)-t(\d+)"
     gates: ClassVar[int] = 1
 
@@ -179,7 +179,6 @@ class Lstm(Recurrent):
     """Gates: input, forget, cell, output."""
 
     kind: ClassVar[str] = "lstm"
-    task: ClassVar[str] = "recurrent layer"
     grammar: ClassVar[str] = r"lstm-h(\d+)-b(\d+)-t(\d+)"
     gates: ClassVar[int] = 4
 
@@ -189,7 +188,6 @@ class Gru(Recurrent):
     """Gates: reset, update, new. The reset gate scales the product of the state, as in cuDNN."""
 
     kind: ClassVar[str] = "gru"
-    task: ClassVar[str] = "recurrent layer"
     grammar: ClassVar[str] = r"gru-h(\d+)-b(\d+)-t(\d+)"
     gates: ClassVar[int] = 3
 
@@ -218,6 +216,10 @@ class Embedding(Operation):
     def bytes(self) -> int:
         """Of the table only the rows that are looked up, as if all were different."""
         return FLOAT32_BYTES * self.lookups * (1 + 2 * self.width)
+
+    @property
+    def read_weights(self) -> int:
+        return min(self.lookups, self.rows) * self.width
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:

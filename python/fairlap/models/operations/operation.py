@@ -95,6 +95,11 @@ class Operation(ABC):
         return FLOAT32_BYTES * drawn + FLOAT64_BYTES * _SETS_OF_INPUTS * self._output_count
 
     @property
+    def read_weights(self) -> int | None:
+        """Elements of the weights that a call reads; None for all."""
+        return None
+
+    @property
     def reference_scratch(self) -> int:
         """Elements that the reference holds besides its arrays."""
         return 0
@@ -113,6 +118,8 @@ class Operation(ABC):
             weights=self.weights,
             parameters=self._weight_count,
             gmacs_per_item=self.macs / 1e9,
+            operations_per_item=None if self.macs else 0.0,
+            read_weights=self.read_weights,
             published="arithmetic: the sizes in its name",
             modes=("infer",),
             precisions=_PRECISIONS,

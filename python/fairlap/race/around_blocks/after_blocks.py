@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fairlap import quantity_text
 from fairlap.interrupts import signals_wait
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_process import Samples
@@ -21,6 +22,7 @@ from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.processes.one_process import Bench, request_for
+from fairlap.race.progress import Progress
 from fairlap.request.work import Work
 
 Keep = Callable[[ProcessResult, Samples], None]
@@ -48,11 +50,11 @@ class AfterBlocks:
         findings: Findings,
         materials_of: Callable[[Work, int], Materials],
         keep: Keep,
-        say: Callable[[str], None],
+        progress: Progress,
     ) -> None:
         self.doing = self.data_lost = ""
         self._plan, self._processes, self._findings = plan, processes, findings
-        self._materials_of, self._keep, self._say = materials_of, keep, say
+        self._materials_of, self._keep, self._progress = materials_of, keep, progress
 
     def run(self, runners: Sequence[Runner], bench: Bench, after_each: Callable[[], object]) -> None:
         """All that the plan asks for; nothing after ``data_lost``, which says what happened to the data."""
@@ -60,7 +62,7 @@ class AfterBlocks:
         for wanted, part in (
             (plan.min_memory or plan.max_batch, self._search),
             (plan.profile_processes, self._profile),
-            (plan.recompile, self._inspect_compilations),
+            (plan.recompiled_on, self._inspect_compilations),
         ):
             if wanted and not self.data_lost:
                 part(runners, bench)
@@ -96,7 +98,7 @@ class AfterBlocks:
 
     def _find_smallest_memory(self, trial: Trial, process: ProcessResult) -> None:
         with self._busy(f"searching for the smallest memory of {process.contestant}"):
-            self._say(f"{process.contestant}: looking for the smallest memory in which it runs")
+            self._progress.announce(f"{process.contestant}: looking for the smallest memory in which it runs")
             found = smallest_memory(trial)
         self.data_lost = trial.feeding.lost()
         if not self.data_lost:
@@ -105,7 +107,7 @@ class AfterBlocks:
 
     def _find_largest_batch(self, trial: Trial, process: ProcessResult) -> None:
         with self._busy(f"searching for the largest batch of {process.contestant}"):
-            self._say(f"{process.contestant}: looking for the largest batch that fits into memory")
+            self._progress.announce(f"{process.contestant}: looking for the largest batch that fits into memory")
             process.largest_batch = largest_batch(trial)
         self._keep(process, {})
 
@@ -116,8 +118,12 @@ class AfterBlocks:
             found.profiles.append(result)
             found.keep_profile(result)
 
-        profiling = Profiling(self._plan, self._materials_of, runners, bench.scratch, keep, self._say, found.traces)
+        profiling = Profiling(
+            self._plan, self._materials_of, runners, bench.scratch, keep, self._progress.say, found.traces
+        )
         with self._busy("profiling"):
+            processes_each = quantity_text.count(self._plan.profile_processes, "untimed process")
+            self._progress.announce(f"profiling every contestant in {processes_each}")
             run_profiles(profiling, self._processes, list(found.profiles))
 
     def _inspect_compilations(self, runners: Sequence[Runner], bench: Bench) -> None:
@@ -136,7 +142,7 @@ class AfterBlocks:
                     continue
                 waiting.remove((name, work))
                 with self._busy(f"asking {name} what compiling did"):
-                    self._say(f"{name}: asking what compiling did")
+                    self._progress.announce(f"{name}: asking what compiling did")
                     materials = of_work(plan.work_of(block, number))
                     result = Inspection(plan, block, materials, of_work, runner, work, bench.scratch).inspected()
                 with signals_wait():

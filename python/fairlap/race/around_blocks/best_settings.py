@@ -11,18 +11,22 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
-from fairlap.frameworks.registry import framework_named
+from fairlap.errors import InvalidRequest
+from fairlap.launch.runners import require_known
+from fairlap.launch.worker_process import E_BUDGET
+from fairlap.race.around_blocks.settings_space import Space, space_of
 from fairlap.race.counted_blocks import block_times_ns
 from fairlap.race.plan import Measuring, Plan, draw_plan
 from fairlap.race.process_result import ProcessResult
+from fairlap.race.progress import Messages, Progress
 from fairlap.race.race import Race
-from fairlap.race.settings_search import SettingsSearch, SettingsTry
-from fairlap.request.names import THREADS, ContestantName
+from fairlap.race.settings_search import Settings, SettingsSearch, SettingsTry, alternatives
+from fairlap.request.names import ContestantName
 
 VARIANT = "variant"
 WORTH_IT = 0.99  # of the default's time: what is less than 1 % faster is not taken for faster
@@ -31,35 +35,35 @@ _MOST_TOGETHER = 4  # settings of which all combinations are tried
 _LAST_CANDIDATES = 2
 _LAST_BLOCKS = 3
 _LAST_ROUND = 3
-_SHARE_OF_FIRST_ROUNDS = 2 / 3  # of the budget; the rest is for the last candidates
-_LEAST_PREPARE_S = 10.0
+_SHARE_OF_LAST_ROUND = 1 / 3  # of the budget, at least
+_LEAST_STAGE_S = 10.0
+_TIMES_THE_DEFAULT = 2.0  # as long may a candidate take to get ready, however little is left
 _MEASURING = Measuring(seconds=0.2)
 _OTHER_DATA = 100_003  # added to the race's seeds; inputs of one seed are also those of seeds 1000 and 2000 below
 
-Settings = tuple[tuple[str, str], ...]
 
-
-def with_best_settings(plan: Plan, report: Callable[[str], None] = lambda _: None) -> Plan:
+def with_best_settings(plan: Plan, progress: Progress | None = None) -> Plan:
     """The plan with the settings that were found, and the searches. A plan that has them is returned as it is."""
+    progress = progress or Messages()
     searched = {search.contestant for search in plan.searches}
     contestants, searches = list(plan.contestants), list(plan.searches)
-    for place, name in enumerate(plan.contestants):
-        if name.best and name.text not in searched:
-            report(f"{name.text}: looking for its best settings, for {plan.best_budget_s:g} s at most")
-            search = search_settings(plan, name)
-            report(f"{name.text}: raced with {_settings_text(search.found.items())}")
-            contestants[place] = _with_settings(name, tuple(search.found.items()), name.text)
-            searches.append(search)
+    open_ = {place: name for place, name in enumerate(contestants) if name.best and name.text not in searched}
+    _require_searchable(plan, tuple(open_.values()))
+    for place, name in open_.items():
+        progress.announce(f"{name.text}: looking for its best settings, for {plan.best_budget_s:g} s at most")
+        search = search_settings(plan, name, progress)
+        progress.announce(f"{name.text}: raced with {_settings_text(search.found.items())}")
+        contestants[place] = _with_settings(name, tuple(search.found.items()), name.text)
+        searches.append(search)
     return msgspec.structs.replace(plan, contestants=tuple(contestants), searches=tuple(searches))
 
 
-def space_of(name: ContestantName, threads: int, device: str) -> dict[str, tuple[str, ...]]:
-    """By setting, the values besides the default. What the user has set is not searched."""
-    tunable = framework_named(name.framework).tunable_for(device)
-    fewer = tuple(str(count) for count in sorted({threads // 2, 1}, reverse=True) if 0 < count < threads)
-    space = {**tunable, THREADS: fewer}
-    given = dict(name.options)
-    return {setting: tuple(values) for setting, values in space.items() if values and setting not in given}
+def _require_searchable(plan: Plan, names: tuple[ContestantName, ...]) -> None:
+    """Before the first search: what is wrong with a name would be wrong with all of its candidates."""
+    require_known(names)
+    for name in names:
+        if name.threads(plan.threads) > plan.threads:
+            raise InvalidRequest(f"{name.text}: the race gives {plan.threads} threads, and no contestant may have more")
 
 
 @dataclass
@@ -67,86 +71,110 @@ class _Search:
     plan: Plan
     name: ContestantName
     data_seed: int
+    progress: Progress | None
     began_s: float = field(default_factory=time.monotonic)
     tries: list[SettingsTry] = field(default_factory=list)
     default_failed: bool = False
     out_of_time: bool = False
-    longest_race_s: float = 0.0
+    longest_race_s: float = 0.0  # of those in which no process was given up
+    default_ready_s: float = 0.0  # the longest that the default took
 
     @property
     def seconds(self) -> float:
         return time.monotonic() - self.began_s
 
     def race(self, candidates: Sequence[Settings], number: int, blocks: int = 1) -> dict[Settings, float]:
-        """Ratios to the default by candidate, of those that ran. Not begun when it would not fit into the budget."""
+        """Ratios to the default by candidate, of those that ran. Not begun when it would not fit into the budget, and
+        broken off where it does not after all."""
+        candidates = [each for each in candidates if not self._hopeless(each)]
         if self.default_failed or not candidates:
             return {}
         is_last = number == _LAST_ROUND
-        left_s = self.plan.best_budget_s * (1 if is_last else _SHARE_OF_FIRST_ROUNDS) - self.seconds
-        fitting = int(left_s / self.longest_race_s) if self.longest_race_s else blocks
+        ends_s = self.plan.best_budget_s - (0.0 if is_last else self._kept_for_last_round_s)
+        left_s = ends_s - self.seconds
+        fitting = int(left_s / self.longest_race_s) if self.longest_race_s else 1
         if is_last:  # others may have waited for a candidate that is not among the last
             fitting = max(1, fitting)
         if left_s <= 0 or fitting < 1:
             self.out_of_time = True
             return {}
-        blocks = min(blocks, fitting)
         began_s = time.monotonic()
         names = {settings: _with_settings(self.name, settings, _label(self.name, settings)) for settings in candidates}
         default = _with_settings(self.name, (), _label(self.name, ()))
-        small = self._plan_of((default, *names.values()), blocks, number, left_s)
-        running = Race(small)
+        small = self._plan_of((default, *names.values()), min(blocks, fitting), number, left_s)
+        running = Race(small, self.progress, ends_by_s=self.began_s + ends_s)
         running.run()
-        self.longest_race_s = max(self.longest_race_s, (time.monotonic() - began_s) / blocks)
-        by_name = {name.text: _finished(running.processes, name.text) for name in small.contestants}
-        if len(by_name[default.text]) < len(small.blocks):
-            self.default_failed = True
-        found = {}
-        for settings, name in {(): default, **names}.items():
-            own = by_name[name.text]
-            ratio = None
-            if len(own) == len(small.blocks) and not self.default_failed:
-                ratio = _ratio({name.text: own, default.text: by_name[default.text]}, name.text, default.text)
-                if settings:
-                    found[settings] = ratio
-            failed = (each for each in running.processes if each.contestant == name.text and not each.finished)
-            why = next((f"{each.message} [{each.code}]" for each in failed), "")
-            self.tries.append(SettingsTry(dict(settings), number, ratio, _by_work(own), why if ratio is None else ""))
-        return found
+        if not any(_given_up(each) for each in running.processes):
+            self.longest_race_s = max(self.longest_race_s, (time.monotonic() - began_s) / len(small.blocks))
+        return self._keep({(): default, **names}, small, running.processes, number)
+
+    @property
+    def _kept_for_last_round_s(self) -> float:
+        return max(_SHARE_OF_LAST_ROUND * self.plan.best_budget_s, self.longest_race_s)
+
+    def _hopeless(self, candidate: Settings) -> bool:
+        """A part of it, alone, did not run."""
+        failed = (each.settings for each in self.tries if each.settings and each.ratio is None)
+        return any(part.items() <= dict(candidate).items() for part in failed)
+
+    def _keep(
+        self, names: Mapping[Settings, ContestantName], small: Plan, processes: Sequence[ProcessResult], number: int
+    ) -> dict[Settings, float]:
+        """Every try of a small race, and the ratios of those that ran in all of its blocks."""
+        by_settings = {settings: _of(processes, name.text) for settings, name in names.items()}
+        self.out_of_time |= any(map(_given_up, processes))
+        if len(_finished(by_settings[()])) < len(small.blocks):
+            self.default_failed |= not any(map(_given_up, by_settings[()]))
+        ready_s = (sum(each.phases_s.values()) for each in _finished(by_settings[()]))
+        self.default_ready_s = max(self.default_ready_s, *ready_s, 0.0)
+        ratios = {}
+        for settings, own in by_settings.items():
+            finished = _finished(own)
+            ratio = _ratio(finished, _finished(by_settings[()]), len(small.blocks))
+            if ratio is not None and settings:
+                ratios[settings] = ratio
+            failed = (f"{each.message} [{each.code}]" for each in own if not each.finished)
+            why = next(failed, "it was not run in every block, or the default was not") if ratio is None else ""
+            self.tries.append(SettingsTry(dict(settings), number, ratio, _by_work(finished), why))
+        return ratios
 
     def _plan_of(self, contestants: tuple[ContestantName, ...], blocks: int, number: int, left_s: float) -> Plan:
-        plan = self.plan
-        here = tuple(sorted(os.sched_getaffinity(0)))
-        return draw_plan(
+        plan, limits = self.plan, self.plan.limits
+        # One slow candidate must not take the time of the others. Those of the last round have run before.
+        fair_s = max(left_s / 2, _LEAST_STAGE_S, _TIMES_THE_DEFAULT * self.default_ready_s)
+        stage_s = left_s if number == _LAST_ROUND else fair_s
+        drawn = draw_plan(
             contestants,
             plan.works,
             blocks=blocks,
             conditions=plan.headline,
             threads=plan.threads,
-            available_cores=here,
+            available_cores=tuple(sorted(os.sched_getaffinity(0))),
             seed=plan.seed + len(self.tries) + number,
             data_seeds=(self.data_seed,),
             measuring=_MEASURING,
             limits=msgspec.structs.replace(
-                plan.limits, prepare_s=min(plan.limits.prepare_s, max(left_s / 2, _LEAST_PREPARE_S))
+                limits,
+                prepare_s=min(limits.prepare_s, stage_s),
+                answer_s=min(limits.answer_s, stage_s),
+                measure_s=min(limits.measure_s, stage_s),
             ),
             device=plan.device,
         )
+        if not self.tries:  # alone: what one of them converts, such as a model for LiteRT, the others find in a cache
+            return drawn
+        # How long they take to import and to compile is not asked here, so later ones start side by side.
+        together = tuple(msgspec.structs.replace(block, started="together") for block in drawn.blocks)
+        return msgspec.structs.replace(drawn, blocks=together)
 
 
-def search_settings(plan: Plan, name: ContestantName) -> SettingsSearch:
-    space = space_of(name, plan.threads, plan.device)
-    running = _Search(plan, name, max(plan.data_seeds) + _OTHER_DATA)
-    singles: list[Settings] = [((setting, value),) for setting, values in space.items() for value in values]
+def search_settings(plan: Plan, name: ContestantName, progress: Progress | None = None) -> SettingsSearch:
+    space: Space = space_of(name, plan.threads, plan.device, plan.headline)
+    running = _Search(plan, name, max(plan.data_seeds) + _OTHER_DATA, progress)
     ratios: dict[Settings, float] = {}
-    for group in _groups(singles):
+    for group in _groups(alternatives(space.values)):
         ratios |= running.race(group, 1)
-    helping = _best_of_each(ratios)
-    together = [
-        tuple(itertools.chain.from_iterable(chosen))
-        for count in range(2, len(helping) + 1)
-        for chosen in itertools.combinations(helping, count)
-    ]
-    for group in _groups(together):
+    for group in _groups(_together(_best_of_each(ratios))):
         ratios |= running.race(group, 2)
     last = sorted((settings for settings in ratios if ratios[settings] < WORTH_IT), key=ratios.__getitem__)
     once_more = running.race(last[:_LAST_CANDIDATES], _LAST_ROUND, _LAST_BLOCKS)
@@ -154,13 +182,14 @@ def search_settings(plan: Plan, name: ContestantName) -> SettingsSearch:
     found = best if best and once_more[best] < WORTH_IT else ()  # only what was faster once more
     return SettingsSearch(
         name.text,
-        space,
+        space.values,
         dict(found),
         once_more[found] if found else None,
         tuple(running.tries),
         "default" if running.default_failed else "budget" if running.out_of_time else "complete",
         running.seconds,
         running.data_seed,
+        space.left_out,
     )
 
 
@@ -172,10 +201,20 @@ def _best_of_each(ratios: Mapping[Settings, float]) -> list[Settings]:
     """For every setting its best value, where that helped; the settings that helped most first."""
     best: dict[str, Settings] = {}
     for settings in sorted(ratios, key=ratios.__getitem__):
-        [(setting, _)] = settings
         if ratios[settings] < WORTH_IT:
-            best.setdefault(setting, settings)
+            best.setdefault(settings[0][0], settings)
     return list(best.values())[:_MOST_TOGETHER]
+
+
+def _together(helping: Sequence[Settings]) -> list[Settings]:
+    """All combinations in which no setting has two values."""
+    found = []
+    for count in range(2, len(helping) + 1):
+        for chosen in itertools.combinations(helping, count):
+            settings = tuple(dict.fromkeys(itertools.chain.from_iterable(chosen)))
+            if len(dict(settings)) == len(settings):
+                found.append(settings)
+    return found
 
 
 def _with_settings(name: ContestantName, settings: Settings, text: str) -> ContestantName:
@@ -192,16 +231,26 @@ def _settings_text(settings: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{setting} {value}" for setting, value in settings) or "its default settings"
 
 
-def _finished(processes: Sequence[ProcessResult], contestant: str) -> list[ProcessResult]:
-    return [process for process in processes if process.contestant == contestant and process.finished]
+def _given_up(process: ProcessResult) -> bool:
+    return process.code in (E_BUDGET, "E_TIMEOUT")
 
 
-def _ratio(compared: Mapping[str, Sequence[ProcessResult]], name: str, default: str) -> float:
-    """The geometric mean over blocks of all works."""
-    times = block_times_ns(compared)
-    if name == default:
+def _of(processes: Sequence[ProcessResult], contestant: str) -> list[ProcessResult]:
+    return [process for process in processes if process.contestant == contestant]
+
+
+def _finished(processes: Sequence[ProcessResult]) -> list[ProcessResult]:
+    return [process for process in processes if process.finished]
+
+
+def _ratio(own: Sequence[ProcessResult], default: Sequence[ProcessResult], blocks: int) -> float | None:
+    """The geometric mean over blocks of all works; None where one of them did not finish all."""
+    if min(len(own), len(default)) < blocks:
+        return None
+    if own == default:
         return 1.0
-    logs = [math.log(own / other) for own, other in zip(times[name], times[default], strict=True)]
+    times = block_times_ns({"own": own, "default": default})
+    logs = [math.log(mine / other) for mine, other in zip(times["own"], times["default"], strict=True)]
     return math.exp(sum(logs) / len(logs))
 
 

@@ -1,4 +1,4 @@
-"""Ask a contestant what compiling did, and call it at other batch sizes, in fresh processes that are not timed.
+"""Ask a contestant what compiling did, and call it on other inputs, in fresh processes that are not timed.
 
 Each begins with empty caches on disk, so a stall is what meets a user whose compiler sees a shape for the first time.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,23 +16,24 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import FairlapError
-from fairlap.frameworks.contract import Settings
-from fairlap.frameworks.registry import framework_named
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models import safetensors
-from fairlap.models.spec import BATCH
+from fairlap.models.draw import draw_inputs, draw_labels
+from fairlap.models.registry import spec_with
+from fairlap.models.spec import BATCH, BATCH_LABELS, LABELS
 from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Block, Plan
-from fairlap.race.processes.conditions import environment_of
+from fairlap.race.processes.block_worker import block_worker
 from fairlap.race.processes.one_process import request_for
+from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.work import Work
 from fairlap.scenarios.untimed.compilation_messages import Resized
 
 LONGEST_PREPARATION_S = 30.0
-"""A contestant that takes longer to prepare is not prepared once more for each batch."""
+"""A contestant that takes longer to prepare is not prepared once more for each batch and size."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,11 @@ class Inspection:
                         else worker.resize(batch, inputs, within_s=self._most_s)
                     )
                     found = msgspec.structs.replace(found, batches=(*found.batches, AtBatch(batch, resized)))
+                for others in self.plan.recompile_inputs:
+                    batch = self.materials.work.batch
+                    resized = worker.resize(batch, self._file_of(others), others, within_s=self._most_s)
+                    at = AtBatch(batch, resized, inputs=others)
+                    found = msgspec.structs.replace(found, batches=(*found.batches, at))
                 worker.quit()
         except WorkerLost as lost:
             lost = under_a_limit(lost, self.plan.limits.memory_bytes)
@@ -72,7 +78,7 @@ class Inspection:
         return self._with_prepared(found, prepared_s)
 
     def _with_prepared(self, found: CompilationResult, prepared_s: float) -> CompilationResult:
-        """What a call costs at each batch in a process that was prepared for it."""
+        """What a call costs on each of these inputs in a process that was prepared for them."""
         batches = [self._compared(each, found, prepared_s) for each in found.batches]
         return msgspec.structs.replace(found, batches=tuple(batches))
 
@@ -80,9 +86,13 @@ class Inspection:
         if why := self._why_not_prepared(at, found, prepared_s):
             return msgspec.structs.replace(at, why_not_prepared=why)
         try:
-            materials = self.materials_of(msgspec.structs.replace(self.materials.work, batch=at.batch))
-            with self._prepared(materials) as (worker, _):
-                resized = worker.resize(at.batch, materials.inputs_file("inputs"), within_s=self._most_s)
+            if at.inputs is None:
+                materials = self.materials_of(msgspec.structs.replace(self.materials.work, batch=at.batch))
+                inputs = materials.inputs_file("inputs")
+            else:
+                materials, inputs = self.materials, self._file_of(at.inputs)
+            with self._prepared(materials, at.inputs) as (worker, _):
+                resized = worker.resize(at.batch, inputs, at.inputs, within_s=self._most_s)
                 worker.quit()
         except FairlapError as error:
             return msgspec.structs.replace(at, why_not_prepared=str(error))
@@ -94,39 +104,61 @@ class Inspection:
         if found.described.graphs is None:
             return "it compiles nothing for a batch"
         if at.resized.built_s is not None:
-            return "it was built for this batch"
+            return f"it was built for this {'batch' if at.inputs is None else 'size'}"
+        if at.inputs is not None:
+            return (
+                "no process is prepared for inputs of another type"
+                if at.inputs.type
+                else self._why_too_long(prepared_s)
+            )
         if at.batch == self.materials.work.batch:
             return "it was prepared for this batch"
         if self.materials.work.source is not None:
             return "a model of your own has its inputs for one batch; race it with --batch"
+        return self._why_too_long(prepared_s)
+
+    def _why_too_long(self, prepared_s: float) -> str:
         if prepared_s > LONGEST_PREPARATION_S:
             return f"preparing it takes over {LONGEST_PREPARATION_S:.0f} s"
         return ""
 
     @contextmanager
-    def _prepared(self, materials: Materials) -> Iterator[tuple[WorkerProcess, float]]:
-        """A worker with its contestant ready, and how long that took."""
+    def _prepared(
+        self, materials: Materials, others: OtherInputs | None = None
+    ) -> Iterator[tuple[WorkerProcess, float]]:
+        """A worker with its contestant ready for these inputs, and how long that took."""
+        request = request_for(self.plan, materials, self.runner)
+        if others is not None:
+            file = str(self._file_of(others))
+            labels = None if request.labels is None else file
+            request = msgspec.structs.replace(
+                request, inputs=file, changed=file, labels=labels, unseen=(), free_sizes=others.free_sizes
+            )
         with TemporaryDirectory(dir=self.scratch) as caches:
-            environment = environment_of(self.block, self._environment(caches))
+            runner = replace(self.runner, environment=self.runner.environment_with(cache_folder=caches))
             began_s = time.monotonic()
-            with WorkerProcess(
-                self.runner.command,
-                environment=environment,
-                start_s=self.plan.limits.start_s,
-                cores=self.block.cores,
-                memory_limit_bytes=self.plan.limits.memory_bytes,
-            ) as worker:
-                worker.prepare(request_for(self.plan, materials, self.runner), within_s=self._most_s)
+            with block_worker(self.block, runner, self.plan.limits) as worker:
+                worker.prepare(request, within_s=self._most_s)
                 yield worker, time.monotonic() - began_s
-
-    def _environment(self, caches: str) -> dict[str, str]:
-        name, plan = self.runner.name, self.plan
-        wanted = Settings(plan.threads, name.variant, plan.device, dict(name.options), cache_folder=caches)
-        return framework_named(name.framework).environment_for(wanted)
 
     @property
     def _most_s(self) -> float:
         return self.plan.limits.prepare_s
+
+    def _file_of(self, others: OtherInputs) -> Path:
+        """Of another type they are the work's own, which the worker converts; of other sizes they are drawn."""
+        if not others.free_sizes:
+            return self.materials.inputs_file("inputs")
+        spec, batch, seed = (
+            spec_with(self.materials.package, others.free_sizes),
+            self.materials.work.batch,
+            self.block.data_seed,
+        )
+        file = self.scratch / f"inputs-{self.materials.package}-{others.text}.safetensors"
+        labels = draw_labels(spec, batch, seed)
+        named = {} if labels is None else {LABELS: labels, BATCH_LABELS: labels}
+        safetensors.write(file, {**draw_inputs(spec, batch, seed), **named})
+        return file
 
     def _inputs(self, batch: int) -> Path | str:
         """The file of inputs of this batch, or why there is none. Those of a user's model are repeated."""

@@ -8,17 +8,24 @@ import msgspec
 
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
+from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.work import Conditions
 from fairlap.scenarios.untimed.compilation_messages import Described, Resized
 
 
 class AtBatch(msgspec.Struct, frozen=True):
-    """Calls at another batch than the one that the contestant was prepared for."""
+    """Calls at another batch than the one that the contestant was prepared for, or on other inputs at its own."""
 
     batch: int
     resized: Resized = Resized()
-    prepared_call_s: float | None = None  # a call in a process that was prepared for this batch
+    prepared_call_s: float | None = None  # a call in a process that was prepared for these inputs
     why_not_prepared: str = ""
+    inputs: OtherInputs | None = None
+
+    @property
+    def text(self) -> str:
+        """``7``, ``tokens=64`` or ``float64``."""
+        return str(self.batch) if self.inputs is None else self.inputs.text
 
 
 class CompilationResult(msgspec.Struct, frozen=True):
@@ -37,7 +44,7 @@ def still_to_inspect(
     plan: Plan, processes: Iterable[ProcessResult], found: Iterable[CompilationResult]
 ) -> set[tuple[str, str]]:
     """Contestants and works that finished under the conditions of the verdict, and were not looked at yet."""
-    if not plan.recompile:
+    if not plan.recompiled_on:
         return set()
     finished = {
         (process.contestant, process.work)

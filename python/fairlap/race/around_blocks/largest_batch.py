@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,6 @@ from fairlap.errors import FairlapError
 from fairlap.launch.memory_groups import GroupsHere, groups_here, limited_group, started_in
 from fairlap.launch.resident_limit import ResidentLimit
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
-from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
@@ -30,7 +29,7 @@ from fairlap.race.around_blocks.smallest_memory import Trial
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.process_result import BatchOutcome, BatchTry, LargestBatch
-from fairlap.race.processes.conditions import environment_of
+from fairlap.race.processes.block_worker import block_worker
 
 RESOLUTION_SHARE = 1 / 16
 AGAINST_REFERENCE = "against the reference"
@@ -70,7 +69,8 @@ def search(try_batch: Callable[[int], BatchTry], first: int, most: int, resoluti
 
 
 def largest_batch(trial: Trial, groups: GroupsHere | None = None) -> LargestBatch:
-    if why := _why_not(trial.materials):
+    elsewhere = next((process.elsewhere for process in trial.processes if process.finished), "")
+    if why := elsewhere or _why_not(trial.materials):
         return LargestBatch(None, why=why)
     available = available_memory_bytes()
     if available is None:
@@ -151,20 +151,13 @@ def _budget_spent(trial: Trial) -> str:
 def _ran(trial: Trial, batch: int, rules: _Rules, stack: ExitStack) -> BatchTry:
     answer = trial.scratch / "at-a-batch.safetensors"
     answer.unlink(missing_ok=True)
-    command = trial.runner.command
+    runner = trial.runner
     if rules.group is not None:
         group = stack.enter_context(limited_group(rules.group, rules.limit_bytes))
-        command = started_in(group, command)
+        runner = replace(runner, command=started_in(group, runner.command))
     within_s = max(rules.seconds_left, _SHORTEST_TRY_S)
-    worker = stack.enter_context(
-        WorkerProcess(
-            command,
-            environment=environment_of(trial.block, trial.runner.environment),
-            start_s=within_s,
-            cores=trial.block.cores,
-            memory_limit_bytes=trial.plan.limits.memory_bytes,
-        )
-    )
+    limits = msgspec.structs.replace(trial.plan.limits, start_s=within_s)
+    worker = stack.enter_context(block_worker(trial.block, runner, limits))
     watched = stack.enter_context(ResidentLimit(worker.pid, rules.limit_bytes, rules.least_available_bytes))
     try:
         request = msgspec.structs.replace(trial.request, batch=batch, unseen=())

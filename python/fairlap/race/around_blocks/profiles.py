@@ -14,18 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairlap import quantity_text
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
-from fairlap.launch.worker_process import WorkerProcess
+from fairlap.machine.atomic_files import why_no_folder
 from fairlap.models.safetensors import BadFile
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
-from fairlap.race.processes.conditions import environment_of
+from fairlap.race.processes.block_worker import block_worker
 from fairlap.race.processes.one_process import request_for
 from fairlap.request.work import Work
 from fairlap.scenarios.untimed.profile_messages import Profiled
@@ -55,8 +54,6 @@ def run_profiles(profiling: Profiling, processes: Sequence[ProcessResult], befor
     plan = profiling.plan
     done = {each.key for each in before}
     finished = {(process.contestant, process.work) for process in processes if process.finished}
-    processes_each = quantity_text.count(plan.profile_processes, "untimed process")
-    profiling.report(f"profiling every contestant in {processes_each}")
     for place, work in enumerate(plan.works):
         blocks = [block for block in plan.blocks if block.work == place and block.conditions == plan.headline]
         for number in range(plan.profile_processes if blocks else 0):
@@ -102,13 +99,7 @@ def _profiled(profiling: Profiling, block: Block, materials: Materials, runner: 
     answer = profiling.scratch / "profiled.safetensors"
     for left in (answer, _trace_in(profiling)):
         left.unlink(missing_ok=True)
-    with WorkerProcess(
-        runner.command,
-        environment=environment_of(block, runner.environment),
-        start_s=limits.start_s,
-        cores=block.cores,
-        memory_limit_bytes=limits.memory_bytes,
-    ) as worker:
+    with block_worker(block, runner, limits) as worker:
         prepared = worker.prepare(request_for(plan, materials, runner), within_s=limits.prepare_s)
         answers.require_settings(prepared.in_force, plan.threads, materials.work.precision)
         answers.require_weights(materials, prepared.weights_hash)
@@ -130,18 +121,17 @@ def _keep_trace(profiling: Profiling, key: tuple[int, str, str]) -> None:
     name = re.sub(r"[^A-Za-z0-9._]+", "-", f"{work}-{contestant}")
     file = profiling.traces / f"{name}.trace.json"
     try:
+        profiling.traces.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(_trace_in(profiling), file)
     except OSError as error:
         profiling.report(f"cannot write {file}: {error.strerror}")
 
 
-def require_trace_folder(plan: Plan, folder: Path | None) -> None:
-    """Make it, and raise InvalidRequest for what would be known only when the race is over."""
+def require_trace_folder(folder: Path | None, *, profiles: bool) -> None:
+    """Raise InvalidRequest for what would be known only when the race is over. The first trace makes the folder."""
     if folder is None:
         return
-    if not plan.profile_processes:
+    if not profiles:
         raise InvalidRequest("--trace keeps what profilers recorded; add --profile", code=CODE)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidRequest(f"cannot write traces to {folder}: {error.strerror}", code=CODE) from None
+    if why := why_no_folder(folder):
+        raise InvalidRequest(f"cannot write traces to {folder}: {why}", code=CODE)

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from fairlap.errors import FairlapError
-from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.memory_groups import GroupsHere, groups_here, limited_group, started_in
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
-from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.safetensors import BadFile
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.plan import Block, Plan
+from fairlap.race.plan import Block, Limits, Plan
 from fairlap.race.process_result import ProcessResult, SmallestMemory
-from fairlap.race.processes.conditions import environment_of
+from fairlap.race.processes.block_worker import block_worker
 from fairlap.worker.protocol import Prepare
 
 MOST_TRIES = 40
@@ -105,6 +103,8 @@ class Trial:
 
 def smallest_memory(trial: Trial, groups: GroupsHere | None = None) -> SmallestMemory:
     finished = [process for process in trial.processes if process.finished]
+    if why := next((process.elsewhere for process in finished), ""):
+        return SmallestMemory("", None, 0, 0, why)
     if trial.plan.device != "cpu":
         name = trial.runner.name.framework
         limit = framework_named(name).device_memory_limit if name else ""
@@ -179,13 +179,9 @@ def _run(trial: Trial, limited: _Limited, within_s: float) -> None:
     answer = trial.scratch / "under-a-limit.safetensors"
     answer.unlink(missing_ok=True)
     request = msgspec.structs.replace(trial.request, device_memory_limit_bytes=limited.device_bytes)
-    with WorkerProcess(
-        limited.command,
-        environment=environment_of(trial.block, _environment(trial, limited)),
-        start_s=within_s,
-        cores=trial.block.cores,
-        memory_limit_bytes=limited.address_space_bytes,
-    ) as worker:
+    runner = replace(trial.runner, command=limited.command, environment=_environment(trial, limited))
+    limits = Limits(start_s=within_s, memory_bytes=limited.address_space_bytes)
+    with block_worker(trial.block, runner, limits) as worker:
         prepared = worker.prepare(request, within_s=within_s)
         worker.answer("inputs", answer, within_s=within_s)
         answers.require_right(
@@ -208,10 +204,6 @@ def _process_of_try(trial: Trial, in_force: dict[str, str]) -> ProcessResult:
 
 
 def _environment(trial: Trial, limited: _Limited) -> dict[str, str]:
-    name = trial.runner.name
-    if limited.device_bytes is None or not name.framework:
+    if limited.device_bytes is None:
         return trial.runner.environment
-    plan = trial.plan
-    threads = name.threads(plan.threads)
-    wanted = Settings(threads, name.variant, plan.device, name.framework_options, limited.device_bytes)
-    return framework_named(name.framework).environment_for(wanted)
+    return trial.runner.environment_with(device_memory_limit_bytes=limited.device_bytes, cache_folder="")

@@ -31,7 +31,7 @@ def _imported(work: Workload, folder: Path) -> tuple[Case, Graph]:
 @pytest.mark.parametrize("name", _MODELS)
 def test_an_imported_model_agrees_with_its_reference(name: str, library: LibraryName, tmp_path: Path) -> None:
     if library != "numpy":
-        pytest.importorskip(library)
+        pytest.importorskip(library, reason="`make test` installs it and runs this")
     work = workload_of(name)
     case, graph = _imported(work, tmp_path)
     answers = answers_of(case, graph, library)

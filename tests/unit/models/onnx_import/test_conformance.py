@@ -18,11 +18,12 @@ def cases() -> list[Case]:
     return list(claimed_cases())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("library", _CHOSEN)
 def test_every_case_of_the_claimed_operators_passes(cases: list[Case], library: LibraryName) -> None:
     if library != "numpy":
-        pytest.importorskip(library)
+        pytest.importorskip(library, reason="`make test` installs it and runs this")
     failed = {}
     for case in cases:
         if reason_to_exclude(case.name, library) is None:

@@ -42,6 +42,7 @@ def test_a_folder_and_a_configuration_are_known_by_their_prefix() -> None:
     assert kind_of("hf_models:function") is not HuggingFace
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_transformers")
 @pytest.mark.parametrize("name", list(CONFIGURATIONS))
 def test_each_architecture_opens_with_a_float64_reference_and_routes(tmp_path: Path, name: str) -> None:
@@ -66,6 +67,7 @@ def test_each_architecture_opens_with_a_float64_reference_and_routes(tmp_path: P
         assert not found.routes[framework].why_not
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_transformers")
 def test_weights_are_read_from_safetensors_or_drawn_alike_each_time(tmp_path: Path) -> None:
     read = folder_of(tmp_path / "read", "bert", weights=True)

@@ -46,6 +46,7 @@ def test_the_reference_is_the_model_in_float64(tmp_path: Path) -> None:
     assert route_to(found, "mxnet", "").why_not
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variant", ["graph", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("eager", "xla"))]
 )

@@ -157,6 +157,7 @@ def test_a_function_that_gives_no_model_to_race_is_refused(tmp_path: Path, funct
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_keras_model_is_saved_with_its_own_layers_and_exported(tmp_path: Path) -> None:
     folder, found = opened(in_keras(tmp_path, "model", batch=2), tmp_path)
     weights, inputs = safetensors.read(weights_file(folder)), safetensors.read(inputs_file(folder, "inputs"))
@@ -188,6 +189,7 @@ def answers_of_file(file: Path, inputs: Any) -> dict[str, np.ndarray]:
     return {each.get_any_name(): np.array(found[each]) for each in compiled.outputs}
 
 
+@pytest.mark.slow
 def test_example_inputs_of_a_keras_model_bind_its_sizes(tmp_path: Path) -> None:
     folder, found = opened(in_keras(tmp_path, "sequential"), tmp_path)
     assert found.batch == 2

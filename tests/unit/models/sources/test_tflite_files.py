@@ -31,7 +31,7 @@ def by_hand(x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("framework", ["litert", "openvino"])
 def test_both_frameworks_agree_with_the_reference_kernels(tmp_path: Path, framework: str, *, signature: bool) -> None:
     adapter = framework_named(framework)
-    pytest.importorskip(adapter.module)
+    pytest.importorskip(adapter.module, reason="`make test` installs it and runs this")
     source = source_of(dense(tmp_path / "m.tflite", signature=signature), batch=3)
     materials = materials_of(source, tmp_path)
     work = materials.workload("inputs")

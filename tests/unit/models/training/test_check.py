@@ -212,7 +212,7 @@ def test_steps_may_go_on_from_what_was_written(training: Training) -> None:
 
 @pytest.mark.parametrize("optimizer", [Sgd(0.1, 0.9, 0.01), AdamW(0.01, decay=0.1)])
 def test_the_optimizers_are_those_of_pytorch(optimizer: Optimizer) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
     asked = exercise(Training(optimizer))
     weights = {name: torch.tensor(array, dtype=torch.float64) for name, array in asked.start.weights.items()}
     trained_ones = [weights["first"].requires_grad_(), weights["second"].requires_grad_()]

@@ -35,7 +35,7 @@ def expected(unit: Unit) -> tuple[Any, dict[str, Any], dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", UNITS)
 def test_torch(kind: str) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
     unit, (weights, image) = UNITS[kind], drawn(UNITS[kind])
     result, moved, slopes = expected(unit)
     norm = torch.nn.BatchNorm2d(unit.outward, dtype=torch.float64)
@@ -54,7 +54,7 @@ def test_torch(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", UNITS)
 def test_tensorflow(kind: str) -> None:
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
     from fairlap.bench_models.convolution import tensorflow_unit
 
     unit, (weights, image) = UNITS[kind], drawn(UNITS[kind])
@@ -69,7 +69,7 @@ def test_tensorflow(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", UNITS)
 def test_jax(kind: str) -> None:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="`make test` installs it and runs this")
     from fairlap.bench_models.convolution import jax_unit
 
     unit, (weights, image) = UNITS[kind], drawn(UNITS[kind])

@@ -10,7 +10,6 @@ from typing import Any
 
 import fairlap
 import pytest
-from example_installed import install_example
 from fairlap.errors import InvalidRequest
 from fairlap.models.sources.registry import kinds
 from fairlap.race.around_blocks.after_blocks import Findings
@@ -19,6 +18,7 @@ from fairlap.race.plan_from_request import plan_of
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
+from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
@@ -32,16 +32,15 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    install_example(tmp_path / "installed", monkeypatch)
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+def kinds_of_example(example: None) -> Iterator[None]:
     kinds.cache_clear()  # those of another test lack the example's
     yield
     kinds.cache_clear()
 
 
-def raced(contestants: str, *batches: int, model: str = "mlp") -> Run:
-    return run_of_one_block(contestants, Work(model, 2), seconds=0.05, recompile=batches)
+def raced(contestants: str, *batches: int, model: str = "mlp", others: tuple[OtherInputs, ...] = ()) -> Run:
+    work = Work(model, 2)
+    return run_of_one_block(contestants, work, seconds=0.05, recompile=batches, recompile_inputs=others)
 
 
 def rows_of(run: Run) -> dict[str, Row]:
@@ -54,7 +53,7 @@ def test_one_that_compiles_again_reports_stall_reason_and_calls_from_processes_t
     assert (found.described.graphs, found.described.graph_breaks, found.described.break_reasons) == (1, 1, ("a print",))
     own, other = found.batches
     assert (own.batch, own.resized.compiled, own.resized.reasons) == (2, 0, ())
-    assert (other.batch, other.resized.compiled, other.resized.reasons) == (5, 1, ("batch 5 is new",))
+    assert (other.batch, other.resized.compiled, other.resized.reasons) == (5, 1, ("batch 5, [784] of float32 is new",))
     assert other.resized.stall_s is not None
     assert other.resized.call_s is not None
     assert other.resized.stall_s > 0.04
@@ -135,6 +134,78 @@ def test_inputs_of_a_users_model_are_repeated_and_one_built_from_its_file_stays_
     assert "--batch" in rows["example:one-batch"].recompile_absent["9"]
 
 
+def test_inputs_of_another_type_are_compiled_for_at_the_works_own_batch_and_no_process_is_prepared_for_them() -> None:
+    run = raced("example:compiles", others=(OtherInputs("float32"), OtherInputs("float64"), OtherInputs("bfloat16")))
+    [found] = run.compilations
+    same, wider, unknown = found.batches
+    assert (same.batch, same.text, same.resized.compiled) == (2, "float32", 0)
+    assert (wider.text, wider.resized.compiled) == ("float64", 1)
+    assert "float64" in wider.resized.reasons[0]
+    assert wider.resized.stall_s is not None
+    assert wider.resized.stall_s > 0.04
+    assert wider.prepared_call_s is None
+    assert wider.why_not_prepared
+    assert "TypeError" in unknown.resized.why
+    row = rows_of(run)["example:compiles"]
+    assert set(row.recompile_stall_s) == {"float32", "float64"}
+    assert set(row.recompile_absent) == {"bfloat16"}
+
+
+def test_one_that_refuses_another_type_says_so_in_a_line_without_the_frameworks_own_words() -> None:
+    row = rows_of(raced("example:one-batch", others=(OtherInputs("float64"),)))["example:one-batch"]
+    why = row.recompile_absent["float64"]
+    assert "float64" in why
+    assert "the graph declares them" in why
+    assert "INVALID_ARGUMENT" not in why
+
+
+def test_a_type_of_numbers_that_no_input_holds_is_reported() -> None:
+    row = rows_of(raced("example:compiles", others=(OtherInputs("int64"),)))["example:compiles"]
+    assert "integers" in row.recompile_absent["int64"]
+
+
+def test_another_size_of_the_model_is_compiled_for_or_built_again_and_compared_with_a_process_prepared_for_it() -> None:
+    run = raced("example:compiles,example:one-batch", model="convnet", others=(OtherInputs(size="image", to=16),))
+    by_name = {found.contestant: found.batches[0] for found in run.compilations}
+    compiled, built = by_name["example:compiles"], by_name["example:one-batch"]
+    assert (compiled.text, compiled.resized.why, compiled.resized.compiled) == ("image=16", "", 1)
+    assert compiled.prepared_call_s is not None
+    assert built.resized.built_s is not None
+    assert built.prepared_call_s is None
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [("mlp", "tokens=64"), ("convnet", "tokens=64"), ("convnet", "image=4"), ("mlp", "float8"), ("mlp", "image="),
+     ("mlp", "")],
+)  # fmt: skip
+def test_a_size_or_type_that_the_model_does_not_have_is_refused_when_the_race_is_planned(
+    model: str, asked: str
+) -> None:
+    wanted = RaceRequest(models=(model,), contestants=Contestants("example"), threads=1, recompile=(8, asked))
+    with pytest.raises(InvalidRequest) as refused:
+        plan_of(wanted)
+    assert refused.value.code == "E_RECOMPILE"
+    assert asked in str(refused.value)
+
+
+def test_a_size_of_a_model_of_ones_own_is_refused_since_it_is_opened_for_its_shapes(tmp_path: Path) -> None:
+    model = tmp_path / "m.linear.json"
+    model.write_text(json.dumps({"matrix": [[1.0, 2.0], [3.0, 4.0]]}))
+    with pytest.raises(InvalidRequest) as refused:
+        fairlap.compare(str(model), on=["example"], batch=4, recompile="image=9", blocks=1, threads=1)
+    assert refused.value.code == "E_RECOMPILE"
+    assert "--shapes" in str(refused.value)
+
+
+def test_batches_sizes_and_types_are_read_from_one_option_and_asked_for_once_each() -> None:
+    wanted = request(recompile=("8", "float64", 1, "image=32", "8", "float64"), model="convnet")
+    plan = plan_of(wanted)
+    assert plan.recompile == (8, 1)
+    assert plan.recompile_inputs == (OtherInputs("float64"), OtherInputs(size="image", to=32))
+    assert plan.recompiled_on == ("8", "1", "float64", "image=32")
+
+
 def test_batches_are_asked_for_once_each_and_not_in_mode_grad() -> None:
     assert plan_of(request(recompile=(8, 1, 8))).recompile == (8, 1)
     assert plan_of(request(recompile=7)).recompile == (7,)
@@ -144,5 +215,5 @@ def test_batches_are_asked_for_once_each_and_not_in_mode_grad() -> None:
         assert refused.value.code == ("E_RECOMPILE" if "mode" in wrong else "E_REQUEST")
 
 
-def request(**options: Any) -> RaceRequest:
-    return RaceRequest(models=("mlp",), contestants=Contestants("example"), threads=1, **options)
+def request(model: str = "mlp", **options: Any) -> RaceRequest:
+    return RaceRequest(models=(model,), contestants=Contestants("example"), threads=1, **options)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from example_installed import install_example
 from fairlap.launch.memory_groups import GroupsHere
 from fairlap.launch.resident_limit import ResidentLimit
 from fairlap.race.around_blocks import largest_batch
@@ -85,9 +83,7 @@ def test_a_process_is_ended_when_the_machine_runs_short() -> None:
 
 
 @pytest.fixture
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+def example_without_groups(example: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(largest_batch, "groups_here", lambda: GroupsHere(None, "not here"))
 
 
@@ -97,7 +93,7 @@ def found_for(contestant: str, max_batch: int, mode: Mode = "infer", model: str 
     return process.largest_batch
 
 
-@pytest.mark.usefixtures("example")
+@pytest.mark.usefixtures("example_without_groups")
 def test_larger_batches_are_answered_rightly_measured_and_in_the_row() -> None:
     run = run_of_one_block("example", Work("mlp", 2), seconds=0.02, max_batch=7)
     [row] = results_of(run, "r").rows
@@ -112,7 +108,7 @@ def test_larger_batches_are_answered_rightly_measured_and_in_the_row() -> None:
     assert row.absent["peak_power_w"] == row.absent["mean_power_w"]
 
 
-@pytest.mark.usefixtures("example")
+@pytest.mark.usefixtures("example_without_groups")
 def test_memory_that_the_search_may_not_use_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(largest_batch, "available_memory_bytes", lambda: 10 * MIB)
     found = found_for("example", 64)
@@ -120,7 +116,7 @@ def test_memory_that_the_search_may_not_use_ends_it(monkeypatch: pytest.MonkeyPa
     assert len(found.tries) == 1
 
 
-@pytest.mark.usefixtures("example")
+@pytest.mark.usefixtures("example_without_groups")
 def test_a_wrong_answer_at_a_larger_batch_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies of the race's items in another order than they were given."""
     part = largest_batch._part
@@ -134,7 +130,7 @@ def test_a_wrong_answer_at_a_larger_batch_does_not_count(monkeypatch: pytest.Mon
     assert (found.batch, found.ended_by) == (2, "refused")
 
 
-@pytest.mark.usefixtures("example")
+@pytest.mark.usefixtures("example_without_groups")
 def test_a_model_without_a_batch_of_items_has_a_reason() -> None:
     found = found_for("python:call=builtins.dict", 8, model="callable")
     assert found.batch is None
@@ -142,7 +138,7 @@ def test_a_model_without_a_batch_of_items_has_a_reason() -> None:
     assert not found.tries
 
 
-@pytest.mark.usefixtures("example")
+@pytest.mark.usefixtures("example_without_groups")
 def test_a_run_without_its_largest_batches_is_not_over() -> None:
     run = run_of_one_block("example", Work("mlp", 2), seconds=0.02, max_batch=2)
     assert search_is_over(run.plan, run.processes)

@@ -14,17 +14,19 @@ from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.profiles import require_trace_folder
-from fairlap.race.plan import Measuring, Plan, draw_plan
+from fairlap.race.plan import Plan
+from fairlap.race.plan_from_request import plan_of as plan_of_request
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.report.page import page_of
 from fairlap.render.terminal import text_of
-from fairlap.request.names import Contestants
-from fairlap.request.work import Work
+from fairlap.request.names import Contestants, Device
+from fairlap.request.race_request import RaceRequest
 from fairlap.results.columns.operators import contestant_profiles
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run, run_document, save_run
 from fairlap.store.store import open_store
+from races_of_example import plan_of
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -32,18 +34,8 @@ pytestmark = [
 ]
 
 
-def plan_of(contestants: str, *, profiles: int = 2, blocks: int = 1) -> Plan:
-    return draw_plan(
-        Contestants(contestants),
-        (Work("mlp", 2),),
-        blocks=blocks,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        measuring=Measuring(seconds=0.04, rounds=2),
-        profile_processes=profiles,
-    )
+def planned(contestants: str, *, profiles: int = 2) -> Plan:
+    return plan_of(contestants, rounds=2, profile_processes=profiles)
 
 
 class Watched:
@@ -64,7 +56,7 @@ class Watched:
 
         patch.setattr(WorkerProcess, "_send", sent)
         self.kept: list[Any] = []
-        race = Race(plan_of("example,example:slow"), findings=Findings(keep_profile=self.kept.append))
+        race = Race(planned("example,example:slow"), findings=Findings(keep_profile=self.kept.append))
         race.run()
         self.run = Run(race.plan, race.processes, {"cpu model": "one"}, race.shares(), profiles=race.findings.profiles)
 
@@ -146,10 +138,10 @@ def test_a_run_file_has_the_profiles_and_one_of_an_older_fairlap_has_none(watche
     assert run_document(watched.run, results_of(watched.run, "r")).profiles == watched.run.profiles
 
 
+@pytest.mark.usefixtures("example")
 def test_profiles_that_ran_before_an_interruption_do_not_run_again(
     watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
     monkeypatch.setattr("fairlap.race.around_blocks.profiles._profiled", lambda *_: pytest.fail("a profile ran again"))
     before = watched.run
     race = Race(before.plan, resumed=before.processes, findings=Findings(profiles=list(before.profiles)))
@@ -157,8 +149,8 @@ def test_profiles_that_ran_before_an_interruption_do_not_run_again(
     assert race.findings.profiles == before.profiles
 
 
+@pytest.mark.usefixtures("example")
 def test_nothing_is_timed_in_a_process_that_was_profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
     profile = WorkerProcess.profile
 
     def then_measured(worker: WorkerProcess, *given: Any, within_s: float) -> Any:
@@ -166,29 +158,36 @@ def test_nothing_is_timed_in_a_process_that_was_profiled(tmp_path: Path, monkeyp
         return worker.measure(samples=2, within_s=within_s)
 
     monkeypatch.setattr(WorkerProcess, "profile", then_measured)
-    race = Race(plan_of("example", profiles=1))
+    race = Race(planned("example", profiles=1))
     race.run()
     [found] = race.findings.profiles
     assert (found.outcome, found.code, found.profile) == ("failed", "E_EXCEPTION", None)
     assert "profiler" in found.message
 
 
+def test_a_race_on_a_gpu_may_be_profiled() -> None:
+    request = RaceRequest(
+        models=("mlp",), contestants=Contestants("torch"), device=Device("cuda:0"), profile=True, blocks=1
+    )
+    assert plan_of_request(request).profile_processes > 0
+
+
 def test_a_folder_for_traces_needs_profiles_and_a_place_that_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        require_trace_folder(plan_of("example", profiles=0), tmp_path / "traces")
+        require_trace_folder(tmp_path / "traces", profiles=False)
     assert refused.value.code == "E_PROFILE"
     (tmp_path / "file").touch()
     with pytest.raises(InvalidRequest) as refused:
-        require_trace_folder(plan_of("example"), tmp_path / "file" / "traces")
+        require_trace_folder(tmp_path / "file" / "traces", profiles=True)
     assert refused.value.code == "E_PROFILE"
-    require_trace_folder(plan_of("example"), tmp_path / "traces")
-    assert (tmp_path / "traces").is_dir()
+    require_trace_folder(tmp_path / "traces", profiles=True)
+    assert not (tmp_path / "traces").exists()  # the first trace makes it
 
 
+@pytest.mark.usefixtures("example")
 def test_a_profile_process_that_is_lost_is_an_outcome_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
     profile, losses = WorkerProcess.profile, [WorkerLost("crash", "SIGSEGV", phase="profile", code="E_CRASH")]
 
     def lost_once(worker: WorkerProcess, *given: Any, within_s: float) -> Any:
@@ -197,6 +196,6 @@ def test_a_profile_process_that_is_lost_is_an_outcome_and_the_others_go_on(
         return profile(worker, *given, within_s=within_s)
 
     monkeypatch.setattr(WorkerProcess, "profile", lost_once)
-    race = Race(plan_of("example"))
+    race = Race(planned("example"))
     race.run()
     assert [(each.outcome, each.code) for each in race.findings.profiles] == [("crash", "E_CRASH"), ("finished", "")]

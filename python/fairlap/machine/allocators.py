@@ -1,0 +1,107 @@
+"""Memory allocators that can replace the C library's: which are installed, which one this process uses, and how the C
+library's own behaves in it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from threading import Thread
+
+from fairlap.machine.root import THIS_MACHINE, Root
+
+# Their files, by name; the newest first. Debian's packages install them under these names without a compiler.
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    "jemalloc": ("libjemalloc.so.2", "libjemalloc.so.1"),
+    "tcmalloc": ("libtcmalloc.so.4", "libtcmalloc_minimal.so.4"),
+    "mimalloc": ("libmimalloc.so.3", "libmimalloc.so.2"),
+}
+
+
+def library_folders() -> list[Path]:
+    """Where the loader and environments keep libraries; a folder that is named in LD_LIBRARY_PATH comes first."""
+    named = [Path(each) for each in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if each]
+    machine = platform.machine()
+    system = (f"/usr/lib/{machine}-linux-gnu", f"/lib/{machine}-linux-gnu", "/usr/lib64", "/lib64", "/usr/lib", "/lib")
+    return [*named, Path(sys.prefix) / "lib", Path("/usr/local/lib"), *map(Path, system)]
+
+
+def allocator_file(name: str, folders: Iterable[Path] | None = None) -> Path | None:
+    """The library of this allocator, or None where it is not installed."""
+    places = library_folders() if folders is None else list(folders)
+    files = (folder / file for file in LIBRARIES[name] for folder in places)
+    return next((file.resolve() for file in files if file.is_file()), None)
+
+
+def allocator_in_use(root: Root = THIS_MACHINE) -> str:
+    """The path of the library that this process takes memory from; empty where that is unknown."""
+    try:
+        address = ctypes.cast(ctypes.CDLL(None).malloc, ctypes.c_void_p).value
+    except (AttributeError, OSError):
+        return ""
+    return "" if address is None else file_mapped_at(address, root)
+
+
+def file_mapped_at(address: int, root: Root = THIS_MACHINE) -> str:
+    for line in root.lines("proc/self/maps"):
+        fields = line.split(maxsplit=5)
+        low, _, high = fields[0].partition("-")
+        if len(fields) == 6 and int(low, 16) <= address < int(high, 16):
+            return fields[5]
+    return ""
+
+
+def name_of(path: str) -> str:
+    """jemalloc for its library's path; the file's own name for one that is not known."""
+    file = Path(path).name
+    return next((name for name in LIBRARIES if file.startswith(f"lib{name}")), file)
+
+
+_LARGE_BYTES = 128 << 20  # above any threshold that the C library chooses by itself
+
+
+class _Mallinfo2(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in ["arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks"]] + [
+        (name, ctypes.c_size_t) for name in ["fsmblks", "uordblks", "fordblks", "keepcost"]
+    ]
+
+
+def keeps_freed_memory() -> bool:
+    """Whether a large block comes from the heap, which is kept, and not from a mapping, which goes back at once."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "mallinfo2"):
+        return False
+    library.mallinfo2.restype = _Mallinfo2
+    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    library.free.argtypes = [ctypes.c_void_p]
+    before = library.mallinfo2().hblks
+    block = library.malloc(_LARGE_BYTES)
+    mapped = library.mallinfo2().hblks - before
+    library.free(block)
+    return bool(block) and mapped == 0
+
+
+def arenas_with_a_second_thread() -> int:
+    """How many arenas the C library has when another thread has allocated too; 0 where it does not list them."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "malloc_info"):
+        return 0
+
+    def allocate() -> None:
+        library.malloc.restype, library.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+        library.free(library.malloc(ctypes.c_size_t(100_000)))
+
+    other = Thread(target=allocate)
+    other.start()
+    other.join()
+    text, size = ctypes.c_char_p(), ctypes.c_size_t()
+    library.open_memstream.restype = ctypes.c_void_p
+    stream = ctypes.c_void_p(library.open_memstream(ctypes.byref(text), ctypes.byref(size)))
+    library.malloc_info(0, stream)
+    library.fclose(stream)
+    arenas = (text.value or b"").count(b"<heap nr=")
+    library.free(text)
+    return arenas
