@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.errors import FairlapError
 from fairlap.frameworks.compilation import Compilation
+from fairlap.frameworks.work_place import WorkIn
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
@@ -68,13 +70,15 @@ class TrainingState:
     ``read`` gives it by the names of ``State.named``, in the spec's layout; ``reset`` goes back to the weights that
     were given and to an optimizer that has taken no step; ``restore`` takes what ``read`` gave and goes on from there.
     ``answering`` takes batches of inputs and gives the callable that answers all of them as in inference, with the
-    weights of that moment: the outputs of each batch as NumPy arrays, by the spec's names.
+    weights of that moment: the outputs of each batch as NumPy arrays, by the spec's names. ``held_bytes`` is the memory
+    of the arrays that live from step to step, by what they are: "weights", "optimizer_state".
     """
 
     read: Callable[[], dict[str, npt.NDArray[np.float32]]]
     reset: Callable[[], Any]
     restore: Callable[[Arrays], Any]
     answering: Callable[[Sequence[Arrays]], Callable[[], Sequence[Arrays]]] | None = None  # None if it cannot
+    held_bytes: Callable[[], Mapping[str, int]] | None = None
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,10 @@ class Contestant:
     quantization: Quantization | None = None  # in int8
     profiler: Profiler | None = None
     compilation: Callable[[], Compilation] | None = None  # None if its adapter does not report it
+    work_in: WorkIn = "worker"
+    shared_by_threads: bool = False  # calls of several threads do not disturb each other, nor each other's results
+    # What another thread than the one that prepared it must be in to call it with the same settings; None if nothing.
+    in_thread: Callable[[], AbstractContextManager[Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,16 @@ class Quantization:
 
 NO_WEIGHTS = "cannot be read: no weights"
 """``in_force["precision"]`` of a model without weights, if the precision is read from the weights."""
+
+
+UNKNOWN = "unknown"
+"""What a setting in ``in_force`` begins with that cannot be read back, so that it may differ from the others'."""
+
+
+class ServerFailed(FairlapError):
+    """A server that a contestant calls is not there, broke off, or answered with something that is no answer."""
+
+    code = "E_SERVER"
 
 
 class Unsupported(Exception):
@@ -167,13 +185,19 @@ class Framework(ABC):
     module: ClassVar[str]  # what is imported; if it is importable, the framework is installed
     implementation: ClassVar[str] = ""  # which of a model's implementations it runs, such as onnx; by default its own
     variants: ClassVar[tuple[str, ...]] = ("",)  # the empty one, the default, first
-    # By option, or "variant": the values that a search for the best settings tries besides the default.
+    # Its own options: by name the known values, or none where only the framework knows them.
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    options_of: ClassVar[Mapping[str, Mapping[str, tuple[str, ...]]]] = {}  # further ones, by variant
+    # By option, or "variant": the values that a search for the best settings tries besides the default. One may name
+    # further options, as in a contestant's name: "compile:mode=max-autotune"; {threads} are those of the race.
     tunable: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     tunable_on: ClassVar[Mapping[str, Mapping[str, tuple[str, ...]]]] = {}  # in their place by kind of device
+    not_tuned: ClassVar[Mapping[str, str]] = {}  # settings that a reader may miss in the search, and why it lacks them
     modes: ClassVar[tuple[str, ...]] = ("infer",)
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32",)
     no_precision: ClassVar[Mapping[Precision, str]] = {}  # why it lacks one, where that is known
     device_memory_limit: ClassVar[str] = ""  # how it limits a device's memory
+    has_own_model: ClassVar[bool] = False  # a server, which is not given the model that is raced
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
 
     @classmethod
@@ -185,6 +209,20 @@ class Framework(ABC):
     @classmethod
     def tunable_for(cls, device: str) -> Mapping[str, tuple[str, ...]]:
         return cls.tunable_on.get(device.partition(":")[0], cls.tunable)
+
+    @classmethod
+    def why_no_option(cls, variant: str, options: Mapping[str, str]) -> str:
+        """Why one of these options is refused; empty where none is, as far as the class declares them."""
+        known = {**cls.options, **cls.options_of.get(variant, {})}
+        for option, value in options.items():
+            if option not in known:
+                listed = f"it has {', '.join(known)}" if known else "it has none"
+                only = [f"{cls.name}:{each}" for each, further in cls.options_of.items() if option in further]
+                of = f"; {' and '.join(only)} has it" if only else ""
+                return f"{cls.name} has no option {option!r}; {listed}{of}"
+            if known[option] and value not in known[option]:
+                return f"{cls.name} has no {option} {value!r}; it has {', '.join(known[option])}"
+        return ""
 
     @classmethod
     def why_not_in(cls, precision: Precision) -> str:
@@ -223,10 +261,8 @@ def refuse_what_is_unknown(
     work: Workload,
     wanted: Settings,
     *,
-    options: tuple[str, ...] = (),
     devices: tuple[str, ...] = ("cpu",),
 ) -> None:
-    """``options`` are those the adapter knows."""
     name = framework.name
     if wanted.device.partition(":")[0] not in devices:
         raise Unsupported(f"{name} runs on {' or '.join(devices)} here; requested was {wanted.device}")
@@ -238,11 +274,17 @@ def refuse_what_is_unknown(
         raise Unsupported(f"{name} has no mode {work.mode} here; it has {', '.join(framework.modes)}")
     if why := framework.why_not_in(work.precision):
         raise Unsupported(why)
-    if why := work.why_not_in(name, framework.implementation or name):
+    if not framework.has_own_model and (why := work.why_not_in(name, framework.implementation or name)):
         raise Unsupported(why)
     if work.precision == "tf32" and wanted.device == "cpu":
         raise Unsupported("tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none")
-    for option in wanted.options:
-        if option not in options:
-            known = f"it has {', '.join(options)}" if options else "it has none"
-            raise Unsupported(f"{name} has no option {option!r}; {known}")
+    if why := framework.why_no_option(wanted.variant, wanted.options):
+        raise Unsupported(why)
+
+
+def whole_option(options: Mapping[str, str], name: str, most: int, default: int = 1) -> int:
+    """The value of an option that is a number of threads or streams; refused above what the race gives."""
+    text = options.get(name, str(default))
+    if not (text.isdecimal() and 1 <= int(text) <= most):
+        raise Unsupported(f"{name} must be 1 to the number of threads, {most} (got {text})")
+    return int(text)

@@ -65,6 +65,7 @@ class ExecuTorch(Framework):
     no_precision: ClassVar = dict.fromkeys(("fp16", "bf16"), "XNNPACK computes there in float32 or in integers")
     implementation = "torch"
     variants = ("", "portable")
+    tunable: ClassVar = {"variant": ("portable",)}  # without XNNPACK
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)

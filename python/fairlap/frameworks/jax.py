@@ -30,7 +30,7 @@ from fairlap.frameworks.adapter_parts.jax_leaves import joined, joined_leaves, p
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
-from fairlap.frameworks.compilation import Compilation
+from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -42,6 +42,7 @@ from fairlap.frameworks.contract import (
     Profiler,
     Settings,
     TrainingState,
+    Unsupported,
     device_number,
     refuse_what_is_unknown,
 )
@@ -73,6 +74,13 @@ class Jax(Framework):
         "autocast": "it leaves mixed precision to the program; there is none to switch on",
         "int8": "it has no quantization after training",
     }
+    options: ClassVar = {
+        "async_dispatch": ("on", "off"),
+        "ynnpack": ("on", "off"),  # what XLA calls for products, in XNNPACK's place
+        "vector_width": ("128", "256", "512"),
+    }
+    tunable: ClassVar = {"async_dispatch": ("off",), "vector_width": ("512",), "ynnpack": ("off",)}
+    tunable_on: ClassVar = {"cuda": {}}
     device_memory_limit = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 
     @classmethod
@@ -85,6 +93,7 @@ class Jax(Framework):
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "NPROC": threads,
             "PJRT_NPROC": threads,
+            **_flags(settings),
             **_limited(settings),
             **_cached_in(settings.cache_folder),
         }
@@ -93,6 +102,8 @@ class Jax(Framework):
         refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
         with phase("import"):
             import jax
+        if "async_dispatch" in wanted.options:  # before the client of the CPU is made
+            jax.config.update("jax_cpu_enable_async_dispatch", wanted.options["async_dispatch"] == "on")
         device = _device(wanted.device)
         jax.config.update("jax_default_device", device)
         if wanted.device != "cpu" and work.precision in _PRODUCTS:  # otherwise it would multiply in TF32
@@ -124,17 +135,18 @@ class Jax(Framework):
         with phase("lower"):
             lowered = step.lower(*arguments, inputs)
         with phase("compile"):
-            lowered.compile()  # kept by JAX: the step finds it, and its own way in is 1 us shorter
+            compiled = lowered.compile()  # kept by JAX: the step finds it, and its own way in is 1 us shorter
 
-        def bind(arrays: Arrays) -> Callable[[], Any]:
-            return partial(step, *arguments, _put(dict(arrays), work))
+        def bind(arrays: Arrays, types: Types = NO_TYPES) -> Callable[[], Any]:
+            return partial(step, *arguments, _in_types(_put(dict(arrays), work), types))
 
         return Contestant(
             bind=bind,
+            shared_by_threads=True,
             done=jax.block_until_ready,
             outputs=answers,
             weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
-            in_force=_in_force(leaves, wanted),
+            in_force=_in_force(leaves, wanted) | _ynnpack(compiled, wanted),
             no_memory_because="JAX keeps no statistics of memory on the CPU",
             # A view goes into the step as it is: JAX shares its memory, within 5 us where its from_dlpack takes 60.
             fed=Fed(operator.attrgetter("pointer"), lambda addresses: step(*arguments, slots.at(addresses))),
@@ -200,18 +212,18 @@ def _trained(
     with phase("lower"):
         lowered = training.lowered(_put_batch(batch_of(work), work))
     with phase("compile"):
-        lowered.compile()
+        compiled = lowered.compile()
 
-    def bind(arrays: Arrays) -> Callable[[], Any]:
-        return partial(training.step, _put_batch(arrays, work))
+    def bind(arrays: Arrays, types: Types = NO_TYPES) -> Callable[[], Any]:
+        return partial(training.step, _in_types(_put_batch(arrays, work), types))
 
     return Contestant(
         bind=bind,
         done=training.done,
         outputs=lambda loss: {LOSS: as_float32(loss)},
         weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
-        in_force={**_in_force(leaves, wanted), **training.in_force()},
-        training=TrainingState(training.state, training.reset, training.restore, answering),
+        in_force={**_in_force(leaves, wanted), **_ynnpack(compiled, wanted), **training.in_force()},
+        training=TrainingState(training.state, training.reset, training.restore, answering, training.held_bytes),
         fed=Fed(operator.attrgetter("pointer"), lambda addresses: training.step(slots.at(addresses))),
         no_memory_because="JAX keeps no statistics of memory on the CPU",
         profiler=Profiler("jax.profiler", _record),
@@ -222,10 +234,27 @@ def _trained(
     )
 
 
-def _compilation(jitted: Any, lowered: Callable[[], Any], bind: Callable[[Arrays], Callable[[], Any]]) -> Compilation:
+def _compilation(jitted: Any, lowered: Callable[[], Any], bind: Callable[..., Callable[[], Any]]) -> Compilation:
     from fairlap.frameworks.adapter_parts.compilation.jax_compilation import compilation_of
 
     return compilation_of(jitted, lowered, bind)
+
+
+def _flags(settings: Settings) -> dict[str, str]:
+    """XLA reads its flags once, from the environment, and ends the process for one that it does not know."""
+    options, flags = settings.options, [os.environ.get("XLA_FLAGS", "")]
+    if width := options.get("vector_width"):
+        flags.append(f"--xla_cpu_prefer_vector_width={width}")
+    if options.get("ynnpack") == "off":
+        flags.append("--xla_cpu_experimental_ynn_fusion_type=")  # for none
+    return {"XLA_FLAGS": " ".join(flags).strip()} if len(flags) > 1 else {}
+
+
+def _ynnpack(compiled: Any, wanted: Settings) -> dict[str, str]:
+    """Read from what was compiled, which is long, so only where it was asked for."""
+    if "ynnpack" not in wanted.options:
+        return {}
+    return {"ynnpack": "on" if "ynn_fusion" in compiled.as_text() else "off"}
 
 
 def _cached_in(folder: str) -> dict[str, str]:
@@ -311,6 +340,16 @@ def _put(arrays: Any, work: Workload) -> Any:
         return jax.device_put(array, may_alias=True)
 
     return jax.tree.map(one, arrays)
+
+
+def _in_types(arrays: Mapping[str, Any], types: Types) -> dict[str, Any]:
+    """As ``jit`` takes arrays of these types. By default JAX has none of 64 bits."""
+    import jax
+
+    for wanted in set(types.values()):
+        if (taken := jax.dtypes.canonicalize_dtype(wanted).name) != wanted:
+            raise Unsupported(f"JAX takes {wanted} as {taken} unless jax_enable_x64 is set, so nothing changes")
+    return {name: each.astype(types[name]) if name in types else each for name, each in arrays.items()}
 
 
 def _put_batch(arrays: Arrays, work: Workload) -> dict[str, Any]:

@@ -78,6 +78,7 @@ def _turned_to(weight: Array, constant: Array) -> Array | None:
 
 _PRODUCTS = ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "BATCH_MATMUL")
 _QUANTIZED = "quantized; the answers alone prove that they are the same"
+_OP_RESOLVERS = {"on": "AUTO", "off": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}  # XNNPACK is the default delegate
 
 
 class LiteRT(Framework):
@@ -85,6 +86,8 @@ class LiteRT(Framework):
     packages = ("ai-edge-litert==2.3.0", "tensorflow==2.21.0")
     module = "ai_edge_litert"
     implementation = "tensorflow"
+    options: ClassVar = {"xnnpack": ("on", "off")}
+    tunable: ClassVar = {"xnnpack": ("off",)}
     precisions = ("fp32", "int8")
     no_precision: ClassVar = dict.fromkeys(
         ("fp16", "bf16", "autocast", "tf32"), "its kernels compute in float32 or in integers"
@@ -98,7 +101,7 @@ class LiteRT(Framework):
         refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import ai_edge_litert
-            from ai_edge_litert.interpreter import Interpreter
+            from ai_edge_litert.interpreter import Interpreter, OpResolverType
         self._version = str(ai_edge_litert.__version__)
         file, conversion = brought_file(work), "none"
         made: QuantizedFile | None = None
@@ -112,7 +115,8 @@ class LiteRT(Framework):
             conversion = "cached" if kept else "new"
         before = thread_count()
         with phase("build"):
-            first = _interpreter(Interpreter, file, wanted.threads)
+            resolver = _OP_RESOLVERS[wanted.options.get("xnnpack", "on")]
+            first = _interpreter(Interpreter, file, wanted.threads, getattr(OpResolverType, resolver))
         threads = 1 + thread_count() - before if before else 0
         held = _QUANTIZED if made else read_back(weights_in(first, work.weights), work.weights)
         return Contestant(
@@ -136,8 +140,8 @@ class LiteRT(Framework):
         return self._version
 
 
-def _interpreter(make: Callable[..., Any], file: Path, threads: int) -> Any:
-    interpreter = make(model_path=str(file), num_threads=threads)
+def _interpreter(make: Callable[..., Any], file: Path, threads: int, resolver: Any) -> Any:
+    interpreter = make(model_path=str(file), num_threads=threads, experimental_op_resolver_type=resolver)
     interpreter.allocate_tensors()
     return interpreter
 

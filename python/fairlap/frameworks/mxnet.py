@@ -20,6 +20,7 @@ class MXNet(Framework):
     module = "mxnet"
     no_precision: ClassVar = dict.fromkeys(("fp16", "bf16"), "its products and normalisations do not take it")
     variants = ("", "hybrid")
+    tunable: ClassVar = {"variant": ("hybrid",)}
     modes = ("infer", "grad")
 
     @classmethod

@@ -25,6 +25,7 @@ from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
     run_options,
     why_not_loaded,
 )
+from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.onnxruntime_quantized import operations_in, quantized
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
 from fairlap.frameworks.compilation import Compilation
@@ -39,6 +40,7 @@ from fairlap.frameworks.contract import (
     Unsupported,
     device_number,
     refuse_what_is_unknown,
+    whole_option,
 )
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
@@ -57,7 +59,6 @@ _PROVIDERS = {  # on the CPU; the first is the default
     "xnnpack": "XnnpackExecutionProvider",
 }
 _SPINNING = {"on": "1", "off": "0"}
-_OPTIONS = ("provider", "optimization", "spinning")
 _SPINNING_KEY = "session.intra_op.allow_spinning"
 
 
@@ -68,8 +69,17 @@ class OnnxRuntime(Framework):
     module = "onnxruntime"
     implementation = "onnx"
     variants = ("", "tensorrt")
+    options: ClassVar = {
+        "provider": tuple(_PROVIDERS),
+        "optimization": tuple(_LEVELS),
+        "spinning": tuple(_SPINNING),
+        "interop_threads": (),
+        "arena": ("on", "off"),
+    }
     tunable: ClassVar = {
         "spinning": ("off",),
+        "interop_threads": ("{threads}",),
+        "arena": ("off",),
         "optimization": ("extended", "basic"),
         "provider": ("dnnl", "xnnpack", "openvino"),  # those that this build lacks are refused
     }
@@ -92,7 +102,7 @@ class OnnxRuntime(Framework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         devices = ("cuda",) if wanted.variant == "tensorrt" else ("cpu", "cuda")
-        refuse_what_is_unknown(type(self), work, wanted, options=_OPTIONS, devices=devices)
+        refuse_what_is_unknown(type(self), work, wanted, devices=devices)
         with phase("import"):
             import onnxruntime
         self._version = str(onnxruntime.__version__)
@@ -137,7 +147,9 @@ class OnnxRuntime(Framework):
             stream=None if place.stream is None else DeviceStream("user_compute_stream", lambda _call: place.stream),
             profiler=None if place.stream is not None else _profiler(profiled_session, held, place),
             no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
-            compilation=partial(_compilation, onnxruntime, work, made, wanted, place),
+            compilation=partial(
+                _compilation, onnxruntime, work, made, wanted, place, partial(_bind, session, held, place)
+            ),
         )
 
     def version(self) -> str:
@@ -145,20 +157,21 @@ class OnnxRuntime(Framework):
 
 
 def _profiler(session_of: Callable[[str], Any], held: Mapping[str, Any], place: _Place) -> Profiler:
-    """Imports its parts when it is used."""
-    made: list[Any] = []
-
-    def bind(inputs: Arrays) -> Callable[[], Any]:
+    def session_profiler() -> RebuiltModel:
         from fairlap.frameworks.adapter_parts.profiles.onnxruntime_profile import SessionProfiler
 
-        made.append(SessionProfiler(session_of, lambda session, arrays: _bind(session, held, place, arrays)))
-        return made[-1].bind(inputs)  # type: ignore[no-any-return]
+        return SessionProfiler(session_of, lambda session, arrays: _bind(session, held, place, arrays))
 
-    return Profiler("onnxruntime", lambda call, calls, trace: made[-1].record(call, calls, trace), bind)
+    return profiler_of_rebuilt("onnxruntime", session_profiler)
 
 
 def _compilation(
-    onnxruntime: Any, work: Workload, made: QuantizedFile | None, wanted: Settings, place: _Place
+    onnxruntime: Any,
+    work: Workload,
+    made: QuantizedFile | None,
+    wanted: Settings,
+    place: _Place,
+    bind: Callable[[Arrays], Callable[[], Any]],
 ) -> Compilation:
     from fairlap.frameworks.adapter_parts.compilation.onnx_compilation import compilation_of_session
 
@@ -169,16 +182,19 @@ def _compilation(
             graph, options, providers=[place.provider], provider_options=[place.provider_options]
         )
 
-    return compilation_of_session(graph_of(work, work.weights) if made is None else str(made.file), session)
+    return compilation_of_session(graph_of(work, work.weights) if made is None else str(made.file), session, bind)
 
 
 def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
-    level = _one_of(_LEVELS, "optimization", wanted.options.get("optimization", "all"))
-    spinning = _one_of(_SPINNING, "spinning", wanted.options.get("spinning", "on"))
+    level = _LEVELS[wanted.options.get("optimization", "all")]
+    spinning = _SPINNING[wanted.options.get("spinning", "on")]
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = wanted.threads
-    options.inter_op_num_threads = 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.inter_op_num_threads = whole_option(wanted.options, "interop_threads", wanted.threads)
+    at_once = options.inter_op_num_threads > 1  # branches of the graph; otherwise one operation after the other
+    modes = onnxruntime.ExecutionMode
+    options.execution_mode = modes.ORT_PARALLEL if at_once else modes.ORT_SEQUENTIAL
+    options.enable_cpu_mem_arena = wanted.options.get("arena", "on") == "on"
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
     options.add_session_config_entry(_SPINNING_KEY, spinning)
     options.log_severity_level = 3  # errors
@@ -287,6 +303,7 @@ def _in_force(session: Any) -> dict[str, str]:
         "precision": "tf32" if tf32 == "1" else "fp32",
         "providers": ", ".join(session.get_providers()),
         "optimization": options.graph_optimization_level.name,
+        "interop_threads": str(options.inter_op_num_threads),
         "execution_mode": options.execution_mode.name,
         "spinning": {on: name for name, on in _SPINNING.items()}[options.get_session_config_entry(_SPINNING_KEY)],
         "memory_arena": "on" if options.enable_cpu_mem_arena else "off",

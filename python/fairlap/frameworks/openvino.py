@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weights_in
+from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.openvino_quantized import products_in, quantized
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
@@ -24,13 +25,14 @@ from fairlap.frameworks.contract import (
     Settings,
     Unsupported,
     refuse_what_is_unknown,
+    whole_option,
 )
+from fairlap.machine.allocators import LIBRARIES
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
 
-_OPTIONS = ("hint", "streams", "pinning")
 _CACHE = "FAIRLAP_OPENVINO_CACHE"
 _HINTS: Mapping[Precision, str] = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "f32"}
 
@@ -41,6 +43,7 @@ class OpenVino(Framework):
     packages_in: ClassVar = {"int8": ("nncf==3.4.0",)}
     module = "openvino"
     implementation = "onnx"
+    options: ClassVar = {"hint": ("latency", "throughput"), "streams": (), "pinning": ("on", "off")}
     tunable: ClassVar = {"hint": ("throughput",), "pinning": ("off",)}
     precisions = ("fp32", "fp16", "bf16", "int8")
     no_precision: ClassVar = {
@@ -51,14 +54,16 @@ class OpenVino(Framework):
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
         kept = {_CACHE: settings.cache_folder} if settings.cache_folder else {}
-        return {"OPENVINO_TELEMETRY": "0", **kept}
+        # oneTBB loads hwloc such that it frees with the C library what another allocator gave (oneTBB issue 1645).
+        other = settings.options.get("allocator") in LIBRARIES
+        return {"OPENVINO_TELEMETRY": "0", **kept, **({"TBB_ENABLE_SANITIZERS": "1"} if other else {})}
 
     @classmethod
     def files(cls, work: Workload) -> tuple[Path, ...]:
         return files_of(work, cls.name)
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted, options=_OPTIONS)
+        refuse_what_is_unknown(type(self), work, wanted)
         hints = _hints_in(wanted)
         with phase("import"):
             import openvino
@@ -94,7 +99,9 @@ class OpenVino(Framework):
             no_memory_because="on the CPU OpenVINO tells no statistics of memory",
             fed=Fed(operator.attrgetter("pointer"), _runner(work, compiled)),
             profiler=_profiler(lambda: core.compile_model(model, "CPU", {**properties, "PERF_COUNT": True})),
-            compilation=partial(_compilation, core, graph if made is None else made.file, compiled),
+            compilation=partial(
+                _compilation, core, graph if made is None else made.file, compiled, partial(_bind, compiled)
+            ),
         )
 
     def version(self) -> str:
@@ -102,22 +109,20 @@ class OpenVino(Framework):
 
 
 def _profiler(compile_counted: Callable[[], Any]) -> Profiler:
-    """Imports its parts when it is used."""
-    made: list[Any] = []
-
-    def bind(inputs: Arrays) -> Callable[[], Any]:
+    def counted_model() -> RebuiltModel:
         from fairlap.frameworks.adapter_parts.profiles.openvino_profile import CountedModel
 
-        made.append(CountedModel(compile_counted, _request_and_run))
-        return made[-1].bind(inputs)  # type: ignore[no-any-return]
+        return CountedModel(compile_counted, _request_and_run)
 
-    return Profiler("openvino counters", lambda call, calls, trace: made[-1].record(call, calls, trace), bind)
+    return profiler_of_rebuilt("openvino counters", counted_model)
 
 
-def _compilation(core: Any, graph: bytes | str | Path, compiled: Any) -> Compilation:
+def _compilation(
+    core: Any, graph: bytes | str | Path, compiled: Any, bind: Callable[[Arrays], Callable[[], Any]]
+) -> Compilation:
     from fairlap.frameworks.adapter_parts.compilation.onnx_compilation import compilation_of_openvino
 
-    return compilation_of_openvino(core.read_model(graph), compiled)
+    return compilation_of_openvino(core.read_model(graph), compiled, bind)
 
 
 def _bind(compiled: Any, inputs: Arrays) -> Callable[[], Any]:
@@ -182,14 +187,9 @@ def _in_force(compiled: Any) -> dict[str, str]:
 
 def _hints_in(wanted: Settings) -> dict[str, Any]:
     """One stream, unless the hint for throughput or ``streams`` says otherwise: a call has all threads to itself."""
-    hint, streams = wanted.options.get("hint", "latency"), wanted.options.get("streams", "")
-    pinning = wanted.options.get("pinning", "")
-    for option, value, known in (("hint", hint, ("latency", "throughput")), ("pinning", pinning, ("", "on", "off"))):
-        if value not in known:
-            raise Unsupported(f"openvino has no {option} {value!r}; it has {', '.join(filter(None, known))}")
-    if streams and not (streams.isdecimal() and 1 <= int(streams) <= wanted.threads):
-        raise Unsupported(f"streams must be 1 to the number of threads, {wanted.threads} (got {streams})")
-    count = streams or ("1" if hint == "latency" else "")
+    hint, pinning = wanted.options.get("hint", "latency"), wanted.options.get("pinning", "")
+    streams = str(whole_option(wanted.options, "streams", wanted.threads))
+    count = streams if "streams" in wanted.options or hint == "latency" else ""
     return {
         "PERFORMANCE_HINT": hint.upper(),
         **({"NUM_STREAMS": count} if count else {}),

@@ -42,6 +42,7 @@ class Paddle(Framework):
     module = "paddle"
     no_precision: ClassVar = dict.fromkeys(("fp16", "bf16"), "its products do not take it")
     variants = ("", "static")
+    tunable: ClassVar = {"variant": ("static",)}
     modes = ("infer", "grad", "train")
 
     @classmethod
@@ -112,7 +113,7 @@ class Paddle(Framework):
             outputs=lambda loss: {LOSS: as_float32(loss.numpy())},
             weights=partial(weights_of_tensors, work, implementation.canonical, held),
             in_force={**_in_force(model, wanted), **training.in_force()},
-            training=TrainingState(training.state, training.reset, training.restore),
+            training=TrainingState(training.state, training.reset, training.restore, held_bytes=training.held_bytes),
         )
 
 

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from fairlap.errors import InvalidRequest, described
 from fairlap.frameworks.adapter_parts.answers import named_outputs
@@ -53,9 +53,10 @@ class PythonCallable(Framework):
     name = "python"
     packages = ()
     module = "builtins"
+    options: ClassVar = {"call": ()}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted, options=("call",))
+        refuse_what_is_unknown(type(self), work, wanted)
         if work.spec.name != _ONLY_MODEL:
             raise Unsupported(f"python runs callables, not models; use the model {_ONLY_MODEL!r}")
         if "call" not in wanted.options:

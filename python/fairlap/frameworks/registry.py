@@ -21,6 +21,7 @@ _BUILT_IN = {
     "paddle": "fairlap.frameworks.paddle:Paddle",
     "mxnet": "fairlap.frameworks.mxnet:MXNet",
     "tinygrad": "fairlap.frameworks.tinygrad:TinyGrad",
+    "http": "fairlap.frameworks.http_server:HttpServer",
     "executorch": "fairlap.frameworks.executorch:ExecuTorch",
 }
 

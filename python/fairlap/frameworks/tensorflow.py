@@ -20,7 +20,7 @@ from fairlap.frameworks.adapter_parts.answers import (
 )
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
-from fairlap.frameworks.compilation import Compilation
+from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -35,6 +35,7 @@ from fairlap.frameworks.contract import (
     Unsupported,
     device_number,
     refuse_what_is_unknown,
+    whole_option,
 )
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS, Loss
@@ -42,6 +43,8 @@ from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
 
 _TYPES: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
+_ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
+_SWITCH = {"on": "1", "off": "0"}
 
 
 class TensorFlow(Framework):
@@ -50,7 +53,10 @@ class TensorFlow(Framework):
     packages_on: ClassVar = {"cuda": ("tensorflow[and-cuda]==2.21.0",)}
     module = "tensorflow"
     variants = ("", "graph", "xla")
-    tunable: ClassVar = {"variant": ("graph", "xla")}
+    options: ClassVar = {"onednn": ("on", "off"), "interop_threads": ()}
+    tunable: ClassVar = {"variant": ("graph", "xla", "graph:interop_threads={threads}"), "onednn": ("off",)}
+    tunable_on: ClassVar = {"cuda": {"variant": ("graph", "xla")}}
+    not_tuned: ClassVar = {"memory_format": "TensorFlow's convolutions on the CPU know one, channels last"}
     modes = ("infer", "grad", "train")
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32")
     no_precision: ClassVar = {"int8": "it quantizes for LiteRT only: race litert"}
@@ -64,13 +70,15 @@ class TensorFlow(Framework):
             "TF_CPP_MIN_LOG_LEVEL": "3",
             **({"CUDA_VISIBLE_DEVICES": ""} if on_cpu else {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}),
             "TF_NUM_INTRAOP_THREADS": str(settings.threads),
-            "TF_NUM_INTEROP_THREADS": "1",
+            "TF_NUM_INTEROP_THREADS": settings.options.get("interop_threads", "1"),
             "OMP_NUM_THREADS": str(settings.threads),
             **({"TF_XLA_FLAGS": f"--tf_xla_persistent_cache_directory={kept}"} if kept else {}),
+            **({_ONEDNN: _SWITCH.get(onednn, onednn)} if (onednn := settings.options.get("onednn")) else {}),
         }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
+        interop_threads = whole_option(wanted.options, "interop_threads", wanted.threads)
         if work.precision == "autocast" and (wanted.variant != "graph" or wanted.device != "cpu"):
             raise Unsupported(
                 "tensorflow's automatic mixed precision rewrites graphs, to bfloat16 on a CPU only: race "
@@ -81,7 +89,7 @@ class TensorFlow(Framework):
         if wanted.device != "cpu":
             _prepare_device(wanted.device, wanted.device_memory_limit_bytes, tf32=work.precision == "tf32")
         tf.config.threading.set_intra_op_parallelism_threads(wanted.threads)
-        tf.config.threading.set_inter_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(interop_threads)
         self._version = str(tf.__version__)
         if work.precision == "autocast":
             tf.config.optimizer.set_experimental_options({"auto_mixed_precision_onednn_bfloat16": True})
@@ -116,6 +124,7 @@ class TensorFlow(Framework):
             in_force |= {"autocast": f"{narrow} operations in bfloat16"} | ({"precision": "autocast"} if narrow else {})
         return Contestant(
             bind=partial(_bind, work, step),
+            shared_by_threads=True,
             # On a CPU eager and graph calls return when they are complete, on a GPU when all is enqueued.
             done=None,
             outputs=partial(answers_of_tensors, work, implementation.canonical) if training is None else _loss_alone,
@@ -124,7 +133,11 @@ class TensorFlow(Framework):
             training=None
             if training is None
             else TrainingState(
-                training.state, training.reset, training.restore, partial(_answering, work, model, wanted.variant)
+                training.state,
+                training.reset,
+                training.restore,
+                partial(_answering, work, model, wanted.variant),
+                training.held_bytes,
             ),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
             fed=Fed(_lent_tensor, step),
@@ -234,8 +247,11 @@ def _answering(work: Workload, model: Any, variant: str, batches: Sequence[Array
     return lambda: [named_outputs(work.spec, [each.numpy() for each in answer(batch)]) for batch in tensors]
 
 
-def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays) -> Callable[[], Any]:
-    return partial(step, _tensors(work, inputs))
+def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays, types: Types = NO_TYPES) -> Callable[[], Any]:
+    import tensorflow as tf
+
+    tensors = _tensors(work, inputs)
+    return partial(step, {**tensors, **{name: tf.cast(tensors[name], kind) for name, kind in types.items()}})
 
 
 def _lent_tensor(batch: Any) -> Any:
@@ -314,7 +330,7 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
         "interop_threads": str(tf.config.threading.get_inter_op_parallelism_threads()),
         "execution": {"": "eager", "graph": "graph", "xla": "XLA"}[wanted.variant],
         "synchronous": str(tf.config.experimental.get_synchronous_execution()).lower(),
-        "onednn": f"TF_ENABLE_ONEDNN_OPTS={os.environ.get('TF_ENABLE_ONEDNN_OPTS', '')}, requested, not readable",
+        "onednn": _onednn(),
     }
     if wanted.device != "cpu":
         found["device"] = ", ".join(device.name for device in tf.config.get_visible_devices("GPU"))
@@ -322,3 +338,12 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
     if pool := threads_named("tf_XLAEigen"):
         found["xla_threads"] = str(pool)
     return found
+
+
+def _onednn() -> str:
+    """Nothing public reports it."""
+    try:
+        from tensorflow.python.util._pywrap_util_port import IsMklEnabled
+    except ImportError:  # not public, and may go
+        return f"{_ONEDNN}={os.environ.get(_ONEDNN, '')}, requested, not readable"
+    return "on" if IsMklEnabled() else "off"

@@ -36,6 +36,7 @@ class TinyGrad(Framework):
     module = "tinygrad"
     no_precision: ClassVar = dict.fromkeys(("fp16", "bf16"), "Debian's clang 14 does not compile its kernels for it")
     variants = ("", "jit")
+    tunable: ClassVar = {"variant": ("jit",)}
     modes = ("infer", "grad")
 
     @classmethod

@@ -22,8 +22,8 @@ from fairlap.frameworks.adapter_parts.answers import (
 )
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
-from fairlap.frameworks.adapter_parts.torch_settings import integers_in_force, settings_in_force
-from fairlap.frameworks.compilation import Compilation
+from fairlap.frameworks.adapter_parts.torch_settings import integers_in_force, modes_of_a_thread, settings_in_force
+from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     Contestant,
     DeviceStream,
@@ -37,6 +37,7 @@ from fairlap.frameworks.contract import (
     Unsupported,
     device_number,
     refuse_what_is_unknown,
+    whole_option,
 )
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS, Loss
@@ -52,7 +53,22 @@ class Torch(Framework):
     packages_in: ClassVar = {"int8": ("torchao==0.18.0",)}
     module = "torch"
     variants = ("", "compile")
-    tunable: ClassVar = {"variant": ("compile",), "memory_format": ("channels_last",)}
+    options: ClassVar = {
+        "memory_format": ("contiguous", "channels_last"),
+        "onednn": ("on", "off"),
+        "interop_threads": (),
+    }
+    options_of: ClassVar = {"compile": {"mode": (), "freezing": ("on", "off")}}
+    tunable: ClassVar = {
+        "variant": ("compile", "compile:freezing=on", "compile:mode=max-autotune"),
+        "memory_format": ("channels_last",),
+        "onednn": ("off",),
+    }
+    tunable_on: ClassVar = {"cuda": {"variant": ("compile",), "memory_format": ("channels_last",)}}
+    not_tuned: ClassVar = {
+        "interop_threads": "models here run one operation after the other, so no second one could run alongside",
+        "xnnpack": "PyTorch's builds for servers use it for no operation of a float model; race executorch",
+    }
     modes = ("infer", "grad", "train")
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
     device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
@@ -65,13 +81,13 @@ class Torch(Framework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         compiled = wanted.variant == "compile"
-        options = ("memory_format", "mode") if compiled else ("memory_format",)
-        refuse_what_is_unknown(type(self), work, wanted, options=options, devices=("cpu", "cuda"))
+        refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
+        _require_fitting(work, wanted)
         with phase("import"):
             import torch
         if wanted.device != "cpu":
             _prepare_device(wanted.device, wanted.device_memory_limit_bytes, tf32=work.precision == "tf32")
-        _use_threads(wanted.threads)
+        _use(wanted)
         self._version = str(torch.__version__)
         if work.mode == "infer":
             # For the whole process: a context around each call would be timed with it.
@@ -85,7 +101,7 @@ class Torch(Framework):
         with phase("build"):
             implementation = work.implementation("torch")
             model = implementation.build(work.weights).requires_grad_(work.mode != "infer").to(wanted.device)
-            if _wanted_format(wanted, getattr(implementation, "MEMORY_FORMAT", "")) == "channels_last":
+            if wanted.options.get("memory_format", getattr(implementation, "MEMORY_FORMAT", "")) == "channels_last":
                 model = model.to(memory_format=torch.channels_last)
             if work.precision in _TYPES:
                 model = model.to(getattr(torch, _TYPES[work.precision]))
@@ -101,7 +117,7 @@ class Torch(Framework):
         uncompiled = forward
         if compiled:
             with phase("compile"):
-                forward = _compiled(forward, wanted.options.get("mode"))
+                forward = _compiled(forward, wanted.options)
                 self._bind(work, wanted.device, held, forward, work.inputs)()  # the first call compiles
         on_device = wanted.device != "cpu"
         bind = partial(self._bind, work, wanted.device, held, forward)
@@ -121,6 +137,8 @@ class Torch(Framework):
                 "torch.profiler", _record, partial(self._bind_to_profile, work, wanted, held, uncompiled)
             ),
             compilation=partial(_compilation, bind, wanted),
+            in_thread=partial(modes_of_a_thread, work, wanted.device),
+            shared_by_threads=True,
         )
 
     def version(self) -> str:
@@ -133,7 +151,7 @@ class Torch(Framework):
         if work.precision == "autocast":
             loss = in_autocast(loss, wanted.device)
         if wanted.variant == "compile":
-            loss = _compiled(loss, wanted.options.get("mode"))
+            loss = _compiled(loss, wanted.options)
         training = TorchTraining(work, model, loss)
         places = _places(model, work)
 
@@ -141,21 +159,21 @@ class Torch(Framework):
             labels = _as_labels(tensors[LABELS]) if LABELS in tensors else None
             return tuple([tensors[name] for name in places]), labels
 
-        def bound(arrays: Arrays) -> tuple[tuple[Any, ...], Any]:
+        def bound(arrays: Arrays, types: Types = NO_TYPES) -> tuple[tuple[Any, ...], Any]:
             tensors = {name: _tensor(array).to(wanted.device) for name, array in arrays.items()}
             if work.precision in _TYPES:
                 tensors = {
                     name: each if name == LABELS else _narrowed(each, work.precision) for name, each in tensors.items()
                 }
-            return parts(tensors)
+            return parts(_in_types(tensors, types))
 
-        def bind(arrays: Arrays) -> Callable[[], Any]:
-            return partial(training.step, *bound(arrays))
+        def bind(arrays: Arrays, types: Types = NO_TYPES) -> Callable[[], Any]:
+            return partial(training.step, *bound(arrays, types))
 
         def answering(batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
             forward = in_autocast(model, wanted.device) if work.precision == "autocast" else model
             if wanted.variant == "compile":
-                forward = _compiled(forward, wanted.options.get("mode"))
+                forward = _compiled(forward, wanted.options)
             return training.answering(forward, [bound(batch)[0] for batch in batches])
 
         if wanted.variant == "compile":
@@ -170,7 +188,7 @@ class Torch(Framework):
             outputs=lambda loss: {LOSS: as_float32(loss.detach().cpu().numpy())},
             weights=partial(_weights, work, model),
             in_force={**in_force, **training.in_force()},
-            training=TrainingState(training.state, training.reset, training.restore, answering),
+            training=TrainingState(training.state, training.reset, training.restore, answering, training.held_bytes),
             fed=Fed(_lent_tensor, lambda tensors: training.step(*parts(tensors))),
             profiler=Profiler("torch.profiler", _record),
             stream=DeviceStream("torch.cuda.current_stream", _current_stream) if wanted.device != "cpu" else None,
@@ -188,11 +206,18 @@ class Torch(Framework):
         return self._bind(work, wanted.device, model, forward, inputs)
 
     def _bind(
-        self, work: Workload, device: str, model: Any, forward: Callable[..., Any], inputs: Arrays
+        self,
+        work: Workload,
+        device: str,
+        model: Any,
+        forward: Callable[..., Any],
+        inputs: Arrays,
+        types: Types = NO_TYPES,
     ) -> Callable[[], Any]:
         tensors = {name: _tensor(array).to(device) for name, array in inputs.items()}
         if work.precision in _TYPES:
             tensors = {name: _narrowed(each, work.precision) for name, each in tensors.items()}
+        tensors = _in_types(tensors, types)
         # By place where the model allows it: names cost 0.4 us a call.
         places = _places(model, work)
         bound = partial(forward, *(tensors[name] for name in places)) if places else partial(forward, **tensors)
@@ -212,6 +237,12 @@ def _narrowed(tensor: Any, precision: Precision) -> Any:
     import torch
 
     return tensor.to(getattr(torch, _TYPES[precision])) if tensor.is_floating_point() else tensor
+
+
+def _in_types(tensors: Mapping[str, Any], types: Types) -> dict[str, Any]:
+    import torch
+
+    return {name: each.to(getattr(torch, types[name])) if name in types else each for name, each in tensors.items()}
 
 
 def _places(model: Any, work: Workload) -> list[str]:
@@ -251,13 +282,22 @@ def _as_labels(tensor: Any) -> Any:
     return tensor if tensor.is_floating_point() else tensor.reshape(-1).long()
 
 
-def _use_threads(count: int) -> None:
-    """Between operations there is one; a process may set that only once."""
+def _require_fitting(work: Workload, wanted: Settings) -> None:
+    whole_option(wanted.options, "interop_threads", wanted.threads)
+    if wanted.options.get("freezing") == "on" and (work.mode != "infer" or wanted.device != "cpu"):
+        raise Unsupported("torch:compile:freezing=on makes constants of the weights: it is for inference on the CPU")
+
+
+def _use(wanted: Settings) -> None:
+    """For the whole process, which may set its threads between operations only once."""
     import torch
 
-    torch.set_num_threads(count)
-    if torch.get_num_interop_threads() != 1:
-        torch.set_num_interop_threads(1)
+    torch.set_num_threads(wanted.threads)
+    between_operations = int(wanted.options.get("interop_threads", "1"))
+    if torch.get_num_interop_threads() != between_operations:
+        torch.set_num_interop_threads(between_operations)
+    if "onednn" in wanted.options:
+        torch.backends.mkldnn.set_flags(wanted.options["onednn"] == "on")
 
 
 def _prepare_device(device: str, limit_bytes: int | None, *, tf32: bool) -> None:
@@ -331,16 +371,21 @@ def _loss_and_gradients(bound: Callable[[], Any], trained: list[Any]) -> Callabl
     return step
 
 
-def _compiled(forward: Any, mode: str | None) -> Any:
+def _compiled(forward: Any, options: Mapping[str, str]) -> Any:
     import torch
 
+    mode = options.get("mode")
     known = list(torch._inductor.list_mode_options()) if mode else []
     if mode and mode not in known:
         raise Unsupported(f"torch.compile has no mode {mode!r}; it has {', '.join(known)}")
+    if "freezing" in options:  # for the whole process: torch.compile takes a mode or options, not both
+        from torch._inductor import config
+
+        config.freezing = options["freezing"] == "on"
     return torch.compile(forward, mode=mode)
 
 
-def _compilation(bind: Callable[[Arrays], Callable[[], Any]], wanted: Settings, *, trains: bool = False) -> Compilation:
+def _compilation(bind: Callable[..., Callable[[], Any]], wanted: Settings, *, trains: bool = False) -> Compilation:
     from fairlap.frameworks.adapter_parts.compilation.torch_compilation import compilation_of
 
     return compilation_of(bind, compiled=wanted.variant == "compile", trains=trains)
@@ -357,11 +402,3 @@ def _answers(work: Workload, result: Any) -> Answers:
 def _weights(work: Workload, model: Any) -> Answers:
     held = model.state_dict()
     return {weight.name: as_float32(held[weight.name].float().cpu().numpy()) for weight in work.spec.weights}
-
-
-def _wanted_format(wanted: Settings, of_model: str) -> str:
-    """Chosen by the option, else by the model."""
-    chosen = wanted.options.get("memory_format", of_model)
-    if chosen not in ("", "contiguous", "channels_last"):
-        raise Unsupported(f"torch has no memory_format {chosen!r}; it has contiguous, channels_last")
-    return chosen

@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from fairlap.scenarios.latency_messages import Feed, Measure
+from fairlap.scenarios.load.load_messages import OfferLoad
+from fairlap.scenarios.load.loadgen_messages import LoadGenRun
 from fairlap.scenarios.training_messages import Epoch, Restore
 from fairlap.scenarios.untimed.compilation_messages import Describe, Resize
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls
@@ -75,6 +77,8 @@ def _replies(service: Service, request: Request) -> tuple[Reply, Sequence[memory
         Prepare: service.prepare,
         Answer: service.answer,
         Feed: service.feed,
+        OfferLoad: service.offer_load,
+        LoadGenRun: service.run_loadgen,
         Epoch: service.train,
         Restore: service.restore,
         ProfileCalls: service.profile,

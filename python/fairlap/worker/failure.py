@@ -10,7 +10,7 @@ import traceback
 
 from fairlap.engine.measurement import CallableRaised
 from fairlap.errors import FairlapError, described, shortened
-from fairlap.frameworks.contract import Unsupported
+from fairlap.frameworks.contract import ServerFailed, Unsupported
 from fairlap.worker.protocol import Failed, FailureKind
 
 _SIGNS = (
@@ -57,10 +57,22 @@ _MOST_MESSAGE = 400
 _MEMORY_CLASSES = ("OutOfMemoryError", "ResourceExhaustedError")
 
 
+class FailedElsewhere(Exception):
+    """What another process of this worker's reported as its last message."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.message)
+        self.failed = failed
+
+
 def failure(phase: str, error: BaseException) -> Failed:
     if isinstance(error, CallableRaised) and error.__cause__ is not None:
         error = error.__cause__
+    if isinstance(error, FailedElsewhere):
+        return error.failed
     kind = kind_of(error)
+    if isinstance(error, ServerFailed) and kind == "exception":
+        return Failed(phase, kind, shortened(str(error), _MOST_MESSAGE), _traceback(error), "E_SERVER")
     message = shortened(str(error), _MOST_MESSAGE) if kind == "unsupported" else _message(error)
     return Failed(phase, kind, message, _traceback(error))
 

@@ -37,3 +37,9 @@ class Phases:
     def end(self, name: str, seconds: float, before: str) -> None:
         self._send(Phase(name, seconds))
         self.now = before
+
+    def relay(self, message: Begin | Phase) -> None:
+        """Of a process that this one started and waits for."""
+        if isinstance(message, Begin):
+            self.now = message.phase
+        self._send(message)

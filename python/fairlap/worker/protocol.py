@@ -11,11 +11,14 @@ from typing import Literal
 
 import msgspec
 
+from fairlap.frameworks.work_place import WorkIn
 from fairlap.meters.memory import Memory
 from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
+from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
+from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
@@ -53,6 +56,7 @@ class Prepare(Message, frozen=True):
     device_memory_limit_bytes: int | None = None  # enforced by the framework
     unseen: tuple[str, ...] = ()  # inputs of drawn calls; none is read before its call is due
     calibration: tuple[str, ...] = ()  # sets of inputs for the quantization of precision int8
+    free_sizes: dict[str, int] = {}  # of the model's inputs, where they are not the usual ones
 
 
 class Answer(Message, frozen=True):
@@ -72,7 +76,21 @@ class Quit(Message, frozen=True):
     """Report the memory, then end."""
 
 
-Request = Prepare | Answer | Feed | Measure | Epoch | Restore | ProfileCalls | Overhead | Describe | Resize | Quit
+Request = (
+    Prepare
+    | Answer
+    | Feed
+    | Measure
+    | OfferLoad
+    | LoadGenRun
+    | Epoch
+    | Restore
+    | ProfileCalls
+    | Overhead
+    | Describe
+    | Resize
+    | Quit
+)
 
 
 class Hello(Message, frozen=True):
@@ -102,6 +120,7 @@ class Prepared(Message, frozen=True):
     weights_hash: str  # of the loaded weights, see docs/reference/worker-protocol.md
     route: str = ""  # how a user's model got into the framework
     conversion_s: float | None = None  # how long that took, where it was converted
+    work_in: WorkIn = "worker"  # the process that does the work of a call
 
 
 class Answered(Message, frozen=True):
@@ -127,6 +146,7 @@ class Failed(Message, frozen=True):
     kind: FailureKind
     message: str
     traceback: str = ""
+    code: Literal["", "E_SERVER"] = ""  # a more specific one than that of the kind
 
 
 Reply = (
@@ -137,6 +157,8 @@ Reply = (
     | Answered
     | Fed
     | Measured
+    | LoadTrial
+    | LoadGenResult
     | EpochTrained
     | Restored
     | Profiled

@@ -8,28 +8,34 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlap.data.pipeline_choice import choice_in, without_choice
+from msgspec import structs
+
+from fairlap.data.pipeline_choice import choice_in
 from fairlap.errors import InvalidRequest, described
-from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported, device_number
+from fairlap.frameworks.contract import Contestant, Framework, Unsupported, device_number
+from fairlap.frameworks.work_place import WHERE_WORK_IS
 from fairlap.meters.memory import Memory, MemoryMeter
-from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.request.training import STEPS_OF_AN_ANSWER
 from fairlap.scenarios import latency
 from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measured
+from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
+from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
+from fairlap.worker import over_http
 from fairlap.worker.phases import OURS, Phases
+from fairlap.worker.process_options import process_options_in, settings_in
 from fairlap.worker.protocol import Answer, Answered, Ended, OverheadMeasured, Prepare, Prepared
-from fairlap.worker.slowdown import slowdown_in, slowed
+from fairlap.worker.slowdown import slowed
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
     from fairlap.models.arrays import Arrays
     from fairlap.models.sources.contract import Route
-    from fairlap.models.spec import Spec
     from fairlap.models.workload import Workload
     from fairlap.scenarios.fed_latency import FedCalls
+    from fairlap.scenarios.load.serving import Serving
     from fairlap.scenarios.timed_inputs import TimedInputs
     from fairlap.scenarios.training import Epochs
     from fairlap.scenarios.untimed.compilation import CompilationCalls
@@ -55,6 +61,7 @@ class Service:
         self._memory_before_overhead: Memory | None = None
         self._build: Callable[[Workload], Contestant] | None = None
         self._compilation: CompilationCalls | None = None
+        self._serving: Serving | None = None
 
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
@@ -64,17 +71,17 @@ class Service:
             from fairlap.engine import measure  # noqa: F401  (loaded here, so that it does not count as the first call)
             from fairlap.models.arrays import hash_of
             from fairlap.scenarios.timed_inputs import TimedInputs
+            from fairlap.worker.work_files import workload_of
 
             framework = framework_class(request.framework)()
             _require_support(framework, request)
-            work, self._sets = self._workload(request)
+            work, self._sets = workload_of(request)
             route = _route_of(framework, request)
+            of_process = process_options_in(request.options).in_force()
         self._loaded = request
-        options = without_choice(request.options)
-        slowdown = slowdown_in(options)
-        settings = Settings(
-            request.threads, request.variant, request.device, options, request.device_memory_limit_bytes
-        )
+        if over_http.OPTION in request.options:
+            return self._prepare_server(request, work)
+        settings, slowdown = settings_in(request)
 
         def prepared(work: Workload) -> Contestant:
             contestant = slowed(framework.prepare(work, settings, self._phase), slowdown, request.device)
@@ -85,7 +92,7 @@ class Service:
             return with_completion(contestant, device_number(request.device))
 
         contestant = prepared(work)
-        self._memory.prepared()
+        self._memory.prepared(_elsewhere(contestant))
         self._phase.now = "reading back"
         self._contestant, self._build = contestant, prepared
         self._timed = TimedInputs(contestant, self._sets, request.unseen)
@@ -96,15 +103,33 @@ class Service:
         known_s = [each for each in seconds if each is not None]
         return Prepared(
             framework.version(),
-            dict(contestant.in_force),
+            {**contestant.in_force, **of_process},
             hash_of(weights) if weights else "",
             "; ".join(names),
             sum(known_s) if known_s else None,
+            contestant.work_in,
         )
+
+    def _prepare_server(self, request: Prepare, work: Workload) -> Prepared:
+        """The model is loaded by a server, and what is called here is a client."""
+        from fairlap.scenarios.timed_inputs import TimedInputs
+
+        server = over_http.OwnServer(request, self._phase)
+        contestant = self._contestant = server.contestant(work)
+        self._memory.prepared(_elsewhere(contestant))
+        self._timed = TimedInputs(contestant, self._sets, request.unseen)
+        return structs.replace(server.prepared, in_force=dict(contestant.in_force), work_in=contestant.work_in)
+
+    @property
+    def contestant(self) -> Contestant:
+        """The prepared one."""
+        if self._contestant is None:
+            raise InvalidRequest("no contestant is prepared yet")
+        return self._contestant
 
     def answer(self, request: Answer) -> Answered:
         self._phase.now = "answer"
-        contestant = self._prepared()
+        contestant = self.contestant
         if request.which == "fed":
             return self._fed_answer(request)
         if request.which == "data":
@@ -139,7 +164,7 @@ class Service:
     def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
         self._phase.now = "measure"
         self._require_unprofiled()
-        contestant = self._prepared()
+        contestant = self.contestant
         timed, fed = self._timed, self._fed
         assert timed is not None
         drawn: Drawn = Drawn()
@@ -161,6 +186,28 @@ class Service:
             on_device = timed.measure_device(request, measurement.calls_per_sample)
         return latency.measured_message(measurement, drawn, energy, None if fed is None else fed.feeding, on_device)
 
+    def offer_load(self, request: OfferLoad) -> LoadTrial:
+        self._phase.now = request.text
+        return self._served().serve(request)
+
+    def run_loadgen(self, request: LoadGenRun) -> LoadGenResult:
+        self._phase.now = request.text
+        return self._served().run_loadgen(request)
+
+    def _served(self) -> Serving:
+        from fairlap.scenarios.load.serving import Serving
+        from fairlap.worker.work_files import workload_of
+
+        self._require_unprofiled()
+        if why := _elsewhere(self.contestant):
+            raise Unsupported(f"{why}, and load is offered only to contestants that work in this process")
+        if self._serving is None:
+            contestant, loaded, build = self.contestant, self._loaded, self._build
+            assert loaded is not None
+            assert build is not None
+            self._serving = Serving(contestant, workload_of(loaded)[0], self._sets, loaded.unseen, build)
+        return self._serving
+
     def train(self, request: Epoch) -> EpochTrained:
         self._phase.now = request.text
         self._require_unprofiled()
@@ -174,8 +221,10 @@ class Service:
         from fairlap.scenarios.untimed.profile import profiled
 
         self._phase.now = "profile"
-        contestant, loaded = self._prepared(), self._loaded
+        contestant, loaded = self.contestant, self._loaded
         assert loaded is not None
+        if why := _elsewhere(contestant):
+            raise Unsupported(f"{why}, and no profiler sees it")
         if contestant.profiler is None:
             name = framework_class(loaded.framework).name
             raise Unsupported(
@@ -202,19 +251,22 @@ class Service:
     def _compilation_calls(self) -> CompilationCalls:
         """With a work that is read again: a process that is raced does not hold one for this."""
         from fairlap.scenarios.untimed.compilation import CompilationCalls
+        from fairlap.worker.work_files import workload_of
 
+        if why := _elsewhere(self.contestant):
+            raise Unsupported(f"{why}, and what was compiled there is not known")
         if self._compilation is None:
-            contestant, loaded, build = self._prepared(), self._loaded, self._build
+            contestant, loaded, build = self.contestant, self._loaded, self._build
             assert loaded is not None
             assert build is not None
-            self._compilation = CompilationCalls(contestant, self._workload(loaded)[0], build)
+            self._compilation = CompilationCalls(contestant, workload_of(loaded)[0], build)
         return self._compilation
 
     def _training(self) -> Epochs:
         from fairlap.scenarios.training import Epochs
 
         if self._epochs is None:
-            contestant, loaded = self._prepared(), self._loaded
+            contestant, loaded = self.contestant, self._loaded
             assert loaded is not None
             self._epochs = Epochs(contestant, loaded.batch, self._device)
         return self._epochs
@@ -223,7 +275,7 @@ class Service:
         from fairlap.scenarios.fed_latency import FedCalls, fed_of
 
         self._phase.now = "feed"
-        contestant, loaded = self._prepared(), self._loaded
+        contestant, loaded = self.contestant, self._loaded
         assert loaded is not None
         name = framework_class(loaded.framework).name
         calls = FedCalls(contestant, fed_of(contestant, name), choice_in(loaded.options, name), request, loaded.batch)
@@ -266,54 +318,13 @@ class Service:
         self._memory_before_overhead = self._memory.result()
         from fairlap.scenarios.untimed.overhead import overhead_of_a_call_ns
 
-        options = without_choice(loaded.options)
-        slowdown_in(options)  # which no framework knows
-        settings = Settings(loaded.threads, loaded.variant, loaded.device, options)
+        if why := _elsewhere(self.contestant):
+            return OverheadMeasured(why=why)
         try:
             framework = framework_class(loaded.framework)()
-            return OverheadMeasured(overhead_of_a_call_ns(framework, settings, loaded.precision))
+            return OverheadMeasured(overhead_of_a_call_ns(framework, settings_in(loaded)[0], loaded.precision))
         except (Exception, SystemExit) as error:
             return OverheadMeasured(why=described(error))
-
-    def _workload(self, request: Prepare) -> tuple[Workload, list[Arrays]]:
-        """And its sets of inputs."""
-        from fairlap.models import safetensors
-        from fairlap.models.registry import spec_at
-        from fairlap.models.workload import Workload
-
-        spec = spec_at(request.workload, request.sizes)
-        weights = safetensors.read(Path(request.weights))
-        names = [tensor.name for tensor in spec.inputs]
-        sets: list[Arrays] = []
-        for file in (request.inputs, request.changed):
-            arrays = _for_batch(safetensors.read(Path(file)), spec, request.batch)
-            of_set = {name: arrays[name] for name in names}
-            if request.mode == "train" and request.labels is not None:
-                of_set[LABELS] = arrays[BATCH_LABELS]
-            sets.append(of_set)
-        labels = None
-        if request.mode == "train":  # each batch has its own
-            labels = sets[0].get(LABELS)
-        elif request.labels is not None:
-            labels = _for_batch(safetensors.read(Path(request.labels)), spec, request.batch)[LABELS]
-        work = Workload(
-            spec,
-            request.workload,
-            request.batch,
-            request.mode,
-            request.precision,
-            weights,
-            {name: sets[0][name] for name in names},
-            labels,
-            request.training,
-            tuple(map(Path, request.calibration)),
-        )
-        return work, sets
-
-    def _prepared(self) -> Contestant:
-        if self._contestant is None:
-            raise InvalidRequest("no contestant is prepared yet")
-        return self._contestant
 
     def _bound(self, changed: bool) -> Callable[[], Any]:
         assert self._timed is not None
@@ -346,14 +357,9 @@ class Service:
         return results[0], seconds
 
 
-def _for_batch(arrays: Arrays, spec: Spec, batch: int) -> dict[str, Any]:
-    """A search for the largest batch hands out few items, which are repeated."""
-    from fairlap.models.arrays import repeated_items
-
-    shapes = {tensor.name: tensor.shape for tensor in spec.inputs}
-    if (labels := spec.label_tensor()) is not None:
-        shapes |= {LABELS: labels.shape, BATCH_LABELS: labels.shape}
-    return {name: repeated_items(array, shapes.get(name, ()), batch) for name, array in arrays.items()}
+def _elsewhere(contestant: Contestant) -> str:
+    """Why what is seen of this process is not seen of the work."""
+    return WHERE_WORK_IS[contestant.work_in]
 
 
 def _write(path: str, arrays: Mapping[str, Any]) -> None:
@@ -373,7 +379,7 @@ def framework_class(name: str) -> type[Framework]:
 
 def _route_of(framework: Framework, request: Prepare) -> Route | None:
     """How a user's model gets into this framework; None for a model that has an implementation for it."""
-    if not request.workload.startswith("/"):
+    if not request.workload.startswith("/") or framework.has_own_model:
         return None
     from fairlap.models.sources.bundle import bundle_in, route_to
 

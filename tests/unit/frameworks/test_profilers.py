@@ -114,14 +114,37 @@ def counter(node: str, kind: str, us: int, status: str = "EXECUTED") -> SimpleNa
 
 
 def test_the_first_calls_are_taken_out_of_the_averages_of_openvino() -> None:
-    before = openvino_profile.averages_us([counter("mm", "FullyConnected", 8000)])
+    before = openvino_profile.averages_us([counter("mm", "FullyConnected", 8000)], ())
     after = openvino_profile.averages_us(
-        [counter("mm", "FullyConnected", 1000), counter("m2", "FullyConnected", 10), counter("x", "Relu", 5, "NOT_RUN")]
+        [
+            counter("mm", "FullyConnected", 1000),
+            counter("m2", "FullyConnected", 10),
+            counter("x", "Relu", 5, "NOT_RUN"),
+        ],
+        (),
     )
     # 2 calls of 8 ms, then 18 that bring the average of all 20 down to 1 ms.
     spent = openvino_profile.between(before, 2, after, 20)["FullyConnected"]
     assert spent.calls == 2
     assert spent.self_ns == pytest.approx(1e3 * ((1000 * 20 - 8000 * 2) / 18 + 10 * 20 / 18))
+
+
+def test_a_node_of_openvino_that_takes_less_than_a_microsecond_is_listed_all_the_same() -> None:
+    def operation(name: str, kernel: str) -> SimpleNamespace:
+        return SimpleNamespace(get_friendly_name=lambda: name, get_rt_info=lambda: {"primitiveType": kernel})
+
+    running = openvino_profile.running_nodes(
+        [operation("in", "unknown_f32"), operation("mm", "brgemm_avx512_f32"), operation("m2", "gemm_mlas_f32")]
+    )
+    assert running == {"mm", "m2"}
+    fused = counter("x", "Relu", 0, "NOT_RUN")
+    before = [counter("mm", "FullyConnected", 40), counter("m2", "FullyConnected", 10), fused]
+    after = [counter("mm", "FullyConnected", 20), counter("m2", "FullyConnected", 0, "NOT_RUN"), fused]
+    read = [openvino_profile.averages_us(each, running) for each in (before, after)]
+    spent = openvino_profile.between(read[0], 3, read[1], 203)
+    assert set(spent) == {"FullyConnected"}
+    assert spent["FullyConnected"].calls == 2
+    assert spent["FullyConnected"].self_ns == pytest.approx(1e3 * (20 * 203 - 40 * 3) / 200)
 
 
 def test_each_call_of_openvino_is_divided_as_all_of_them_together() -> None:

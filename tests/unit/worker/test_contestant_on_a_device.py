@@ -4,63 +4,20 @@ what its stream and its records show comes beside it, or the reason why not."""
 from __future__ import annotations
 
 import ctypes
-import sys
-import tempfile
-from pathlib import Path
 
 import device_framework
-import msgspec
 import numpy as np
 import pytest
-from cuda_on_fakes import ILLEGAL_ADDRESS, Machine, on_fakes
+from contestant_on_fakes import OneContestant
+from cuda_on_fakes import ILLEGAL_ADDRESS, on_fakes
 from fairlap.engine import DeviceFailed
-from fairlap.scenarios.latency_messages import DrawnCall, Measure, Measured
-from fairlap.worker.phases import Phases
-from fairlap.worker.protocol import Answer, Phase
-from fairlap.worker.service import FIRST_CALL, Service
-from workers_of_fake import PLUGGED, Files
-
-sys.path.append(str(PLUGGED))
+from fairlap.scenarios.latency_messages import DrawnCall, Measure
+from fairlap.worker.protocol import Phase
+from fairlap.worker.service import FIRST_CALL
 
 NOT_SUPPORTED = 801
 UNKNOWN = 999
 ALL = ("device_span_ns", "context_span_ns", "kernel_sum_ns")
-
-
-class OneContestant:
-    """A worker's service in this process, with the contestant prepared on cuda:1 of two devices."""
-
-    def __init__(self, variant: str = "") -> None:
-        self.machine = device_framework.machine = Machine()
-        self.machine.cuda.fake_cuda_set_device_count(2)
-        context = self.machine.cuda.fake_cuda_activate_primary_context(1)
-        self.stream = device_framework.stream = int(self.machine.cuda.fake_cuda_create_stream(context, 1))
-        device_framework.other_stream = int(self.machine.cuda.fake_cuda_create_stream(context, 1))
-        self.folder = Path(tempfile.mkdtemp())
-        self.sent: list[object] = []
-        self.service = Service(Phases(self.sent.append))
-        request = Files(self.folder).write().request(variant, "device_framework:OnFakeDevice")
-        unseen = (str(self.folder / "changed.safetensors"),)
-        self.service.prepare(msgspec.structs.replace(request, device="cuda:1", unseen=unseen))
-
-    def answer(self) -> None:
-        self.service.answer(Answer("inputs", str(self.folder / "answer.safetensors")))
-
-    def measure(self, **more: object) -> Measured:
-        request = Measure(samples=20, warmup=2, calls_per_sample=1, **more)  # type: ignore[arg-type]
-        self.measured, raw = self.service.measure(request)
-        self.samples = {
-            quantity.name: np.frombuffer(values, "<f8")
-            for quantity, values in zip(self.measured.quantities, raw, strict=True)
-        }
-        return self.measured
-
-    def pending(self) -> int:
-        return int(self.machine.cuda.fake_cuda_pending_work(0))
-
-    @property
-    def methods(self) -> dict[str, str]:
-        return {quantity.name: quantity.method for quantity in self.measured.quantities}
 
 
 @on_fakes

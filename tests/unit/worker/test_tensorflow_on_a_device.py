@@ -109,6 +109,7 @@ class OnSecondGpu:
         return {quantity.name: quantity.method for quantity in self.measured.quantities}
 
 
+@pytest.mark.slow
 @on_fakes
 def test_tensorflow_uses_the_device_of_that_number_only_and_in_float32() -> None:
     with PretendedGpus().in_place() as gpus:

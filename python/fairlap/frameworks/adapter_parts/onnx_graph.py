@@ -19,7 +19,7 @@ def graph_of(work: Workload, weights: Arrays, reader: str = "onnx") -> bytes | s
     file: Path | None = getattr(implementation, "file", None)
     if file is not None:
         return str(file)
-    graph: bytes = implementation.build(weights, work.batch).SerializeToString()
+    graph: bytes = implementation.build(weights, work.batch, **work.free_sizes).SerializeToString()
     return graph
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from fairlap import quantity_text
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import integer_products
 from fairlap.frameworks.contract import NO_WEIGHTS, Settings
+from fairlap.models.workload import Workload
 
 
 def settings_in_force(model: Any, wanted: Settings) -> dict[str, str]:
@@ -28,8 +31,10 @@ def settings_in_force(model: Any, wanted: Settings) -> dict[str, str]:
         found["tf32"] = _on(torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32)
     if wanted.variant == "compile":
         from torch._dynamo.utils import counters
+        from torch._inductor import config
 
         found["mode"] = wanted.options.get("mode", "default")
+        found["freezing"] = _on(config.freezing)
         found["graphs"] = str(counters["stats"]["unique_graphs"])
         found["graph_breaks"] = str(sum(counters["graph_break"].values()))
         found["compile_cache_hits"] = str(counters["inductor"]["fxgraph_cache_hit"])
@@ -73,3 +78,17 @@ def _memory_format(model: Any) -> str:
 
 def _on(yes: bool) -> str:
     return "on" if yes else "off"
+
+
+@contextmanager
+def modes_of_a_thread(work: Workload, device: str) -> Iterator[None]:
+    """What the adapter switches on for the thread that prepares, as PyTorch keeps it for each thread."""
+    import torch
+
+    with ExitStack() as modes:
+        if work.mode == "infer":
+            modes.enter_context(torch.inference_mode())
+        if work.precision == "autocast":
+            kind = device.partition(":")[0]
+            modes.enter_context(torch.autocast(kind, dtype=torch.bfloat16, cache_enabled=False))
+        yield

@@ -10,13 +10,13 @@ from typing import Any
 
 from fairlap.frameworks.adapter_parts.compilation.hlo_text import kernels_in, operations_in
 from fairlap.frameworks.compilation import Compilation, Operators
-from fairlap.models.arrays import Arrays
 
 _DIFFERENCE = re.compile(r"^\s*\* (?P<difference>.+)$", re.MULTILINE)
 
 
-def compilation_of(jitted: Any, lowered: Callable[[], Any], bind: Callable[[Arrays], Callable[[], Any]]) -> Compilation:
-    """``jitted`` is what a call runs, and ``lowered`` lowers it again for the contestant's own batch."""
+def compilation_of(jitted: Any, lowered: Callable[[], Any], bind: Callable[..., Callable[[], Any]]) -> Compilation:
+    """``jitted`` is what a call runs, and ``lowered`` lowers it again for the contestant's own batch. ``bind`` takes
+    inputs, and the types that it makes of some of them."""
 
     def operators() -> Operators:
         program = lowered()
@@ -31,6 +31,7 @@ def compilation_of(jitted: Any, lowered: Callable[[], Any], bind: Callable[[Arra
         graphs=programs,
         operators=operators,
         bind=bind,
+        bind_as=bind,
         reasons=_explained,
         absent={"breaks": "jax.jit traces a function whole or raises an error"},
     )

@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from fairlap.frameworks.compilation import Compilation, Operators
+from fairlap.frameworks.compilation import Compilation, Operators, Types
+from fairlap.models.arrays import Arrays
 
 _ONE_GRAPH = "the session is made of the whole graph, and nothing is traced"
+_FIXED_TYPES = "the graph declares the types of its inputs, and it takes no others"
 _NO_KERNEL = frozenset(("Input", "Output", "Const", "Constant", "Parameter", "Result"))
 
 
-def compilation_of_session(graph: bytes | str, session: Callable[[bytes | str, Path], Any]) -> Compilation:
+def compilation_of_session(
+    graph: bytes | str, session: Callable[[bytes | str, Path], Any], bind: Callable[[Arrays], Callable[[], Any]]
+) -> Compilation:
     """``session`` makes another one of the same options, which writes its optimized graph to the file."""
 
     def operators() -> Operators:
@@ -28,14 +32,34 @@ def compilation_of_session(graph: bytes | str, session: Callable[[bytes | str, P
             _nodes(model.graph.node), _nodes(optimized.graph.node), "nodes of the ONNX graph, and of the optimized one"
         )
 
-    return Compilation(graphs=lambda: 1, operators=operators, absent={"breaks": _ONE_GRAPH})
+    return _of_one_graph(operators, bind)
+
+
+def _of_one_graph(operators: Callable[[], Operators], bind: Callable[[Arrays], Callable[[], Any]]) -> Compilation:
+    return Compilation(
+        graphs=lambda: 1,
+        operators=operators,
+        bind_as=lambda inputs, types: bind(_in_types(inputs, types)),
+        fixed_types=_FIXED_TYPES,
+        absent={"breaks": _ONE_GRAPH},
+    )
+
+
+def _in_types(inputs: Arrays, types: Types) -> Arrays:
+    import ml_dtypes  # which the package onnx requires; NumPy has no bfloat16
+
+    wanted = {"bfloat16": ml_dtypes.bfloat16}
+    return {
+        name: array.astype(wanted.get(types[name], types[name])) if name in types else array
+        for name, array in inputs.items()
+    }
 
 
 def _nodes(nodes: Iterable[Any]) -> int:
     return sum(node.op_type not in _NO_KERNEL for node in nodes)
 
 
-def compilation_of_openvino(model: Any, compiled: Any) -> Compilation:
+def compilation_of_openvino(model: Any, compiled: Any, bind: Callable[[Arrays], Callable[[], Any]]) -> Compilation:
     def operators() -> Operators:
         before = [node.get_type_name() for node in model.get_ordered_ops()]
         after = [_layer(node) for node in compiled.get_runtime_model().get_ordered_ops()]
@@ -45,7 +69,7 @@ def compilation_of_openvino(model: Any, compiled: Any) -> Compilation:
             "operations of the model, and nodes that the plugin runs, without constants",
         )
 
-    return Compilation(graphs=lambda: 1, operators=operators, absent={"breaks": _ONE_GRAPH})
+    return _of_one_graph(operators, bind)
 
 
 def _layer(node: Any) -> str:

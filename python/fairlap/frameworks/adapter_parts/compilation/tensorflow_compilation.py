@@ -8,7 +8,6 @@ from typing import Any
 
 from fairlap.frameworks.adapter_parts.compilation.hlo_text import kernels_in
 from fairlap.frameworks.compilation import Compilation, Operators
-from fairlap.models.arrays import Arrays
 
 _NO_WORK = frozenset(
     ("Placeholder", "Const", "Identity", "IdentityN", "NoOp", "ReadVariableOp", "StopGradient", "_Arg", "_Retval")
@@ -21,17 +20,19 @@ def compilation_of(
     variant: str,
     again: Callable[[], Any],
     inputs: Callable[[], Any],
-    bind: Callable[[Arrays], Callable[[], Any]],
+    bind: Callable[..., Callable[[], Any]],
 ) -> Compilation:
-    """``again`` makes the same function without traces; None is the function of what runs eagerly."""
+    """``again`` makes the same function without traces; None is the function of what runs eagerly. ``bind`` takes
+    inputs, and the types that it makes of some of them."""
     if function is None:
         why = "it runs operation by operation and traces nothing"
-        return Compilation(bind=bind, absent=dict.fromkeys(("graphs", "breaks", "operators"), why))
+        return Compilation(bind=bind, bind_as=bind, absent=dict.fromkeys(("graphs", "breaks", "operators"), why))
     counted = _after_xla if variant == "xla" else _after_optimizer
     return Compilation(
         graphs=lambda: int(function.experimental_get_tracing_count()),
         operators=partial(counted, again, inputs),
         bind=bind,
+        bind_as=bind,
         absent={"breaks": "tf.function traces a function whole or raises an error"},
     )
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from fairlap.errors import shortened
 from fairlap.frameworks.compilation import Compilation, Operators
-from fairlap.models.arrays import Arrays
 
 _MOST_REASON = 300
 _BETWEEN = re.compile(r"(?P<quotes>'''|\"\"\").*?(?P=quotes)", re.DOTALL)  # sources of kernels
@@ -24,15 +23,19 @@ _KERNEL = re.compile(
 NOTHING_COMPILED = "it runs operator by operator and compiles nothing"
 
 
-def compilation_of(bind: Callable[[Arrays], Callable[[], Any]], *, compiled: bool, trains: bool) -> Compilation:
+def compilation_of(bind: Callable[..., Callable[[], Any]], *, compiled: bool, trains: bool) -> Compilation:
+    """``bind`` takes inputs, and the types that it makes of some of them."""
     if not compiled:
-        return Compilation(bind=bind, absent=dict.fromkeys(("graphs", "breaks", "operators"), NOTHING_COMPILED))
+        return Compilation(
+            bind=bind, bind_as=bind, absent=dict.fromkeys(("graphs", "breaks", "operators"), NOTHING_COMPILED)
+        )
     why = "Dynamo captures the forward pass alone, and Inductor's kernels are those of both passes" if trains else ""
     return Compilation(
         graphs=_graphs,
         breaks=_breaks,
         operators=None if trains else _operators,
         bind=bind,
+        bind_as=bind,
         reasons=_recompile_reasons,
         absent={"operators": why} if why else {},
     )
@@ -45,8 +48,8 @@ def _graphs() -> int:
 
 
 def _breaks() -> list[str]:
-    """One for each line of a program at which Dynamo broke off, in its own words. Its counter has a break of a function
-    that another one calls twice: once where it could not be inlined, and once of its own."""
+    """One for each line of a program at which Dynamo stopped capturing, with its reason. Its own counter has
+    a break in a called function twice: once for the call, which could not be inlined, and once for the function."""
     from torch._dynamo.utils import graph_break_reasons
 
     places: dict[tuple[str, int], str] = {}
@@ -79,7 +82,7 @@ def _recompile_reasons() -> Iterator[list[str]]:
 
 
 def _operators() -> Operators:
-    """Of all graphs that were compiled so far. Counters of Inductor know no kernels that came from its cache."""
+    """Of all graphs compiled so far. Inductor's own counters miss kernels that came from its cache."""
     from torch._dynamo.utils import counters
     from torch._inductor.codecache import PyCodeCache
 
@@ -91,6 +94,6 @@ def _operators() -> Operators:
 
 
 def kernels_in(code: str) -> int:
-    """How many kernels and functions of libraries a call of one graph starts, by the Python that Inductor wrote."""
+    """How many kernels and library functions a call of one graph starts, by the Python that Inductor wrote."""
     bare = _BETWEEN.sub("", code)
     return sum(len(_KERNEL.findall(body.group())) for body in _CODE_OF_CALLS.finditer(bare))

@@ -3,13 +3,16 @@
 A counter is the average of a node over all calls so far, in whole microseconds, so single calls cannot be separated:
 each profiled call is divided as all of them together were. An average alone would be that of the calls that something
 else on the machine interrupted, too. There is no timeline, so no trace.
+
+A node whose average has fallen below a microsecond is reported as one that does not run, like those that were fused.
+Which nodes run is therefore read from the compiled model; what the counters cut off is part of the call's overhead.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from fairlap.models.arrays import Arrays
 
 _FIRST_CALLS = 3  # slower than the others by far; they are taken out of the averages
 _NS_PER_US = 1e3
+_NO_KERNEL = ("unknown", "undef")  # what the plugin calls the kernel of a node that has none
 
 
 class CountedModel:
@@ -32,7 +36,9 @@ class CountedModel:
         self._calls = 0
 
     def bind(self, inputs: Arrays) -> Callable[[], Any]:
-        self._request, run = self._bind_to(self._compile_counted(), inputs)
+        compiled = self._compile_counted()
+        self._running = running_nodes(compiled.get_runtime_model().get_ordered_ops())
+        self._request, run = self._bind_to(compiled, inputs)
 
         def counted() -> Any:
             self._calls += 1
@@ -43,13 +49,13 @@ class CountedModel:
     def record(self, call: Callable[[], Any], calls: int, _trace: Path | None) -> list[ProfiledCall]:
         for _ in range(_FIRST_CALLS):
             call()
-        before, calls_before = averages_us(self._request.get_profiling_info()), self._calls
+        before, calls_before = averages_us(self._request.get_profiling_info(), self._running), self._calls
         walls_ns = []
         for _ in range(calls):
             began_ns = time.perf_counter_ns()
             call()
             walls_ns.append(float(time.perf_counter_ns() - began_ns))
-        after = averages_us(self._request.get_profiling_info())
+        after = averages_us(self._request.get_profiling_info(), self._running)
         return divided(walls_ns, between(before, calls_before, after, self._calls))
 
 
@@ -57,10 +63,22 @@ Averages = dict[str, tuple[str, float]]
 """By node: its type, and its average in microseconds."""
 
 
-def averages_us(counters: Iterable[Any]) -> Averages:
-    """Of the nodes that ran."""
-    ran = (each for each in counters if each.status.name == "EXECUTED")
-    return {each.node_name: (each.node_type, each.real_time.total_seconds() * 1e6) for each in ran}
+def running_nodes(operations: Iterable[Any]) -> set[str]:
+    """The names of those that have a kernel; inputs, constants and views have none."""
+    return {each.get_friendly_name() for each in operations if not _kernel(each).startswith(_NO_KERNEL)}
+
+
+def _kernel(operation: Any) -> str:
+    found = operation.get_rt_info()["primitiveType"]
+    return str(getattr(found, "value", found))
+
+
+def averages_us(counters: Iterable[Any], running: Collection[str]) -> Averages:
+    return {
+        each.node_name: (each.node_type, each.real_time.total_seconds() * 1e6)
+        for each in counters
+        if each.node_name in running or each.status.name == "EXECUTED"
+    }
 
 
 def between(before: Averages, calls_before: int, after: Averages, calls_after: int) -> dict[str, Spent]:

@@ -99,6 +99,15 @@ class JaxTraining:
             kept.append(part._replace(**found))
         self._state = (learnt, fixed, tuple(kept))
 
+    def held_bytes(self) -> dict[str, int]:
+        import jax
+
+        learnt, fixed, kept = self._state
+        return {
+            "weights": sum(each.nbytes for each in jax.tree.leaves((learnt, fixed))),
+            "optimizer_state": sum(each.nbytes for each in jax.tree.leaves(kept)),
+        }
+
     def state(self) -> Answers:
         learnt, fixed, kept = self._state
         trained = trained_names(self._work.spec)

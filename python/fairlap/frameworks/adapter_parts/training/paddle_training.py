@@ -116,6 +116,15 @@ class PaddleTraining:
         named = {name: f"{each.name}_{what}" for name, each in self._trained.items()}
         return {name: found[key] for name, key in named.items() if key in found}
 
+    def held_bytes(self) -> dict[str, int]:
+        import paddle
+
+        kept = [each for each in self._optimizer.state_dict().values() if isinstance(each, paddle.Tensor)]
+        return {
+            "weights": sum(each.numpy().nbytes for each in self._held.values()),
+            "optimizer_state": sum(each.numpy().nbytes for each in kept),
+        }
+
     def state(self) -> Answers:
         found = {WEIGHT + name: copied(self._canonical(name, each.numpy())) for name, each in self._held.items()}
         found[STEP] = copied(self._steps)

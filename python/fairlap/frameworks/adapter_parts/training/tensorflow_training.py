@@ -90,6 +90,13 @@ class TensorFlowTraining:
         found: dict[str, Any] = self._build(of_kind, tf.float32).variables_by_name
         return found
 
+    def held_bytes(self) -> dict[str, int]:
+        kept = [each for of_kind in self._kept.values() for each in of_kind]
+        return {
+            "weights": sum(_bytes_of(each) for each in self._model.variables_by_name.values()),
+            "optimizer_state": sum(_bytes_of(each) for each in [*kept, self._step]),
+        }
+
     def state(self) -> Answers:
         names = trained_names(self._work.spec)
         held = self._model.variables_by_name
@@ -151,3 +158,8 @@ class TensorFlowTraining:
             square_now = square.assign(beta2 * square + (1 - beta2) * tf.square(gradient))
             moved = (mean_now / share1) / (tf.sqrt(square_now / share2) + optimizer.epsilon)
             weight.assign_sub(rate * (optimizer.decay * weight + moved))
+
+
+def _bytes_of(variable: Any) -> int:
+    size: int = variable.shape.num_elements() * variable.dtype.size
+    return size

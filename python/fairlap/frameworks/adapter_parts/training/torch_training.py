@@ -123,6 +123,16 @@ class TorchTraining:
                 self._optimizer, self._training.schedule.at, last_epoch=step - 1
             )
 
+    def held_bytes(self) -> dict[str, int]:
+        import torch
+
+        kept = [each for of_one in self._optimizer.state.values() for each in of_one.values()]
+        tensors = [each for each in kept if isinstance(each, torch.Tensor)]
+        return {
+            "weights": sum(each.nbytes for each in self._model.state_dict().values()),
+            "optimizer_state": sum(each.nbytes for each in tensors),
+        }
+
     def state(self) -> Answers:
         held = self._model.state_dict()
         weights = [weight.name for weight in self._work.spec.weights]

@@ -1,0 +1,82 @@
+"""A contestant that is a server: a call encodes its inputs, sends them, waits for the answer and decodes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from fairlap.frameworks.adapter_parts.answers import Answers, as_float32
+from fairlap.frameworks.adapter_parts.http.connection import KeptConnection
+from fairlap.frameworks.adapter_parts.http.http_options import HttpOptions
+from fairlap.frameworks.adapter_parts.http.open_inference import OpenInference
+from fairlap.frameworks.adapter_parts.http.plain_json import PlainJson
+from fairlap.frameworks.adapter_parts.http.served_model import ServedModel, matching_names, own_names
+from fairlap.frameworks.adapter_parts.http.tensor_messages import BadTensors
+from fairlap.frameworks.adapter_parts.http.tensorflow_serving import TensorFlowServing
+from fairlap.frameworks.contract import ServerFailed
+from fairlap.models.arrays import Arrays
+from fairlap.models.spec import Spec
+from fairlap.request.server_address import ServerAddress
+
+
+class ServerProtocol(Protocol):
+    """How one kind of server is spoken to. ``ask`` raises BadTensors for an answer that is none."""
+
+    title: str
+
+    @property
+    def server(self) -> str: ...  # as it names itself
+
+    @property
+    def tensors(self) -> str: ...  # how they are sent
+
+    def model(self) -> ServedModel | None: ...  # None without metadata
+
+    def want(self, outputs: Iterable[str]) -> None: ...  # before the first call
+
+    def ask(self, inputs: Arrays) -> dict[str, np.ndarray]: ...
+
+
+class HttpClient:
+    """Names, shapes and types are compared with the server's metadata at once. Raises Unsupported for another model,
+    and ServerFailed for a server that cannot be spoken to."""
+
+    def __init__(self, address: ServerAddress, options: HttpOptions, spec: Spec, batch: int) -> None:
+        self._connection = connection = KeptConnection(address, options.timeout_s)
+        self.protocol: ServerProtocol = (
+            OpenInference.at(connection, options)
+            or TensorFlowServing.at(connection, options)
+            or PlainJson(connection, options)
+        )
+        served = self.protocol.model()
+        self.has_metadata = served is not None
+        self._names = own_names(spec) if served is None else matching_names(spec, batch, served)
+        self.protocol.want(self._names.outputs.values())
+
+    @property
+    def in_force(self) -> dict[str, str]:
+        return {
+            "protocol": f"{self.protocol.title}, tensors as {self.protocol.tensors}",
+            "connection": "kept" if self._connection.is_kept else "a new one for each call",
+        }
+
+    def bind(self, inputs: Arrays) -> Callable[[], Any]:
+        """Encoding is part of the call: a client has new inputs each time."""
+        sent = {served: np.ascontiguousarray(inputs[name]) for name, served in self._names.inputs.items()}
+        return partial(self._call, sent)
+
+    def outputs(self, answer: Arrays) -> Answers:
+        return {name: as_float32(answer[served]) for name, served in self._names.outputs.items()}
+
+    def _call(self, sent: Arrays) -> dict[str, np.ndarray]:
+        try:
+            answer = self.protocol.ask(sent)
+        except BadTensors as error:
+            raise ServerFailed(f"the server's answer cannot be read: {error}") from None
+        for served in self._names.outputs.values():
+            if served not in answer:
+                raise ServerFailed(f"the server's answer lacks {served}")
+        return answer

@@ -1,0 +1,31 @@
+"""How a contestant is called over HTTP: ``tensors=json``, ``timeout=5s``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fairlap.errors import InvalidRequest
+from fairlap.request.units import Seconds
+
+TENSORS, TIMEOUT = "tensors", "timeout"
+BINARY, JSON = "binary", "json"
+_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class HttpOptions:
+    tensors: str = ""  # binary or json; empty for binary where the server offers it
+    timeout_s: float = _TIMEOUT_S  # of a call
+
+
+def http_options_in(options: Mapping[str, str]) -> HttpOptions:
+    """Raise InvalidRequest for an invalid value. Other options are ignored."""
+    tensors = options.get(TENSORS, "")
+    if tensors not in ("", BINARY, JSON):
+        raise InvalidRequest(f"{TENSORS} must be {BINARY} or {JSON} (got {tensors})")
+    return HttpOptions(tensors, float(Seconds(options.get(TIMEOUT, str(_TIMEOUT_S)))))
+
+
+def without_http_options(options: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if name not in (TENSORS, TIMEOUT)}

@@ -1,0 +1,16 @@
+"""Which process does the work of a call. A worker sends it, so this imports nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+WorkIn = Literal["worker", "own_server", "other_server"]
+"""The one that is timed, a server that it started, or a server that ran before."""
+
+WHERE_WORK_IS: Mapping[WorkIn, str] = {
+    "worker": "",
+    "own_server": "its work is done in a server process",
+    "other_server": "its work is done in a server that fairlap did not start",
+}
+"""Why what is measured of the timed process is not of the work."""

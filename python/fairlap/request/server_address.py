@@ -1,0 +1,64 @@
+"""The address of a server that already runs, ``http://127.0.0.1:8000/v2/models/x``, and whether it may be spoken to."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fairlap.errors import InvalidRequest
+from fairlap.request.names import ContestantName
+
+_ADDRESS = re.compile(
+    r"http://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?(?P<path>/[!-~]*)?", re.IGNORECASE
+)
+_NOT_IN_A_PATH = re.compile(r"[?#@\\]")
+_LOCALHOST = ("127.0.0.1", "::1")  # not asked of a resolver, which may send packets
+_MOST_PORT = 65535
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    host: str  # without brackets
+    port: int
+    path: str
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """To be tried in turn."""
+        return _LOCALHOST if self.host.lower() == "localhost" else (self.host,)
+
+    @property
+    def is_loopback(self) -> bool:
+        """By what is written alone: the name of a host is not looked up."""
+        try:
+            return all(ipaddress.ip_address(host).is_loopback for host in self.hosts)
+        except ValueError:
+            return False
+
+    @property
+    def text(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def server_address(url: str) -> ServerAddress:
+    found = _ADDRESS.fullmatch(url)
+    port = int(found["port"] or 80) if found else 0
+    path = (found["path"] or "/") if found else ""
+    if found is None or not 0 < port <= _MOST_PORT or _NOT_IN_A_PATH.search(path):
+        raise InvalidRequest(
+            f"{url!r} is not the address of a server; write http://127.0.0.1:8000/v2/models/NAME", code="E_CONTESTANT"
+        )
+    return ServerAddress(found["host"].strip("[]"), port, path)
+
+
+def require_confirmed(contestants: Iterable[ContestantName], *, remote: bool) -> None:
+    """Refuse other hosts than this machine, unless they are confirmed. Sends nothing, not even to a resolver."""
+    for name in contestants:
+        if name.url and not remote and not (address := server_address(name.url)).is_loopback:
+            raise InvalidRequest(
+                f"{name.text}: {address.host} is not a loopback address, and the inputs of the model would be sent to "
+                "it; add --remote to confirm that",
+                code="E_REMOTE",
+            )
