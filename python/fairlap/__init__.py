@@ -9,7 +9,7 @@ from fairlap.lazily import lookup
 
 TYPE_CHECKING = False  # Type checkers know the name; importing typing would take most of the import's time.
 if TYPE_CHECKING:
-    from fairlap.comparing import compare
+    from fairlap.comparing import compare, load
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
     from fairlap.engine.measurement import CallableRaised
     from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
@@ -29,6 +29,7 @@ __all__ = [
     "__version__",
     "compare",
     "floor",
+    "load",
     "measure",
 ]
 
@@ -39,6 +40,7 @@ _HOME = {
     "InvalidRequest": "fairlap.errors",
     "InProcessComparison": "fairlap.scenarios.in_process_result",
     "compare": "fairlap.comparing",
+    "load": "fairlap.comparing",
     "DeviceFailed": "fairlap.engine",
     "Measurement": "fairlap.engine",
     "MeasurementInProgress": "fairlap.engine",

@@ -1,4 +1,4 @@
-"""``fairlap.compare``: callables in this process, or models in separate processes."""
+"""``fairlap.compare`` and ``fairlap.load``: callables in this process, or models in separate processes."""
 
 from __future__ import annotations
 
@@ -49,6 +49,18 @@ def compare(
     if isinstance(what, Mapping):
         raise InvalidRequest("callables run in this process; `on` is for a model")
     return _raced((what,) if isinstance(what, str) else tuple(what), on, options)
+
+
+def load(what: str | Sequence[str], *, on: str | Sequence[str], **options: Any) -> Results:
+    """Find how many requests each contestant serves under a bound on their latency, as ``fairlap load`` does.
+
+    Give one bound, and what else a request file's table ``load`` and the request itself can hold:
+    ``load("mlp", on=["torch", "jax"], p99="20ms", workers=2, blocks=6).rows[0].largest_rate_per_s``. Nothing is stored.
+    """
+    from fairlap.request.load import LoadRequest
+
+    of_load = {name: options.pop(name) for name in LoadRequest.__struct_fields__ if name in options}
+    return _raced((what,) if isinstance(what, str) else tuple(what), on, {**options, "load": of_load})
 
 
 def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[str, Any]) -> Results:
@@ -107,10 +119,11 @@ def _results(request: Any) -> Results:
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
 
+    require_folder(request.keep_weights, to_score=request.to_score is not None)
+    require_trace_folder(request.trace, profiles=request.profile)
+    price = price_named(request.price) if request.price else None
     plan = plan_of(request)
     require_driver(plan.device)
-    require_folder(plan, request.keep_weights)
-    require_trace_folder(plan, request.trace)
     plan = with_best_settings(plan)
     ending = Ending(plan, target=request.target, budget_s=request.budget)
     findings = Findings(traces=request.trace)
@@ -122,5 +135,4 @@ def _results(request: Any) -> Results:
     for failure in race.kept_weights.failures:
         warnings.warn(failure, stacklevel=3)
     run.wall_s, run.ended_early = race.shares(), race.ended_early
-    price = price_named(request.price) if request.price else None
     return results_of(run, run.began_at, baseline=request.baseline, price=price)

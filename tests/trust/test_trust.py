@@ -20,6 +20,7 @@ FULL = os.environ.get("FAIRLAP_TRUST_FULL") == "1"
 LONG = ("9 equals with looks", "family intervals", "4 adaptive stopping")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", thorough_where(LONG.__contains__, EXPERIMENTS))
 def test_every_figure_of_the_experiment_meets_its_threshold(name: str) -> None:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 
 import click
 
 from fairlap.cli.output import buffer_output, discard_output, print_error
-from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
 from fairlap.interrupts import status_of
+
+_NATIVE = "fairlap.engine._native"
 
 # What --help shows without importing a command.
 _MEASURING = {
     "compare": "Compare frameworks on a model.",
+    "load": "Find how many requests frameworks serve under a bound on latency.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
     "rerun": "Run a saved plan again and show what changed.",
     "convert": "Convert your own model for a framework, and prove the result.",
@@ -92,6 +98,21 @@ def _code_of(error: click.ClickException) -> str:
     return InvalidRequest.code if bad_value else "E_USAGE"
 
 
+@contextmanager
+def _engine_required() -> Iterator[None]:
+    """One line where the native engine is not built, or its file cannot be loaded."""
+    try:
+        yield
+    except ImportError as error:
+        if error.name in (_NATIVE, "_native") and error.path is not None:
+            raise NotAvailable(f"the native engine cannot be loaded: {error}", code="E_NOT_BUILT") from error
+        if error.name not in (_NATIVE, "fairlap.engine") or find_spec(_NATIVE) is not None:
+            raise
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        message = f"the native engine is not built for Python {version} here; `make` or `pip install .` builds it"
+        raise NotAvailable(message, code="E_NOT_BUILT") from error
+
+
 def main() -> None:
     """Run the command line: every error a user can cause is one or two lines, a code and an exit status.
 
@@ -103,7 +124,8 @@ def main() -> None:
         if sys.stdout is None:
             raise OSError("standard output is closed")
         buffer_output()
-        status = cli.main(arguments, standalone_mode=False)
+        with _engine_required():
+            status = cli.main(arguments, standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status)
     except OSError as error:

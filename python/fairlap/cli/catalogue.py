@@ -133,6 +133,8 @@ def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]
     found = []
     for name in framework_names():
         adapter = framework_named(name)
+        if adapter.has_own_model:
+            continue
         route = route_to(bundle, name, adapter.implementation)
         lacks = {each: adapter.why_not_in(each) or route.why_not_in(each) for each in get_args(Precision)}
         found.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,11 @@ def print_error(message: str, code: str, *, as_json: bool = False) -> None:
 
 def print_note(text: str) -> None:
     click.echo(f"fairlap: {text}", err=True)
+
+
+def progress_notes(*, quiet: bool) -> Callable[[str], None]:
+    """Print what begins and may take long, or discard it."""
+    return (lambda _: None) if quiet else print_note
 
 
 def buffer_output() -> None:

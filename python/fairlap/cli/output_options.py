@@ -48,6 +48,12 @@ _RACE_OPTIONS = (
         metavar="FOLDER",
         help="With --profile: write each profiler's trace into FOLDER, for Perfetto.",
     ),
+    click.option(
+        "--remote",
+        is_flag=True,
+        default=None,
+        help="Send inputs to servers on other machines too, for contestants such as http://10.0.0.5:8000/x.",
+    ),
     click.option("--store/--no-store", default=True, help="Store the run; see `fairlap runs`.  [default: store]"),
     click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
     JSON,

@@ -27,13 +27,14 @@ from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.kept_weights import require_folder
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.progress import Progress, progress_for
+from fairlap.race.progress import Messages, Progress, Silence, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run, roofs_for
 from fairlap.race.stopping import Ending
 from fairlap.render.outputs import Format, UnknownFormat, write_all
 from fairlap.render.terminal import text_of
-from fairlap.request.race_request import RaceOptions
+from fairlap.request.race_request import RaceOptions, RaceRequest
+from fairlap.request.server_address import require_confirmed
 from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
 from fairlap.store.run_file import run_document, save_run
@@ -68,16 +69,19 @@ class StoredRun:
 
 
 def checked_output(
-    plan: Plan, options: RaceOptions, *, store: bool = True, quiet: bool = False, as_json: bool = False
+    asked: Plan | RaceRequest, options: RaceOptions, *, store: bool = True, quiet: bool = False, as_json: bool = False
 ) -> RunOutput:
-    """Everything that can be wrong with the options is an error here, before the first process starts."""
-    require_contestant(plan, options.baseline)
-    require_folder(plan, options.keep_weights)
-    require_trace_folder(plan, options.trace)
+    """Everything that can be wrong with the options is an error here, before data are loaded or a process starts."""
+    if isinstance(asked, Plan):
+        require_contestant(asked, options.baseline)
+        require_confirmed(asked.contestants, remote=options.remote)
+    profiles = bool(asked.profile_processes) if isinstance(asked, Plan) else asked.profile
+    require_folder(options.keep_weights, to_score=asked.to_score is not None)
+    require_trace_folder(options.trace, profiles=profiles)
     price = price_named(options.price) if options.price else None
     files = tuple(writable(options.output))
     for path, chosen in files:
-        if chosen.content == "training" and plan.to_score is None:
+        if chosen.content == "training" and asked.to_score is None:
             raise UnknownFormat(f"{path} logs training to a score; add --mode train --to-score, or leave it out")
     return RunOutput(options, files, price, store, quiet, as_json)
 
@@ -92,15 +96,15 @@ def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) ->
 def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     from fairlap.machine.facts import machine_facts
 
+    before_race = Silence() if output.quiet else Messages()
     try:
-        plan = with_best_settings(plan, _discard_text if output.quiet else print_note)
+        plan = with_best_settings(plan, before_race)
     except KeyboardInterrupt as interrupt:
         print_note("interrupted while searching for the best settings; nothing was raced yet")
         return status_of(interrupt)
     began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
-    run = Run(
-        plan, [], machine_facts(), {}, began_at, roofs=resumed.run.roofs if resumed else roofs_for(plan, print_note)
-    )
+    roofs = resumed.run.roofs if resumed else roofs_for(plan, before_race.announce, before_race.say)
+    run = Run(plan, [], machine_facts(), {}, began_at, roofs=roofs)
     ending = Ending(plan, target=output.options.target, budget_s=output.options.budget)
     progress = progress_for(plan, ending.longest_s, quiet=output.quiet)
     recorder = _Recorder(run, resumed, progress) if output.store else None
@@ -155,19 +159,21 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     name = (recorder.run_id if recorder else "") or next((path.stem for path, _ in output.files), "") or began_at
     results = results_of(run, name, baseline=output.options.baseline, price=output.price)
     run_id = recorder.end(results, interrupted=bool(interrupted)) if recorder else ""
+    not_stored = recorder.loss if recorder else None
     failures = [*race.kept_weights.failures, *write_all(output.files, results)]
     try:
         _print_answer(results, as_json=output.as_json)
     finally:  # also when standard output is full or closed
         for failure in failures:
             print_error(failure, "E_FILE")
+        if not_stored is not None:
+            print_error(*not_stored)
         if run_id:
             print_note(f"stored as {run_id}; see `fairlap show {run_id}`")
         if interrupted or race.data_lost:
             print_note(_how_to_resume(run_id, output, ending.budget_left_s()))
     finished = any(process.finished for process in race.processes)
-    lost = recorder is not None and recorder.has_unstored and not output.files
-    return interrupted or int(bool(failures or race.data_lost or lost or not finished))
+    return interrupted or int(bool(failures or race.data_lost or not_stored or not finished))
 
 
 def _where(race: Race, plan: Plan) -> str:
@@ -198,15 +204,12 @@ def _how_to_resume(run_id: str, output: RunOutput, budget_left_s: float | None) 
     for name, value in (("price", options.price), ("baseline", options.baseline), ("target", options.target)):
         if value:
             arguments += [f"--{name}", value if isinstance(value, str) else f"{float(value):g}"]
+    arguments += ["--remote"] if options.remote else []
     arguments += ["--quiet"] if output.quiet else []
     arguments += ["--json"] if output.as_json else []
     if budget_left_s is not None:
         arguments += ["--budget", f"{max(budget_left_s, _LEAST_BUDGET_S):.1f}s"]
     return f"resume with: {shlex.join(arguments)}"
-
-
-def _discard_text(_text: str) -> None:
-    """For a quiet run."""
 
 
 def _discard(_process: ProcessResult, _samples_ns: Mapping[str, np.ndarray]) -> None:
@@ -215,14 +218,17 @@ def _discard(_process: ProcessResult, _samples_ns: Mapping[str, np.ndarray]) -> 
 
 class _Recorder:
     """The run on its way into the store. A store that cannot be written is reported once and does not stop the race;
-    a run that cannot be resumed does."""
+    a run that cannot be resumed does. ``loss`` is an error and its code: of a run that began in the store, but is not
+    whole there."""
 
     def __init__(self, run: Run, resumed: StoredRun | None, progress: Progress) -> None:
         from fairlap.store.store import open_store
 
         self._run = run
         self._report = progress.say
-        self._trouble = ""
+        self._trouble = self._code = ""
+        self._unstored: list[str] = []  # findings after the blocks, which are written once
+        self.loss: tuple[str, str] | None = None
         self._recording: Recording | None = None
         with self._reported("this run is not stored", resuming=resumed is not None):
             store = open_store()
@@ -251,12 +257,16 @@ class _Recorder:
     def record_profile(self, result: ProfileResult) -> None:
         if self._recording is not None:
             with self._reported("cannot store a profile"):
+                self._unstored.append("a profile")
                 self._recording.keep_profile(result)
+                self._unstored.pop()
 
     def record_compilation(self, found: CompilationResult) -> None:
         if self._recording is not None:
             with self._reported("cannot write to the store"):
+                self._unstored.append("what compiling did")
                 self._recording.keep_compilation(found)
+                self._unstored.pop()
 
     def end(self, results: Results, *, interrupted: bool) -> str:
         """The run's id; empty when the store does not hold all of it."""
@@ -265,10 +275,14 @@ class _Recorder:
         self._trouble = ""
         with self._reported("cannot store the end of the run"):
             self._recording.end(self._run.wall_s, self._run.ended_early, interrupted, rows=results.rows)
+        lost = list(dict.fromkeys(self._unstored))
         if missing := self._recording.not_stored:
-            lost = quantity_text.count(missing, "process")
-            self._report(f"{lost} could not be stored; write the run to a file with -o")
-        return "" if missing or self._trouble else self._recording.run
+            lost.insert(0, quantity_text.count(missing, "process"))
+        elif self._trouble:
+            lost.insert(0, "the end of the run")
+        if lost:
+            self.loss = (f"the store has not all of this run: {' and '.join(lost)} could not be stored", self._code)
+        return "" if lost else self._recording.run
 
     @contextlib.contextmanager
     def _reported(self, what: str, *, resuming: bool = False) -> Iterator[None]:
@@ -279,4 +293,4 @@ class _Recorder:
                 raise
             if not self._trouble:
                 self._report(f"{what}: {error}")
-            self._trouble = str(error)
+            self._trouble, self._code = str(error), error.code

@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'ObservedTime', 'OwnStream', 'PythonCall', 'ReadingState', 'Readings', 'RegionEnergy', 'RepeatedEnergy', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'repeated_energy', 'roof_of', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceFacts', 'DeviceRoofTrials', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'ObservedTime', 'OwnStream', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RegionEnergy', 'RepeatedEnergy', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'repeated_energy', 'roof_of', 'run_load', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -416,6 +416,64 @@ class LoadedKernel:
     @property
     def wait_address(self) -> int:
         ...
+class RecordedCall:
+    """
+    What a device did during one call.
+    """
+    @property
+    def activities(self) -> list[tuple[str, int, int, int]]:
+        """
+        Name, stream, start and length of each, by start.
+        """
+    @property
+    def begin_ns(self) -> int:
+        ...
+    @property
+    def end_ns(self) -> int:
+        ...
+    @property
+    def is_complete(self) -> bool:
+        ...
+class DeviceFacts:
+    """
+    What the driver knows of a device that need not be in use.
+    """
+    @property
+    def cache_bytes(self) -> int:
+        """
+        of its L2 cache
+        """
+    @property
+    def capability(self) -> int:
+        """
+        10 * major + minor
+        """
+    @property
+    def driver_cuda_version(self) -> int:
+        ...
+    @property
+    def multiprocessors(self) -> int:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def pci_bus_id(self) -> str:
+        ...
+    @property
+    def uuid(self) -> str:
+        ...
+class DeviceRoofTrials:
+    """
+    Trials of the fastest kernel on a whole device.
+    """
+    def rates(self, seconds: typing.SupportsFloat | typing.SupportsIndex) -> list[float]:
+        """
+        The operations or bytes per second of each trial.
+        """
+    @property
+    def instructions(self) -> str:
+        ...
 class ForkedSampler(RuntimeError):
     pass
 class SamplerRuns(RuntimeError):
@@ -724,6 +782,57 @@ class Feeder:
     @property
     def stalls(self) -> StallTimes:
         ...
+class LoadEnd(enum.Enum):
+    """
+    Why a load ended.
+    """
+    completed = 1
+    gave_up = 6
+    interrupted = 5
+    met = 2
+    missed = 3
+    raised = 4
+    running = 0
+class KnownServiceBy(enum.Enum):
+    """
+    How a known service passes its time.
+    """
+    sleeping = 1
+    spinning = 0
+class PythonService:
+    """
+    Python callables that answer requests, one for each item.
+    """
+    def __init__(self, calls: collections.abc.Sequence[typing.Any], batch_call: typing.Any, done: typing.Any) -> None:
+        ...
+class KnownService:
+    """
+    Takes as long as was given for each request.
+    """
+    def __init__(self, length_ns: typing_extensions.Buffer, by: KnownServiceBy, clock: Clock) -> None:
+        ...
+class LoadRecord:
+    """
+    How a load ended.
+    """
+    @property
+    def collector_came_back(self) -> bool:
+        ...
+    @property
+    def elapsed_ns(self) -> float:
+        ...
+    @property
+    def end(self) -> LoadEnd:
+        ...
+    @property
+    def exception(self) -> typing.Any:
+        ...
+    @property
+    def issuing_cpu_ns(self) -> float:
+        ...
+    @property
+    def left_in_call(self) -> int:
+        ...
 class RoofEstimate:
     """
     A limit of the machine, per second, with its interval.
@@ -770,6 +879,10 @@ def cuda_device_code() -> str:
     """
     The embedded device code, for tests that need work of known length.
     """
+def cuda_device_facts(device: typing.SupportsInt | typing.SupportsIndex) -> DeviceFacts:
+    """
+    Starts the driver and no device.
+    """
 def cuda_device_identities() -> list[tuple[str, str]]:
     """
     The PCI address and the UUID of each device, in CUDA's order. Starts the driver and no device.
@@ -780,6 +893,22 @@ def cuda_driver_version() -> int:
     """
     The newest CUDA release the driver knows, 1000 * major + 10 * minor.
     """
+def device_arithmetic_trials(stream: OwnStream, number_type: str, capability: typing.SupportsInt | typing.SupportsIndex) -> DeviceRoofTrials:
+    ...
+def device_free_bytes(stream: OwnStream) -> int:
+    """
+    Of its device's memory.
+    """
+def device_roof_kernels() -> list[tuple[str, str, int, int, float, int, str]]:
+    """
+    Every kernel for arithmetic, for tests: number type, instructions, capabilities from and to, operations of a round of a block, its threads, device code.
+    """
+def device_triad_code() -> str:
+    """
+    For tests.
+    """
+def device_triad_trials(stream: OwnStream, bytes: typing.SupportsInt | typing.SupportsIndex) -> DeviceRoofTrials:
+    ...
 def energy_of_counter(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
     ...
 def energy_of_power(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex, longest_gap_ns: typing.SupportsInt | typing.SupportsIndex, fewest_readings: typing.SupportsInt | typing.SupportsIndex, period_ns: typing.SupportsInt | typing.SupportsIndex, window_ns: typing.SupportsInt | typing.SupportsIndex) -> RegionEnergy:
@@ -789,6 +918,8 @@ def feed_from_memory(pointer: typing.SupportsInt | typing.SupportsIndex, type: s
 def feed_from_npy(path: str) -> FeedSource:
     ...
 def feed_from_raw(path: str, offset: typing.SupportsInt | typing.SupportsIndex, type: str, sample_shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], samples: typing.SupportsInt | typing.SupportsIndex) -> FeedSource:
+    ...
+def has_device_arithmetic(number_type: str, capability: typing.SupportsInt | typing.SupportsIndex) -> bool:
     ...
 def interval_of_median(samples: typing_extensions.Buffer) -> Interval:
     ...
@@ -800,12 +931,18 @@ def launches_during(call: collections.abc.Callable[[], typing.Any], *, device: t
     """
 def quantiles(samples: typing_extensions.Buffer, shares: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> list[float]:
     ...
+def recorded_calls(call: collections.abc.Callable[[], typing.Any], *, calls: typing.SupportsInt | typing.SupportsIndex, device: typing.SupportsInt | typing.SupportsIndex, cupti_places: collections.abc.Sequence[str]) -> list[RecordedCall]:
+    """
+    The device's own records of each of so many calls. Holds CUPTI meanwhile.
+    """
 def repeated_energy(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, counter: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex, power: typing.SupportsInt | typing.SupportsIndex | None, trials: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex) -> RepeatedEnergy:
     ...
 def roof_of(rates: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> RoofEstimate:
     """
     The upper quantile of the rates, with its interval.
     """
+def run_load(workers: collections.abc.Sequence[typing.Any], clock: Clock, *, due_ns: typing_extensions.Buffer, items: typing.Any, issued_ns: typing_extensions.Buffer, started_ns: typing_extensions.Buffer, completed_ns: typing_extensions.Buffer, worker: typing_extensions.Buffer, group: typing_extensions.Buffer, largest_batch: typing.SupportsInt | typing.SupportsIndex, longest_wait_ns: typing.SupportsFloat | typing.SupportsIndex, bound_ns: typing.SupportsFloat | typing.SupportsIndex, missed_at: typing_extensions.Buffer, met_at: typing_extensions.Buffer, kept: typing_extensions.Buffer, look: typing.Any, give_up_ns: typing.SupportsFloat | typing.SupportsIndex, spin_ns: typing.SupportsFloat | typing.SupportsIndex, warm_up: bool, pause_collector: bool) -> LoadRecord:
+    ...
 def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool, drawn_at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = []) -> LoopRecord:
     ...
 def time_in_turns(calls: collections.abc.Sequence[typing.Any], clock: Clock, *, calls_per_sample: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], order: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], pause_collector: bool) -> TurnsRecord:

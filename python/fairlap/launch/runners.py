@@ -5,16 +5,30 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from fairlap.data.pipeline_choice import without_choice
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.frameworks.adapter_parts.http.http_options import http_options_in
 from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
 from fairlap.launch.environments import environment_with
 from fairlap.launch.worker_process import python_worker
-from fairlap.request.names import ContestantName
+from fairlap.machine.numa import available_cores_by_node
+from fairlap.request.names import THREADS, ContestantName
+from fairlap.request.server_address import server_address
 from fairlap.request.work import Precision
+from fairlap.worker import over_http
+from fairlap.worker.process_options import (
+    ProcessOptions,
+    process_options_in,
+    why_no_allocator,
+    without_process_options,
+)
+from fairlap.worker.slowdown import OPTION as SLOWDOWN
 from fairlap.worker.slowdown import slowdown_in
 
 
@@ -30,6 +44,12 @@ class NoRoute(FairlapError):
     code = "E_UNSUPPORTED"
 
 
+class NoNode(FairlapError):
+    """The NUMA node that a contestant names is not here, or has too few cores."""
+
+    code = "E_NUMA_NODE"
+
+
 @dataclass(frozen=True)
 class Runner:
     """How one contestant's processes are started, or why they cannot be (``missing``)."""
@@ -39,6 +59,21 @@ class Runner:
     environment: dict[str, str] = field(default_factory=dict)
     missing: FairlapError | None = None
     adapter: str = ""
+    settings: Settings | None = None  # None for a program
+    node_cores: tuple[int, ...] = ()  # of the NUMA node that it is bound to, those that this process may use
+
+    def environment_with(self, **changes: Any) -> dict[str, str]:
+        """Its environment with other settings than those of the race, such as another ``cache_folder``."""
+        if self.settings is None:
+            return self.environment
+        return _environment(framework_named(self.name.framework), replace(self.settings, **changes))
+
+    def cores(self, drawn: tuple[int, ...]) -> tuple[int, ...]:
+        """Where its processes run: the cores that the block drew, or as many of its node, drawn ones first."""
+        if not self.node_cores:
+            return drawn
+        own = sorted(self.node_cores, key=lambda core: (core not in drawn, core))
+        return tuple(sorted(own[: len(drawn)]))
 
 
 def runners_for(
@@ -69,6 +104,9 @@ def runners_for(
 def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantName, type[Framework]]:
     """The adapters of all contestants but programs. Raises InvalidRequest for an unknown name or variant."""
     frameworks = {name: framework_named(name.framework) for name in contestants if name.framework}
+    for name in contestants:
+        if over_http.OPTION in name.framework_options and (name.program or name.url):
+            raise InvalidRequest(f"{name.text}: {over_http.OPTION}= puts frameworks behind a server, and nothing else")
     for name, framework in frameworks.items():
         if name.variant not in framework.variants:
             known = ", ".join(
@@ -77,11 +115,34 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
             raise InvalidRequest(f"{name.text}: {name.framework} has no variant {name.variant!r}; it has {known}")
         if name.version and not framework.packages:
             raise InvalidRequest(f"{name.text}: {name.framework} has no versions, because it is not a package")
+        if framework.has_own_model and not name.url:
+            raise InvalidRequest(
+                f"{name.text}: write the address of the server, such as http://127.0.0.1:8000/v2/models/NAME",
+                code="E_CONTESTANT",
+            )
         try:
             slowdown_in(dict(name.options))
-        except Unsupported as error:
-            raise InvalidRequest(f"{name.text}: {error}") from None
+            process_options_in(dict(name.options))
+            over_http.over_http_in(name.framework_options)
+            if name.url:
+                server_address(name.url)
+                http_options_in(name.framework_options)
+        except (Unsupported, InvalidRequest) as error:
+            raise InvalidRequest(f"{name.text}: {error}", code=getattr(error, "code", "")) from None
+        if name.best and (why := _why_not_searched(name, framework)):
+            raise InvalidRequest(f"{name.text}: {why}")
     return frameworks
+
+
+def _why_not_searched(name: ContestantName, framework: type[Framework]) -> str:
+    """Why its given options cannot be part of every candidate of a search. Otherwise the default would be refused in
+    the search's first race, after it was prepared."""
+    options = without_process_options(without_choice(name.framework_options))
+    options.pop(SLOWDOWN, None)
+    threads = dict(name.options).get(THREADS, "1")
+    if not threads.isdecimal() or int(threads) < 1:
+        return f"{THREADS} must be a whole number above 0 (got {threads})"
+    return framework.why_no_option(name.variant, options)
 
 
 def _runner(
@@ -99,16 +160,41 @@ def _runner(
         if program is None:
             return Runner(name, missing=NotInstalled(f"{name.program} is not an executable program"))
         return Runner(name, (str(Path(program).resolve()),), adapter=name.program)
-    wanted = framework.environment_for(
-        Settings(name.threads(threads), name.variant, device, name.framework_options, cache_folder=cache_folder)
-    )
-    if not name.version and is_importable(framework):
-        return Runner(name, python_worker(), wanted, adapter=place_of(name.framework))
+    settings = Settings(name.threads(threads), name.variant, device, name.framework_options, cache_folder=cache_folder)
+    behind_server = over_http.OPTION in name.framework_options
     try:
-        made = stack.enter_context(environment_with(requirements_of(name, framework, device, precisions), report))
+        node_cores = _require_available(process_options_in(settings.options), settings.threads)
+        if not name.version and is_importable(framework):
+            if behind_server and (lacking := [each for each in over_http.SERVER_MODULES if find_spec(each) is None]):
+                raise NotInstalled(f"its server needs {' and '.join(lacking)}; install fairlap[serve]")
+            command = python_worker()
+        else:
+            needed = requirements_of(name, framework, device, precisions)
+            command = python_worker(stack.enter_context(environment_with(needed, report)).python)
     except FairlapError as error:
         return Runner(name, missing=error)
-    return Runner(name, python_worker(made.python), wanted, adapter=place_of(name.framework))
+    wanted = _environment(framework, settings)
+    return Runner(name, command, wanted, adapter=place_of(name.framework), settings=settings, node_cores=node_cores)
+
+
+def _environment(framework: type[Framework], settings: Settings) -> dict[str, str]:
+    return {**framework.environment_for(settings), **process_options_in(settings.options).environment()}
+
+
+def _require_available(options: ProcessOptions, threads: int) -> tuple[int, ...]:
+    """The cores of the NUMA node, where one is named. Raises what a machine lacks for these options."""
+    if why := why_no_allocator(options.allocator):
+        raise NotInstalled(why)
+    if options.node is None:
+        return ()
+    nodes = available_cores_by_node()
+    cores = nodes.get(options.node, ())
+    if not cores:
+        listed = ", ".join(map(str, nodes)) or "none that the system describes"
+        raise NoNode(f"no core of NUMA node {options.node} is available to this process; there is {listed}")
+    if threads > len(cores):
+        raise NoNode(f"{threads} threads need as many cores, and NUMA node {options.node} has {len(cores)} of them")
+    return cores
 
 
 def requirements_of(
@@ -116,6 +202,8 @@ def requirements_of(
 ) -> tuple[str, ...]:
     """The requested version replaces the one that fairlap was tested with; the other packages stay."""
     packages = framework.packages_for(device, name.of(precisions))
+    if over_http.OPTION in name.framework_options:
+        packages = (*packages, *over_http.SERVER_PACKAGES)
     if not name.version:
         return packages
     first, *others = packages

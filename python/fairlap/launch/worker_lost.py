@@ -58,7 +58,7 @@ def reported_failure(failed: Failed) -> WorkerLost:
     outcomes: dict[str, LossOutcome] = {"unsupported": "unsupported", "out_of_memory": "out_of_memory"}
     outcome = outcomes.get(failed.kind, "failed")
     message = failed.message if outcome == "unsupported" else f"{failed.message} (in {failed.phase})"
-    return WorkerLost(outcome, message, phase=failed.phase, details=failed.traceback)
+    return WorkerLost(outcome, message, phase=failed.phase, details=failed.traceback, code=failed.code)
 
 
 def loss_from_status(status: int, phase: str, printed: bytes, before: OomKills) -> WorkerLost:

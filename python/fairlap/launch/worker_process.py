@@ -7,6 +7,7 @@ between fork and exec, where a parent with threads could deadlock.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import secrets
 import signal
@@ -25,7 +26,10 @@ import numpy.typing as npt
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import NotAMessage, PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
+from fairlap.request.other_inputs import OtherInputs
 from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
+from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
+from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
@@ -104,6 +108,8 @@ INTERPRETER = "interpreter"
 
 _END_AFTER_LAST_MESSAGE_S = 2.0
 
+E_BUDGET = "E_BUDGET"
+
 Answer = TypeVar("Answer", bound=Reply)
 
 
@@ -132,8 +138,10 @@ class WorkerProcess:
         memory_limit_bytes: int | None = None,
         prints_file: Path | None = None,
         greeted: bool = True,
+        ends_by_s: float = math.inf,
     ) -> None:
-        """``environment`` is complete: nothing is inherited. ``prints_file`` receives the last 64 KiB of its output."""
+        """``environment`` is complete: nothing is inherited. ``prints_file`` receives the last 64 KiB of its output. No
+        request lasts beyond ``ends_by_s``, on the clock of ``time.monotonic``, whatever its own limit is."""
         self.phases_s: dict[str, float] = {}
         self.survivors: tuple[int, ...] = ()  # processes that even SIGKILL did not end
         self._phase = INTERPRETER
@@ -141,7 +149,7 @@ class WorkerProcess:
         self.token = secrets.token_hex(16)
         self._oom_kills = oom_kills()
         self._is_over = False
-        self._began_s, self._start_s = time.monotonic(), start_s
+        self._began_s, self._start_s, self._ends_by_s = time.monotonic(), start_s, ends_by_s
         self._process, self._wire = start_process(command, {**environment, TOKEN: self.token}, cores)
         try:
             if memory_limit_bytes is not None:
@@ -243,6 +251,14 @@ class WorkerProcess:
             first += quantity.count
         return measured, samples_ns
 
+    def offer_load(self, offered: OfferLoad, *, within_s: float) -> LoadTrial:
+        """The answers that were kept are in the file that the request names."""
+        return self._request(offered, LoadTrial, within_s)
+
+    def run_loadgen(self, run: LoadGenRun, *, within_s: float) -> LoadGenResult:
+        """LoadGen's own logs are in the folder that the request names."""
+        return self._request(run, LoadGenResult, within_s)
+
     def train(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
         """The state after it is in the file that the request names."""
         return self._request(epoch, EpochTrained, within_s)
@@ -262,9 +278,10 @@ class WorkerProcess:
     def describe(self, *, within_s: float) -> Described:
         return self._request(Describe(), Described, within_s)
 
-    def resize(self, batch: int, inputs: Path, *, within_s: float) -> Resized:
-        """Call it with these inputs, which are of another batch."""
-        return self._request(Resize(batch, str(inputs)), Resized, within_s)
+    def resize(self, batch: int, inputs: Path, others: OtherInputs | None = None, *, within_s: float) -> Resized:
+        """Call it with these inputs, which are of another batch or of other sizes, or in another type."""
+        sizes, kind = ({}, None) if others is None else (others.free_sizes, others.type)
+        return self._request(Resize(batch, str(inputs), sizes, kind), Resized, within_s)
 
     def quit(self, *, within_s: float = 30.0) -> protocol.Ended:
         """Its last message. How the process ends after that, by itself or not, changes nothing."""
@@ -299,10 +316,13 @@ class WorkerProcess:
         return self._await(kind, deadline_s, within_s)
 
     def _send(self, request: Request, deadline_s: float, within_s: float) -> None:
-        self._phase = request.text if isinstance(request, Epoch) else type(request).__name__.lower()
+        self._phase = (
+            request.text if isinstance(request, Epoch | OfferLoad | LoadGenRun) else type(request).__name__.lower()
+        )
         try:
-            self._wire.send(protocol.line_of(request), deadline_s)
+            self._wire.send(protocol.line_of(request), min(deadline_s, self._ends_by_s))
         except TimeoutError:
+            self._require_budget()
             self._lose("timeout", f"it did not read the request to {self._phase} within {within_s:g} s")
         except PipeClosed:
             pass  # it may have reported the reason before it ended
@@ -315,11 +335,12 @@ class WorkerProcess:
         requested = self._phase
         try:
             while True:
-                reply, self._raw = self._wire.receive(deadline_s)
+                reply, self._raw = self._wire.receive(min(deadline_s, self._ends_by_s))
                 if isinstance(reply, kind):
                     return reply
                 self._record(reply, requested)
         except TimeoutError:
+            self._require_budget()
             within = "" if self._phase == requested else f" ({requested})"
             self._lose("timeout", f"it did not finish {self._phase}{within} within {within_s:g} s")
         except NotAMessage as received:
@@ -351,6 +372,11 @@ class WorkerProcess:
         self.end()
         raise loss_from_status(status, self._phase, self.printed, self._oom_kills)
 
-    def _lose(self, outcome: LossOutcome, message: str) -> NoReturn:
+    def _require_budget(self) -> None:
+        if time.monotonic() >= self._ends_by_s:
+            self._lose("timeout", f"not finished: the budget ended in {self._phase}", code=E_BUDGET)
+
+    def _lose(self, outcome: LossOutcome, message: str, *, code: str = "") -> NoReturn:
         self.end()
-        raise WorkerLost(outcome, message, phase=self._phase, details=self.printed.decode("utf-8", "replace"))
+        printed = self.printed.decode("utf-8", "replace")
+        raise WorkerLost(outcome, message, phase=self._phase, details=printed, code=code)

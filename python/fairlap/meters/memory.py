@@ -89,6 +89,7 @@ READY = "until_ready"
 RUNNING = "while_running"
 _KINDS = ("anonymous", "file", "shared")
 _OF_ALLOCATORS = ("live", "live_peak", "reserved", "reserved_peak")
+_OF_TRAINING = ("weights", "optimizer_state")
 LAYERS = (
     *(f"peak_{READY}", f"peak_{RUNNING}", "peak"),
     *_KINDS,
@@ -96,9 +97,12 @@ LAYERS = (
     *("proportional", "children_peak", "largest_ended_child_peak", "address_space_peak"),
     *(f"allocator_{name}" for name in _OF_ALLOCATORS),
     *(f"allocator_{name}_{READY}" for name in _OF_ALLOCATORS),
+    *_OF_TRAINING,
     "driver",
 )
 """Each has bytes or a reason in what a worker reports."""
+
+_OF_THE_WORK = tuple(layer for layer in LAYERS if "child" not in layer)
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -114,12 +118,14 @@ class MemoryMeter:
     def __init__(self, device: str) -> None:
         self.bytes: dict[str, int] = {}
         self.absent: dict[str, str] = {}
-        self._device = device
+        self._device, self._elsewhere = device, ""
         self._device_before = self._device_used()
         self._ended_children_before = largest_ended_child_bytes()  # the guardian's, and what asked for the device
 
-    def prepared(self) -> None:
-        """Before fairlap reads the weights back, which takes memory that is not the contestant's."""
+    def prepared(self, elsewhere: str = "") -> None:
+        """Before fairlap reads the weights back, which takes memory that is not the contestant's. ``elsewhere`` is why
+        this process does not hold the model: then its memory is a client's."""
+        self._elsewhere = elsewhere
         self._keep_peak(READY)
 
     def before_first_call(self) -> None:
@@ -155,6 +161,7 @@ class MemoryMeter:
         self.bytes |= {name: resident[name] for name in (*_KINDS, "address_space_peak") if name in resident}
         self._add_children()
         self._add_allocator(contestant)
+        self._add_training(contestant)
         self._add_driver()
 
     def result(self) -> Memory:
@@ -163,6 +170,10 @@ class MemoryMeter:
         if peaks:
             self.bytes["peak"] = max(peaks)
         self.bytes |= proportional()
+        if self._elsewhere:
+            for layer in _OF_THE_WORK:
+                self.bytes.pop(layer, None)
+                self.absent[layer] = self._elsewhere
         if (largest := largest_ended_child_bytes()) > self._ended_children_before:
             self.bytes["largest_ended_child_peak"] = largest
         else:
@@ -194,6 +205,15 @@ class MemoryMeter:
         sizes: Mapping[str, int] = contestant.memory_bytes()
         self.bytes |= {f"allocator_{name}{phase}": size for name, size in sizes.items()}
         self._absent_allocator(phase, "its allocator does not report it")
+
+    def _add_training(self, contestant: Contestant) -> None:
+        """What it holds from step to step."""
+        training = contestant.training
+        if training is None or training.held_bytes is None:
+            why = "it does not train here" if training is None else "its adapter does not report it"
+            self.absent |= dict.fromkeys(_OF_TRAINING, why)
+        else:
+            self.bytes |= training.held_bytes()
 
     def _absent_allocator(self, phase: str, why: str) -> None:
         layers = (f"allocator_{name}{phase}" for name in _OF_ALLOCATORS)

@@ -19,10 +19,21 @@ from fairlap.meters import disturbances
 from fairlap.race.plan import Plan
 from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
 from fairlap.race.process_result import Outcome, ProcessResult
+from fairlap.request.load import Load, Scenario
 from fairlap.request.work import Conditions, Work
+from fairlap.scenarios.load.load_messages import LoadFound
+from fairlap.scenarios.load.loadgen_messages import WHY_INVALID
 from fairlap.scenarios.training_messages import LearningCurve
 
 NOT_REACHED = "E_SCORE_NOT_REACHED"
+NO_RATE = "E_NO_RATE"
+LOADGEN_INVALID = "E_LOADGEN_INVALID"
+SCENARIO_METRICS: dict[Scenario, verdict.Metric] = {
+    "single-stream": verdict.Metric("latency in LoadGen's single-stream scenario", "ns"),
+    "multi-stream": verdict.Metric("latency of a query in LoadGen's multi-stream scenario", "ns"),
+    "offline": verdict.Metric("time per sample in LoadGen's offline scenario", "ns"),
+}
+METRICS_OF_LOAD = (verdict.TIME_PER_REQUEST, *SCENARIO_METRICS.values())
 _FEWEST_RANKED = 2
 _MOST_DROPPED = 0.25  # of the blocks; beyond it noise is what this machine is like
 _BUSY = 0.1
@@ -142,6 +153,8 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         short = {**_missed_score(by_contestant, plan.to_score), **unqualified}
         if sum(is_ranked(own) and name not in short for name, own in by_contestant.items()) >= _FEWEST_RANKED:
             metric, unqualified = verdict.TIME_TO_SCORE, short
+    if work.load is not None:
+        metric, unqualified = metric_of(work.load), {**_without_rate(by_contestant, work.load), **unqualified}
     searched = frozenset(name.text for name in plan.contestants if name.best)
     found = WorkBlocks(
         work,
@@ -161,7 +174,8 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     complete = sorted(set.intersection(*(set(own) for own in ranked.values()))) if ranked else []
     gated = GatedBlocks(tuple(complete))
     if len(ranked) < _FEWEST_RANKED:
-        kept_out = f", and {len(unqualified)} lost more than --max-drop allows" if unqualified else ""
+        dropped = sum(each.code == EXCEEDED for each in unqualified.values())
+        kept_out = f", and {dropped} lost more than --max-drop allows" if dropped else ""
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked{kept_out}; a comparison needs two"
         return replace(found, gated=gated, why_no_verdict=why)
     if not plan.until_decided:  # its blocks are drawn into looks as they come, and all of them count
@@ -191,7 +205,35 @@ def _missed_score(by_contestant: Mapping[str, Sequence[ProcessResult]], target: 
     return found
 
 
+def metric_of(load: Load) -> verdict.Metric:
+    if load.searches or load.scenario is None:
+        return verdict.TIME_PER_REQUEST
+    return SCENARIO_METRICS[load.scenario]
+
+
+def _without_rate(by_contestant: Mapping[str, Sequence[ProcessResult]], load: Load) -> dict[str, Unqualified]:
+    """Contestants of which a process found no rate that meets the bound. Leaving out such blocks would favour them."""
+    found = {}
+    for name, own in by_contestant.items():
+        searches = [process.load or LoadFound() for process in own if process.finished]
+        without = [each for each in searches if each.time_ns is None]
+        if without and not load.searches:
+            invalid = next((each.loadgen for each in without if each.loadgen is not None), None)
+            reasons = "" if invalid is None else f": {'; '.join(WHY_INVALID[why] for why in invalid.why_invalid)}"
+            of_all = f"in {len(without)} of {quantity_text.count(len(searches), 'process')}"
+            found[name] = Unqualified(f"LoadGen says INVALID {of_all}{reasons}", LOADGEN_INVALID)
+        elif without:
+            lone = all(each.limited_by == "lone_request" for each in without)
+            why = "even a lone request is too slow" if lone else "no rate that was tried meets the bound"
+            of_all = f"in {len(without)} of {quantity_text.count(len(searches), 'process')}"
+            found[name] = Unqualified(f"{why}, {load.bound_text}, {of_all}", NO_RATE)
+    return found
+
+
 def _figure_ns(process: ProcessResult, metric: verdict.Metric) -> float:
+    if metric in METRICS_OF_LOAD:
+        time_ns = None if process.load is None else process.load.time_ns
+        return math.nan if time_ns is None else time_ns
     if metric != verdict.TIME_TO_SCORE:
         return process.headline_ns
     seconds = process.time_to_score_s
@@ -202,7 +244,7 @@ def _block_figures(
     compared: Mapping[str, Sequence[ProcessResult]], metric: verdict.Metric
 ) -> dict[str, verdict.Figures]:
     """Each contestant's times with the one quantity that all of its processes were measured by."""
-    if metric == verdict.TIME_TO_SCORE:
+    if metric == verdict.TIME_TO_SCORE or metric in METRICS_OF_LOAD:
         return {
             name: verdict.Figures(metric.name, [_figure_ns(process, metric) for process in own])
             for name, own in compared.items()

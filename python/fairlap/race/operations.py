@@ -66,8 +66,12 @@ def require_operation_options(request: RaceRequest) -> None:
     name = next((model for model in request.models if is_operation(model)), None)
     if name is None:
         return
-    if request.batch not in (None, 1):
+    if request.batch not in (None, 1, (1,)):
         raise InvalidRequest(f"{name} holds all its sizes in its name; leave --batch out", code=CODE)
+    for option, given in (("max-batch", request.max_batch is not None), ("recompile", request.recompile != ())):
+        if given:
+            why = f"{name} holds all its sizes in its name, so it has no other batch"
+            raise InvalidRequest(f"--{option} calls a model at other batches, and {why}; leave it out", code=CODE)
     if request.data is not None:
         raise InvalidRequest(f"--data feeds items to a model, and {name} has none; leave it out", code=CODE)
 

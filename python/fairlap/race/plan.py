@@ -12,7 +12,9 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.race.settings_search import SettingsSearch
+from fairlap.request.load import Load
 from fairlap.request.names import ContestantName
+from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S, MOST_BLOCKS
 from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work
@@ -91,12 +93,19 @@ class Plan(msgspec.Struct, frozen=True):
     format: int = PLAN_FORMAT
     skipped: tuple[SkippedWork, ...] = ()
     recompile: tuple[int, ...] = ()  # batches that contestants are called at, untimed, to see what compiling did
+    recompile_inputs: tuple[OtherInputs, ...] = ()  # and what else they are called on then
+    available_cores: tuple[int, ...] = ()  # from which those of the blocks were drawn; unknown in older plans
 
     @property
     def headline(self) -> Conditions:
         """The conditions that the verdict is about; the others are shown after them."""
         controlled = any(block.conditions == "controlled" for block in self.blocks)
         return "controlled" if controlled else "as-found"
+
+    @property
+    def load(self) -> Load | None:
+        """What a race of load asks; the same of all its works. None in other races."""
+        return next((work.load for work in self.works), None)
 
     @property
     def in_turn_because(self) -> str:
@@ -119,6 +128,11 @@ class Plan(msgspec.Struct, frozen=True):
     def data_seed(self) -> int:
         """The first one. A race that is fed has no other."""
         return self.data_seeds[0]
+
+    @property
+    def recompiled_on(self) -> tuple[str, ...]:
+        """What contestants are called on to see what compiling does: ``7``, ``tokens=64``, ``float64``."""
+        return (*map(str, self.recompile), *(each.text for each in self.recompile_inputs))
 
     def counted(self, done: int) -> str:
         """``5 of 24 processes``, or ``5 processes`` where the total is unknown until the race is decided."""
@@ -172,13 +186,11 @@ def draw_plan(
     count_evaluation: bool = False,
     best_budget_s: float = BEST_BUDGET_S,
     recompile: tuple[int, ...] = (),
+    recompile_inputs: tuple[OtherInputs, ...] = (),
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
-    if not 1 <= threads <= len(available_cores):
-        raise InvalidRequest(
-            f"threads must be between 1 and {len(available_cores)}, the cores available to this process (got {threads})"
-        )
+    require_threads(threads, available_cores)
     rng = random.Random(seed)
     drawn: list[Block] = []
     kinds: list[Conditions] = ["controlled", "as-found"] if conditions == "both" else [conditions]
@@ -201,28 +213,30 @@ def draw_plan(
                     )
                 )
     return Plan(
-        contestants,
-        works,
-        threads,
-        seed,
-        tuple(drawn),
-        until_decided,
-        only_winner,
-        measuring or Measuring(),
-        limits or Limits(),
-        device,
-        min_memory,
-        data,
-        to_score,
-        most_epochs,
-        max_drop,
-        metrics,
-        profile_processes,
-        max_batch,
-        max_batch_budget_s,
-        count_evaluation,
-        best_budget_s,
+        contestants=contestants,
+        works=works,
+        threads=threads,
+        seed=seed,
+        blocks=tuple(drawn),
+        until_decided=until_decided,
+        only_winner=only_winner,
+        measuring=measuring or Measuring(),
+        limits=limits or Limits(),
+        device=device,
+        min_memory=min_memory,
+        data=data,
+        to_score=to_score,
+        most_epochs=most_epochs,
+        max_drop=max_drop,
+        metrics=metrics,
+        profile_processes=profile_processes,
+        max_batch=max_batch,
+        max_batch_budget_s=max_batch_budget_s,
+        count_evaluation=count_evaluation,
+        best_budget_s=best_budget_s,
         recompile=recompile,
+        recompile_inputs=recompile_inputs,
+        available_cores=available_cores,
     )
 
 
@@ -236,6 +250,13 @@ def _balanced(rng: random.Random, data_seeds: Sequence[int], blocks: int) -> lis
 
 def _cores(rng: random.Random, kind: Conditions, threads: int, available: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(rng.sample(available, threads))) if kind == "controlled" else available
+
+
+def require_threads(threads: int, available_cores: Sequence[int]) -> None:
+    if not 1 <= threads <= len(available_cores):
+        raise InvalidRequest(
+            f"threads must be between 1 and {len(available_cores)}, the cores available to this process (got {threads})"
+        )
 
 
 def require_blocks(blocks: int) -> None:

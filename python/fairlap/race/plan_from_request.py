@@ -18,6 +18,7 @@ from fairlap.models.registry import Model, find, workload_names
 from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Spec
 from fairlap.models.task_metrics import require_installed
+from fairlap.race.around_blocks.recompile_request import called_on, require_free_sizes
 from fairlap.race.equal_work.fed_check import require_choices, require_data
 from fairlap.race.equal_work.held_out_scores import require_scorable
 from fairlap.race.equal_work.learning import require_learnable
@@ -25,8 +26,9 @@ from fairlap.race.equal_work.learning_data import E_TO_SCORE, data_to_learn, lab
 from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
 from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
 from fairlap.race.equal_work.start_weights import start_weights
+from fairlap.race.load.load_plan import BATCH_OF_A_REQUEST, with_load
 from fairlap.race.operations import is_operation, require_operation_options, selected_models
-from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks, usual_data_seeds
+from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks, require_threads, usual_data_seeds
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import (
     BEST_BUDGET_S,
@@ -39,6 +41,7 @@ from fairlap.request.race_request import (
     PROFILE_PROCESSES,
     RaceRequest,
 )
+from fairlap.request.server_address import require_confirmed
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
 from fairlap.request.training import Training, optimizer_in, schedule_in
 from fairlap.request.work import Precision, StartWeights, Work
@@ -47,28 +50,36 @@ _MOST_SEED = 2**31
 
 
 def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None) -> Plan:
+    require_confirmed(request.contestants, remote=request.remote)
     models, skipped = selected_models(request.models, notify)
     request = msgspec.structs.replace(request, models=models)
+    # What needs no model and no data is checked before they are read, which may take long.
     require_operation_options(request)
-    offered = _works(request, notify)
-    works = tuple(work for work, _ in offered)
     require_known(request.contestants)
     contestants = _contestants(request)
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)
-    data = require_data(request.data, offered, device)
-    if request.profile and device != "cpu":
-        raise InvalidRequest("--profile reads profilers of the CPU; leave it out with --device cuda", code="E_PROFILE")
+    recompile, recompile_inputs = called_on(request)
     until_decided = request.blocks is None and request.target is None and len(contestants) > 1
     blocks = _blocks(request, until_decided=until_decided)
     require_blocks(blocks)
     cores = tuple(sorted(os.sched_getaffinity(0)))
+    threads = len(cores) if request.threads is None else request.threads
+    require_threads(threads, cores)
+    best_budget_s, most_epochs = _best_budget_s(request), _most_epochs(request)
+    offered = _works(request, notify)
+    works = tuple(work for work, _ in offered)
+    data = require_data(request.data, offered, device)
+    if request.to_score is not None:
+        for work, spec in offered:
+            require_learnable(work, spec)
+    require_free_sizes(recompile_inputs, works)
     drawn = draw_plan(
         contestants,
         works,
         blocks=blocks,
         conditions=request.conditions,
-        threads=len(cores) if request.threads is None else request.threads,
+        threads=threads,
         available_cores=cores,
         seed=secrets.randbelow(_MOST_SEED) if request.seed is None else request.seed,
         data_seeds=_data_seeds(request),
@@ -81,14 +92,15 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         only_winner=request.only_winner,
         max_drop=None if request.max_drop is None else float(request.max_drop),
         to_score=None if request.to_score is None else float(request.to_score),
-        most_epochs=_most_epochs(request, offered),
+        most_epochs=most_epochs,
         metrics=_metrics_of_learning(request, offered),
         profile_processes=PROFILE_PROCESSES if request.profile else 0,
         max_batch=_max_batch(request, works),
-        best_budget_s=_best_budget_s(request),
+        best_budget_s=best_budget_s,
         max_batch_budget_s=MAX_BATCH_BUDGET_S if request.max_batch_budget is None else float(request.max_batch_budget),
         count_evaluation=request.count_evaluation,
-        recompile=_recompile(request),
+        recompile=recompile,
+        recompile_inputs=recompile_inputs,
     )
     return msgspec.structs.replace(drawn, skipped=skipped)
 
@@ -118,22 +130,7 @@ def _precisions(request: RaceRequest) -> tuple[Precision, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _recompile(request: RaceRequest) -> tuple[int, ...]:
-    """Each batch once, in the order of the request: what is compiled for one may serve the next."""
-    found = request.recompile if isinstance(request.recompile, tuple) else (request.recompile,)
-    modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
-    if found and "grad" in modes:
-        raise InvalidRequest(
-            "--recompile is for --mode infer and train: in mode grad the labels of one batch are part of what is "
-            "compiled",
-            code="E_RECOMPILE",
-        )
-    for each in found:
-        whole_number("recompile", each, least=1, most=MOST_BATCH)
-    return tuple(dict.fromkeys(found))
-
-
-def _most_epochs(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> int:
+def _most_epochs(request: RaceRequest) -> int:
     if request.to_score is None:
         given = {"epochs": request.epochs, "train-on": request.train_on, "fraction": request.fraction}
         given |= {"count-evaluation": request.count_evaluation or None}
@@ -143,8 +140,6 @@ def _most_epochs(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> 
         return 0
     if request.data is not None:
         raise InvalidRequest("--data feeds single steps; the data to learn are those of --train-on", code=E_TO_SCORE)
-    for work, spec in offered:
-        require_learnable(work, spec)
     if request.epochs is None:
         return MOST_EPOCHS_BY_DEFAULT
     return whole_number("epochs", request.epochs, least=1, most=10**6)
@@ -190,10 +185,12 @@ def _max_batch(request: RaceRequest, works: Sequence[Work]) -> int:
 
 def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
     """A race that is fed draws its data once, and a user's model has its own weights, so one seed draws the rest. So it
-    does for operations: what they take long for is their sizes, and some have weights of gigabytes."""
+    does for operations: what they take long for is their sizes, and some have weights of gigabytes. A server has one
+    set of weights."""
     if request.data_seed is not None:
         return (request.data_seed,)
     one = request.data is not None or any(kind_of(model) or is_operation(model) for model in request.models)
+    one = one or any(name.url for name in request.contestants)
     usual = usual_data_seeds(request.to_score)
     return usual[:1] if one else usual
 
@@ -206,6 +203,7 @@ def _works(request: RaceRequest, notify: Callable[[str], None]) -> list[tuple[Wo
         for work, spec in _works_of(request, model, notify):
             for precision in work.precisions:
                 require_offered(spec, work.in_precision(precision))
+            work = with_load(request, work, spec)
             if any(work == other for other, _ in found):
                 raise InvalidRequest(f"{work.label} is given twice")
             found.append((work, spec))
@@ -222,7 +220,8 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
         raise InvalidRequest("--start-from is for built-in models; your own has its weights", code=E_START_FROM)
     if not sources:
         named = find(model)
-        works = _combinations(request, named.spec.name, named.spec.default_batch)
+        usual = named.spec.default_batch if request.load is None else BATCH_OF_A_REQUEST
+        works = _combinations(request, named.spec.name, usual)
         if request.to_score is not None:
             found = _learning(request, named, works, notify)
         else:

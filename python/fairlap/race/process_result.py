@@ -9,12 +9,14 @@ from typing import Literal
 import msgspec
 
 from fairlap.engine.measurement import Notice
+from fairlap.frameworks.work_place import WHERE_WORK_IS, WorkIn
 from fairlap.meters.energy import EnergyOfBlock, IdlePower
 from fairlap.meters.memory import Memory
 from fairlap.models.call_cost import CallCost
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
 from fairlap.scenarios.latency_messages import Feeding
+from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.training_messages import LearningCurve
 
 Outcome = Literal[
@@ -139,6 +141,7 @@ class ProcessResult(msgspec.Struct):
     errors: list[AnswerError] = []
     scores: dict[str, Score] = {}  # by metric, of the answers to the user's data
     learning: LearningCurve | None = None  # of training to a score
+    load: LoadFound | None = None  # of a race of load
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     in_turn_because: str = ""  # why the block's contestants ran one after the other
     data_seed: int = 0
@@ -164,6 +167,12 @@ class ProcessResult(msgspec.Struct):
     cores: tuple[int, ...] = ()
     began_s: float = 0.0  # since the race began
     elapsed_s: float = 0.0
+    work_in: WorkIn = "worker"  # the process that did the work of its calls
+
+    @property
+    def elsewhere(self) -> str:
+        """Why what was measured of its process is not of its work; empty where it is."""
+        return WHERE_WORK_IS[self.work_in]
 
     @property
     def finished(self) -> bool:
@@ -191,10 +200,6 @@ class ProcessResult(msgspec.Struct):
         """In steps; None where it was not trained to a score, or did not reach it."""
         reached = None if self.learning is None else self.learning.reached
         return None if reached is None else reached.trained_s
-
-    def phase_s(self, name: str) -> float | None:
-        """None also when other processes were starting beside it, which slows every phase."""
-        return self.phases_s.get(name) if self.started == "alone" else None
 
     def time_to_first_s(self) -> float | None:
         """From the start of the process to its first answer, compilation included."""

@@ -25,13 +25,17 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Notified of every step; a context manager, so that the terminal is restored."""
+    """Notified of every step; a context manager, so that the terminal is restored.
+
+    ``say`` shows what happened, always. ``announce`` shows what begins and may take long, unless progress is silent.
+    """
 
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
     def say(self, line: str) -> None: ...
+    def announce(self, line: str) -> None: ...
     def began(self, process: ProcessResult) -> None: ...
     def ended(self, done: int, process: ProcessResult) -> None: ...
     def block_over(self, processes: Sequence[ProcessResult]) -> None: ...
@@ -44,7 +48,7 @@ def progress_for(plan: Plan, budget_s: float | None = None, *, quiet: bool) -> P
 
 
 class Silence:
-    """Shows messages only."""
+    """Shows only what happened."""
 
     def __enter__(self) -> Self:
         return self
@@ -59,6 +63,9 @@ class Silence:
         if sys.stderr is not None:
             sys.stderr.flush()
 
+    def announce(self, line: str) -> None:
+        return None
+
     def began(self, process: ProcessResult) -> None:
         return None
 
@@ -69,7 +76,14 @@ class Silence:
         return None
 
 
-class Lines(Silence):
+class Messages(Silence):
+    """Shows what begins, too, and nothing of single processes."""
+
+    def announce(self, line: str) -> None:
+        self.say(line)
+
+
+class Lines(Messages):
     """One line for each process that has ended: for logs."""
 
     def __init__(self, plan: Plan) -> None:
@@ -80,7 +94,7 @@ class Lines(Silence):
         sys.stderr.flush()
 
 
-class Live(Silence):
+class Live(Messages):
     """One line: how far the race is, what runs now, the time left, the width of the intervals.
 
     A race until decided shows the share of its budget that is spent, since its number of processes is unknown.

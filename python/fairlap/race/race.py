@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -24,7 +25,7 @@ from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import CompileCaches, ProcessResult, Started
 from fairlap.race.processes.one_process import Bench, ProcessRun
 from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
-from fairlap.race.progress import Progress, Silence
+from fairlap.race.progress import Messages, Progress
 from fairlap.race.stopping import Ending
 from fairlap.request.work import Work
 
@@ -37,7 +38,8 @@ class Race:
 
     ``resumed`` are the whole blocks of an earlier, interrupted run of the same plan. They are not run again. In the
     block that was broken off, contestants go on from their ``checkpoints``. Into ``keep_weights`` goes what was learnt,
-    and into ``findings`` what is found after the blocks; it has what the earlier run had found.
+    and into ``findings`` what is found after the blocks; it has what the earlier run had found. Processes that still
+    run at ``ends_by_s``, on the clock of ``time.monotonic``, end there.
     """
 
     def __init__(
@@ -50,13 +52,15 @@ class Race:
         checkpoints: Checkpoints | None = None,
         keep_weights: Path | None = None,
         findings: Findings | None = None,
+        ends_by_s: float = math.inf,
     ) -> None:
         self.plan = plan
+        self._ends_by_s = ends_by_s
         self.ended_early = self.data_lost = ""
         self._ending = ending
         self._keep = keep
         self.processes = list(resumed)
-        self._progress = progress or Silence()
+        self._progress = progress or Messages()
         self._checkpoints = checkpoints or Checkpoints()
         self.kept_weights = KeptWeights(plan, keep_weights, self._progress.say, resumed)
         self._began_s = time.monotonic()
@@ -66,9 +70,7 @@ class Race:
         self._compiled: set[tuple[str, str]] = set()  # contestants and works whose caches on disk are filled
         self._in_turn_because = plan.in_turn_because
         self.findings = findings or Findings()
-        self._after_blocks = AfterBlocks(
-            plan, self.processes, self.findings, self._materials_of, keep, self._progress.say
-        )
+        self._after_blocks = AfterBlocks(plan, self.processes, self.findings, self._materials_of, keep, self._progress)
 
     @property
     def doing(self) -> str:
@@ -91,12 +93,12 @@ class Race:
                     self.plan.device,
                     scratch / "caches",
                     stack,
-                    self._progress.say,
+                    self._progress.announce,
                     without_route(self.plan.contestants, works),
                     self.plan.precisions,
                 )
                 self._began_s = time.monotonic()
-                sensed = idle_power(self.plan.device, self._progress.say)
+                sensed = idle_power(self.plan.device, self._progress.announce)
                 bench = Bench(
                     scratch,
                     Agreement(scratch),
@@ -106,6 +108,7 @@ class Race:
                     self._checkpoints,
                     self.kept_weights,
                     self._may_train_on,
+                    ends_by_s=self._ends_by_s,
                 )
                 ran = {process.block for process in self.processes}
                 for number, block in enumerate(self.plan.blocks, start=1):
@@ -134,7 +137,7 @@ class Race:
     def _materials_of(self, work: Work, data_seed: int) -> Materials:
         key = (work, data_seed)
         if key not in self._materials:
-            self._materials[key] = materials_for(work, data_seed, self._progress.say)
+            self._materials[key] = materials_for(work, data_seed, self._progress.announce)
         return self._materials[key]
 
     def _run_block(self, block: Block, runners: list[Runner], bench: Bench) -> None:
@@ -175,7 +178,7 @@ class Race:
                     caches=self._caches_of(runners[place], work),
                     hash_seed=block.hash_seed,
                     padding_bytes=block.padding_bytes,
-                    cores=block.cores,
+                    cores=runners[place].cores(block.cores),
                     began_s=began_s,
                 ),
                 block,

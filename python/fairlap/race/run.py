@@ -8,6 +8,7 @@ import msgspec
 
 from fairlap import __version__
 from fairlap.errors import FairlapError
+from fairlap.machine.device_roofs import kept_roofs_of_device, roofs_of_device
 from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
@@ -31,7 +32,7 @@ class Run(msgspec.Struct):
     format: int = RUN_FORMAT
     profiles: list[ProfileResult] = []  # of untimed processes; no row and no verdict rests on them
     compilations: list[CompilationResult] = []  # from processes that were not raced
-    roofs: Roofs | None = None  # of the machine, with the threads of the plan; None where it was a race on a GPU
+    roofs: Roofs | None = None  # of what it ran on: the machine with the threads of the plan, or a GPU
 
     @property
     def searches(self) -> tuple[SettingsSearch, ...]:
@@ -39,14 +40,20 @@ class Run(msgspec.Struct):
         return self.plan.searches
 
 
-def roofs_for(plan: Plan, notify: Callable[[str], None] = lambda _: None) -> Roofs | None:
-    """Measured before on this machine, or now; None where they cannot be, or the work does not run on the CPU."""
-    if plan.device != "cpu":
-        return None
+def roofs_for(
+    plan: Plan,
+    announce: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
+) -> Roofs | None:
+    """Of what the plan runs on, measured before or now; None where they cannot be."""
     try:
+        if plan.device != "cpu":
+            if kept_roofs_of_device(plan.device) is None:
+                announce(f"measuring the roofs of {plan.device}, which is done once and takes some seconds")
+            return roofs_of_device(plan.device)
         if kept_roofs(plan.threads) is None:
-            notify("measuring the roofs of this machine, which is done once and takes some seconds")
+            announce("measuring the roofs of this machine, which is done once and takes some seconds")
         return roofs_of(plan.threads)
     except FairlapError as error:
-        notify(f"rows will not say what bounds them: {error}")
+        report(f"rows will not say what bounds them: {error}")
         return None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Literal
 
 import msgspec
+
+Settings = tuple[tuple[str, str], ...]
 
 
 class SettingsTry(msgspec.Struct, frozen=True):
@@ -28,3 +32,23 @@ class SettingsSearch(msgspec.Struct, frozen=True):
     ended_by: Literal["complete", "budget", "default"]  # the default did not run, so there was nothing to compare with
     seconds: float
     data_seed: int
+    left_out: dict[str, str] = {}  # by setting, or setting=value: why the space lacks it
+
+    @property
+    def not_reached(self) -> list[Settings]:
+        """Alternatives of the space that were never tried."""
+        tried = [each.settings for each in self.tries]
+        return [each for each in alternatives(self.space) if dict(each) not in tried]
+
+
+def alternatives(space: Mapping[str, tuple[str, ...]]) -> list[Settings]:
+    """The first value of each setting, then the second ones, and so on: the values of one come most promising first."""
+    turns = zip_longest(*([_settings(setting, value) for value in values] for setting, values in space.items()))
+    return [each for turn in turns for each in turn if each is not None]
+
+
+def _settings(setting: str, value: str) -> Settings:
+    """A value may name further options, as a contestant's name does: ``compile:mode=max-autotune``."""
+    first, *further = value.split(":")
+    pairs = (each.partition("=") for each in further)
+    return ((setting, first), *((name, chosen) for name, _, chosen in pairs))

@@ -19,6 +19,7 @@ from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
 
 MINIMUM_BLOCKS = 12
 _CHANCES = 2  # blocks in which it may turn out that there is something to compare
+_BUDGETS_OF_LOAD_S = 300.0, 900.0  # a search for a rate takes a trial of seconds after the other
 DECIDED = "every comparison is decided"
 
 
@@ -37,7 +38,8 @@ class Ending:
         if target is not None:
             self._rule = verdict.StoppingRule(target, minimum=MINIMUM_BLOCKS, cap=max(MINIMUM_BLOCKS, rounds))
         self._patient = plan.until_decided and budget_s is None
-        self._budget_s = DEFAULT_BUDGET_S if self._patient else budget_s
+        usual_s, self._longest_s = (DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S) if plan.load is None else _BUDGETS_OF_LOAD_S
+        self._budget_s = usual_s if self._patient else budget_s
         self._began_s = time.monotonic()
         self._last_round_ended_s = 0.0
         self._rounds_ended = 0
@@ -45,7 +47,7 @@ class Ending:
     @property
     def longest_s(self) -> float | None:
         """How long the race may take in all, where that is known."""
-        return LONGEST_BY_DEFAULT_S if self._patient else self._budget_s
+        return self._longest_s if self._patient else self._budget_s
 
     def budget_left_s(self) -> float | None:
         return None if self._budget_s is None else self._budget_s - self._elapsed_s()

@@ -32,8 +32,13 @@ def counts_text(found: CompilationResult) -> str:
     return "; ".join(parts)
 
 
+def heading(at: AtBatch) -> str:
+    """``batch 7``, ``tokens=64`` or ``float64``."""
+    return f"batch {at.text}" if at.inputs is None else at.text
+
+
 def batch_text(at: AtBatch) -> str:
-    """What happened at one batch: compiled again or not, how long that stalled, and what a call costs then."""
+    """What happened on these inputs: compiled again or not, how long that stalled, and what a call costs then."""
     resized = at.resized
     if resized.stall_s is None or resized.call_s is None:
         return resized.why

@@ -24,7 +24,7 @@ _WORST_FIRST = ("slower", "disqualified", "failed", "inconclusive", "faster", "e
 
 
 def encode(rows: Sequence[Row]) -> bytes:
-    parts = [_headline(rows)]
+    parts = [_headline(rows), *_mixed(rows)]
     verdicts = sorted((row for row in rows if not _is_baseline(row)), key=_worst_first)
     parts += _as_many_as_fit([(row, f"- {_verdict_line(row)}") for row in verdicts], _MOST_FOR_VERDICTS)
     room = MOST_CHARACTERS - _ROOM_FOR_COUNTS - sum(len(part) + 1 for part in parts)
@@ -34,10 +34,31 @@ def encode(rows: Sequence[Row]) -> bytes:
         head = f"\n**{_work(group[0])}**, {_circumstances(group[0])}\n\n{table_line([column.head for column in shown])}"
         head += f"\n{table_line(['---'] * len(shown))}\n"
         for number, row in enumerate(group):
-            below = _warnings(group) if number == len(group) - 1 else ""
+            below = _on_other_inputs(group) + _warnings(group) if number == len(group) - 1 else ""
             lines.append((row, ("" if number else head) + table_line([column.cell(row) for column in shown]) + below))
     parts += _as_many_as_fit(lines, room)
     return ("\n".join(parts) + "\n").encode()
+
+
+def _mixed(rows: Sequence[Row]) -> list[str]:
+    """Before any figure: contestants at settings that a search found are ranked with others."""
+    texts = dict.fromkeys(each.text for row in rows for each in row.warnings if each.code == "W_MIXED_DIVISIONS")
+    return [f"> {as_code(text, most=300)}\n" for text in texts]
+
+
+def _on_other_inputs(rows: Sequence[Row]) -> str:
+    """How long the first call at each other batch, size and type stalled, and why some have no such time."""
+    lines = []
+    for row in rows:
+        found = [f"{_inputs(name)} {quantity_text.duration(1e9 * s)}" for name, s in row.recompile_stall_s.items()]
+        reasons = [f"{_inputs(name)}: {as_code(why, most=200)}" for name, why in row.recompile_absent.items()]
+        if found or reasons:
+            lines.append(f"- {as_code(row.contestant)}: {'; '.join([*found, *reasons])}")
+    return "\n".join(["\n\n*Stall of the first call on other inputs*:\n", *lines]) if lines else ""
+
+
+def _inputs(name: str) -> str:
+    return f"batch {name}" if name.isdecimal() else name
 
 
 def _warnings(rows: Sequence[Row]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fairlap import quantity_text
 from fairlap.errors import shortened
 from fairlap.render.scores import learning_text, scores_text
+from fairlap.render.settings_search_text import settings_text
 from fairlap.results.row import Estimate, Row, judged_time_ns
 
 _MOST_CHARACTERS = 120
@@ -60,6 +61,10 @@ def _median(row: Row) -> str:
     return quantity_text.duration_interval(estimate.value, estimate.low, estimate.high, row.resolution_ns)
 
 
+def _best_settings(row: Row) -> str:
+    return as_code(settings_text(row.found_settings)) if row.division == "best" else ""
+
+
 def _smallest_memory(row: Row) -> str:
     if row.min_memory_bytes is None:
         return ""
@@ -82,6 +87,7 @@ def _value(estimate: Estimate | None, text: Callable[[float], str]) -> str:
 _COLUMNS = (
     ShownColumn("#", lambda row: row.place or "", always=True),
     ShownColumn("contestant", lambda row: as_code(row.contestant), always=True),
+    ShownColumn("best settings", _best_settings),
     ShownColumn("version", lambda row: as_code(row.version or "")),
     ShownColumn("median", _median, always=True),
     ShownColumn("times the baseline", _ratio),

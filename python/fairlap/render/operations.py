@@ -12,7 +12,7 @@ _FEWEST = 2
 
 
 def operations_lines(results: Results) -> list[str]:
-    """Under the conditions of the verdict; nothing for fewer than two operations. What was skipped is listed below."""
+    """Under the verdict's conditions. Fewer than two operations have no table; what was skipped is always listed."""
     raced = [
         each
         for work in results.works()
@@ -34,7 +34,7 @@ def _table(contestants: list[str], raced: list[WorkResult]) -> list[str]:
 
 
 def _labels(raced: list[WorkResult]) -> list[str]:
-    """The name alone, where that is enough to tell one work from the others."""
+    """The names of the operations where they are unique; otherwise the whole labels of the works."""
     names = [each.work.model for each in raced]
     return names if len(set(names)) == len(names) else [each.work.label for each in raced]
 

@@ -7,6 +7,8 @@ from fairlap.race.run import Run
 from fairlap.results.columns.operators import OVERHEAD, ContestantProfile, contestant_profiles
 
 _MOST_SHOWN = 5
+_KERNELS = "Kernels, in untimed processes from the device's own records"
+_LONGEST_NAME = 60  # kernels of templates have names of hundreds of characters
 
 
 def operator_lines(run: Run, work: str) -> list[str]:
@@ -14,7 +16,9 @@ def operator_lines(run: Run, work: str) -> list[str]:
     found = contestant_profiles(run, work)
     if not found:
         return []
-    lines = ["  Operators, in untimed processes under each framework's own profiler:"]
+    on_cpu = run.plan.device == "cpu"
+    what = "Operators, in untimed processes under each framework's own profiler" if on_cpu else _KERNELS
+    lines = [f"  {what}:"]
     for profile in found:
         lines.append(f"    {profile_head(profile)}")
         lines += [] if profile.why else [f"      {line}" for line in _top(profile)]
@@ -34,7 +38,7 @@ def _top(profile: ContestantProfile) -> list[str]:
     shown = profile.operators[:_MOST_SHOWN]
     cells = [
         (
-            each.operator.name,
+            _fitting(each.operator.name),
             each.operator.kind or "-",
             f"{quantity_text.number(each.operator.calls)} ×",
             quantity_text.duration(each.operator.self_ns),
@@ -57,3 +61,11 @@ def _top(profile: ContestantProfile) -> list[str]:
         ).rstrip()
         for cell in cells
     ]
+
+
+def _fitting(name: str) -> str:
+    """The beginning and the end, which tell such names apart."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    half = (_LONGEST_NAME - 3) // 2
+    return f"{name[:half]}...{name[-half:]}"

@@ -12,6 +12,8 @@ def outcome_text(search: SettingsSearch) -> str:
     """Without the contestant."""
     alternatives = {tuple(each.settings.items()) for each in search.tries if each.settings}
     took = f"{quantity_text.count(len(alternatives), 'alternative')} tried in {quantity_text.seconds(search.seconds)}"
+    if search.ended_by == "budget" and search.not_reached:
+        took += f", {len(search.not_reached)} not tried"
     if search.found and search.ended_by == "budget":
         took += ", ended by the budget"
     if search.ended_by == "default":

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
 from fairlap.race.plan import Plan
-from fairlap.render.compilation import batch_text, counts_text
+from fairlap.render.compilation import batch_text, counts_text, heading
+from fairlap.render.load import is_rate, load_lines, rate_interval
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scores import learning_text, scores_text
@@ -27,6 +28,7 @@ from fairlap.verdict.warnings import ScatteredBlocks, TooFewBlocks
 _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_A_REMARK = 0.02
 _SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT")
+_SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_BOUND_DOES_NOT_LIMIT", "W_LATE_REQUESTS")  # of all processes
 
 
 def text_of(results: Results) -> str:
@@ -107,6 +109,8 @@ def _figures(work_result: WorkResult, row: ContestantResult) -> tuple[str, str]:
         )
     else:
         text = quantity_text.duration_interval(value, low or None, high)
+        if is_rate(work_result.work.load):
+            text = rate_interval(value, low or None, high)
     return text, _times_the_first(work_result, row)
 
 
@@ -177,13 +181,15 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
         lines.append(f"! {work_result.busy.text}")
     if work_result.mixed:
         lines.append(f"! {work_result.mixed.text}")
+    if work_result.unknown_settings:
+        lines.append(f"! {work_result.unknown_settings.text}")
     if work_result.curves_apart:
         lines.append(f"! {work_result.curves_apart.text}")
     return lines
 
 
 def _compilation_lines(results: Results, work_result: WorkResult) -> list[str]:
-    """What compiling did, and what calls at other batches cost, each contestant in turn."""
+    """What compiling did, and what calls on other inputs cost, each contestant in turn."""
     lines = []
     for result in work_result.contestants:
         found = found_for(results.run, work_result, result)
@@ -192,7 +198,7 @@ def _compilation_lines(results: Results, work_result: WorkResult) -> list[str]:
         lines.append(f"  {found.contestant}: {counts_text(found)}")
         lines += [f"      break: {reason}" for reason in dict.fromkeys(found.described.break_reasons)]
         for at in found.batches:
-            lines.append(f"      batch {at.batch}: {batch_text(at)}")
+            lines.append(f"      {heading(at)}: {batch_text(at)}")
             lines += [f"          {reason}" for reason in at.resized.reasons]
     return ["What compiling did, in separate processes:", *lines] if lines else []
 
@@ -237,9 +243,11 @@ def _remarks(result: ContestantResult, row: Row) -> list[str]:
     if not result.finished:
         return []
     remarks = []
-    if result.trouble:
+    if result.trouble and result.figure is not None:  # else its line is the trouble
         remarks.append(f"! {result.trouble_with_code}")
-    remarks += [f"! {each.text} [{each.code}]" for each in row.warnings if each.code in _SHOWN]
+    first = {each.code: each for each in reversed(row.warnings) if each.code in _SHOWN_ONCE}
+    shown = [*(each for each in row.warnings if each.code in _SHOWN), *first.values()]
+    remarks += [f"! {each.text} [{each.code}]" for each in shown]
     faults = result.median_of(PAGE_FAULTS)
     if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * result.call_ns:
         remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")
@@ -261,6 +269,7 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
         *_route(row),
         *_scores(row),
         *_learning(row),
+        *load_lines(row),
         *_on_device(result, row),
         *_feeding(row),
         *_smallest_memory(row),
@@ -275,11 +284,8 @@ def _bound(row: Row) -> list[str]:
         return []
     if row.bound == "overhead-bound" and row.overhead_ns is not None:
         return [f"overhead-bound: an empty call takes {quantity_text.duration(row.overhead_ns)}"]
-    if row.roof_share < FAR_BELOW:
-        return [
-            f"far below the roofs; the nearest is {row.roof}, of which it reaches {quantity_text.share(row.roof_share)}"
-        ]
-    return [f"{row.bound}: {quantity_text.share(row.roof_share)} of the {row.roof} roof"]
+    far = ", far below it" if row.roof_share < FAR_BELOW else ""
+    return [f"{row.bound}: {quantity_text.share(row.roof_share)} of the {row.roof} roof{far}"]
 
 
 def _on_device(result: ContestantResult, row: Row) -> list[str]:

@@ -1,4 +1,7 @@
-"""Names of contestants, ``torch``, ``torch:compile``, ``torch==2.13.0``, ``./my_worker:fast``, and of devices."""
+"""Names of contestants, ``torch``, ``torch:compile``, ``torch==2.13.0``, ``./my_worker:fast``, and of devices.
+
+The address of a server, ``http://127.0.0.1:8000/v2/models/x``, is one too.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,14 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.request.work import Precision
 
+_URL = re.compile(r"(?P<url>https?://.*?)(?P<options>(:[A-Za-z_]+=[^:]*)*)", re.IGNORECASE)
 _PACKAGE = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>(==|~=|>=|<=|!=|<|>)\s*[^:\s]+)?$")
 
 
 BEST = "best"  # in the place of a variant
 THREADS = "threads"
+HTTP = "http"  # the framework of a server that already runs
+URL = "url"  # its option
 
 
 class ContestantName(msgspec.Struct, frozen=True):
@@ -40,6 +46,11 @@ class ContestantName(msgspec.Struct, frozen=True):
         """Those that its worker is given."""
         return {name: value for name, value in self.options if not (self.best and name == THREADS)}
 
+    @property
+    def url(self) -> str:
+        """Of a server that already runs; empty for other contestants."""
+        return dict(self.options).get(URL, "") if self.framework == HTTP else ""
+
     def of(self, precisions: tuple[Precision, ...]) -> tuple[Precision, ...]:
         """Those that it races in: its own one, else those of the works."""
         return precisions if self.precision is None else (self.precision,)
@@ -58,10 +69,14 @@ class ContestantName(msgspec.Struct, frozen=True):
 
 
 def contestant_named(text: str) -> ContestantName:
-    """``REQUIREMENT[:VARIANT][:OPTION=VALUE]...``; a requirement with a slash in it is a program."""
+    """``REQUIREMENT[:VARIANT][:OPTION=VALUE]...``; a requirement with a slash in it is a program. Or the address of a
+    server with options."""
     whole = text.strip()
     if any("\ud800" <= letter <= "\udfff" for letter in whole):  # bytes of the shell that are not UTF-8
         raise InvalidRequest(f"contestant {whole!a} is not valid UTF-8", code="E_CONTESTANT")
+    if served := _URL.fullmatch(whole):
+        options = tuple(_option(part, whole) for part in served["options"].split(":")[1:])
+        return ContestantName(whole, HTTP, options=((URL, served["url"]), *options))
     target, *further = whole.split(":")
     options = tuple(_option(part, whole) for part in further if "=" in part)
     variants = [part.strip() for part in further if "=" not in part]

@@ -14,6 +14,7 @@ from msgspec import field
 
 from fairlap.errors import FairlapError
 from fairlap.machine.atomic_files import write_output
+from fairlap.request.load import LoadRequest
 from fairlap.request.names import Contestants, Device
 from fairlap.request.toml_file import read_toml
 from fairlap.request.units import Seconds, Share
@@ -50,6 +51,9 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = None
     baseline: Annotated[str, _about("The contestant that rows are compared with; the fastest by default.")] = ""
     price: Annotated[str, _about('The price of an hour, "1.212/h", or a name in the table of prices.')] = ""
+    remote: Annotated[
+        bool, _about("Send inputs to servers on other machines too, for contestants such as http://10.0.0.5:8000/x.")
+    ] = False
     keep_weights: Annotated[
         Path | None,
         _about("With to_score: a folder for the weights that each contestant learnt, as safetensors files."),
@@ -166,10 +170,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     memory_limit_bytes: Annotated[_AtLeast1 | None, _about("Largest address space of a worker.")] = None
     recompile: Annotated[
-        int | tuple[int, ...],
+        int | str | tuple[int | str, ...],
         _about(
-            "Report what compiling did, and call each contestant at these batches too, in separate processes that are "
-            "not timed."
+            "Report what compiling did, and call each contestant on other inputs too, in separate processes that are "
+            'not timed: at these batches, sizes of the model such as "tokens=64", or types such as "float64".'
         ),
     ] = ()
     min_memory: Annotated[
@@ -189,6 +193,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     best_budget: Annotated[
         Seconds | None,
         _about('Stop the search for the settings of each contestant such as "torch:best" after this; 60 s by default.'),
+    ] = None
+    load: Annotated[
+        LoadRequest | None,
+        _about("Search for the largest rate of requests that each contestant serves under a bound on their latency."),
     ] = None
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from fairlap.request.load import Load
 from fairlap.request.source import Source
 from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes, TrainingData
@@ -45,13 +46,15 @@ class Work(msgspec.Struct, frozen=True):
     train_on: TrainingData | None = None  # where it is trained to a score
     start: StartWeights | None = None  # in mode "train"; without it the weights are drawn
     together: tuple[Precision, ...] = ()  # ranked with each other: then every contestant has one of these
+    load: Load | None = None  # where the largest rate of requests is searched for
 
     @property
     def label(self) -> str:
         mode = self.mode if self.training is None else f"{self.mode} {self.training.text}"
         start = "" if self.start is None else f" · from {self.start.text}"
         on = "" if self.train_on is None else f" · on {self.train_on.label}"
-        return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}{start}{on}"
+        load = "" if self.load is None else f" · load {self.load.text}"
+        return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}{start}{on}{load}"
 
     @property
     def sizes(self) -> ItemSizes | None:

@@ -34,7 +34,7 @@ def price_given(text: str) -> Price:
     """``1.212/h`` or ``1.10 EUR/h``."""
     found = _PRICE.fullmatch(text.strip())
     if found is None or float(found["amount"]) <= 0:
-        raise InvalidRequest(f"{text!r} is no price; write it as 1.212/h or 1.10EUR/h")
+        raise InvalidRequest(f"{text!r} is not a price; write it as 1.212/h or 1.10EUR/h")
     return Price(float(found["amount"]), (found["currency"] or _DEFAULT_CURRENCY).upper(), "the command line")
 
 
@@ -91,7 +91,13 @@ def price_named(text: str) -> Price:
     if text in entries:
         return entries[text].price()
     near = difflib.get_close_matches(text, entries, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"names are listed in {prices_file()}"
+    if near:
+        hint = f"did you mean {near[0]}?"
+    elif entries:
+        hint = f"the names are in {prices_file()}"
+    else:
+        missing = "has no entries" if prices_file().exists() else "does not exist"
+        hint = f"the table of prices, {prices_file()}, {missing}; `fairlap list prices` shows how to write one"
     raise InvalidRequest(
         f"{text!r} is neither an amount such as 1.212/h or 1.10EUR/h nor the name of a price; {hint}", code="E_PRICE"
     )

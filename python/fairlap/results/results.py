@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from fairlap import verdict
+from fairlap import quantity_text, verdict
 from fairlap.race.counted_blocks import design_of, work_blocks
 from fairlap.race.run import Run
-from fairlap.request.work import Conditions, Work
+from fairlap.request.work import Conditions, Work, work_title
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.rows import rows_of_work
@@ -31,6 +31,17 @@ class Results:
     baseline: str = ""
     price: Price | None = None
     samples: Samples | None = None  # where raw samples were stored
+
+    def __repr__(self) -> str:
+        """What an interactive session shows: a line for each row, with its median and its verdict."""
+        lines = []
+        for each in self.work_results:
+            kept = quantity_text.count(len(each.blocks.kept), "complete block")
+            lines.append(f"{work_title(each.work.label, self.run.plan.data)} · {each.conditions}: {kept}")
+            width = max((len(row.contestant) for row in each.rows), default=0)
+            for result, row in each.with_rows():
+                lines.append(f"  {row.place or '-':<3} {row.contestant:<{width}}  {_standing(result, row)}")
+        return "\n".join(lines) or "no results"
 
     @property
     def rows(self) -> list[Row]:
@@ -73,6 +84,23 @@ class Results:
         ):
             return None
         return tuple(both), tuple(name for name in ranges[1] if name in both)
+
+
+def _standing(result: ContestantResult, row: Row) -> str:
+    """What it is ranked by with the interval, and how that compares with the baseline; or what became of it."""
+    if result.figure is None or (row.place is None and row.message):
+        return result.trouble_with_code
+    figure = result.figure
+    if figure.value is None:
+        parts = [quantity_text.count(len(figure.modes.modes), "mode")]
+    else:
+        parts = [quantity_text.duration_interval(figure.value, figure.low or None, figure.high)]
+    if row.place == "1" and row.baseline == row.contestant:
+        parts.append("fastest")
+    elif row.ratio is not None and row.verdict is not None and row.baseline != row.contestant:
+        ratio = quantity_text.ratio_interval(row.ratio.value, row.ratio.low, row.ratio.high)
+        parts.append(f"{row.verdict}, {ratio} times {row.baseline}")
+    return "  ".join(parts)
 
 
 def _below(one: tuple[float, float], other: tuple[float, float]) -> bool:

@@ -35,6 +35,16 @@ class ModeOfProcesses(msgspec.Struct, frozen=True):
     share: float
 
 
+class LatencyAtRate(msgspec.Struct, frozen=True):
+    """Of one trial, from when requests were due; at rate 0 of requests that came one at a time."""
+
+    rate_per_s: float
+    p50_ns: float
+    p90_ns: float
+    p99_ns: float
+    requests: int
+
+
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     run: Annotated[str, _about("The run's id, as `fairlap runs` lists it.", "run")]
     recorded_at: Annotated[str, _about("When the run began, in UTC, ISO 8601.", "run")]
@@ -49,7 +59,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         list[Precision], _about("The precisions whose contestants are ranked with each other.", "work")
     ]
     batch: Annotated[int, _about("Items in one call.", "work")]
-    threads: Annotated[int, _about("Threads that every contestant was given.", "work")]
+    threads: Annotated[
+        int, _about("Threads that every contestant was asked to use; `settings` has what it uses.", "work")
+    ]
     device: Annotated[str, _about("Where the work ran.", "work")]
     data: Annotated[
         str, _about("What the calls were fed: synthetic, or a path; empty when their inputs stayed.", "work")
@@ -74,6 +86,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     division: Annotated[
         Literal["default", "best"],
         _about("Default: as it was named. Best: a search before the race chose its settings.", "contestant"),
+    ]
+    found_settings: Annotated[
+        dict[str, str], _about("Settings that the search chose instead of the default; empty without.", "contestant")
     ]
     settings: Annotated[dict[str, str], _about("Settings in force, read back from the framework.", "contestant")]
 
@@ -192,11 +207,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     recompile_stall_s: Annotated[
         dict[str, float],
         _about(
-            "How much longer the first call at another batch took than later ones, by batch; building again included.",
+            "How much longer the first call at another batch, size or type took than later ones; building again "
+            "included.",
             "compilation",
         ),
     ]
-    recompile_absent: Annotated[dict[str, str], _about("Batches without such a figure, and why.", "compilation")]
+    recompile_absent: Annotated[dict[str, str], _about("Those without such a figure, and why.", "compilation")]
 
     peak_memory_bytes: Annotated[
         Estimate | None, _about("The most that the process held at once, of the two peaks that follow.", "memory")
@@ -321,6 +337,51 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     reached_share: Annotated[float | None, _about("Share of processes that reached it.", "learning")]
     best_score: Annotated[float | None, _about("The best score that any process reached.", "learning")]
     cost_to_score: Annotated[Estimate | None, _about("Money for time_to_score_s, at the given price.", "learning")]
+
+    load: Annotated[
+        str, _about("The bound on the latency of requests, and how they were served; empty without load.", "load")
+    ]
+    largest_rate_per_s: Annotated[
+        Estimate | None, _about("The largest rate of random arrivals that was found to meet the bound.", "load")
+    ]
+    largest_rate_limited_by: Annotated[
+        str | None,
+        _about(
+            "What ended the search in most processes: bound, capacity (the bound holds up to it), lone request or no "
+            "rate (nothing meets it), budget.",
+            "load",
+        ),
+    ]
+    capacity_per_s: Annotated[Estimate | None, _about("Requests in a second when some are always waiting.", "load")]
+    latency_at_largest_rate_p50_ns: Annotated[
+        Estimate | None, _about("Median latency of a request at this rate, from when it was due.", "load")
+    ]
+    latency_at_largest_rate_p90_ns: Annotated[Estimate | None, _about("Nine of ten requests are quicker.", "load")]
+    latency_at_largest_rate_p99_ns: Annotated[
+        Estimate | None, _about("Ninety-nine of a hundred requests are quicker.", "load")
+    ]
+    issue_lateness_p99_ns: Annotated[
+        Estimate | None,
+        _about("How late requests were issued at this rate, the 99th percentile; it counts as latency.", "load"),
+    ]
+    mean_batch_at_largest_rate: Annotated[float | None, _about("Requests that one call served there.", "load")]
+    first_request_s: Annotated[Estimate | None, _about("The first call of a fresh process.", "load")]
+    knee_rate_per_s: Annotated[
+        float | None, _about("The lowest rate tried at which p99 is more than twice that of lone requests.", "load")
+    ]
+    loadgen: Annotated[
+        str | None,
+        _about("What MLPerf's LoadGen says, VALID or INVALID with its reasons, and the scenario that it ran.", "load"),
+    ]
+    loadgen_latency_ns: Annotated[
+        Estimate | None, _about("LoadGen's figure in single-stream and multi-stream: the latency it judges.", "load")
+    ]
+    loadgen_rate_per_s: Annotated[
+        Estimate | None, _about("LoadGen's figure in server, completed requests; in offline, samples.", "load")
+    ]
+    latency_by_rate: Annotated[
+        list[LatencyAtRate], _about("Latency by rate, from trials of a fixed length; at rate 0 lone requests.", "load")
+    ]
 
     baseline: Annotated[str | None, _about("The contestant that it is compared with.", "verdict")]
     ratio: Annotated[

@@ -28,6 +28,7 @@ from fairlap.results.columns.energy import energy_by_sensor, energy_of
 from fairlap.results.columns.feeding import feeding_of, stall_shares_of
 from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
 from fairlap.results.columns.learning import learning_of
+from fairlap.results.columns.load import latency_by_rate, load_of
 from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.columns.roofline import roofline_of
 from fairlap.results.columns.scores import accuracy_of, scores_of
@@ -100,6 +101,7 @@ def _row(
         ),
         "accuracy": accuracy_of(result),
         **learning_of(result, price),
+        **load_of(result, work),
         **_against(work_result, result, baseline, only_winner=run.plan.only_winner),
         "order_depends_on_data": order_depends_on_data(work_result.basis),
     }
@@ -126,6 +128,7 @@ def _row(
         framework=name.framework or name.program,
         variant=name.variant,
         division="best" if name.best else "default",
+        found_settings=next((each.found for each in run.searches if each.contestant == name.text), {}),
         route=next((process.route for process in result.processes if process.route), ""),
         settings=next((process.in_force for process in result.processes if process.in_force), {}),
         outcome=result.worst_outcome,
@@ -141,6 +144,8 @@ def _row(
         time_per_item_by_batch_ns=time_per_item_by_batch_ns(result),
         energy_by_sensor_j=energy_by_sensor(result, work),
         scores=scores_of(result),
+        load="" if work.load is None else work.load.text,
+        latency_by_rate=latency_by_rate(result),
         blocks_kept=len(work_result.blocks.kept),
         blocks_dropped=len(work_result.blocks.dropped),
         processes=len(result.processes),
@@ -324,7 +329,6 @@ def _modes(result: ContestantResult) -> list[ModeOfProcesses]:
 
 def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]:
     """Each once; what holds for all contestants comes first."""
-    of_all = [
-        warning for warning in (work_result.busy, work_result.curves_apart, work_result.mixed) if warning is not None
-    ]
+    for_all = (work_result.busy, work_result.curves_apart, work_result.mixed, work_result.unknown_settings)
+    of_all = [warning for warning in for_all if warning is not None]
     return list(dict.fromkeys([*of_all, *(warning for process in result.processes for warning in process.warnings)]))

@@ -13,9 +13,11 @@ from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.race import counted_blocks
 from fairlap.race.counted_blocks import GatedBlocks, Unqualified, WorkBlocks
+from fairlap.race.equal_work.answers import is_unknown
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.precision_drop import Drop
 from fairlap.race.process_result import LargestBatch, Outcome, ProcessResult, SmallestMemory
+from fairlap.request.names import THREADS
 from fairlap.request.work import Conditions, Work
 from fairlap.results.columns.learning_curves import curves_apart
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
@@ -158,6 +160,19 @@ class WorkResult:
             return None
         text = f"settings of {', '.join(best)} were found by a search; the other contestants were raced as named"
         return Notice("W_MIXED_DIVISIONS", text)
+
+    @property
+    def unknown_settings(self) -> Notice | None:
+        """A warning when contestants that cannot know their threads are ranked with others."""
+        ranked = [each for each in self.contestants if each.ranked]
+        unknown = [each.contestant for each in ranked if any(is_unknown(p.in_force, THREADS) for p in each.finished)]
+        if not unknown:
+            return None
+        text = (
+            f"how many threads {', '.join(unknown)} computes with is not known, nor its other settings: what is "
+            "compared is what was set up, not equal resources"
+        )
+        return Notice("W_UNKNOWN_SETTINGS", text)
 
     @cached_property
     def other_quantities(self) -> tuple[QuantityComparisons, ...]:

@@ -35,10 +35,13 @@ class DeviceQuantities:
 
 
 def with_completion(contestant: Contestant, device: int) -> Contestant:
-    """On a GPU every call ends for every contestant when the device has done all its work."""
+    """On a GPU every call ends for every contestant when the device has done all its work, and every contestant is
+    profiled by the device's own records."""
     from fairlap.engine.cuda.device_completion import device_completion
+    from fairlap.scenarios.untimed.device_profile import device_profiler
 
-    return replace(contestant, done=device_completion(device, contestant.done), device=device)
+    completion = device_completion(device, contestant.done)
+    return replace(contestant, done=completion, device=device, profiler=device_profiler(device))
 
 
 def device_quantities(

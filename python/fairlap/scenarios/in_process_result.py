@@ -91,6 +91,8 @@ class InProcessComparison:
         lines += [f"  ! {each}" for each in (self.ended_early, *self.excluded.values(), no_verdict) if each]
         return "\n".join([*lines, f"  {ONE_PROCESS}"])
 
+    __repr__ = __str__  # a dataclass would list every sample
+
 
 def _figure(row: CallableRow) -> str:
     figure = row.figure

@@ -1,7 +1,7 @@
 """The referee: blocks of measurements in, verdicts out.
 
-Pure functions on arrays. Nothing here reads a file, knows a framework, or imports SciPy, statsmodels,
-ruptures or arch before the one function that needs it runs.
+Pure functions on arrays. Nothing here reads a file, knows a framework, or imports SciPy, statsmodels
+or ruptures before the one function that needs it runs.
 """
 
 from fairlap.verdict.blocks import (
@@ -34,8 +34,17 @@ from fairlap.verdict.figures.modes import Mode, ModeCause, Modes, find_modes, mo
 from fairlap.verdict.figures.rounds import block_figures
 from fairlap.verdict.figures.steady_state import Course, SteadyState, course_of_all, steady_state
 from fairlap.verdict.judge import decided, design_so_far, judge
+from fairlap.verdict.late_share import LateShareTest
 from fairlap.verdict.looks import Design, Look, looks, possible_looks
-from fairlap.verdict.metric import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, TIME_TO_SCORE, Metric
+from fairlap.verdict.metric import (
+    COMPILE_TIME,
+    LATENCY,
+    THROUGHPUT,
+    TIME_PER_REQUEST,
+    TIME_TO_FIRST_GRADIENT,
+    TIME_TO_SCORE,
+    Metric,
+)
 from fairlap.verdict.noisy_blocks import GateLimits, GateOutcome, noise_gate
 from fairlap.verdict.regression import Change, Regression, compare_runs
 from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence
@@ -47,6 +56,7 @@ __all__ = [
     "COMPILE_TIME",
     "LATENCY",
     "THROUGHPUT",
+    "TIME_PER_REQUEST",
     "TIME_TO_FIRST_GRADIENT",
     "TIME_TO_SCORE",
     "BadInput",
@@ -62,6 +72,7 @@ __all__ = [
     "GateLimits",
     "GateOutcome",
     "Interval",
+    "LateShareTest",
     "Look",
     "MeanAndSpread",
     "Metric",

@@ -20,6 +20,7 @@ class Metric:
 
 LATENCY = Metric("latency", "ns")
 TIME_TO_SCORE = Metric("time to score", "ns")
+TIME_PER_REQUEST = Metric("time per request at the largest rate", "ns")  # the inverse of this rate
 THROUGHPUT = Metric("throughput", "items/s", better="higher")
 COMPILE_TIME = Metric("compile time", "ns", is_speed=False)
 TIME_TO_FIRST_GRADIENT = Metric("time to first gradient", "ns", is_speed=False)

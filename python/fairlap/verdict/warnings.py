@@ -116,19 +116,6 @@ class TooShortToClassify(StatisticalWarning):
 
 
 @dataclass(frozen=True)
-class DependentSamples(StatisticalWarning):
-    code = "W_DEPENDENT_SAMPLES"
-    samples: int
-    worth: int
-
-    def __str__(self) -> str:
-        return (
-            f"the samples of this process depend on each other; {self.samples} of them are worth about "
-            f"{self.worth} independent ones"
-        )
-
-
-@dataclass(frozen=True)
 class ManyBlocksDropped(StatisticalWarning):
     code = "W_NOISY_BLOCKS"
     dropped: int

@@ -52,6 +52,19 @@ def test_a_name_that_is_not_there_is_reported_with_a_near_one_or_the_place(setti
         price_named("smal.instance")
 
 
+def test_without_a_table_a_name_is_refused_with_the_command_that_shows_how_to_write_one(settings: Path) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        price_named("abc")
+    assert refused.value.code == "E_PRICE"
+    assert "does not exist" in str(refused.value)
+    assert "`fairlap list prices`" in str(refused.value)
+    settings.touch()
+    with pytest.raises(InvalidRequest) as refused:
+        price_named("abc")
+    assert "does not exist" not in str(refused.value)
+    assert "`fairlap list prices`" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -14,6 +14,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.results.results import Results, results_of
 from fairlap.results.row import judged_time_ns
+from runs_for_rows import a_run
 
 WORK = Work("mlp", 1)
 
@@ -184,3 +185,21 @@ def test_blocks_of_a_single_contestant_are_complete() -> None:
     [work_result] = results_of(Run(plan(), list(alone), {}, {})).work_results
     assert len(work_result.blocks.kept) == 7
     assert "7 complete blocks" in text_of(results_of(Run(plan(), list(alone), {}, {})))
+
+
+def test_in_an_interactive_session_results_are_a_line_for_each_row_and_its_verdict() -> None:
+    shown = repr(results_of(a_run(), "r"))
+    head, first, second = shown.splitlines()
+    assert head == "mlp · infer · fp32 · batch 4 · controlled: 8 complete blocks"
+    assert first == "  1   jax:fast  998.9 µs [995.4, 1,002.7]  fastest"
+    assert second == "  2   torch     2.003 ms [1.999, 2.008]  slower, 2.005 [1.998, 2.012] times jax:fast"
+
+
+def test_a_contestant_without_a_place_is_shown_with_what_became_of_it() -> None:
+    run = a_run()
+    for process in run.processes:
+        if process.contestant == "torch":
+            process.outcome, process.code, process.message = "crash", "E_CRASH", "signal 11 ended it"
+    last = repr(results_of(run, "r")).splitlines()[-1]
+    assert last.startswith("  -   torch")
+    assert last.endswith("[E_CRASH]")

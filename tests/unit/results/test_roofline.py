@@ -8,6 +8,7 @@ from fairlap.machine.roofs import Roof
 from fairlap.models.call_cost import CallCost
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
+from fairlap.request.work import Precision
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from runs_under_roofs import BANDWIDTHS, OVERHEAD_NS, PEAK, a_run_under_roofs, without_operations
@@ -15,6 +16,7 @@ from runs_under_roofs import BANDWIDTHS, OVERHEAD_NS, PEAK, a_run_under_roofs, w
 # torch takes 2 ms
 PRODUCT = CallCost(moved_bytes=3e6, working_set_bytes=4e6, operators=1, operations=1e8)
 TRIAD = CallCost(moved_bytes=12e6, working_set_bytes=600e6, operators=1, operations=2e6)
+LOOKUP = CallCost(moved_bytes=12e6, working_set_bytes=600e6, operators=1, operations=0.0)
 EMPTY = CallCost(moved_bytes=64, working_set_bytes=96, operators=1, operations=8)
 
 
@@ -138,12 +140,49 @@ def test_where_nothing_is_known_the_row_says_why() -> None:
     assert unknown.bytes_per_call is None
 
 
-def test_a_race_on_a_gpu_has_amounts_but_no_roofs() -> None:
-    run = a_run_under_roofs(PRODUCT, None)
-    run.plan, run.roofs = msgspec.structs.replace(run.plan, device="cuda"), None
+def on_a_gpu(run: Run, precision: Precision = "fp32") -> Run:
+    """Under the roofs of a GPU that has none for int8."""
+    assert run.roofs is not None
+    [work] = run.plan.works
+    works = (msgspec.structs.replace(work, precision=precision),)
+    run.plan = msgspec.structs.replace(run.plan, device="cuda:0", works=works)
+    for process in run.processes:
+        process.work = works[0].label
+    run.roofs = msgspec.structs.replace(
+        run.roofs,
+        threads=None,
+        device="cuda:0",
+        bytes_per_s={level: run.roofs.bytes_per_s[level] for level in ("L2", "memory")},
+        cache_bytes={"L2": 50 * 2**20},
+        absent={"int8": "its units are not measured"},
+    )
+    return run
+
+
+def test_a_race_on_a_gpu_has_the_roofs_of_the_gpu() -> None:
+    product = torch_row(on_a_gpu(a_run_under_roofs(PRODUCT)))
+    assert (product.bound, product.roof) == ("compute-bound", "fp32")
+    small = msgspec.structs.replace(TRIAD, working_set_bytes=5e6)
+    assert torch_row(on_a_gpu(a_run_under_roofs(small))).roof == "L2"
+    assert torch_row(on_a_gpu(a_run_under_roofs(TRIAD))).roof == "memory"
+    assert torch_row(on_a_gpu(a_run_under_roofs(EMPTY))).bound == "overhead-bound"
+
+
+def test_a_type_without_a_roof_of_its_own_is_not_compared_with_another_of_a_gpu() -> None:
+    row = torch_row(on_a_gpu(a_run_under_roofs(PRODUCT), "int8"))
+    assert row.gflop_per_s is not None
+    assert {row.bound, row.roof, row.roof_share, row.bound_evidence} == {None}
+    assert "its units are not measured" in row.absent["bound"]
+    assert torch_row(on_a_gpu(a_run_under_roofs(PRODUCT), "bf16")).roof == "bf16"
+
+
+def test_a_run_on_a_gpu_of_before_its_roofs_were_measured_has_amounts_alone() -> None:
+    run = on_a_gpu(a_run_under_roofs(PRODUCT, None))
+    run.roofs = None
     row = torch_row(run)
     assert row.gflop_per_s is not None
-    assert "GPU" in row.absent["bound"]
+    assert row.roof is None
+    assert row.absent["bound"]
 
 
 def test_the_answer_on_the_terminal_names_the_bound_of_each_row_that_has_one() -> None:
@@ -153,3 +192,26 @@ def test_the_answer_on_the_terminal_names_the_bound_of_each_row_that_has_one() -
     run = a_run_under_roofs(TRIAD)
     run.roofs = None
     assert "-bound" not in text_of(results_of(run, "r"))
+
+
+def test_a_call_without_arithmetic_is_bound_by_memory_or_by_the_overhead() -> None:
+    row = torch_row(a_run_under_roofs(LOOKUP))
+    assert (row.bound, row.roof, row.operations_per_call, row.operations_per_byte) == ("memory-bound", "memory", 0, 0)
+    assert row.gflop_per_s is not None
+    assert row.gflop_per_s.value == 0
+    assert row.roof_share == pytest.approx(12e6 / 2e-3 / BANDWIDTHS["memory"], rel=0.01)
+    few = msgspec.structs.replace(LOOKUP, moved_bytes=64.0, working_set_bytes=96.0)
+    assert torch_row(at(a_run_under_roofs(few), 5.2e3)).bound == "overhead-bound"
+
+
+def test_the_terminal_and_the_row_have_the_same_bound_far_below_the_roofs_too() -> None:
+    run = at(a_run_under_roofs(PRODUCT), 50e6)
+    row = torch_row(run)
+    assert row.bound == "compute-bound"
+    assert row.roof_share is not None
+    assert row.roof_share < 0.1
+    assert row.bound_evidence is not None
+    assert "far below" in row.bound_evidence
+    line = next(line.strip() for line in text_of(results_of(run, "r")).splitlines() if "roof" in line)
+    assert line == "compute-bound: 2 % of the fp32 roof, far below it"
+    assert "far below" not in str(torch_row(a_run_under_roofs(PRODUCT)).bound_evidence)

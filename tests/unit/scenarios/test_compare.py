@@ -66,6 +66,7 @@ def test_a_difference_is_found_and_labelled_as_evidence_within_one_process(engin
     assert [row.name for row in found.rows] == ["fast", "slow"]
     assert found.between("fast", "slow").verdict is Verdict.FASTER
     assert found.between("slow", "fast").verdict is Verdict.SLOWER
+    assert repr(found) == str(found)
     assert "24 blocks within one process" in str(found)
     assert "another memory layout" in str(found)
 

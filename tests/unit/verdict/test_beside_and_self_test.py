@@ -1,10 +1,9 @@
-"""Welch beside the verdict, dependence inside a process, and the self-test's arithmetic."""
+"""Welch's test alongside the verdict, and the self-test's arithmetic."""
 
 import numpy as np
 import pytest
-from fairlap.verdict import BadOption, OneSample, block_table, means_and_spreads, welch
+from fairlap.verdict import BadOption, block_table, means_and_spreads, welch
 from fairlap.verdict.false_positive_rate import false_positives
-from fairlap.verdict.figures.estimates import dependent_samples
 from scipy.stats import binom, ttest_ind  # type: ignore[import-untyped,unused-ignore]
 
 RNG = np.random.default_rng(2)
@@ -32,25 +31,6 @@ def test_mean_and_deviation_are_those_of_the_figures() -> None:
 def test_equal_constant_figures_have_no_t_value_and_raise_no_warning() -> None:
     (row,) = welch(block_table({"a": [2.0, 2.0], "b": [2.0, 2.0]}))
     assert np.isnan(row.p)
-
-
-def test_independent_samples_raise_no_doubt() -> None:
-    assert dependent_samples(np.exp(np.random.default_rng(0).normal(0, 0.02, 500))) is None
-    assert dependent_samples(np.full(30, 2.0)) is None
-
-
-def test_dependent_samples_are_worth_fewer() -> None:
-    noise = np.random.default_rng(0).normal(0, 0.02, 1000)
-    walk = np.zeros(1000)
-    for i in range(1, 1000):
-        walk[i] = 0.95 * walk[i - 1] + noise[i]
-    warning = dependent_samples(np.exp(walk))
-    assert warning is not None
-    assert warning.samples == 1000
-    assert 5 <= warning.worth <= 100
-    assert dependent_samples(np.full(20, 2.0)) is None
-    with pytest.raises(OneSample, match="x: 19 samples"):
-        dependent_samples(np.ones(19), "x")
 
 
 @pytest.mark.parametrize(("trials", "allowed"), [(10_000, 551), (400, 31), (200, 18)])

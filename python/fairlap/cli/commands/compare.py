@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from fairlap.cli.output import print_note
+from fairlap.cli.output import progress_notes
 from fairlap.cli.output_options import race_options
 from fairlap.cli.source_options import source_options
 from fairlap.cli.values import CONTESTANTS, DEVICE, DURATION, FILE, NAMES, SHARE, WHOLE_NUMBERS, one_or_more
@@ -126,7 +127,7 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
     "--profile",
     is_flag=True,
     default=None,
-    help="Show the operators that take the time, from each framework's profiler in untimed processes.",
+    help="Show the operators, or a GPU's kernels, that take the time, from profilers in untimed processes.",
 )
 @click.option(
     "--max-batch",
@@ -146,9 +147,10 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
 )
 @click.option(
     "--recompile",
-    type=WHOLE_NUMBERS,
-    metavar="BATCH,...",
-    help="Report what compiling did, and what calls at these batches cost, in separate processes after the blocks.",
+    type=NAMES,
+    metavar="BATCH|SIZE=N|TYPE,...",
+    help="Report what compiling did, and what calls at these batches, sizes (tokens=64) and types (float64) cost, in "
+    "separate processes after the blocks.",
 )
 @race_options
 def command(
@@ -184,26 +186,30 @@ def command(
     from fairlap.race.plan import save_plan as save
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.resume import require_same_sources
+    from fairlap.store.run_sources import require_contestant
 
     given = {name: value for name, value in given.items() if value not in (None, ())}
     if resume is not None and plan_file is not None:
         raise InvalidRequest("a resumed run has its own plan; leave --plan out")
     resumed, options = None, None
+    notify = progress_notes(quiet=quiet)
     if resume is not None or plan_file is not None:
         options = _options_of_saved_plan(models, given)
     if resume is not None:
         if not store:
             raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
-        resumed = _resumable(resume)
+        resumed = _resumable(resume, notify)
         plan = resumed.run.plan
     elif plan_file is not None:
         plan = load_plan(plan_file)
-        require_same_sources(plan, print_note)
+        require_same_sources(plan, notify)
     else:
-        options = request = _requested(models, given)
-        plan = plan_of(request, lambda text: None if quiet else print_note(text))
-    assert options is not None
-    output = checked_output(plan, options, store=store, quiet=quiet, as_json=as_json)
+        request = _requested(models, given)
+        output = checked_output(request, request, store=store, quiet=quiet, as_json=as_json)
+        plan = plan_of(request, notify)
+        require_contestant(plan, request.baseline)
+    if options is not None:
+        output = checked_output(plan, options, store=store, quiet=quiet, as_json=as_json)
     if save_plan is not None:
         save(plan, save_plan)
     if dry_run:
@@ -242,7 +248,7 @@ def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> Ra
     return RaceOptions(**given)
 
 
-def _resumable(name: str) -> StoredRun:
+def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
     """A stored run with its whole blocks. Blocks of two machines or of two sets of data do not make one run."""
     from fairlap.cli.run_race import StoredRun
     from fairlap.machine.facts import machine_facts
@@ -263,9 +269,9 @@ def _resumable(name: str) -> StoredRun:
               if run.machine.get(fact) != here.get(fact)]  # fmt: skip
     if differ:
         raise InvalidRequest(f"{run_id} cannot be resumed on another machine: {'; '.join(differ)}", code="E_RESUME")
-    require_same_sources(run.plan, print_note)
+    require_same_sources(run.plan, notify)
     run.processes = whole_blocks(run.plan, run.processes)
-    for data in changed_data(run.plan, run.processes, print_note):
+    for data in changed_data(run.plan, run.processes, notify):
         raise InvalidRequest(
             f"{run_id} cannot be resumed on other {data} (hashes); restore the data, or start a new run",
             code="E_RESUME",

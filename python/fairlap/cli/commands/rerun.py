@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.output import print_note
+from fairlap.cli.output import print_note, progress_notes
 from fairlap.cli.output_options import race_options
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ def command(run: str, store: bool, quiet: bool, as_json: bool, **given: Any) -> 
 
     then, _ = run_named(run)
     _require_cores(then)
-    require_same_sources(then.plan, print_note)
-    for line in _differences(then):
+    notify = progress_notes(quiet=quiet)
+    require_same_sources(then.plan, notify)
+    for line in _differences(then, notify):
         print_note(line)
     options = RaceOptions(**{name: value for name, value in given.items() if value is not None})
     output = checked_output(then.plan, options, store=store, quiet=quiet, as_json=as_json)
@@ -51,7 +53,7 @@ def _require_cores(then: Run) -> None:
         )
 
 
-def _differences(then: Run) -> list[str]:
+def _differences(then: Run, notify: Callable[[str], None]) -> list[str]:
     from fairlap import __version__
     from fairlap.machine.differences import differences
     from fairlap.machine.facts import machine_facts
@@ -59,7 +61,7 @@ def _differences(then: Run) -> list[str]:
 
     before = {**then.machine, "fairlap": then.fairlap, **_versions_then(then)}
     now = {**machine_facts(), "fairlap": str(__version__), **_versions_now(then)}
-    data = changed_data(then.plan, then.processes, print_note)
+    data = changed_data(then.plan, then.processes, notify)
     found = [str(each) for each in (*differences(before, now), *data)]
     compared = "machine, versions and data" if then.plan.data else "machine and versions"
     return found or [f"no known change of {compared}"]

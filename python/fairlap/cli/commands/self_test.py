@@ -26,6 +26,7 @@ from fairlap.race.equal_work.materials import require_offered
 from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, verdicts_of
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import DEFAULT_BUDGET_S
+from fairlap.request.server_address import require_confirmed
 from fairlap.request.work import Conditions, Work
 from fairlap.verdict.false_positive_rate import false_positives
 
@@ -60,6 +61,7 @@ def run_self_test(
         require_learnable(work, spec)
     require_offered(spec, work)
     require_known((name,))
+    require_confirmed((name,), remote=False)
     if name.best:
         raise InvalidRequest(
             f"{name.text}: a self-test races fixed settings; write the variant and the options instead of best"

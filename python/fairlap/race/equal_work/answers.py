@@ -17,7 +17,7 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
-from fairlap.frameworks.contract import NO_WEIGHTS
+from fairlap.frameworks.contract import NO_WEIGHTS, UNKNOWN
 from fairlap.models import safetensors
 from fairlap.models.answer_check import OutputError, output_errors, quantized_errors
 from fairlap.models.arrays import Arrays
@@ -139,8 +139,13 @@ def require_settings(in_force: Mapping[str, str], threads: int, precision: str) 
         raise OtherWork(
             f"it runs on {quantity_text.count(int(read), 'thread')}, not on the {threads} asked for", "E_THREADS"
         )
-    if in_force.get("precision", precision) not in (precision, NO_WEIGHTS):
+    if in_force.get("precision", precision) not in (precision, NO_WEIGHTS) and not is_unknown(in_force, "precision"):
         raise OtherWork(f"it computes in {in_force['precision']}, not in {precision}", "E_PRECISION")
+
+
+def is_unknown(in_force: Mapping[str, str], setting: str) -> bool:
+    """Whether the contestant says itself that it cannot know it."""
+    return in_force.get(setting, "").startswith(UNKNOWN)
 
 
 def require_changed(before: Path, changed: Path, precision: Precision = "fp32") -> None:

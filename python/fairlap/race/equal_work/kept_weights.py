@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.machine.atomic_files import why_no_folder
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import WEIGHT
@@ -50,7 +51,11 @@ class KeptWeights:
             return
         weights = {name.removeprefix(WEIGHT): array for name, array in state.items() if name.startswith(WEIGHT)}
         try:
+            self._folder.mkdir(parents=True, exist_ok=True)
             safetensors.write(file, weights)
+        except OSError as error:
+            self.failures.append(f"{file} could not be written: {error.strerror}")
+            return
         except FairlapError as error:
             self.failures.append(str(error))
             return
@@ -68,13 +73,11 @@ class KeptWeights:
         return folder / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}.safetensors"
 
 
-def require_folder(plan: Plan, folder: Path | None) -> None:
-    """Make it, and raise InvalidRequest for what would be known only when the race is over."""
+def require_folder(folder: Path | None, *, to_score: bool) -> None:
+    """Raise InvalidRequest for what would be known only when the race is over. The first weights make the folder."""
     if folder is None:
         return
-    if plan.to_score is None:
+    if not to_score:
         raise InvalidRequest("--keep-weights keeps what --to-score trained; add --to-score", code=CODE)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidRequest(f"cannot keep weights in {folder}: {error.strerror}", code=CODE) from None
+    if why := why_no_folder(folder):
+        raise InvalidRequest(f"cannot keep weights in {folder}: {why}", code=CODE)

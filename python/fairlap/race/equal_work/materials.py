@@ -293,6 +293,8 @@ def without_route(contestants: Sequence[ContestantName], works: Sequence[Materia
         if not name.framework:
             continue
         framework = framework_named(name.framework)
+        if framework.has_own_model:
+            continue
         reasons = [
             ""
             if materials.work.source is None

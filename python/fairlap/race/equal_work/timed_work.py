@@ -101,7 +101,8 @@ class TimedWork:
         """Raise OtherWork for times that cannot be those of the work; warn of time that others should know about."""
         if not self._checks or self._plan.device != "cpu":
             return
-        self._require_possible_speed()
+        if self._process.work_in != "other_server":  # which may have a device that is faster than this processor
+            self._require_possible_speed()
         self._process.warnings = [*self._process.warnings, *self._notices()]
 
     def _draw(self, turns_left: int) -> list[DrawnCall]:
@@ -179,7 +180,8 @@ class TimedWork:
         if not self._on_new_inputs or self._plan.device != "cpu":
             return
         repeated_ns = float(np.median(self._repeated_ns))
-        if not longer_on_new_inputs(self._on_new_inputs, repeated_ns, 1e9 * self._cpu_s / max(self._calls, 1)):
+        cpu_ns = 0.0 if self._process.elsewhere else 1e9 * self._cpu_s / max(self._calls, 1)  # 0: not known
+        if not longer_on_new_inputs(self._on_new_inputs, repeated_ns, cpu_ns):
             return
         shortest_ns = min(each.call_ns for each in self._on_new_inputs)
         for number in range(_FURTHER_CALLS):
@@ -210,6 +212,8 @@ class TimedWork:
     def _notices(self) -> list[Notice]:
         threads, found = self._plan.threads, []
         cores = max(self._cores_wanted, self._cpu_s / max(self._measured_s, 1e-9))
+        if self._process.work_in == "own_server":
+            cores += self._in_others_s / max(self._watched_s, 1e-9)
         if cores > threads + _HELPERS:
             found.append(
                 Notice(
@@ -218,6 +222,8 @@ class TimedWork:
                     f"{quantity_text.count(threads, 'thread')} had been asked for",
                 )
             )
+        if self._process.elsewhere:
+            return found
         if self._in_others_s > _SHARE_IN_OTHERS * self._watched_s:
             found.append(
                 Notice(

@@ -12,13 +12,9 @@ from collections.abc import Mapping
 
 from fairlap.race.plan import Block
 from fairlap.request.work import Conditions
+from fairlap.worker.process_options import KEPT_MEMORY
 
-CONTROLLED_MEMORY: Mapping[str, str] = {
-    "MALLOC_TRIM_THRESHOLD_": "4000000000",
-    "MALLOC_MMAP_THRESHOLD_": "4000000000",
-    "MALLOC_TOP_PAD_": "67108864",
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-}
+CONTROLLED_MEMORY: Mapping[str, str] = {**KEPT_MEMORY, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 OFFLINE: Mapping[str, str] = {
     "ORT_DISABLE_TELEMETRY": "1",

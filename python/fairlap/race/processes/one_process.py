@@ -13,7 +13,7 @@ from pathlib import Path
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
-from fairlap.launch.runners import NoRoute, Runner
+from fairlap.launch.runners import NoNode, NoRoute, Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.meters.energy import Sensed
@@ -31,9 +31,10 @@ from fairlap.race.equal_work.materials import UNSEEN, Materials
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH, lost_sums
+from fairlap.race.load.load_run import LoadRun
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
-from fairlap.race.processes.conditions import environment_of
+from fairlap.race.processes.block_worker import block_worker
 from fairlap.race.processes.overheads import Overheads
 from fairlap.race.processes.recorded_turns import Turn, record_one_turn, record_rounds
 from fairlap.worker import protocol
@@ -50,8 +51,9 @@ class Bench:
     scores: Scores
     checkpoints: Checkpoints
     kept_weights: KeptWeights
-    may_train_on: Callable[[], bool] = lambda: True  # for another epoch
+    may_train_on: Callable[[], bool] = lambda: True  # for another epoch or trial
     overheads: Overheads = field(default_factory=Overheads)
+    ends_by_s: float = math.inf  # of every process, on the clock of time.monotonic
 
 
 _FEWEST_CALLS = 10
@@ -102,23 +104,19 @@ class ProcessRun:
         self._block, self._materials, self._runner, self._bench = block, materials, runner, bench
         self._worker: WorkerProcess | None = None
         self._timed_work = TimedWork(plan, block, result, materials, bench.scratch)
+        load = materials.work.load
+        self._load = None if load is None else LoadRun(load, plan, block, materials, bench.scratch, runner.name)
         self._learner = None if plan.to_score is None else Learner(plan, block, materials, bench.scratch)
 
     @_stage
     def start(self) -> None:
         """Without waiting for the worker's first message."""
         if missing := self._runner.missing:
-            outcome: Outcome = "unsupported" if isinstance(missing, NoRoute) else "not_installed"
+            outcome: Outcome = "unsupported" if isinstance(missing, NoRoute | NoNode) else "not_installed"
             self._end_as(outcome, missing.code, str(missing))
             return
-        limits = self.plan.limits
-        self._worker = WorkerProcess(
-            self._runner.command,
-            environment=environment_of(self._block, self._runner.environment),
-            start_s=limits.start_s,
-            cores=self._block.cores,
-            memory_limit_bytes=limits.memory_bytes,
-            greeted=False,
+        self._worker = block_worker(
+            self._block, self._runner, self.plan.limits, greeted=False, ends_by_s=self._bench.ends_by_s
         )
         self.result.phases_s = self._worker.phases_s  # one and the same, so that a lost worker's phases are kept
 
@@ -132,7 +130,7 @@ class ProcessRun:
     def prepared(self) -> None:
         prepared = self._here.prepared()
         self.result.version, self.result.in_force = prepared.version, prepared.in_force
-        self.result.route = prepared.route
+        self.result.route, self.result.work_in = prepared.route, prepared.work_in
         if prepared.route:  # some adapters convert in a separate phase
             self.result.conversion_s = prepared.conversion_s or self.result.phases_s.get("convert")
         self.result.zero_weights = self._materials.zero_weights
@@ -223,6 +221,16 @@ class ProcessRun:
         of_epochs = [error for error in self.result.errors if error.when.startswith((FIRST_EPOCH, HELD_OUT))]
         checkpoint = Checkpoint(learner.curve, of_epochs, learner.state)
         self._bench.checkpoints.write(self.result, learner.origin(self.result, epochs), checkpoint)
+
+    @property
+    def serves_on(self) -> bool:
+        return not self.over and self._load is not None and self._load.goes_on
+
+    @_stage
+    def serve_for_a_trial(self) -> None:
+        assert self._load is not None
+        calls_ns = self.turns[-1].headline_ns
+        self._load.serve_for_a_trial(self._here, self.result, calls_ns, may_go_on=self._bench.may_train_on())
 
     @_stage
     def finish_in_one_turn(self) -> None:
@@ -349,6 +357,9 @@ class ProcessRun:
     def _record_energy(self) -> None:
         sensed = self._bench.sensed
         self.result.idle_power = sensed.idle
+        if self.result.work_in == "other_server":  # which may be on another machine
+            self.result.energy, self.result.energy_absent = None, self.result.elsewhere
+            return
         if self.result.energy is None:
             self.result.energy_absent = sensed.absent or "its worker read no sensor of power or energy"
 

@@ -1,4 +1,4 @@
-"""The overhead of a call of each contestant, measured once in a race, in a process that has done all its other work."""
+"""The overhead of a call of each contestant, measured once in a race, in a process whose other work is done."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Overheads:
     _asked: set[tuple[str, str, str]] = field(default_factory=set)  # contestants, works and conditions
 
     def measured(self, worker: WorkerProcess, result: ProcessResult, plan: Plan) -> bool:
-        """False if that lost the worker, which loses nothing but how much memory it held."""
+        """False if the worker was lost over it; only its memory is then unknown."""
         whose = (result.contestant, result.work, result.conditions)
-        if plan.device != "cpu" or result.call_cost is None or whose in self._asked:
+        if result.call_cost is None or whose in self._asked:
             return True
         self._asked.add(whose)
         if worker.hello.language != "python":
-            result.overhead_absent = "it is a program of its own, which may know no other model"
+            result.overhead_absent = "its worker is a program in another language, which may implement only one model"
             return True
         try:
             found = worker.overhead(within_s=plan.limits.answer_s)

@@ -42,6 +42,8 @@ def run_alone(run: ProcessRun) -> None:
         run.go_on_from_checkpoint()
         while run.trains_on:
             run.train_for_an_epoch()
+        while run.serves_on:
+            run.serve_for_a_trial()
         run.finish_in_one_turn()
 
 
@@ -64,6 +66,7 @@ def run_in_rounds(runs: Sequence[ProcessRun], plan: Plan, block: Block, known_by
                     runs[place].take_a_turn()
         readings = meter.readings()
         _train_in_turns(runs, order)
+        _serve_in_turns(runs, order)
         for run, own in zip(runs, waiting, strict=True):
             run.result.machine = readings | own.readings()
             with run.awake():
@@ -82,6 +85,14 @@ def _train_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:
         for run in order.sample(training, len(training)):
             with run.awake():
                 run.train_for_an_epoch()
+
+
+def _serve_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:
+    """Trial by trial, each for itself, in an order drawn for every trial."""
+    while serving := [run for run in runs if run.serves_on]:
+        for run in order.sample(serving, len(serving)):
+            with run.awake():
+                run.serve_for_a_trial()
 
 
 def _start_together(runs: Sequence[ProcessRun], known_bytes: Mapping[str, int]) -> None:

@@ -49,6 +49,7 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "errors": _errors,
         "precisions": _precisions,
         "learning": _learning,
+        "load": _load,
         "roofline": roofline.points,
         "roof_lines": roofline.lines,
         "tolerances": _tolerances,
@@ -215,6 +216,21 @@ def _precisions(shown: Results) -> Iterator[Record]:
                 "qualified": point.qualified,
                 "frontier": point.on_frontier,
             }
+
+
+def _load(shown: Results) -> Iterator[Record]:
+    """The trials of a fixed length: latency against rate."""
+    for work_result, result, row in shown.every_row():
+        load = work_result.work.load
+        for point in row.latency_by_rate if load is not None else ():
+            for name, value in (("p50", point.p50_ns), ("p90", point.p90_ns), ("p99", point.p99_ns)):
+                yield _key(work_result, result.contestant) | {
+                    "rate": point.rate_per_s,
+                    "percentile": name,
+                    "ns": value,
+                    "requests": point.requests,
+                    "bound_ns": 1e9 * load.bound_s if load is not None else None,
+                }
 
 
 def _learning(shown: Results) -> Iterator[Record]:

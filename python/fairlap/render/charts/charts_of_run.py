@@ -10,6 +10,7 @@ from fairlap.render.charts import speed as speed_charts
 from fairlap.render.charts.chart import Chart, left_out
 from fairlap.render.charts.chart_tables import group_of
 from fairlap.render.charts.learning import learning
+from fairlap.render.charts.load import latency_against_rate
 from fairlap.render.charts.memory_by_batch import memory_by_batch
 from fairlap.render.charts.precision import time_against_error
 from fairlap.render.charts.roofline import roofline
@@ -28,6 +29,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
         speed_charts.ranked_intervals(time),
         *_if_several_precisions(shown, time),
         *_if_trained_to_a_score(shown),
+        *([latency_against_rate()] if shown.run.plan.load is not None else []),
         *_if_both_conditions(shown, time),
         speed_charts.percentiles(),
         speed_charts.curves_of_processes(),
@@ -83,7 +85,7 @@ def _if_batches_were_tried(shown: Results) -> list[Chart]:
 
 
 def _if_under_roofs(shown: Results, tables: Tables) -> list[Chart]:
-    """Runs on a GPU have no roofs, nor have those of before they were measured."""
+    """Runs of before they were measured have no roofs."""
     return [roofline()] if shown.run.roofs is not None and tables["roofline"] else []
 
 

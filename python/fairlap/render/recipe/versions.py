@@ -13,6 +13,7 @@ from fairlap.machine import software
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Precision
+from fairlap.worker.over_http import OPTION, SERVER_PACKAGES
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _EXTRAS = re.compile(r"\[[A-Za-z0-9,_-]+\]")
@@ -40,6 +41,8 @@ def versions_of(run: Run) -> Versions:
     apart: dict[str, str] = {}
     builds: set[str] = set()
     for contestant in run.plan.contestants:
+        if contestant.url:
+            raise unusable(f"{contestant.url} is a server that was there before the race")
         packages = _packages(contestant, run.plan.device, run.plan.precisions)
         if contestant.version or not packages:
             continue  # the plan has the version that was asked for
@@ -79,7 +82,8 @@ def _packages(contestant: ContestantName, device: str, precisions: tuple[Precisi
         listed = framework_named(contestant.framework).packages_for(device, contestant.of(precisions))
     except InvalidRequest:  # an adapter of another package, which is not here
         listed = (_name(contestant.framework),)
-    return {_bare(wanted): wanted for wanted in listed}
+    served = SERVER_PACKAGES if OPTION in contestant.framework_options else ()
+    return {_bare(wanted): wanted for wanted in (*listed, *served)}
 
 
 def _bare(wanted: str) -> str:

@@ -42,6 +42,7 @@ def answer(shown: Results, work_result: WorkResult) -> Markup:
         _order_differs(shown, work_result),
         _busy(work_result),
         tag("p", work_result.mixed.text, ".", class_="note") if work_result.mixed else None,
+        _unknown_settings(work_result),
         _sentences(work_result),
         _learning(work_result),
         class_="answer",
@@ -52,6 +53,11 @@ def _busy(work_result: WorkResult) -> Markup | None:
     if not work_result.busy:
         return None
     return tag("p", tag("strong", f"{work_result.busy.text[0].upper()}{work_result.busy.text[1:]}"), ".", class_="note")
+
+
+def _unknown_settings(work_result: WorkResult) -> Markup | None:
+    found = work_result.unknown_settings
+    return tag("p", f"{found.text[0].upper()}{found.text[1:]}.", class_="note") if found else None
 
 
 def _basis(shown: Results, work_result: WorkResult) -> str:

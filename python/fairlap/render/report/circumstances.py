@@ -2,124 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-from typing import Literal
-
 from fairlap import quantity_text
-from fairlap.race.plan import Limits, Plan, draw_plan, usual_data_seeds
 from fairlap.race.process_result import ProcessResult
 from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, table, tag
-from fairlap.request.training_data import TrainingData
-from fairlap.request.work import Conditions, Precision, work_title
+from fairlap.request.work import work_title
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
-
-
-def command_of(plan: Plan) -> str:
-    """The command that draws this plan again; empty when there is none."""
-    modes = {(work.batch, work.mode, work.precisions) for work in plan.works}
-    if len(modes) != 1 or not plan.works:
-        return ""
-    cores = tuple(sorted({core for block in plan.blocks for core in block.cores}))
-    kinds = {block.conditions for block in plan.blocks}
-    conditions: Conditions | Literal["both"] = "both" if len(kinds) > 1 else plan.headline
-    blocks = len(plan.blocks) // len(plan.works) // len(kinds)
-    try:
-        again = draw_plan(
-            plan.contestants,
-            plan.works,
-            blocks=blocks,
-            conditions=conditions,
-            threads=plan.threads,
-            available_cores=cores,
-            seed=plan.seed,
-            data_seeds=plan.data_seeds if len(plan.data_seeds) == 1 else usual_data_seeds(plan.to_score),
-            measuring=plan.measuring,
-            limits=plan.limits,
-            device=plan.device,
-            min_memory=plan.min_memory,
-            data=plan.data,
-            until_decided=plan.until_decided,
-            only_winner=plan.only_winner,
-            max_drop=plan.max_drop,
-            to_score=plan.to_score,
-            most_epochs=plan.most_epochs,
-            max_batch=plan.max_batch,
-            max_batch_budget_s=plan.max_batch_budget_s,
-            count_evaluation=plan.count_evaluation,
-            profile_processes=plan.profile_processes,
-            best_budget_s=plan.best_budget_s,
-            recompile=plan.recompile,
-        )
-    except ValueError:
-        return ""
-    has_options = plan.limits == Limits(memory_bytes=plan.limits.memory_bytes) and plan.measuring.samples is None
-    if again != plan or not has_options:
-        return ""
-    [(batch, mode, precisions)] = modes
-    named = dict.fromkeys(name.plain_text for name in plan.contestants)
-    words = ["fairlap", "compare", *(work.model for work in plan.works)]
-    words += ["--on", ",".join(named)]
-    words += ["--batch", str(batch), "--mode", mode, *_precision_options(plan, precisions), "--device", plan.device]
-    words += ["--threads", str(plan.threads), "--conditions", conditions]
-    words += [] if plan.until_decided else ["--blocks", str(blocks)]
-    words += ["--seconds", f"{plan.measuring.seconds:g}", "--seed", str(plan.seed)]
-    if plan.data:
-        words += ["--data", plan.data]
-    elif len(plan.data_seeds) == 1:
-        words += ["--data-seed", str(plan.data_seed)]
-    words += _training_options(plan)
-    if plan.only_winner:
-        words.append("--only-winner")
-    if plan.limits.memory_bytes is not None:
-        words += ["--memory-limit", str(plan.limits.memory_bytes)]
-    return shlex.join([*words, *_options_after_the_blocks(plan)])
-
-
-def _options_after_the_blocks(plan: Plan) -> list[str]:
-    words = []
-    if plan.min_memory:
-        words.append("--min-memory")
-    if plan.max_batch:
-        words += ["--max-batch", str(plan.max_batch), "--max-batch-budget", f"{plan.max_batch_budget_s:g}s"]
-    if plan.profile_processes:
-        words.append("--profile")
-    if plan.recompile:
-        words += ["--recompile", ",".join(map(str, plan.recompile))]
-    return words
-
-
-def _training_options(plan: Plan) -> list[str]:
-    """Works with different optimizers each have their model's own."""
-    trainings = {work.training for work in plan.works if work.training}
-    words = []
-    if len(trainings) == 1:
-        [training] = trainings
-        words += ["--optimizer", training.optimizer.text, "--schedule", training.schedule.text]
-    starts = {work.start for work in plan.works if work.start}
-    for start in starts:
-        words += ["--start-from", f"{start.path}@sha256:{start.sha256}"]
-    if plan.to_score is not None:
-        words += ["--to-score", f"{plan.to_score:g}", "--epochs", str(plan.most_epochs)]
-        words += ["--count-evaluation"] if plan.count_evaluation else []
-        words += _data_options([work.train_on for work in plan.works if work.train_on is not None])
-    return words
-
-
-def _data_options(learnt: list[TrainingData]) -> list[str]:
-    """Works with different data each have their model's own."""
-    texts, fractions = {data.text for data in learnt}, {data.fraction for data in learnt}
-    words = ["--train-on", *texts] if len(texts) == 1 else []
-    return [*words, "--fraction", f"{fractions.pop():g}"] if fractions not in (set(), {1.0}) else words
-
-
-def _precision_options(plan: Plan, precisions: tuple[Precision, ...]) -> list[str]:
-    together = ["--across-precisions"] if len(precisions) > 1 else []
-    bound = [] if plan.max_drop is None else ["--max-drop", f"{plan.max_drop:g}"]
-    return ["--precision", ",".join(precisions), *together, *bound]
-
 
 _NOT_REPORTED = "not reported by this pipeline"
 

@@ -1,4 +1,4 @@
-"""What compiling did to each contestant: its counts, and a row for every batch that it was called at."""
+"""What compiling did to each contestant: its counts, and a row for all other inputs that it was called on."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from fairlap import quantity_text
 from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
-from fairlap.render.compilation import counts_text, what_happened
+from fairlap.render.compilation import counts_text, heading, what_happened
 from fairlap.render.report.markup import Markup, table, tag
 from fairlap.request.work import work_title
 from fairlap.results.columns.compilation import found_for
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
-_HEADS = ["contestant", "batch", "first call", "stall", "later calls", "prepared for it", "details"]
+_HEADS = ["contestant", "inputs", "first call", "stall", "later calls", "prepared for it", "details"]
 _NS_PER_S = 1e9
 
 
@@ -39,7 +39,7 @@ def _row(contestant: str, at: AtBatch) -> dict[str, Markup | str]:
     resized = at.resized
     return {
         "contestant": contestant,
-        "batch": str(at.batch),
+        "inputs": heading(at),
         "first call": what_happened(at) if resized.first_s is not None else "–",
         "stall": _duration(resized.stall_s, resized.why),
         "later calls": _duration(resized.call_s, resized.why),

@@ -11,9 +11,9 @@ from fairlap.results.results import Results
 _MOST_SHOWN = 20
 _HEADS = ("operator", "kind", "calls", "time", "share", "GFLOP/s", "")
 NOTE = (
-    "Untimed processes after the blocks ran each framework's own profiler; the ranking does not rest on them. Times "
-    "are of profiled calls, which take longer than others, and of an operator itself, without those that it called. "
-    "Overhead is what no operator accounts for."
+    "Untimed processes after the blocks ran each framework's own profiler, or on a GPU took the device's own records; "
+    "the ranking does not rest on them. Times are of profiled calls, which take longer than others, and of an operator "
+    "itself, without those that it called. Overhead is what no operator accounts for."
 )
 
 

@@ -17,10 +17,11 @@ from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
 from fairlap.render.charts.libraries import vega_script
+from fairlap.render.plan_command import command_of
 from fairlap.render.report import circumstances
 from fairlap.render.report.answer import answer, headline
 from fairlap.render.report.batch_tries import batch_tries
-from fairlap.render.report.circumstances import command_of, feeding
+from fairlap.render.report.circumstances import feeding
 from fairlap.render.report.compilation_table import compilation_table
 from fairlap.render.report.markup import Markup, joined, json_island, table, tag, trusted
 from fairlap.render.report.operators import NOTE, operators
@@ -270,8 +271,8 @@ def _compiled(shown: Results) -> Markup | None:
         if (found := compilation_table(shown, work_result)) is not None
     )
     note = (
-        "Seen in separate processes that are in no block. A stall is how much longer the first call at a batch took "
-        "than later ones. What operators and kernels are differs between frameworks."
+        "Seen in separate processes that are in no block. A stall is how much longer the first call on such inputs "
+        "took than later ones. What operators and kernels are differs between frameworks."
     )
     return tag("section", tag("h2", "Compilation"), parts, tag("p", note, class_="caption"), id="compilation")
 
@@ -333,11 +334,11 @@ def _behind(shown: Results) -> Markup:
 
 def _repeat(shown: Results) -> Markup:
     command = command_of(shown.run.plan)
-    note = (
-        "This command draws the same plan, with the same orders and the same settings of every process."
-        if command
-        else "No single command draws this plan; run the saved plan instead."
-    )
+    note = "No single command draws this plan; run the saved plan instead."
+    if command:
+        note = "This command draws the same plan, with the same orders and the same settings of every process"
+        note += ", where the same cores are available" if len(shown.run.plan.available_cores) > 1 else ""
+        note += "; the search for the best settings is repeated, too." if shown.run.plan.searches else "."
     plan = msgspec.json.format(msgspec.json.encode(shown.run.plan), indent=1).decode()
     return tag(
         "section",

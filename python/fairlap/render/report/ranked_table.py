@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from fairlap import quantity_text, verdict
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scores import learning_text, scores_text
+from fairlap.render.settings_search_text import settings_text
 from fairlap.render.terminal import causes_of_modes
 from fairlap.request.work import work_title
 from fairlap.results.results import Results
 from fairlap.results.row import Row, judged_time_ns
 from fairlap.results.work_result import ContestantResult, WorkResult
+
+_RATE = "largest rate"
+
+# Columns that are left out where no row has a value.
+_IF_ANY: Mapping[str, Callable[[Row], object]] = {
+    "scores": lambda row: row.scores,
+    "LoadGen": lambda row: row.loadgen,
+    "score on held-out items": lambda row: row.target_score,
+    "1,000 items": lambda row: row.cost_per_1000_items,
+    "runs in": lambda row: row.min_memory_bytes,
+    "largest batch": lambda row: row.largest_batch,
+    "energy per item": lambda row: row.energy_per_item_j,
+}
 
 Cells = Mapping[str, Markup | str]
 
@@ -22,23 +36,17 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
     against = f"against {shown.baseline}" if shown.baseline else "against the first"
     if work_result.basis.metric == verdict.TIME_TO_SCORE:
         against = f"time to score {against}"
+    if work_result.work.load is not None:
+        against = f"{work_result.basis.metric.name} {against}"
     time = "time of a fed batch" if shown.run.plan.data else "time of a call"
     heads = ["place", "contestant", time, against, "p99", "per second", first, "peak memory", "error"]
     slowest = max((result.call_ns for result, _ in work_result.with_rows() if result.finished), default=0.0)
     rows = [_cells(shown, result, row, slowest, (time, against, first)) for result, row in work_result.with_rows()]
     names = [result.contestant for result, _ in work_result.with_rows()]
-    if any(row.scores for _, row in work_result.with_rows()):
-        heads.append("scores")
-    if any(row.target_score for _, row in work_result.with_rows()):
-        heads.append("score on held-out items")
-    if any(row.cost_per_1000_items for _, row in work_result.with_rows()):
-        heads.append("1,000 items")
-    if any(row.min_memory_bytes for _, row in work_result.with_rows()):
-        heads.append("runs in")
-    if any(row.largest_batch for _, row in work_result.with_rows()):
-        heads.append("largest batch")
-    if any(row.energy_per_item_j for _, row in work_result.with_rows()):
-        heads.append("energy per item")
+    rows_of_work = [row for _, row in work_result.with_rows()]
+    if any(row.largest_rate_limited_by for row in rows_of_work):
+        heads.insert(2, _RATE)
+    heads += [head for head, has in _IF_ANY.items() if any(map(has, rows_of_work))]
     caption = f"{work_title(work_result.work.label, shown.run.plan.data)}, {work_result.conditions}"
     return table(caption, heads, rows, "ranked cards", names)
 
@@ -51,6 +59,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
     return {
         "place": tag("span", row.place or "–", class_="place", title=row.absent.get("place")),
         "contestant": _contestant(shown, result, row),
+        _RATE: _or_dash(row, "largest_rate_per_s", _largest_rate(row)),
         time: _time(shown, result, row, slowest),
         against: _ratio(row),
         "p99": _or_dash(row, "latency_p99_ns", row.latency_p99_ns and quantity_text.duration(row.latency_p99_ns.value)),
@@ -60,6 +69,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
         "error": _or_dash(row, "error_relative", None if error is None else quantity_text.relative_error(error)),
         "scores": ", ".join(scores_text(row)) or "–",
         "score on held-out items": _or_dash(row, "target_score", learning_text(row)),
+        "LoadGen": _or_dash(row, "loadgen", row.loadgen),
         "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),
         "largest batch": _or_dash(row, "largest_batch", row.largest_batch and f"{row.largest_batch:,}"),
         "energy per item": _or_dash(row, "energy_per_item_j", energy and quantity_text.quantity(energy.value, "J")),
@@ -67,6 +77,11 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
             row, "cost_per_1000_items", cost and f"{quantity_text.number(cost.value)} {row.currency}"
         ),
     }
+
+
+def _largest_rate(row: Row) -> str:
+    rate = row.largest_rate_per_s
+    return "" if rate is None else quantity_text.quantity(rate.value, "/s", rate.low, rate.high)
 
 
 def _smallest_memory(row: Row) -> str:
@@ -95,6 +110,9 @@ def _contestant(shown: Results, result: ContestantResult, row: Row) -> Markup:
         tag("strong", breaking(result.contestant)),
         " ",
         tag("span", row.version or "", class_="version"),
+        tag("span", f"best settings: {settings_text(row.found_settings)}", class_="mode")
+        if row.division == "best"
+        else None,
         remarks,
         class_="who",
     )

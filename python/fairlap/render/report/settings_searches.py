@@ -12,10 +12,14 @@ _HEADS = ["round", "settings", "times the default", "time of a call", "why"]
 
 def settings_search(search: SettingsSearch) -> Markup:
     space = "; ".join(f"{name}: {', '.join(values)}" for name, values in search.space.items()) or "nothing"
+    left_out = "; ".join(f"{name} ({why})" for name, why in search.left_out.items())
+    not_reached = "; ".join(settings_text(dict(each)) for each in search.not_reached)
     return tag(
         "div",
         tag("p", tag("strong", search.contestant), ": ", outcome_text(search), "."),
         tag("p", f"Besides the default, the space is {space}. Data seed {search.data_seed}.", class_="caption"),
+        tag("p", f"Left out: {left_out}.", class_="caption") if search.left_out else None,
+        tag("p", f"Not tried: {not_reached}.", class_="caption") if search.not_reached else None,
         tag(
             "div",
             table(f"Settings tried for {search.contestant}", _HEADS, [_row(each) for each in search.tries], "cards"),

@@ -39,20 +39,20 @@ def compilation_of(run: Run, work_result: WorkResult, result: ContestantResult) 
 def stalls_of(run: Run, work_result: WorkResult, result: ContestantResult) -> dict[str, float]:
     found = found_for(run, work_result, result)
     batches = () if found is None else found.batches
-    stalls = {str(each.batch): each.resized.stall_s for each in batches}
-    return {batch: stall_s for batch, stall_s in stalls.items() if stall_s is not None}
+    stalls = {each.text: each.resized.stall_s for each in batches}
+    return {inputs: stall_s for inputs, stall_s in stalls.items() if stall_s is not None}
 
 
 def without_stall(run: Run, work_result: WorkResult, result: ContestantResult) -> dict[str, str]:
-    """By batch. Empty where none was asked for."""
+    """By batch, size or type. Empty where none was asked for."""
     if work_result.conditions != run.plan.headline:
         return {}
     known = stalls_of(run, work_result, result)
     found = found_for(run, work_result, result)
-    reasons = {str(each.batch): each.resized.why for each in found.batches} if found else {}
+    reasons = {each.text: each.resized.why for each in found.batches} if found else {}
     otherwise = _why_nothing(run, work_result, result) if found is None else _otherwise(found)
-    asked = map(str, run.plan.recompile)
-    return {batch: reasons.get(batch) or otherwise for batch in asked if batch not in known}
+    asked = run.plan.recompiled_on
+    return {inputs: reasons.get(inputs) or otherwise for inputs in asked if inputs not in known}
 
 
 def _otherwise(found: CompilationResult) -> str:
@@ -60,6 +60,6 @@ def _otherwise(found: CompilationResult) -> str:
 
 
 def _why_nothing(run: Run, work_result: WorkResult, result: ContestantResult) -> str:
-    if not run.plan.recompile or work_result.conditions != run.plan.headline:
+    if not run.plan.recompiled_on or work_result.conditions != run.plan.headline:
         return _NOT_ASKED_FOR
     return absence_reason(result) or _NOT_FINISHED

@@ -24,7 +24,9 @@ from fairlap.results.work_result import ContestantResult
 Bound = Literal["compute-bound", "memory-bound", "overhead-bound"]
 
 LEVELS = ("L1", "L2", "L3", "memory")
-NUMBER_TYPES: Mapping[Precision, str] = {"bf16": "bf16", "autocast": "bf16", "int8": "int8", "fp16": "fp16"}
+NUMBER_TYPES: Mapping[Precision, str] = {
+    "bf16": "bf16", "autocast": "bf16", "int8": "int8", "fp16": "fp16", "tf32": "tf32",
+}  # fmt: skip
 PLAIN = "fp32"  # what a CPU computes in where it has no instructions for the type
 
 FAR_BELOW = 0.1
@@ -61,10 +63,14 @@ class LeastTimes:
 
     def evidence(self, call_ns: float) -> str:
         call, compute, memory = map(quantity_text.duration, (call_ns, self.compute_ns, self.memory_ns))
-        return (
-            f"a call takes {call}; at the {self.number_type} roof its operations would take {compute}, "
-            f"at the {self.level} roof its bytes {memory}; {self._overhead_text()}"
+        arithmetic = (
+            f"at the {self.number_type} roof its operations would take {compute}"
+            if self.compute_ns
+            else "it has no arithmetic"
         )
+        far = ", so it is far below the roofs" if self.roofs_ns < FAR_BELOW * call_ns else ""
+        at_roofs = f"{arithmetic}, at the {self.level} roof its bytes {memory}{far}"
+        return f"a call takes {call}; {at_roofs}; {self._overhead_text()}"
 
     def _overhead_text(self) -> str:
         if self.overhead_ns is None:
@@ -109,8 +115,9 @@ def roofline_of(
     found = _amounts(cost, latency, absence_reason(result))
     why = (
         absence_reason(result)
-        or ("" if device == "cpu" else "the roofs of a GPU are not measured")
+        or next((process.elsewhere for process in result.finished if process.work_in == "other_server"), "")
         or ("" if _are_complete(roofs) else "the roofs of the machine were not measured")
+        or _no_peak(roofs, precision, device)
         or ("" if cost.operations is not None else cost.counted)
     )
     if why or latency is None or roofs is None or cost.operations is None:
@@ -125,6 +132,15 @@ def roofline_of(
         "bound": cell_or(times.bound(latency.value), f"the roofs explain little of it, and {overhead.absent}"),
         "bound_evidence": Cell(times.evidence(latency.value) + counted),
     }
+
+
+def _no_peak(roofs: Roofs | None, precision: Precision, device: str) -> str:
+    """Why there is none for this precision. A CPU without instructions for a type computes in fp32; a GPU that has no
+    roof for it has units that were not measured."""
+    wanted = NUMBER_TYPES.get(precision, PLAIN)
+    if device == "cpu" or roofs is None or wanted in roofs.operations_per_s:
+        return ""
+    return f"the roof of {wanted} was not measured: {roofs.absent.get(wanted, 'it is not known why')}"
 
 
 def _are_complete(roofs: Roofs | None) -> bool:

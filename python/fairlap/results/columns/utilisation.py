@@ -11,11 +11,12 @@ def utilisation_of(result: ContestantResult, *, threads: int, device: str) -> di
     why = absence_reason(result)
 
     def cpu(process: ProcessResult) -> float | None:
-        return None if process.busy_cores is None else process.busy_cores / threads
+        return None if process.busy_cores is None or process.elsewhere else process.busy_cores / threads
 
+    elsewhere = next((process.elsewhere for process in result.finished), "")
     gpu = cell_or(estimate(result.finished, _device_busy_share), why or "NVML gave no sample while it was measured")
     return {
-        "cpu_busy_share": cell_or(estimate(result.finished, cpu), why or "its CPU time was not counted"),
+        "cpu_busy_share": cell_or(estimate(result.finished, cpu), why or elsewhere or "its CPU time was not counted"),
         "gpu_busy_share": Cell(None, why or "it ran on the processor") if device == "cpu" else gpu,
     }
 

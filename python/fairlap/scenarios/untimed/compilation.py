@@ -1,6 +1,7 @@
-"""What compiling did to a contestant, and what a call costs at other batch sizes. Runs in processes that are not raced.
+"""What compiling did to a contestant, and what a call costs on other inputs. Runs in processes that are not raced.
 
-A shape that the framework has not seen may make it trace or compile again, and the first call then waits for that.
+A shape or a type that the framework has not seen may make it trace or compile again, and the first call then waits for
+that.
 """
 
 from __future__ import annotations
@@ -13,20 +14,23 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from fairlap import quantity_text
 from fairlap.engine import time_calls
 from fairlap.engine.measurement import CallableRaised
 from fairlap.errors import described
 from fairlap.frameworks.adapter_parts.answers import batch_of
-from fairlap.frameworks.compilation import Compilation
+from fairlap.frameworks.compilation import Compilation, Types
 from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.models import safetensors
-from fairlap.models.arrays import Arrays
+from fairlap.models.registry import spec_with
 from fairlap.models.spec import BATCH, BATCH_LABELS, LABELS
 from fairlap.models.workload import Workload
+from fairlap.request.other_inputs import InputType
 from fairlap.scenarios.untimed.compilation_messages import Described, Resize, Resized
 
 _LATER_CALLS = 15
 _MOST_LATER_S = 1.0
+_NUMBERS = {"float": "floating-point numbers", "int": "integers"}
 _NOT_REPORTED = "its adapter does not report what compiling did"
 _COUNTED = ("graphs", "graph_breaks", "operators")
 
@@ -63,51 +67,77 @@ class CompilationCalls:
         )
 
     def resize(self, request: Resize) -> Resized:
-        """What fails at one batch is reported, and others can still be asked for."""
+        """What fails on some inputs is reported, and others can still be asked for."""
         found = self._found
         if found is None:
             return Resized(why=_NOT_REPORTED)
-        inputs = self._inputs(request)
+        began_ns = time.perf_counter_ns()
         try:
+            work = self._work_on(request)
+            if request.input_type is not None:
+                return self._called_as(request.input_type, found, work)
             if found.bind is not None:
-                return self._called(found, found.bind(inputs), request.batch, self._contestant)
-            if request.batch != self._work.batch:
-                return self._built_again(request.batch, inputs)
-            return self._called(found, self._contestant.bind(inputs), request.batch, self._contestant)
+                return self._called(found, found.bind(batch_of(work)), work, self._contestant)
+            if request.batch != self._work.batch or request.free_sizes:
+                return self._built_again(work)
+            return self._called(found, self._contestant.bind(batch_of(work)), work, self._contestant)
         except MemoryError:
             raise
         except Unsupported as refused:
             return Resized(why=str(refused))
         except Exception as error:
             cause = error.__cause__ if isinstance(error, CallableRaised) and error.__cause__ else error
-            return Resized(why=f"it failed at batch {request.batch}: {described(cause)}")
+            after = quantity_text.duration(float(time.perf_counter_ns() - began_ns))
+            return Resized(why=_failure(request, found, described(cause), after))
 
-    def _inputs(self, request: Resize) -> Arrays:
+    def _work_on(self, request: Resize) -> Workload:
+        spec = spec_with(self._work.package, request.free_sizes) if request.free_sizes else self._work.spec
+        inputs = self._inputs(request)
+        labels = inputs.pop(LABELS, self._work.labels)
+        return replace(
+            self._work,
+            spec=spec,
+            batch=request.batch,
+            inputs=inputs,
+            labels=labels,
+            free_sizes=request.free_sizes,
+        )
+
+    def _called_as(self, wanted: InputType, found: Compilation, work: Workload) -> Resized:
+        """Integers stay integers, so that it is the same work."""
+        kind = wanted.rstrip("0123456789").removeprefix("b")
+        types: Types = {each.name: wanted for each in work.spec.inputs if each.dtype.startswith(kind)}
+        if not types:
+            raise Unsupported(f"none of its inputs holds {_NUMBERS[kind]}")
+        if found.bind_as is None:
+            raise Unsupported("its adapter does not call it with inputs of another type")
+        return self._called(found, found.bind_as(batch_of(work), types), work, self._contestant)
+
+    def _inputs(self, request: Resize) -> dict[str, Any]:
         arrays = safetensors.read(Path(request.inputs))
         found = {tensor.name: arrays[tensor.name] for tensor in self._work.spec.inputs}
         if self._work.mode == "train" and BATCH_LABELS in arrays:
             found[LABELS] = arrays[BATCH_LABELS]
         return found
 
-    def _built_again(self, batch: int, inputs: Arrays) -> Resized:
+    def _built_again(self, work: Workload) -> Resized:
         if not any(BATCH in tensor.shape for tensor in self._work.spec.inputs):
             raise Unsupported("it is built for one batch, and so is the file that it reads; race it with that --batch")
-        names = [tensor.name for tensor in self._work.spec.inputs]
-        work = replace(
-            self._work,
-            batch=batch,
-            inputs={name: inputs[name] for name in names},
-            labels=inputs.get(LABELS, self._work.labels),
-        )
+        if work.precision == "int8":
+            raise Unsupported(
+                f"it was quantized with calibration data of batch {self._work.batch}, and runs no other batch or size; "
+                "race it with that --batch"
+            )
         began_ns = time.perf_counter_ns()
         contestant = self._build(work)
         built_s = (time.perf_counter_ns() - began_ns) / 1e9
-        resized = self._called(None, contestant.bind(inputs), batch, contestant)
-        why = f"it is built for batch {self._work.batch} alone"
+        resized = self._called(None, contestant.bind(batch_of(work)), work, contestant)
+        only = "these sizes" if work.free_sizes else f"batch {self._work.batch}"
+        why = f"it is built for {only} alone"
         return Resized(resized.first_s, resized.call_s, built_s, 1, (why,))
 
     def _called(
-        self, found: Compilation | None, call: Callable[[], Any], batch: int, contestant: Contestant
+        self, found: Compilation | None, call: Callable[[], Any], work: Workload, contestant: Contestant
     ) -> Resized:
         results: list[Any] = []
 
@@ -119,26 +149,33 @@ class CompilationCalls:
         with nullcontext([]) if found is None else found.reasons() as reasons:
             first_s = _seconds(keeping, samples=1)[0]
         compiled = None if graphs is None or before is None else graphs() - before
-        self._require_batch(contestant, results[0], batch)
+        self._require_sizes(contestant, results[0], work)
         call_s = median(_seconds(keeping, samples=_LATER_CALLS))
         return Resized(first_s, call_s, None, compiled, tuple(dict.fromkeys(reasons)) if compiled else ())
 
-    def _require_batch(self, contestant: Contestant, result: Any, batch: int) -> None:
+    def _require_sizes(self, contestant: Contestant, result: Any, work: Workload) -> None:
         """A graph that was made for one batch may answer another one without an error, and with other work."""
         if self._work.mode != "infer":
             return
         outputs = contestant.outputs(result)
-        for tensor in self._work.spec.outputs:
+        for tensor in work.spec.outputs:
             then = tensor.sized(self._work.batch)
             if BATCH in tensor.shape:
-                wanted = tensor.sized(batch)
+                wanted = tensor.sized(work.batch)
             elif then and then[0] == self._work.batch:
-                wanted = (batch, *then[1:])
+                wanted = (work.batch, *then[1:])
             else:
                 continue
             if outputs[tensor.name].shape != wanted:
                 shape = list(outputs[tensor.name].shape)
-                raise Unsupported(f"its output {tensor.name} is {shape} at batch {batch}, not {list(wanted)}")
+                raise Unsupported(f"its output {tensor.name} is {shape} at batch {work.batch}, not {list(wanted)}")
+
+
+def _failure(request: Resize, found: Compilation, raised: str, after: str) -> str:
+    if request.input_type is not None:
+        return f"it refused {request.input_type} inputs after {after}: {found.fixed_types or raised}"
+    sizes = [f"{name}={size}" for name, size in request.free_sizes.items()]
+    return f"it failed at {', '.join(sizes) or f'batch {request.batch}'}: {raised}"
 
 
 def _completed(call: Callable[[], Any], contestant: Contestant) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from fairlap.frameworks.compilation import Operators
+from fairlap.request.other_inputs import InputType
 
 
 class Describe(msgspec.Struct, frozen=True, tag_field="type", tag="describe"):
@@ -26,14 +27,17 @@ class Described(msgspec.Struct, frozen=True, tag_field="type", tag="described"):
 
 
 class Resize(msgspec.Struct, frozen=True, tag_field="type", tag="resize"):
-    """Call the contestant with inputs of another batch, first once, then some more times."""
+    """Call the contestant with inputs of another batch, other sizes or another type, first once, then some more
+    times."""
 
     batch: int
     inputs: str  # a safetensors file
+    free_sizes: dict[str, int] = {}  # of the model in which these inputs are
+    input_type: InputType | None = None  # to which the framework takes them before the first call
 
 
 class Resized(msgspec.Struct, frozen=True, tag_field="type", tag="resized"):
-    """The first call at this batch, and what calls cost after it."""
+    """The first call on these inputs, and what calls cost after it."""
 
     first_s: float | None = None
     call_s: float | None = None  # the median of the later calls

@@ -23,7 +23,7 @@ _KINDS = (  # the first that fits: a fused convolution is a convolution
     (
         "copy",
         "copy|readvariable|transpose|permute|reorder|reshape|view|expand|concat|\\bcat\\b|split|cast|convert|contiguous|clone|"
-        "\\bto\\b|pad|memcpy|as_strided|\\bt\\b|squeeze|flatten|bitcast|identity|empty|zeros|fill",
+        "\\bto\\b|pad|memcpy|memset|as_strided|\\bt\\b|squeeze|flatten|bitcast|identity|empty|zeros|fill",
     ),
     (
         "elementwise",

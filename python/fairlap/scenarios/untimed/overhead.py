@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.contract import Framework, Settings
+from fairlap.frameworks.contract import Framework, Settings, device_number
 from fairlap.models.arrays import Arrays
 from fairlap.models.registry import spec_at
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
+from fairlap.scenarios.device_quantities import with_completion
 from fairlap.scenarios.timed_inputs import in_memory
 
 EMPTY = "fairlap.bench_models.empty"
@@ -29,6 +30,8 @@ def overhead_of_a_call_ns(framework: Framework, settings: Settings, precision: P
     held: Precision = "fp32" if precision == "int8" else precision
     work = Workload(spec_at(EMPTY), EMPTY, 1, "infer", held, {}, inputs)
     contestant = framework.prepare(work, settings, lambda _: nullcontext())
+    if settings.device != "cpu":
+        contestant = with_completion(contestant, device_number(settings.device))
     call = contestant.bind(inputs)
     answer = contestant.outputs(_completed(contestant.done, call()))
     [(name, given)] = inputs.items()

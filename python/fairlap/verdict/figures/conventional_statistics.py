@@ -6,10 +6,14 @@ code different in 74 % of cases.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from fairlap.verdict.blocks import BlockTable
+
+_Errors = TypeVar("_Errors", float, npt.NDArray[np.float64])
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ def welch(table: BlockTable) -> tuple[Welch, ...]:
     both = squared_errors[first] + squared_errors[second]
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (means[first] - means[second]) / np.sqrt(both)
-        freedom = both**2 * (table.blocks - 1) / (squared_errors[first] ** 2 + squared_errors[second] ** 2)
+        counts = (table.blocks, table.blocks)
+        freedom = _degrees_of_freedom(squared_errors[first], squared_errors[second], counts)
         p = 2 * stdtr(freedom, -np.abs(t))
     return tuple(
         Welch(table.contestants[i], table.contestants[j], float(t[k]), float(freedom[k]), float(p[k]))
@@ -67,11 +72,15 @@ def mean_difference(
     difference = float(np.mean(after) - np.mean(before))
     if min(len(before), len(after)) < 2:
         return difference, None, None
-    squared_errors = [float(np.var(values, ddof=1)) / len(values) for values in (before, after)]
-    both = sum(squared_errors)
+    first, second = (float(np.var(values, ddof=1)) / len(values) for values in (before, after))
+    both = first + second
     if both == 0:
         return difference, difference, difference
-    parts = zip(squared_errors, (len(before), len(after)), strict=True)
-    freedom = both**2 / sum(error**2 / (count - 1) for error, count in parts)
+    freedom = _degrees_of_freedom(first, second, (len(before), len(after)))
     half = float(stdtrit(freedom, 1 - alpha / 2)) * both**0.5
     return difference, difference - half, difference + half
+
+
+def _degrees_of_freedom(first: _Errors, second: _Errors, counts: tuple[int, int]) -> _Errors:
+    """By Welch and Satterthwaite, of the squared standard errors of two means of so many values each."""
+    return (first + second) ** 2 / (first**2 / (counts[0] - 1) + second**2 / (counts[1] - 1))

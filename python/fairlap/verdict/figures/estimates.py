@@ -3,9 +3,6 @@
 One process gives one number, because samples inside a process share everything the process drew at its
 start; 100 samples of one process, tested as 100, are called different from an identical process in 58 %
 of cases.
-
-Evidence from within one process has nothing but samples. How much they depend on each other is measured: many
-dependent samples look like much evidence and are little.
 """
 
 from __future__ import annotations
@@ -19,24 +16,7 @@ from fairlap.verdict.blocks import Floats, OneSample, log_of_positive, require_b
 from fairlap.verdict.exact_tests.signed_rank import sign_interval
 from fairlap.verdict.figures.modes import Modes, find_modes
 from fairlap.verdict.figures.steady_state import Course, SteadyState
-from fairlap.verdict.warnings import DependentSamples, FewSamplesBeyond, NoSteadyState, StatisticalWarning
-
-_FEWEST_SAMPLES = 20
-
-
-def dependent_samples(samples: Sequence[float] | Floats, whose: str = "process") -> DependentSamples | None:
-    """A warning if the block length of Politis and White is three samples or more."""
-    logs = log_of_positive(samples, whose)
-    if logs.size < _FEWEST_SAMPLES:
-        raise OneSample(f"{whose}: {logs.size} samples cannot show dependence; {_FEWEST_SAMPLES} can")
-    if np.ptp(logs) == 0:
-        return None
-    from arch.bootstrap import optimal_block_length
-
-    length = float(optimal_block_length(logs)["stationary"].iloc[0])
-    if length < 3:
-        return None
-    return DependentSamples(logs.size, max(1, round(logs.size / length)))
+from fairlap.verdict.warnings import FewSamplesBeyond, NoSteadyState, StatisticalWarning
 
 
 @dataclass(frozen=True)

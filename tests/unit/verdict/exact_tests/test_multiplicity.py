@@ -15,6 +15,7 @@ p_lists = st.lists(st.integers(1, 400).map(lambda k: k / 4000), min_size=1, max_
 
 
 # statsmodels collects garbage in every call, which takes a tenth of a second in a full test run.
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(p_lists)
 def test_decisions_and_adjusted_p_values_are_those_of_statsmodels(p: np.ndarray) -> None:

@@ -1,0 +1,122 @@
+"""``fairlap load``: how many requests each contestant serves under a bound on their latency."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from fairlap.cli.output import print_note
+from fairlap.cli.output_options import race_options
+from fairlap.cli.source_options import source_options
+from fairlap.cli.values import CONTESTANTS, DURATION, WHOLE_NUMBERS, one_or_more
+from fairlap.errors import InvalidRequest
+from fairlap.request.load import LARGEST_BATCH, MOST_WORKERS, Scenario
+
+if TYPE_CHECKING:
+    from fairlap.request.race_request import RaceRequest
+
+_OF_LOAD = ("p50", "p90", "p99", "workers", "largest_batch", "longest_wait", "trial", "scenario", "logs")
+
+
+@click.command("load")
+@click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml")
+@click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
+@click.option("--p99", type=DURATION, help="Ninety-nine of a hundred requests are answered within DURATION.")
+@click.option("--p90", type=DURATION, help="Nine of ten requests are answered within DURATION.")
+@click.option("--p50", type=DURATION, help="Half of the requests are answered within DURATION.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, MOST_WORKERS),
+    help="Threads that serve requests.  [default: 1]",
+)
+@click.option(
+    "--largest-batch",
+    type=click.IntRange(1, LARGEST_BATCH),
+    help="Serve up to so many waiting requests in one call.  [default: 1]",
+)
+@click.option("--longest-wait", type=DURATION, help="With --largest-batch: wait DURATION for a batch to fill.")
+@click.option("--trial", type=DURATION, help="The longest time of a trial of one rate.  [default: 2s]")
+@click.option(
+    "--scenario",
+    type=click.Choice(get_args(Scenario)),
+    help="Run MLPerf's LoadGen in this scenario instead of the search; server: after it, in every process.",
+)
+@click.option(
+    "--logs",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Keep the logs of LoadGen in FOLDER.",
+)
+@click.option("--batch", type=WHOLE_NUMBERS, help="Items that one request asks about.  [default: 1]")
+@click.option(
+    "--precision", type=one_or_more("fp32", "fp16", "bf16", "autocast", "int8"), help="Precisions.  [default: fp32]"
+)
+@source_options
+@click.option("--threads", type=int, help="Threads of every contestant's framework.  [default: all cores]")
+@click.option(
+    "--budget",
+    type=DURATION,
+    help="Race until every comparison is decided, or for DURATION."
+    "  [default: 5m, up to 15m while too few blocks have run to claim anything]",
+)
+@click.option("--blocks", type=int, help="Run a fixed number of blocks: new processes of every contestant.")
+@click.option(
+    "--only-winner", is_flag=True, default=None, help="Compare only the fastest with the others: decided sooner."
+)
+@click.option(
+    "--conditions",
+    type=click.Choice(["controlled", "as-found", "both"]),
+    help="Bind cores and fix memory behaviour, or leave processes as they are.  [default: controlled]",
+)
+@click.option("--seconds", type=DURATION, help="Time of calls one after the other in each process.  [default: 0.4s]")
+@click.option("--seed", type=click.IntRange(min=0), help="Draw orders, arrivals and items from this seed.")
+@click.option("--data-seed", type=click.IntRange(min=0), help="Draw weights and inputs from this seed.")
+@race_options
+def command(
+    models: tuple[str, ...],
+    store: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Find how many requests each contestant serves under a bound on their latency.
+
+    Give one bound: --p99 20ms. Requests arrive at random (Poisson), whether or not those before them are answered, and
+    their latency counts from when they were due. In every block each contestant searches, in a new process, for the
+    largest rate that meets the bound; the verdict is about the ratio of these rates.
+
+    Contestants have the same weights, answers to drawn requests are checked, and a contestant that drops requests or
+    keeps answers is disqualified.
+
+    With --scenario single-stream, multi-stream or offline, MLPerf's LoadGen runs instead, and its figure is compared.
+    Where it is installed (pip install 'fairlap[load]'), it also judges 90 % of the largest rate, once.
+
+    An interrupted run is resumed by `fairlap compare --resume`. Exit status: 0 when a contestant finished, 1 when none
+    did or a file was lost, 2 for an invalid request, 130 after Ctrl-C.
+    """
+    from fairlap.cli.run_race import checked_output, run_race
+    from fairlap.race.plan_from_request import plan_of
+
+    given = {name: value for name, value in given.items() if value not in (None, ())}
+    request = _requested(models, given)
+    plan = plan_of(request, lambda text: None if quiet else print_note(text))
+    output = checked_output(plan, request, store=store, quiet=quiet, as_json=as_json)
+    raise SystemExit(run_race(plan, output))
+
+
+def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
+    import msgspec
+
+    from fairlap.request.load import LoadRequest
+    from fairlap.request.race_request import RaceRequest, read_request
+
+    of_load = {name: given.pop(name) for name in _OF_LOAD if name in given}
+    if len(models) == 1 and models[0].lower().endswith(".toml"):
+        request = read_request(Path(models[0]))
+        load = msgspec.structs.replace(request.load or LoadRequest(), **of_load)
+        return msgspec.structs.replace(request, load=load, **given)
+    if not models or "contestants" not in given:
+        raise InvalidRequest("give a model, contestants and a bound: fairlap load mlp --on torch,jax --p99 20ms")
+    return RaceRequest(models=models, load=LoadRequest(**of_load), **given)

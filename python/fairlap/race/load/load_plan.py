@@ -1,0 +1,43 @@
+"""Works of a race of load: what can be asked of them, checked before the plan is drawn."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairlap.errors import InvalidRequest
+from fairlap.models.spec import BATCH, Spec
+from fairlap.request.load import E_LOAD, load_of
+from fairlap.request.race_request import RaceRequest
+from fairlap.request.work import Work
+from fairlap.scenarios.load.loadgen_messages import require_loadgen
+
+BATCH_OF_A_REQUEST = 1
+
+
+def with_load(request: RaceRequest, work: Work, spec: Spec) -> Work:
+    """The work with what the request asks of it; as it is in a race that is none of load."""
+    if request.load is None:
+        return work
+    load = load_of(request.load)
+    if work.mode != "infer":
+        raise InvalidRequest(f"requests are answered by inference; leave out --mode {work.mode}", code=E_LOAD)
+    if request.data is not None:
+        raise InvalidRequest("requests bring their own items; leave out --data", code=E_LOAD)
+    if str(request.device) != "cpu":
+        raise InvalidRequest("load is served on the CPU; leave out --device", code=E_LOAD)
+    if not spec.computes:
+        raise InvalidRequest(f"{work.model} computes nothing that an answer could be checked by", code=E_LOAD)
+    if load.largest_batch > 1 and (work.batch != 1 or work.source is not None or not _in_batches(spec)):
+        raise InvalidRequest(
+            f"--largest-batch joins requests of one item each, which {work.model} at batch {work.batch} cannot",
+            code=E_LOAD,
+        )
+    if load.scenario is not None:
+        require_loadgen()
+        if work.batch != 1:
+            raise InvalidRequest(f"LoadGen asks about single items; leave out --batch {work.batch}", code=E_LOAD)
+    return msgspec.structs.replace(work, load=load)
+
+
+def _in_batches(spec: Spec) -> bool:
+    return all(BATCH in tensor.shape for tensor in (*spec.inputs, *spec.outputs))

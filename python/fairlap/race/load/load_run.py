@@ -1,0 +1,176 @@
+"""One process's search for its largest rate: a trial at a time, each checked before the next."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
+from fairlap.launch.worker_process import WorkerProcess
+from fairlap.models import safetensors
+from fairlap.race.equal_work import answers
+from fairlap.race.equal_work.answers import OtherWork
+from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
+from fairlap.race.load.loadgen_check import LoadGenCheck
+from fairlap.race.load.rate_search import Offered, Searched, largest_met, rate_search
+from fairlap.race.plan import Block, Plan
+from fairlap.race.process_result import AnswerError, ProcessResult
+from fairlap.request.load import Load
+from fairlap.request.names import ContestantName
+from fairlap.scenarios.load.load_messages import LoadFound, LoadTrial, OfferLoad
+
+WHEN = "request"
+"""``AnswerError.when`` of an answer to a drawn request."""
+
+E_DROPPED_REQUESTS = "E_DROPPED_REQUESTS"
+_MOST_SEED = 2**31
+_LATE_SHARE = 0.1  # of the bound
+_FEW_DIGITS_NS = 1e5
+_GIVE_UP_S = 10.0
+_GIVE_UP_TRIALS = 10.0
+
+
+class LoadRun:
+    """``goes_on`` until the search is over."""
+
+    def __init__(
+        self, load: Load, plan: Plan, block: Block, materials: Materials, scratch: Path, name: ContestantName
+    ) -> None:
+        self.goes_on = True
+        self._load, self._materials, self._limit_s = load, materials, plan.limits.measure_s
+        self._trials: tuple[LoadTrial, ...] = ()
+        self._file = scratch / "requests.safetensors"
+        self._seeds = random.Random(f"load {plan.seed} {block.number}")
+        self._name, self._seed = name, plan.seed + block.number
+        text = name.text.replace("/", "-")
+        self._logs = Path(load.logs) / f"block-{block.number}-{text}" if load.logs else scratch / "loadgen"
+        self._is_first = block.number == min(each.number for each in plan.blocks if each.work == block.work)
+        self._next: Offered | None = None
+
+    def serve_for_a_trial(
+        self, worker: WorkerProcess, result: ProcessResult, calls_ns: np.ndarray, *, may_go_on: bool
+    ) -> None:
+        """What it showed so far is on the result. Raises OtherWork for requests without a right answer. ``calls_ns``
+        are what calls took one after the other."""
+        if not may_go_on:
+            self._end_by_budget(result)
+            return
+        if self._next is None:
+            call_s = float(np.nanmedian(calls_ns)) / 1e9
+            self._search = rate_search(self._load, call_s, curve=self._is_first)
+            self._next = next(self._search)
+        offered, trial = self._next, self._offered(worker, self._next)
+        self._trials = (*self._trials, trial)
+        result.load = LoadFound(self._trials)
+        result.errors += self._errors(offered, trial, result)
+        try:
+            self._next = self._search.send(trial)
+        except StopIteration as end:
+            self._end(end.value, worker, result)
+
+    def _end_by_budget(self, result: ProcessResult) -> None:
+        """With the largest rate so far."""
+        self.goes_on = False
+        result.load = LoadFound(self._trials, largest_met(self._trials), "budget")
+        trials = quantity_text.count(len(self._trials), "trial")
+        text = f"the budget ended its search for the largest rate after {trials}"
+        result.warnings = [*result.warnings, Notice("W_BUDGET_IN_LOAD", text)]
+
+    def _end(self, searched: Searched, worker: WorkerProcess, result: ProcessResult) -> None:
+        self.goes_on = False
+        result.load = LoadFound(self._trials, searched.largest_rate_per_s, searched.limited_by)
+        if searched.kept_answers:
+            raise OtherWork(f"{searched.kept_answers}: its answers are kept from before", "E_KEPT_ANSWERS")
+        result.warnings = [*result.warnings, *notices(result.load, self._load)]
+        self._ask_loadgen(result.load, worker, result)
+
+    def _ask_loadgen(self, found: LoadFound, worker: WorkerProcess, result: ProcessResult) -> None:
+        """In its scenario, or below the largest rate: there in each process where that was asked for, else in the
+        contestant's first."""
+        load, rate = self._load, found.largest_rate_per_s
+        check = LoadGenCheck(load, self._materials, self._logs, self._seed, self._limit_s)
+        if not load.searches and load.scenario is not None:
+            loadgen = check.in_scenario(worker, load.scenario)
+            result.load = msgspec.structs.replace(found, loadgen=loadgen)
+            result.errors += check.accuracy(worker, result.in_force)
+            return
+        asked = load.scenario == "server" or self._is_first
+        here = bool(self._name.framework) and not self._name.version
+        why = check.why_not_below(rate, here=here) if asked else "it ran in the contestant's first process"
+        if why or rate is None:
+            result.load = msgspec.structs.replace(found, loadgen_absent=why)
+        else:
+            result.load = msgspec.structs.replace(found, loadgen=check.below(worker, rate))
+
+    def _offered(self, worker: WorkerProcess, offered: Offered) -> LoadTrial:
+        load = self._load
+        self._file.unlink(missing_ok=True)
+        alone = offered.items != "pool" or offered.kind == "lone"
+        return worker.offer_load(
+            OfferLoad(
+                kind=offered.kind,
+                requests=offered.requests,
+                bound_s=load.bound_s,
+                percentile=load.percentile,
+                seed=self._seeds.randrange(_MOST_SEED),
+                path=str(self._file),
+                rate_per_s=offered.rate_per_s,
+                at_random=offered.at_random,
+                ends_early=offered.ends_early,
+                fewest=offered.fewest,
+                workers=1 if alone else load.workers,
+                largest_batch=1 if alone else load.largest_batch,
+                longest_wait_s=load.longest_wait_s,
+                items=offered.items,
+                give_up_s=_GIVE_UP_S + _GIVE_UP_TRIALS * load.trial_s,
+            ),
+            within_s=self._limit_s,
+        )
+
+    def _errors(self, offered: Offered, trial: LoadTrial, result: ProcessResult) -> list[AnswerError]:
+        where = f"in a trial of {_rate_text(offered)}"
+        if trial.unanswered:
+            of_all = quantity_text.count(trial.requests + trial.unanswered, "request")
+            raise OtherWork(f"{trial.unanswered:,} of {of_all} were not answered {where}", E_DROPPED_REQUESTS)
+        if trial.without_answer:
+            raise OtherWork(f"a request had no answer {where}: {trial.without_answer}", E_DROPPED_REQUESTS)
+        if offered.items != "pool":
+            return []
+        by_request: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+        for key, array in safetensors.read(self._file).items():
+            item, number, name = key.split("/", 2)
+            by_request.setdefault((item, number), {})[name] = array
+        if len(by_request) < trial.checked:
+            raise OtherWork(f"not all answers that were kept can be read {where}", E_DROPPED_REQUESTS)
+        found: list[AnswerError] = []
+        for (item, number), got in by_request.items():
+            which = (*IN_TURN, *UNSEEN)[int(item)]
+            errors = answers.array_errors(self._materials, got, which, WHEN)
+            request = f"request {int(number) + 1} {where}"
+            answers.require_right_on(self._materials, got, which, errors, result.in_force, request)
+            found += errors
+        return [max(found, key=lambda error: error.distance)] if found else []
+
+
+def notices(found: LoadFound, load: Load) -> list[Notice]:
+    named = []
+    if found.limited_by == "capacity":
+        text = f"{load.bound_text} holds up to its capacity, so the bound does not limit its rate"
+        named.append(Notice("W_BOUND_DOES_NOT_LIMIT", text))
+    trial = found.at_largest_rate
+    late_ns = 0.0 if trial is None or trial.times is None else trial.times.issue_lateness_p99_ns
+    if late_ns > _LATE_SHARE * 1e9 * load.bound_s:
+        late = quantity_text.duration(late_ns, _FEW_DIGITS_NS)
+        text = f"at its largest rate, one request in a hundred was issued {late} late or later, which counts as latency"
+        named.append(Notice("W_LATE_REQUESTS", text))
+    return named
+
+
+def _rate_text(offered: Offered) -> str:
+    if offered.rate_per_s is None:
+        return quantity_text.count(offered.requests, "request")
+    return quantity_text.rate(offered.rate_per_s)

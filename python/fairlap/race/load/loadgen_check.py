@@ -1,0 +1,89 @@
+"""LoadGen on one process: in the scenario that was asked for, or in its server scenario below the largest rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from fairlap.launch.worker_process import WorkerProcess
+from fairlap.race.equal_work import answers
+from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
+from fairlap.race.process_result import AnswerError
+from fairlap.request.load import Load, Scenario
+from fairlap.scenarios.load.contestant_issue import output_shapes
+from fairlap.scenarios.load.early_stopping import fewest_queries
+from fairlap.scenarios.load.loadgen_logs import answers_in
+from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
+
+WHEN = "LoadGen's accuracy run"
+SHARE_OF_RATE = 0.9  # LoadGen's rule for short runs, at 99 % confidence, does not accept the largest rate itself
+_LATE_QUERIES = 2  # with so many, the run is still accepted
+_LONGEST_S = 30.0
+
+
+class LoadGenCheck:
+    """The logs of each run stay in ``folder``."""
+
+    def __init__(self, load: Load, materials: Materials, folder: Path, seed: int, limit_s: float) -> None:
+        self._load, self._materials, self._folder = load, materials, folder
+        self._seed, self._limit_s = seed, limit_s
+
+    def why_not_below(self, rate_per_s: float | None, *, here: bool) -> str:
+        """Why the server scenario cannot be run below this rate; empty when it can. ``here`` is whether the contestant
+        runs in this environment."""
+        if rate_per_s is None:
+            return "no rate meets the bound"
+        if self._materials.work.batch != 1:
+            return "LoadGen asks about single items"
+        if not here:
+            return "the contestant runs in an environment of its own, without LoadGen"
+        if find_spec("mlperf_loadgen") is None:
+            return "mlcommons-loadgen is not installed: pip install 'fairlap[load]'"
+        queries = fewest_queries(self._load.percentile, _LATE_QUERIES)
+        if queries / (SHARE_OF_RATE * rate_per_s) > _LONGEST_S:
+            return f"its {queries} queries take longer than {_LONGEST_S:g} s at this rate"
+        return ""
+
+    def below(self, worker: WorkerProcess, rate_per_s: float) -> LoadGenResult:
+        return self._run(worker, "server", rate_per_s=SHARE_OF_RATE * rate_per_s, bound_s=self._load.bound_s)
+
+    def in_scenario(self, worker: WorkerProcess, scenario: Scenario) -> LoadGenResult:
+        return self._run(worker, scenario)
+
+    def accuracy(self, worker: WorkerProcess, in_force: Mapping[str, str]) -> list[AnswerError]:
+        """Every item once, in the scenario offline; raises OtherWork for a wrong answer."""
+        self._run(worker, "offline", accuracy=True)
+        found: list[AnswerError] = []
+        for each in answers_in(self._folder, output_shapes(self._materials.spec)):
+            which = (*IN_TURN, *UNSEEN)[each.item]
+            errors = answers.array_errors(self._materials, each.outputs, which, WHEN)
+            where = f"item {each.item} of {WHEN}"
+            answers.require_right_on(self._materials, each.outputs, which, errors, in_force, where)
+            found += errors
+        return [max(found, key=lambda error: error.distance)] if found else []
+
+    def _run(
+        self,
+        worker: WorkerProcess,
+        scenario: Scenario,
+        *,
+        accuracy: bool = False,
+        rate_per_s: float | None = None,
+        bound_s: float | None = None,
+    ) -> LoadGenResult:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        load = self._load
+        run = LoadGenRun(
+            scenario,
+            str(self._folder),
+            accuracy=accuracy,
+            least_s=load.trial_s,
+            rate_per_s=rate_per_s,
+            bound_s=bound_s,
+            percentile=load.percentile,
+            seed=self._seed,
+            largest_batch=load.largest_batch,
+            longest_wait_s=load.longest_wait_s,
+        )
+        return worker.run_loadgen(run, within_s=self._limit_s)

@@ -1,0 +1,47 @@
+"""What a race of load showed of one contestant, as text."""
+
+from __future__ import annotations
+
+from fairlap import quantity_text
+from fairlap.request.load import Load
+from fairlap.results.row import Row
+
+_NS_PER_S = 1e9
+
+
+def is_rate(load: Load | None) -> bool:
+    """Whether what contestants are ranked by is a rate for people, whose inverse is the time that is compared."""
+    return load is not None and (load.searches or load.scenario == "offline")
+
+
+def rate_interval(time_ns: float, low_ns: float | None, high_ns: float | None) -> str:
+    """``812/s [790, 830]``, from the time per request at this rate."""
+    rate = quantity_text.rate(_NS_PER_S / time_ns)
+    if low_ns is None or high_ns is None or high_ns == float("inf"):
+        return rate
+    low, high = (quantity_text.number(_NS_PER_S / each, 4) for each in (high_ns, low_ns))
+    return f"{rate} [{low}, {high}]"
+
+
+def load_lines(row: Row) -> list[str]:
+    """What it took at the largest rate, where its latency begins to rise, and what LoadGen says."""
+    loadgen = [] if row.loadgen is None else [f"LoadGen: {row.loadgen}"]
+    if row.largest_rate_per_s is not None and row.loadgen_rate_per_s is not None:
+        loadgen = [f"{loadgen[0]} at {quantity_text.rate(row.loadgen_rate_per_s.value)}"]
+    return [*_at_largest_rate(row), *loadgen]
+
+
+def _at_largest_rate(row: Row) -> list[str]:
+    p50, p99 = row.latency_at_largest_rate_p50_ns, row.latency_at_largest_rate_p99_ns
+    if p50 is None or p99 is None or row.largest_rate_per_s is None:
+        return []
+    parts = [f"p50 {quantity_text.duration(p50.value)}, p99 {quantity_text.duration(p99.value)} at this rate"]
+    if row.capacity_per_s is not None:
+        parts.append(f"capacity {quantity_text.rate(row.capacity_per_s.value)}")
+    if row.knee_rate_per_s is not None:
+        parts.append(f"knee at {quantity_text.rate(row.knee_rate_per_s)}")
+    if row.mean_batch_at_largest_rate is not None and row.mean_batch_at_largest_rate > 1:
+        parts.append(f"{quantity_text.number(row.mean_batch_at_largest_rate, 2)} requests per call")
+    if row.first_request_s is not None:
+        parts.append(f"first request {quantity_text.seconds(row.first_request_s.value)}")
+    return ["; ".join(parts)]

@@ -1,0 +1,282 @@
+"""The command that draws a plan again, recovered from the plan and checked by drawing it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Literal
+
+import msgspec
+
+from fairlap.errors import FairlapError
+from fairlap.models.registry import find
+from fairlap.race.plan import Limits, Plan, draw_plan, usual_data_seeds
+from fairlap.request.load import Load
+from fairlap.request.names import ContestantName, Contestants
+from fairlap.request.race_request import BEST_BUDGET_S, BLOCKS_UNTIL_DECIDED, PROFILE_PROCESSES
+from fairlap.request.source import Source, dims_in, range_in, shapes_in
+from fairlap.request.training import optimizer_in, schedule_in
+from fairlap.request.work import Conditions, Mode, Precision, Work
+
+Words = list[str]
+
+
+class _NoCommand(Exception):
+    """The options of the command line do not say what this plan has."""
+
+
+def command_of(plan: Plan) -> str:
+    """Empty where no command draws it: plans may be edited, and request files may give what the command line cannot.
+
+    It is to be run in the folder of the race, where models of your own were given with relative paths, and where the
+    same cores are available. Operations that were skipped are not part of it, and best settings are searched again.
+    """
+    try:
+        return shlex.join(["fairlap", "load" if plan.load else "compare", *_words(plan)])
+    except (_NoCommand, FairlapError, ValueError):
+        return ""
+
+
+def _words(plan: Plan) -> Words:
+    _require(bool(plan.works) and bool(plan.blocks))
+    kinds = {block.conditions for block in plan.blocks}
+    conditions: Conditions | Literal["both"] = "both" if len(kinds) > 1 else plan.headline
+    blocks = len(plan.blocks) // len(plan.works) // len(kinds)
+    named, contestants = _contestants(plan)
+    models, works = _works(plan.works)
+    words = [*models, "--on", ",".join(named), *works]
+    words += _load(plan.load) if plan.load else ["--device", plan.device]
+    words += ["--threads", str(plan.threads), "--conditions", conditions]
+    if plan.until_decided:
+        _require(blocks == BLOCKS_UNTIL_DECIDED)
+    else:
+        words += ["--blocks", str(blocks)]
+    _require(plan.limits == Limits(memory_bytes=plan.limits.memory_bytes) and plan.measuring.samples is None)
+    words += ["--seconds", _number(plan.measuring.seconds), "--seed", str(plan.seed)]
+    if plan.data:
+        words += ["--data", plan.data]
+    words += _data_seed(plan, contestants, blocks, conditions)
+    words += _training(plan)
+    words += [] if plan.max_drop is None else ["--max-drop", _number(plan.max_drop)]
+    words += ["--only-winner"] if plan.only_winner else []
+    if plan.limits.memory_bytes is not None:
+        words += ["--memory-limit", str(plan.limits.memory_bytes)]
+    if any(name.best for name in contestants):
+        words += ["--best-budget", f"{_number(plan.best_budget_s)}s"]
+    else:
+        _require(plan.best_budget_s == BEST_BUDGET_S)
+    return [*words, *_after_the_blocks(plan)]
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise _NoCommand
+
+
+def _contestants(plan: Plan) -> tuple[list[str], tuple[ContestantName, ...]]:
+    """As a user names them, and as they were before a search found the best settings of some."""
+    texts = list(dict.fromkeys(name.plain_text for name in plan.contestants))
+    asked = Contestants(",".join(texts))
+    _require([name.text for name in asked] == texts)
+    together = plan.works[0].together
+    names = tuple(each for name in asked for each in (name.across(together) if together else (name,)))
+    searched = {search.contestant for search in plan.searches}
+    for name, raced in zip(names, plan.contestants, strict=True):
+        _require(name == raced or (name.text == raced.text and name.best and name.text in searched))
+    return texts, names
+
+
+def _data_seed(
+    plan: Plan, contestants: tuple[ContestantName, ...], blocks: int, conditions: Conditions | Literal["both"]
+) -> Words:
+    """Nothing where the usual seeds draw the same blocks; the one that does, otherwise."""
+    one = bool(plan.data) or any(work.source for work in plan.works)
+    usual = usual_data_seeds(plan.to_score)
+    cores = plan.available_cores or tuple(sorted({core for block in plan.blocks for core in block.cores}))
+    wanted = msgspec.structs.replace(plan, contestants=contestants, searches=(), skipped=(), available_cores=cores)
+    tries: list[tuple[Sequence[int], Words]] = [(usual[:1] if one else usual, [])]
+    tries += [(plan.data_seeds, ["--data-seed", str(plan.data_seed)])] if len(plan.data_seeds) == 1 else []
+    for seeds, words in tries:
+        if _drawn(wanted, seeds, blocks, conditions) == wanted:
+            return words
+    raise _NoCommand
+
+
+def _drawn(plan: Plan, data_seeds: Sequence[int], blocks: int, conditions: Conditions | Literal["both"]) -> Plan:
+    return draw_plan(
+        plan.contestants,
+        plan.works,
+        blocks=blocks,
+        conditions=conditions,
+        threads=plan.threads,
+        available_cores=plan.available_cores,
+        seed=plan.seed,
+        data_seeds=data_seeds,
+        measuring=plan.measuring,
+        limits=plan.limits,
+        device=plan.device,
+        min_memory=plan.min_memory,
+        data=plan.data,
+        until_decided=plan.until_decided,
+        only_winner=plan.only_winner,
+        max_drop=plan.max_drop,
+        to_score=plan.to_score,
+        most_epochs=plan.most_epochs,
+        metrics=plan.metrics,
+        profile_processes=plan.profile_processes,
+        max_batch=plan.max_batch,
+        max_batch_budget_s=plan.max_batch_budget_s,
+        count_evaluation=plan.count_evaluation,
+        best_budget_s=plan.best_budget_s,
+        recompile=plan.recompile,
+        recompile_inputs=plan.recompile_inputs,
+    )
+
+
+def _works(works: Sequence[Work]) -> tuple[Words, Words]:
+    """Models, modes, precisions and batches, of which every combination is raced, in the order of a request."""
+    models = list(dict.fromkeys(_model(work) for work in works))
+    modes = tuple(dict.fromkeys(work.mode for work in works))
+    precisions = tuple(dict.fromkeys(work.precisions for work in works))
+    together = any(len(each) > 1 for each in precisions)
+    _require(not together or len(precisions) == 1)
+    shapes = tuple(dict.fromkeys(work.source.shapes for work in works if work.source))
+    found = [_key(work) for work in works]
+    for batches in dict.fromkeys((_batches(works), ())):
+        wanted = [key for model in models for key in _combinations(model, works, modes, precisions, shapes, batches)]
+        if found == wanted:
+            break
+    else:
+        raise _NoCommand
+    words = ["--batch", ",".join(map(str, batches))] if batches else []
+    if not any(work.load for work in works):
+        words += ["--mode", ",".join(modes)]
+    words += ["--precision", ",".join(precision for each in precisions for precision in each)]
+    words += ["--across-precisions"] if together else []
+    return models, [*words, *_binding(works, shapes)]
+
+
+Key = tuple[str, object, int | None, Mode, tuple[Precision, ...]]
+
+
+def _model(work: Work) -> str:
+    return work.model if work.source is None else work.source.text
+
+
+def _key(work: Work) -> Key:
+    if work.source is None:
+        return work.model, (), work.batch, work.mode, work.precisions
+    return work.source.text, work.source.shapes, work.source.batch, work.mode, work.precisions
+
+
+def _batches(works: Iterable[Work]) -> tuple[int, ...]:
+    """Those that were asked for, if any were."""
+    asked = (work.batch if work.source is None else work.source.batch for work in works)
+    return tuple(dict.fromkeys(batch for batch in asked if batch is not None))
+
+
+def _combinations(
+    model: str,
+    works: Sequence[Work],
+    modes: Sequence[Mode],
+    precisions: Sequence[tuple[Precision, ...]],
+    shapes: Sequence[object],
+    batches: tuple[int, ...],
+) -> Iterator[Key]:
+    if any(work.source is not None and work.source.text == model for work in works):
+        for shape, batch, mode, precision in product(shapes, batches or (None,), modes, precisions):
+            yield model, shape, batch, mode, precision
+    else:
+        for mode, precision, batch in product(modes, precisions, batches or (find(model).spec.default_batch,)):
+            yield model, (), batch, mode, precision
+
+
+def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int, ...]], ...]]) -> Words:
+    """Of models of one's own, which share all of it but their shapes."""
+    sources = [work.source for work in works if work.source]
+    if not sources:
+        return []
+    first = sources[0]
+    _require(len({_bound(each) for each in sources}) == 1)
+    words: Words = []
+    for each in shapes:
+        text = ",".join(f"{name}:[{','.join(map(str, sizes))}]" for name, sizes in each)
+        _require(shapes_in(text) == each)
+        words += ["--shapes", text] if text else []
+    _require(all(shapes) or len(shapes) == 1)
+    dims = ",".join(f"{name}={size}" for name, size in first.dims)
+    _require(dims_in(dims) == first.dims)
+    words += ["--dims", dims] if dims else []
+    for name, low, high in first.ranges:
+        _require(range_in(f"{name}:{low}..{high}") == (name, low, high))
+        words += ["--range", f"{name}:{low}..{high}"]
+    words += ["--inputs", first.inputs] if first.inputs else []
+    words += ["--trust"] if first.trust else []
+    return words + (["--metric", ",".join(first.metrics), "--labels", first.labels] if first.metrics else [])
+
+
+def _bound(source: Source) -> tuple[object, ...]:
+    return source.folder, source.dims, source.ranges, source.inputs, source.trust, source.metrics, source.labels
+
+
+def _training(plan: Plan) -> Words:
+    """One optimizer, start and data set of all works; or each model's own, which need no option."""
+    works = [work for work in plan.works if work.training is not None]
+    trainings = {work.training for work in works}
+    words: Words = []
+    if len(trainings) == 1:
+        [training] = trainings
+        assert training is not None
+        optimizer, schedule = training.optimizer.text, training.schedule.text
+        _require(optimizer_in(optimizer) == training.optimizer and schedule_in(schedule) == training.schedule)
+        words += ["--optimizer", optimizer, "--schedule", schedule]
+    for work in works if len(trainings) > 1 else ():
+        _require(work.source is None and find(work.model, work.sizes).spec.training == work.training)
+    starts = {work.start for work in plan.works}
+    _require(len(starts) == 1)
+    words += [word for start in starts if start for word in ("--start-from", f"{start.path}@sha256:{start.sha256}")]
+    if plan.to_score is not None:
+        words += ["--to-score", _number(plan.to_score), "--epochs", str(plan.most_epochs)]
+        words += ["--count-evaluation"] if plan.count_evaluation else []
+        words += [*_data(plan), *(["--metric", ",".join(plan.metrics)] if plan.metrics else [])]
+    return words
+
+
+def _data(plan: Plan) -> Words:
+    learnt = [work.train_on for work in plan.works if work.train_on is not None]
+    _require(len(learnt) == len(plan.works))
+    texts, fractions = {data.text for data in learnt}, {data.fraction for data in learnt}
+    _require(len(fractions) == 1)
+    if len(texts) > 1:
+        _require(all(work.train_on and work.train_on.text == find(work.model).spec.data_set for work in plan.works))
+    words = ["--train-on", *texts] if len(texts) == 1 else []
+    return words + (["--fraction", _number(*fractions)] if fractions != {1.0} else [])
+
+
+def _load(load: Load) -> Words:
+    words = [f"--p{_number(100 * load.percentile)}", f"{_number(load.bound_s)}s"] if load.searches else []
+    words += ["--workers", str(load.workers)] if load.scenario is None else ["--scenario", load.scenario]
+    words += ["--logs", load.logs] if load.logs else []
+    words += ["--largest-batch", str(load.largest_batch)] if load.largest_batch > 1 else []
+    words += ["--longest-wait", f"{_number(load.longest_wait_s)}s"] if load.longest_wait_s else []
+    return [*words, "--trial", f"{_number(load.trial_s)}s"]
+
+
+def _after_the_blocks(plan: Plan) -> Words:
+    words: Words = []
+    if plan.min_memory:
+        words.append("--min-memory")
+    if plan.max_batch:
+        words += ["--max-batch", str(plan.max_batch), "--max-batch-budget", f"{_number(plan.max_batch_budget_s)}s"]
+    if plan.profile_processes:
+        _require(plan.profile_processes == PROFILE_PROCESSES)
+        words.append("--profile")
+    if plan.recompiled_on:
+        words += ["--recompile", ",".join(plan.recompiled_on)]
+    return words
+
+
+def _number(value: float) -> str:
+    """With all its digits, and none besides."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)

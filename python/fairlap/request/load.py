@@ -1,0 +1,137 @@
+"""What a race of load asks: the largest rate of requests that a contestant serves under a bound on their latency."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import field
+
+from fairlap.errors import InvalidRequest
+from fairlap.request.units import Seconds
+
+E_LOAD = "E_LOAD"
+MOST_WORKERS = 256
+LARGEST_BATCH = 1024
+TRIAL_S = 2.0
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+Scenario = Literal["single-stream", "multi-stream", "server", "offline"]
+"""How queries arrive: one sample after another; several at once, query after query; at random; all at the start."""
+
+PERCENTILES_OF_MLPERF: dict[Scenario, float] = {
+    "single-stream": 0.9,
+    "multi-stream": 0.99,
+    "server": 0.99,
+    "offline": 0.99,
+}
+"""Offline judges none."""
+
+
+def _about(meaning: str) -> msgspec.Meta:
+    return msgspec.Meta(description=meaning)
+
+
+class LoadRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """With this table, the race is one of load: `fairlap load`. Give one of the bounds, or a scenario of LoadGen."""
+
+    p50: Annotated[Seconds | None, _about("Half of the requests are answered within this duration.")] = None
+    p90: Annotated[Seconds | None, _about("Nine of ten requests are answered within this duration.")] = None
+    p99: Annotated[Seconds | None, _about("Ninety-nine of a hundred requests are answered within this duration.")] = (
+        None
+    )
+    workers: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)],
+        _about("Threads that serve requests; 1 by default."),
+    ] = 1
+    largest_batch: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=LARGEST_BATCH)],
+        _about("Serve up to so many waiting requests in one call; 1 by default: each request alone."),
+    ] = 1
+    longest_wait: Annotated[
+        Seconds | None,
+        _about("With largest_batch: wait so long for a batch to fill; by default it takes what is waiting."),
+    ] = None
+    trial: Annotated[Seconds, _about("The longest time of one trial of a rate; 2 s by default.")] = field(
+        default_factory=lambda: Seconds(TRIAL_S)
+    )
+    scenario: Annotated[
+        Scenario | None,
+        _about(
+            "Run MLPerf's LoadGen in this scenario instead of the search; with server and a bound, after it, in every "
+            "process."
+        ),
+    ] = None
+    logs: Annotated[Path | None, _about("A folder for the logs of LoadGen, one folder for each process.")] = None
+
+
+class Load(msgspec.Struct, frozen=True):
+    """Of a work: how its requests are served, and the bound that their latency has to meet."""
+
+    percentile: float  # 0.99
+    bound_s: float
+    workers: int = 1
+    largest_batch: int = 1
+    longest_wait_s: float = 0.0
+    trial_s: float = TRIAL_S
+    scenario: Scenario | None = None
+    logs: str = ""  # a folder for LoadGen's own logs
+
+    @property
+    def searches(self) -> bool:
+        """Whether the largest rate is searched for; otherwise LoadGen's figure is what contestants are ranked by."""
+        return self.scenario in (None, "server")
+
+    @property
+    def bound_text(self) -> str:
+        return f"p{100 * self.percentile:g} within {duration_text(self.bound_s)}"
+
+    @property
+    def text(self) -> str:
+        workers = f", {self.workers} workers" if self.workers > 1 else ""
+        wait = f" after {duration_text(self.longest_wait_s)}" if self.longest_wait_s else ""
+        batches = f", batches up to {self.largest_batch}{wait}" if self.largest_batch > 1 else ""
+        scenario = "" if self.scenario is None else f"LoadGen {self.scenario}"
+        bound = self.bound_text if self.searches else ""
+        return f"{', '.join(filter(None, (bound, scenario)))}{workers}{batches}"
+
+
+def duration_text(seconds: float) -> str:
+    """Exactly, since it is part of a work's name: 20 ms, 0.5 ms, 2 s."""
+    return f"{seconds:.12g} s" if seconds >= 1 else f"{1e3 * seconds:.12g} ms"
+
+
+def load_of(request: LoadRequest) -> Load:
+    given = {name: getattr(request, name) for name in PERCENTILES if getattr(request, name) is not None}
+    if request.scenario not in (None, "server"):
+        return _of_scenario(request, request.scenario, given)
+    if len(given) != 1:
+        got = " and ".join(f"--{name}" for name in given) or "none"
+        raise InvalidRequest(f"give one bound on the latency, such as --p99 20ms (got {got})", code=E_LOAD)
+    if request.longest_wait is not None and request.largest_batch == 1:
+        raise InvalidRequest("--longest-wait is for --largest-batch", code=E_LOAD)
+    [(name, bound)] = given.items()
+    return _load(request, PERCENTILES[name], float(bound))
+
+
+def _of_scenario(request: LoadRequest, scenario: Scenario, given: Mapping[str, Seconds]) -> Load:
+    if given:
+        raise InvalidRequest(f"--{min(given)} bounds the search; LoadGen's scenario {scenario} has none", code=E_LOAD)
+    return _load(request, PERCENTILES_OF_MLPERF[scenario], 0.0)
+
+
+def _load(request: LoadRequest, percentile: float, bound_s: float) -> Load:
+    if request.scenario is not None and request.workers > 1:
+        raise InvalidRequest("LoadGen serves with one worker; leave out --workers or --scenario", code=E_LOAD)
+    return Load(
+        percentile,
+        bound_s,
+        request.workers,
+        request.largest_batch,
+        0.0 if request.longest_wait is None else float(request.longest_wait),
+        float(request.trial),
+        request.scenario,
+        "" if request.logs is None else str(request.logs.absolute()),
+    )

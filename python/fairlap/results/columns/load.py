@@ -1,0 +1,140 @@
+"""Columns of a race of load: the largest rate under the bound, what it took at that rate, and the curve below it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from fairlap.race.process_result import ProcessResult
+from fairlap.request.work import Work
+from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
+from fairlap.results.row import LatencyAtRate
+from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.load.load_messages import LoadTimes, LoadTrial
+from fairlap.scenarios.load.loadgen_messages import LoadGenResult
+
+_COLUMNS = (
+    "largest_rate_per_s",
+    "largest_rate_limited_by",
+    "capacity_per_s",
+    "latency_at_largest_rate_p50_ns",
+    "latency_at_largest_rate_p90_ns",
+    "latency_at_largest_rate_p99_ns",
+    "issue_lateness_p99_ns",
+    "mean_batch_at_largest_rate",
+    "first_request_s",
+    "knee_rate_per_s",
+)
+_OF_LOADGEN = ("loadgen", "loadgen_latency_ns", "loadgen_rate_per_s")
+_NOT_ASKED = "it was not raced under load; `fairlap load` does"
+_KNEE = 2.0  # times the p99 at the lowest rate
+_OF_FIXED_LENGTH = ("lone", "curve", "at_largest_rate")
+
+
+def load_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
+    processes = result.finished
+    why = "" if work.load is not None else _NOT_ASKED
+    why = why or absence_reason(result)
+    if why:
+        return {name: Cell(None, why) for name in (*_COLUMNS, *_OF_LOADGEN)}
+    if work.load is not None and not work.load.searches:
+        no_search = f"LoadGen's scenario {work.load.scenario} searches for no rate"
+        return {name: Cell(None, no_search) for name in _COLUMNS} | _of_loadgen(processes)
+    without = sum(process.load is None or process.load.largest_rate_per_s is None for process in processes)
+    no_rate = f"{without} of {len(processes)} processes found no rate that meets the bound" if without else ""
+    limits = Counter(process.load.limited_by for process in processes if process.load and process.load.limited_by)
+    at_rate = partial(_at_largest_rate, processes, no_rate or "the budget ended before the trial at this rate")
+    return {
+        "largest_rate_per_s": cell_or(estimate(processes, _largest_rate), no_rate),
+        "largest_rate_limited_by": Cell(limits.most_common(1)[0][0].replace("_", " ")),
+        "capacity_per_s": cell_or(estimate(processes, _capacity), "the budget ended before it was measured"),
+        "latency_at_largest_rate_p50_ns": at_rate(lambda times: times.p50_ns),
+        "latency_at_largest_rate_p90_ns": at_rate(lambda times: times.p90_ns),
+        "latency_at_largest_rate_p99_ns": at_rate(lambda times: times.p99_ns),
+        "issue_lateness_p99_ns": at_rate(lambda times: times.issue_lateness_p99_ns),
+        "mean_batch_at_largest_rate": _mean_batch(processes, no_rate),
+        "first_request_s": cell_or(
+            estimate(processes, lambda process: process.phases_s.get("first_call")), "its worker reports no such phase"
+        ),
+        "knee_rate_per_s": _knee(latency_by_rate(result)),
+        **_of_loadgen(processes),
+    }
+
+
+def _of_loadgen(processes: Sequence[ProcessResult]) -> dict[str, Cell]:
+    """Of the processes in which it ran."""
+    ran = [process for process in processes if process.load is not None and process.load.loadgen is not None]
+    if not ran:
+        given = (process.load.loadgen_absent for process in processes if process.load is not None)
+        why = next((each for each in given if each), "the budget ended before it ran")
+        return {name: Cell(None, why) for name in _OF_LOADGEN}
+    found = [process.load.loadgen for process in ran if process.load is not None and process.load.loadgen is not None]
+    unit = found[0].unit
+    other = f"in {found[0].scenario}, LoadGen's figure is {'a latency' if unit == 's' else 'a rate'}"
+    latency = estimate(ran, lambda process: _figure(process, 1e9)) if unit == "s" else None
+    rate = estimate(ran, lambda process: _figure(process, 1.0)) if unit != "s" else None
+    return {
+        "loadgen": Cell(_loadgen_text(found)),
+        "loadgen_latency_ns": cell_or(latency, other if unit != "s" else "LoadGen reported none"),
+        "loadgen_rate_per_s": cell_or(rate, other if unit == "s" else "LoadGen reported none"),
+    }
+
+
+def _loadgen_text(found: Sequence[LoadGenResult]) -> str:
+    """``VALID in server``, or ``INVALID in server in 1 of 6 processes: bound``."""
+    invalid = [each for each in found if not each.valid]
+    if not invalid:
+        return f"VALID in {found[0].scenario}"
+    reasons = dict.fromkeys(why.replace("_", " ") for each in invalid for why in each.why_invalid)
+    often = "" if len(found) == 1 else f" in {len(invalid)} of {len(found)} processes"
+    return f"INVALID in {found[0].scenario}{often}: {', '.join(reasons)}"
+
+
+def _figure(process: ProcessResult, factor: float) -> float | None:
+    loadgen = None if process.load is None else process.load.loadgen
+    return None if loadgen is None or loadgen.figure is None else factor * loadgen.figure
+
+
+def latency_by_rate(result: ContestantResult) -> list[LatencyAtRate]:
+    """Of all trials of a fixed length, the smallest rate first. Others ended because they were decided."""
+    trials = [trial for process in result.finished if process.load for trial in process.load.trials]
+    found = [_point(trial, trial.times) for trial in trials if trial.kind in _OF_FIXED_LENGTH and trial.times]
+    return sorted(found, key=lambda point: point.rate_per_s)
+
+
+def _point(trial: LoadTrial, times: LoadTimes) -> LatencyAtRate:
+    rate = 0.0 if trial.kind == "lone" or trial.rate_per_s is None else trial.rate_per_s
+    return LatencyAtRate(rate, times.p50_ns, times.p90_ns, times.p99_ns, trial.requests)
+
+
+def _knee(points: Sequence[LatencyAtRate]) -> Cell:
+    """The lowest rate at which the p99 is more than twice that of lone requests."""
+    lone = [point.p99_ns for point in points if point.rate_per_s == 0]
+    above = [point.rate_per_s for point in points if lone and point.p99_ns > _KNEE * float(np.median(lone))]
+    return cell_or(min(above, default=None), "up to the largest rate, the p99 stays below twice that of lone requests")
+
+
+def _largest_rate(process: ProcessResult) -> float | None:
+    return None if process.load is None else process.load.largest_rate_per_s
+
+
+def _capacity(process: ProcessResult) -> float | None:
+    return None if process.load is None else process.load.capacity_per_s
+
+
+def _at_largest_rate(processes: Sequence[ProcessResult], why: str, read: Callable[[LoadTimes], float]) -> Cell:
+    def of(process: ProcessResult) -> float | None:
+        trial = None if process.load is None else process.load.at_largest_rate
+        return None if trial is None or trial.times is None else read(trial.times)
+
+    return cell_or(estimate(processes, of), why)
+
+
+def _mean_batch(processes: Sequence[ProcessResult], no_rate: str) -> Cell:
+    trials = [process.load.at_largest_rate for process in processes if process.load is not None]
+    batches = [trial.mean_batch for trial in trials if trial is not None]
+    why = no_rate or "the budget ended before the trial at this rate"
+    return cell_or(float(np.median(batches)) if batches else None, why)

@@ -1,0 +1,63 @@
+"""A prepared contestant as the system under test, with one serving thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from fairlap.frameworks.contract import Contestant
+from fairlap.models.arrays import Arrays
+from fairlap.models.spec import BATCH, Spec, Tensor
+from fairlap.scenarios.load.system_under_test import Answer, Issue
+
+BatchCall = Callable[[Sequence[int]], tuple[Contestant, Any]]
+"""One call on several items: the contestant that is prepared for such a batch, and what its call returned. The first
+rows of its outputs are theirs, in their order; others fill the batch up."""
+
+
+def issue_of(
+    contestant: Contestant,
+    spec: Spec,
+    items: Sequence[Arrays],
+    *,
+    batch_call: BatchCall | None = None,
+    largest_batch: int = 1,
+    longest_wait_s: float = 0.0,
+) -> Issue:
+    """``contestant`` is prepared for batch 1, and ``items`` are inputs of that batch. Waiting for the device is part of
+    serving them, and so is all that ``batch_call`` does."""
+    single = [contestant.bind(inputs) for inputs in items]
+
+    def serve(group: Sequence[int]) -> tuple[Contestant, Any]:
+        served = batch_call(group) if batch_call and len(group) > 1 else (contestant, single[group[0]]())
+        if served[0].done is not None:
+            served[0].done(served[1])
+        return served
+
+    def answers(served: tuple[Contestant, Any], count: int) -> list[Answer]:
+        outputs = served[0].outputs(served[1])
+        return [
+            np.concatenate([_of_item(outputs[tensor.name], tensor, place) for tensor in spec.outputs])
+            for place in range(count)
+        ]
+
+    return Issue(
+        [serve],
+        answers,
+        1 if batch_call is None else largest_batch,
+        longest_wait_s,
+        contestant.in_thread or nullcontext,
+    )
+
+
+def output_shapes(spec: Spec) -> dict[str, tuple[int, ...]]:
+    """Of a batch of one item, for reading the answers that LoadGen logged."""
+    return {tensor.name: tensor.sized(1) for tensor in spec.outputs}
+
+
+def _of_item(output: np.ndarray, tensor: Tensor, place: int) -> np.ndarray:
+    of_item = np.take(output, place, tensor.shape.index(BATCH)) if BATCH in tensor.shape else output
+    return np.asarray(of_item, np.float32).reshape(-1)

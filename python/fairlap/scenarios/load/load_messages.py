@@ -1,0 +1,101 @@
+"""The messages of a race of load, and what a process showed of the requests that it served.
+
+A worker imports this module before it says hello, so it must stay light.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from fairlap.scenarios.load.loadgen_messages import LoadGenResult
+
+TrialKind = Literal["capacity", "lone", "search", "at_largest_rate", "curve", "one_item", "unique_items"]
+"""What a trial is for. Those of one item and of unique items are compared: kept answers make the first fast."""
+
+LimitedBy = Literal["bound", "capacity", "lone_request", "no_rate", "budget", ""]
+"""Why the largest rate is not larger, or why there is none; empty while it is searched for."""
+
+
+class OfferLoad(msgspec.Struct, frozen=True, tag_field="type", tag="offer_load"):
+    """Issue requests when they are due, whether or not those before are answered, and serve them."""
+
+    kind: TrialKind
+    requests: int  # at most
+    bound_s: float
+    percentile: float
+    seed: int  # draws the times and items of the requests, new items, and the requests whose answers are kept
+    path: str  # a safetensors file for these answers
+    rate_per_s: float | None = None  # None: all requests are due at once
+    at_random: bool = True  # Poisson arrivals; else at equal distances
+    ends_early: bool = False  # as soon as it is decided whether the bound is met
+    fewest: int = 0  # requests before that
+    workers: int = 1
+    largest_batch: int = 1
+    longest_wait_s: float = 0.0
+    items: Literal["pool", "one", "unique"] = "pool"
+    give_up_s: float = 60.0  # after the last arrival
+
+    @property
+    def text(self) -> str:
+        """The phase that a lost worker was in."""
+        return "load"
+
+
+class LoadTimes(msgspec.Struct, frozen=True):
+    p50_ns: float
+    p90_ns: float
+    p99_ns: float
+    service_p50_ns: float  # of the call that answered a request
+    issue_lateness_p99_ns: float  # from when a request was due to when it was in the queue
+
+
+class LoadTrial(msgspec.Struct, frozen=True, tag_field="type", tag="load_trial"):
+    """What became of them. Latency counts from when a request was due."""
+
+    kind: TrialKind
+    rate_per_s: float | None  # at which requests were due
+    requests: int  # that were answered
+    late: int  # of these, later than the bound
+    outcome: Literal["met", "missed"]
+    unanswered: int  # issued, and not answered before the worker gave up
+    served_per_s: float
+    elapsed_s: float
+    times: LoadTimes | None = None  # of the requests that were answered
+    mean_batch: float = 1.0  # requests that were served by one call
+    checked: int = 0  # answers that were kept: "SET/NUMBER/OUTPUT" in the file, by the number of the set of inputs
+    without_answer: str = ""  # what reading one of them raised
+
+
+class LoadFound(msgspec.Struct, frozen=True):
+    """What one process showed: all of its trials, and the largest rate that met the bound."""
+
+    trials: tuple[LoadTrial, ...] = ()
+    largest_rate_per_s: float | None = None
+    limited_by: LimitedBy = ""
+    loadgen: LoadGenResult | None = None  # of a scenario of LoadGen; else of the server scenario below the largest rate
+    loadgen_absent: str = ""  # why it did not run
+
+    @property
+    def time_ns(self) -> float | None:
+        """What the process is ranked by: the time of one request at the largest rate, or LoadGen's latency or time of
+        one sample. None where there is none, or LoadGen says INVALID."""
+        if self.limited_by:
+            return None if self.largest_rate_per_s is None else 1e9 / self.largest_rate_per_s
+        if self.loadgen is None or not self.loadgen.valid or not self.loadgen.figure:
+            return None
+        return 1e9 * self.loadgen.figure if self.loadgen.unit == "s" else 1e9 / self.loadgen.figure
+
+    def of_kind(self, kind: TrialKind) -> tuple[LoadTrial, ...]:
+        return tuple(trial for trial in self.trials if trial.kind == kind)
+
+    @property
+    def capacity_per_s(self) -> float | None:
+        """What it serves when requests are always waiting."""
+        return next((trial.served_per_s for trial in self.of_kind("capacity")), None)
+
+    @property
+    def at_largest_rate(self) -> LoadTrial | None:
+        """The last of those at which this rate was confirmed."""
+        return next(reversed(self.of_kind("at_largest_rate")), None)

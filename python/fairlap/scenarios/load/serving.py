@@ -1,0 +1,226 @@
+"""Serving requests in a worker: the engine issues them when they are due, and threads of this process answer them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap import verdict
+from fairlap.errors import described
+from fairlap.frameworks.contract import Contestant
+from fairlap.models import safetensors
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
+from fairlap.scenarios.load.batched_calls import BatchedCalls, GroupCall, GroupResult
+from fairlap.scenarios.load.item_pool import ItemPool
+from fairlap.scenarios.load.load_messages import LoadTimes, LoadTrial, OfferLoad
+from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
+from fairlap.scenarios.load.serving_thread import ServingThread
+from fairlap.scenarios.reading import deferred_type
+
+if TYPE_CHECKING:
+    from fairlap.engine.load import Decision, LoadResult
+
+_KEPT = 8  # answers of a trial
+_EARLY = 100  # half of them are drawn from the first requests: a trial may end early
+
+
+class Serving:
+    """Of one contestant."""
+
+    def __init__(
+        self,
+        contestant: Contestant,
+        work: Workload,
+        sets: Sequence[Arrays],
+        unseen: Sequence[str],
+        build: Callable[[Workload], Contestant],
+    ) -> None:
+        self._contestant, self._work, self._build = contestant, work, build
+        self._pool = ItemPool(sets, unseen)
+        self._threads: list[ServingThread] = []
+
+    def serve(self, request: OfferLoad) -> LoadTrial:
+        from fairlap.engine.load import Worker, run_load
+
+        items = self._items(request)
+        rng = np.random.default_rng(request.seed)
+        due_ns = _due_ns(request)
+        asked = _asked(request, len(items), len(due_ns), rng)
+        threads, workers = self._serving(request.workers), []
+        for thread in threads:
+            calls = thread.calls(items, of_pool=request.items == "pool")
+            thread.warm_up(calls)
+            calls[int(asked[0])] = thread.entering(calls[int(asked[0])])
+            batched = thread.batched(request.largest_batch)
+            workers.append(Worker(calls, None if batched is None else batched.on(items), thread.done))
+        kept = _Kept(threads, asked, threads[0].batched(request.largest_batch))
+        drawn = _drawn(asked, len(self._pool.known), rng) if request.items == "pool" else np.zeros(0, np.uint32)
+        result = run_load(
+            due_ns,
+            asked,
+            workers,
+            largest_batch=request.largest_batch,
+            longest_wait_ns=1e9 * request.longest_wait_s,
+            decision=_decision(request) if request.ends_early else None,
+            give_up_ns=1e9 * request.give_up_s,
+            kept=drawn,
+            keep=kept.keep,
+        )
+        if result.interrupted:
+            raise KeyboardInterrupt
+        safetensors.write(Path(request.path), kept.outputs)
+        return _trial(request, result, kept)
+
+    def run_loadgen(self, request: LoadGenRun) -> LoadGenResult:
+        """On the known items, with one serving thread."""
+        from fairlap.scenarios.load.contestant_issue import issue_of
+        from fairlap.scenarios.load.loadgen import run_loadgen
+
+        batched = self._serving(1)[0].batched(request.largest_batch)
+        issue = issue_of(
+            self._contestant,
+            self._work.spec,
+            self._pool.known,
+            batch_call=None if batched is None else _keeping_inputs(batched.on(self._pool.known)),
+            largest_batch=request.largest_batch,
+            longest_wait_s=request.longest_wait_s,
+        )
+        return run_loadgen(request, len(self._pool.known), issue)
+
+    def _serving(self, count: int) -> list[ServingThread]:
+        """The first has the contestant of the race. So do others, if its calls do not disturb each other; else each has
+        a contestant of its own."""
+        while len(self._threads) < count:
+            shares = self._contestant.shared_by_threads
+            if shares and self._threads:
+                self._threads.append(self._threads[0].sharing())
+                continue
+            contestant = self._build(self._work) if self._threads else self._contestant
+            self._threads.append(ServingThread(contestant, self._work, self._pool, self._build))
+        return self._threads[:count]
+
+    def _items(self, request: OfferLoad) -> list[Arrays]:
+        if request.items == "one":
+            return self._pool.new(1, request.seed)
+        if request.items == "unique":
+            return self._pool.new(request.requests, request.seed)
+        return self._pool.of_a_trial(request.seed)
+
+
+def _keeping_inputs(call: GroupCall) -> Callable[[Sequence[int]], tuple[Contestant, Any]]:
+    """As LoadGen's wrapper takes it. Some frameworks point to the inputs, so they stay until the next call."""
+    last: list[GroupResult] = []
+
+    def of_items(items: Sequence[int]) -> tuple[Contestant, Any]:
+        last[:] = [call(np.array(items, np.uint32))]
+        return last[0].contestant, last[0].result
+
+    return of_items
+
+
+class _Kept:
+    """The answers to drawn requests, under the number of their item and their own."""
+
+    def __init__(
+        self, threads: Sequence[ServingThread], asked: npt.NDArray[np.uint32], batched: BatchedCalls | None
+    ) -> None:
+        self._threads, self._asked, self._batched = threads, asked, batched
+        self.outputs: dict[str, np.ndarray] = {}
+        self.checked = 0
+        self.without_answer = ""
+
+    @property
+    def _here(self) -> ServingThread:
+        """The thread that served the request also looks at its answer."""
+        return next(thread for thread in self._threads if thread.ident == threading.get_ident())
+
+    def keep(self, number: int, result: Any) -> None:
+        item = int(self._asked[number])
+        try:
+            if isinstance(result, GroupResult):
+                assert self._batched is not None
+                outputs = result.outputs_of(item, self._batched.output_axes)
+            elif kind := deferred_type(result):
+                self.without_answer = f"a {kind} instead of an answer"
+                return
+            else:
+                outputs = self._here.contestant.outputs(result)
+        except Exception as error:  # what it returned is no answer
+            self.without_answer = described(error)
+            return
+        self.outputs |= {f"{item}/{number}/{name}": np.array(array) for name, array in outputs.items()}
+        self.checked += 1
+
+
+def _due_ns(request: OfferLoad) -> npt.NDArray[np.float64]:
+    from fairlap.engine.load import constant_arrivals_ns, poisson_arrivals_ns
+
+    if request.rate_per_s is None:
+        return np.zeros(request.requests)
+    seconds = request.requests / request.rate_per_s
+    if not request.at_random:
+        return constant_arrivals_ns(request.rate_per_s, seconds)
+    due_ns = poisson_arrivals_ns(request.rate_per_s, seconds, request.seed)
+    return due_ns if len(due_ns) else np.zeros(1)  # of few requests, none may fall into the time
+
+
+def _asked(request: OfferLoad, items: int, requests: int, rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+    if request.items == "unique":
+        return np.arange(requests, dtype=np.uint32) % np.uint32(items)
+    return rng.integers(items, size=requests, dtype=np.uint32)
+
+
+def _drawn(asked: npt.NDArray[np.uint32], known: int, rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+    """Requests about known items."""
+    places = np.flatnonzero(asked < known)
+    early = places[places < _EARLY]
+    chosen = [rng.choice(each, min(len(each), _KEPT // 2), replace=False) for each in (early, places)]
+    return np.unique(np.concatenate(chosen)).astype(np.uint32)
+
+
+def _decision(request: OfferLoad) -> Decision:
+    from fairlap.engine.load import Decision
+
+    missed_at, met_at = verdict.LateShareTest(1 - request.percentile).limits(request.requests, request.fewest)
+    return Decision(1e9 * request.bound_s, missed_at, met_at)
+
+
+def _trial(request: OfferLoad, result: LoadResult, kept: _Kept) -> LoadTrial:
+    answered = np.isfinite(result.completed_ns)
+    due, issued, started, completed = (
+        each[answered] for each in (result.due_ns, result.issued_ns, result.started_ns, result.completed_ns)
+    )
+    latency_ns, requests = completed - due, int(answered.sum())
+    late = int((latency_ns > 1e9 * request.bound_s).sum())
+    waiting = 0 if result.decided else int((np.isfinite(result.issued_ns) & ~answered).sum())
+    outcome = result.decided or verdict.LateShareTest(1 - request.percentile).outcome(late, requests)
+    times = None
+    if requests:
+        p50, p90, p99 = (float(each) for each in np.quantile(latency_ns, (0.5, 0.9, 0.99)))
+        times = LoadTimes(
+            p50_ns=p50,
+            p90_ns=p90,
+            p99_ns=p99,
+            service_p50_ns=float(np.median(completed - started)),
+            issue_lateness_p99_ns=float(np.quantile(issued - due, 0.99)),
+        )
+    return LoadTrial(
+        kind=request.kind,
+        rate_per_s=request.rate_per_s,
+        requests=requests,
+        late=late,
+        outcome=outcome if requests else "missed",
+        unanswered=waiting,
+        served_per_s=1e9 * requests / float(completed.max()) if requests else 0.0,
+        elapsed_s=result.elapsed_ns / 1e9,
+        times=times,
+        mean_batch=requests / max(len(np.unique(result.group[answered])), 1),
+        checked=kept.checked,
+        without_answer=kept.without_answer,
+    )

@@ -1,0 +1,54 @@
+"""Real frameworks serve requests from several threads and in batches, and every answer that is looked at is right."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from fairlap.race.load.load_run import WHEN
+from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.race import Race
+from fairlap.request.load import Load
+from fairlap.request.names import Contestants
+from fairlap.request.work import Work
+from framework_python import skip_unless_available
+
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
+]
+
+
+@pytest.mark.parametrize("model", ["mlp", "convnet"])
+@pytest.mark.parametrize(
+    "contestant", ["torch", "torch:compile", "onnxruntime", "tensorflow", "tensorflow:graph", "jax", "openvino"]
+)
+def test_two_workers_and_batches_of_a_framework_answer_rightly(
+    contestant: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_unless_available(contestant)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    plan = draw_plan(
+        Contestants(contestant),
+        (Work(model, 1, load=Load(0.9, 0.5, workers=2, largest_batch=4, trial_s=0.5)),),
+        blocks=1,
+        conditions="as-found",
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.05),
+    )
+    race = Race(plan)
+    race.run()
+    [process] = race.processes
+    assert process.outcome == "finished", process.message
+    found = process.load
+    assert found is not None
+    assert found.largest_rate_per_s
+    assert sum(trial.checked for trial in found.trials) > 10
+    errors = [error for error in process.errors if error.when == WHEN]
+    assert errors
+    assert all(error.right for error in errors)
+    assert max(trial.mean_batch for trial in found.trials) > 1

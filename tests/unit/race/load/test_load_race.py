@@ -1,0 +1,158 @@
+"""Races of load of contestants whose calls take a known time: what they show, and who is caught."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from fairlap.race.counted_blocks import SCENARIO_METRICS
+from fairlap.race.load import load_run
+from fairlap.race.load.loadgen_check import WHEN as WHEN_LOADGEN
+from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.race import Race
+from fairlap.race.run import Run
+from fairlap.request.load import Load
+from fairlap.request.names import Contestants
+from fairlap.request.work import Work
+from fairlap.results.results import results_of
+from served_framework import CALL_S, install_served
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+
+BOUND = Load(0.9, 0.1, trial_s=0.3)  # met on a busy machine too
+
+
+@pytest.fixture(autouse=True)
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_served(tmp_path / "installed", monkeypatch)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+
+
+def plan_of(contestants: str, load: Load = BOUND, blocks: int = 1) -> Plan:
+    return draw_plan(
+        Contestants(contestants),
+        (Work("mlp", 1, load=load),),
+        blocks=blocks,
+        conditions="as-found",
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.04, rounds=2),
+        limits=Limits(start_s=60, prepare_s=60, answer_s=30, measure_s=30),
+    )
+
+
+def raced(plan: Plan) -> dict[str, ProcessResult]:
+    race = Race(plan)
+    race.run()
+    return {process.contestant: process for process in race.processes}
+
+
+def test_contestants_take_turns_and_each_finds_a_rate_below_what_its_calls_allow() -> None:
+    processes = raced(plan_of("served,served:slower"))
+    for name, process in processes.items():
+        assert process.outcome == "finished", process.message
+        assert process.in_turn_because == ""
+        found = process.load
+        assert found is not None
+        assert found.limited_by in ("bound", "capacity")
+        most = 1 / CALL_S[name.partition(":")[2]]
+        assert found.capacity_per_s is not None
+        assert 0 < (found.largest_rate_per_s or 0) <= found.capacity_per_s < most
+        assert {each.kind for each in found.trials} >= {
+            *("capacity", "lone", "search", "at_largest_rate", "curve", "one_item", "unique_items")
+        }
+        last = found.at_largest_rate
+        assert last is not None
+        assert (last.outcome, last.rate_per_s) == ("met", found.largest_rate_per_s)
+        errors = [error for error in process.errors if error.when == load_run.WHEN]
+        assert len(errors) >= sum(each.checked > 0 for each in found.trials) > 0
+        assert all(error.right for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("variant", "code"),
+    [("drops", "E_DROPPED_REQUESTS"), ("keeps", "E_KEPT_ANSWERS"), ("wrong", "E_OUTPUT")],
+)
+def test_a_contestant_that_cheats_under_load_alone_is_disqualified(variant: str, code: str) -> None:
+    [process] = raced(plan_of(f"served:{variant}")).values()
+    assert (process.outcome, process.code) == ("disqualified", code), process.message
+    assert process.load is not None
+    assert process.load.trials  # what it showed until then is kept
+
+
+def test_a_request_that_is_never_answered_disqualifies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_run, "_GIVE_UP_S", 0.5)
+    monkeypatch.setattr(load_run, "_GIVE_UP_TRIALS", 1.0)
+    [process] = raced(plan_of("served:hangs")).values()
+    assert (process.outcome, process.code) == ("disqualified", "E_DROPPED_REQUESTS"), process.message
+
+
+def test_a_bound_below_a_single_call_is_met_at_no_rate() -> None:
+    plan = plan_of("served", Load(0.9, 0.001, trial_s=0.3), blocks=2)
+    race = Race(plan)
+    race.run()
+    [row] = results_of(Run(plan, race.processes, {}, {})).rows
+    assert (row.outcome, row.code) == ("unqualified", "E_NO_RATE")
+    assert row.largest_rate_limited_by == "lone request"
+
+
+def test_several_workers_serve_batches_whose_answers_are_right() -> None:
+    [process] = raced(plan_of("served", Load(0.9, 0.1, workers=2, largest_batch=4, trial_s=0.3))).values()
+    assert process.outcome == "finished", process.message
+    assert process.load is not None
+    [capacity] = process.load.of_kind("capacity")
+    assert capacity.mean_batch > 2
+    assert capacity.checked
+
+
+def test_a_budget_that_is_spent_ends_the_search_with_what_it_found() -> None:
+    race = Race(plan_of("served"))
+    asked = iter([True, True, True, False])
+    race._may_train_on = lambda: next(asked)  # type: ignore[method-assign]
+    race.run()
+    [process] = race.processes
+    assert process.load is not None
+    assert (process.load.limited_by, len(process.load.trials)) == ("budget", 3)
+    assert "W_BUDGET_IN_LOAD" in {warning.code for warning in process.warnings}
+
+
+def test_loadgen_judges_a_rate_below_the_largest_one_once() -> None:
+    pytest.importorskip("mlperf_loadgen")
+    race = Race(plan_of("served", blocks=2))
+    race.run()
+    first, second = (process.load for process in race.processes)
+    assert first is not None
+    assert second is not None
+    assert first.loadgen is not None
+    assert first.loadgen.scenario == "server"
+    assert first.loadgen.scheduled_per_s == pytest.approx(0.9 * (first.largest_rate_per_s or 0), rel=0.5)
+    assert second.loadgen is None
+    assert second.loadgen_absent
+
+
+def test_in_a_scenario_of_loadgen_its_figure_is_what_counts_and_its_logs_stay(tmp_path: Path) -> None:
+    pytest.importorskip("mlperf_loadgen")
+    load = Load(0.99, 0.0, trial_s=0.2, scenario="offline", logs=str(tmp_path / "logs"))
+    plan = plan_of("served,served:slower", load, blocks=2)
+    race = Race(plan)
+    race.run()
+    assert [process.outcome for process in race.processes] == ["finished"] * 4
+    [result] = results_of(Run(plan, race.processes, {}, {})).work_results
+    assert result.basis.metric == SCENARIO_METRICS["offline"]
+    assert all(len(each.figures_ns) == 2 for each in result.contestants)
+    for row in result.rows:
+        assert row.loadgen == "VALID in offline"
+        assert row.loadgen_rate_per_s is not None
+        assert row.largest_rate_per_s is None
+    errors = [error for process in race.processes for error in process.errors if error.when == WHEN_LOADGEN]
+    assert len(errors) == 4
+    assert (tmp_path / "logs" / "block-0-served" / "mlperf_log_accuracy.json").exists()
+
+
+def test_a_contestant_whose_answers_are_wrong_in_loadgen_is_disqualified() -> None:
+    pytest.importorskip("mlperf_loadgen")
+    [process] = raced(plan_of("served:wrong", Load(0.99, 0.0, trial_s=0.2, scenario="offline"))).values()
+    assert (process.outcome, process.code) == ("disqualified", "E_OUTPUT"), process.message

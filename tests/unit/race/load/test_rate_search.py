@@ -1,0 +1,156 @@
+"""The search finds the rate at which a queue of known service times begins to miss its bound."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from fairlap import verdict
+from fairlap.race.load.rate_search import RESOLUTION, Offered, Searched, largest_met, rate_search
+from fairlap.request.load import Load
+from fairlap.scenarios.load.load_messages import LoadTimes, LoadTrial
+
+MS = 1e-3
+_OF_RATES = ("search", "at_largest_rate")
+
+
+class Queue:
+    """One worker; requests are served in order (Lindley). ``one_item_s`` is the time of items that were seen before."""
+
+    def __init__(self, service_s: float, one_item_s: float | None = None) -> None:
+        self._service_s, self._one_item_s = service_s, service_s if one_item_s is None else one_item_s
+        self._rng = np.random.default_rng(3)
+
+    def trial(self, offered: Offered, load: Load) -> LoadTrial:
+        due = np.zeros(offered.requests)
+        if offered.rate_per_s is not None:
+            gaps = np.full(offered.requests, 1 / offered.rate_per_s)
+            due = np.cumsum(self._rng.exponential(gaps) if offered.at_random else gaps)
+        service_s = self._one_item_s if offered.items == "one" else self._service_s
+        ends = np.empty(len(due))
+        free = 0.0
+        for number, at in enumerate(due):
+            free = max(free, at) + service_s
+            ends[number] = free
+        latency = ends - due
+        late = np.cumsum(latency > load.bound_s)
+        test = verdict.LateShareTest(1 - load.percentile)
+        count = len(due)
+        if offered.ends_early:
+            missed_at, met_at = test.limits(count, offered.fewest)
+            over = (late >= missed_at[1:]) | (late <= met_at[1:])
+            count = int(over.argmax()) + 1 if over.any() else count
+        outcome = test.outcome(int(late[count - 1]), count)
+        p50, p90, p99 = np.quantile(latency[:count], (0.5, 0.9, 0.99)) * 1e9
+        times = LoadTimes(p50, p90, p99, service_s * 1e9, 0.0)
+        return LoadTrial(
+            offered.kind, offered.rate_per_s, count, int(late[count - 1]), outcome, 0, count / ends[count - 1],
+            float(ends[count - 1]), times,
+        )  # fmt: skip
+
+
+def searched(load: Load, queue: Queue, *, curve: bool = False) -> tuple[Searched, list[LoadTrial]]:
+    search = rate_search(load, queue._service_s, curve=curve)
+    trials: list[LoadTrial] = []
+    offered = next(search)
+    while True:
+        trials.append(queue.trial(offered, load))
+        try:
+            offered = search.send(trials[-1])
+        except StopIteration as end:
+            return end.value, trials
+
+
+def rate_of_md1(service_s: float, bound_s: float, percentile: float) -> float:
+    """The rate at which this share of a long queue with constant service times is within the bound."""
+    rng = np.random.default_rng(1)
+    gaps = rng.exponential(1.0, 200_000)
+    low, high = 0.0, 1 / service_s
+    for _ in range(20):
+        rate = (low + high) / 2
+        steps = service_s - gaps / rate
+        walk = np.cumsum(steps)
+        waits = walk - np.minimum.accumulate(np.minimum(walk, 0))
+        low, high = (rate, high) if (waits + service_s <= bound_s).mean() >= percentile else (low, rate)
+    return low
+
+
+@pytest.mark.parametrize(("percentile", "bound_s"), [(0.99, 6 * MS), (0.9, 4 * MS), (0.5, 2.2 * MS)])
+def test_the_rate_of_a_queue_of_known_service_times_is_found(percentile: float, bound_s: float) -> None:
+    truth = rate_of_md1(MS, bound_s, percentile)
+    load = Load(percentile, bound_s, trial_s=4.0)
+    found = [searched(load, queue)[0] for queue in [Queue(MS)] for _ in range(15)]
+    assert {each.limited_by for each in found} == {"bound"}
+    rates = [each.largest_rate_per_s for each in found]
+    assert np.median([rate for rate in rates if rate is not None]) == pytest.approx(truth, rel=0.06)
+
+
+def test_the_rate_is_bracketed_as_closely_as_stated() -> None:
+    found, trials = searched(Load(0.99, 6 * MS), Queue(MS))
+    missed = [each.rate_per_s for each in trials if each.kind in _OF_RATES and each.outcome == "missed"]
+    assert found.largest_rate_per_s is not None
+    assert min(rate for rate in missed if rate is not None) / found.largest_rate_per_s <= RESOLUTION * 1.0001
+
+
+def test_the_rate_that_is_found_meets_the_bound_in_a_trial_of_the_whole_length() -> None:
+    found, trials = searched(Load(0.99, 6 * MS), Queue(MS))
+    last = [each for each in trials if each.kind == "at_largest_rate"][-1]
+    assert (last.rate_per_s, last.outcome) == (found.largest_rate_per_s, "met")
+    assert last.requests == pytest.approx(2 * (last.rate_per_s or 0), abs=1)
+
+
+def test_a_bound_that_the_capacity_meets_does_not_limit_the_rate() -> None:
+    found, trials = searched(Load(0.9, 10.0), Queue(MS))
+    assert found.limited_by == "capacity"
+    assert found.largest_rate_per_s == pytest.approx(trials[0].served_per_s)
+
+
+def test_where_even_a_lone_request_is_too_slow_there_is_no_rate_and_no_search() -> None:
+    found, trials = searched(Load(0.99, 0.5 * MS), Queue(MS))
+    assert found == Searched(None, "lone_request")
+    assert [each.kind for each in trials] == ["capacity", "lone"]
+
+
+def test_where_only_a_lone_request_meets_the_bound_no_rate_is_claimed() -> None:
+    found, _ = searched(Load(0.99, 1.001 * MS, trial_s=0.5), Queue(MS))
+    assert (found.largest_rate_per_s, found.limited_by) == (None, "no_rate")
+
+
+def test_trials_of_the_curve_follow_the_search_and_never_end_early() -> None:
+    found, trials = searched(Load(0.99, 6 * MS), Queue(MS), curve=True)
+    rate = found.largest_rate_per_s
+    assert rate is not None
+    after = [each for each in trials if each.kind in ("at_largest_rate", "curve")]
+    shares = [each.rate_per_s / rate for each in after if each.rate_per_s is not None]
+    assert shares[-4:] == pytest.approx([1.0, 0.25, 0.5, 0.75])
+    assert all(each.requests >= 100 for each in after)
+
+
+def test_answers_that_are_fast_for_one_item_alone_are_kept_from_before() -> None:
+    honest, _ = searched(Load(0.99, 6 * MS), Queue(MS))
+    keeping, trials = searched(Load(0.99, 6 * MS), Queue(MS, one_item_s=0.05 * MS))
+    assert honest.kept_answers == ""
+    assert "20.0 times" in keeping.kept_answers
+    assert sum(each.kind == "one_item" for each in trials) == 3
+
+
+def test_a_search_that_is_broken_off_has_the_largest_rate_below_every_miss() -> None:
+    def trial(rate: float, outcome: str) -> LoadTrial:
+        return LoadTrial("search", rate, 100, 0, outcome, 0, rate, 1.0)  # type: ignore[arg-type]
+
+    assert largest_met((trial(70, "met"), trial(100, "missed"), trial(80, "met"))) == 80
+    assert largest_met((trial(70, "missed"),)) is None
+    assert largest_met(()) is None
+
+
+def test_a_trial_has_the_requests_of_its_time_or_as_many_as_show_the_percentile() -> None:
+    offers = []
+    search = rate_search(Load(0.99, 1.0, trial_s=1.0), 0.01, curve=False)
+    offered, queue = next(search), Queue(0.01)
+    while offered.kind != "at_largest_rate":
+        offers.append(offered)
+        offered = search.send(queue.trial(offered, Load(0.99, 1.0, trial_s=1.0)))
+    first = next(each for each in offers if each.kind == "search")
+    assert (first.requests, first.fewest) == (100, 100)  # 70 a second for one second would not show a p99
+    assert math.isclose(first.rate_per_s or 0, 70, rel_tol=0.05)

@@ -1,0 +1,195 @@
+"""Columns, verdict and text of a race of load, from made-up searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+import pytest
+from fairlap.engine.measurement import Notice
+from fairlap.history.between_runs import compare_saved_runs
+from fairlap.race.process_result import ProcessResult
+from fairlap.race.run import Run
+from fairlap.render.charts.chart_tables import chart_tables
+from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.plan_command import command_of
+from fairlap.render.report.page import page_of
+from fairlap.render.terminal import text_of
+from fairlap.request.load import LoadRequest
+from fairlap.request.units import Seconds
+from fairlap.results.results import Results, results_of
+from fairlap.scenarios.load.load_messages import LoadFound, LoadTimes, LoadTrial
+from fairlap.scenarios.load.loadgen_messages import LoadGenResult
+from fairlap.verdict import TIME_PER_REQUEST, Verdict
+from runs_for_rows import a_process
+from runs_of_precisions import planned
+
+MS = 1e6
+
+
+def trial(kind: str, rate: float | None, p99_ms: float, *, served: float = 0.0) -> LoadTrial:
+    times = LoadTimes(0.5 * p99_ms * MS, 0.8 * p99_ms * MS, p99_ms * MS, 1 * MS, 2e4)
+    return LoadTrial(kind, rate, 1000, 5, "met", 0, served, 2.0, times, 1.5)  # type: ignore[arg-type]
+
+
+def found(rate: float) -> LoadFound:
+    trials = (
+        trial("capacity", None, 300, served=1.2 * rate),
+        trial("lone", rate / 4, 4),
+        trial("search", rate, 19),
+        trial("at_largest_rate", rate, 18),
+        trial("curve", 0.25 * rate, 5),
+        trial("curve", 0.75 * rate, 9),
+    )
+    return LoadFound(trials, rate, "bound")
+
+
+NOTHING = LoadFound((trial("capacity", None, 300, served=50.0),), None, "lone_request")
+LOAD = LoadRequest(p99=Seconds("20ms"), workers=2)
+
+
+def raced(load_of: Callable[[str, int], LoadFound], load: LoadRequest | None = LOAD) -> Results:
+    plan = planned(load=load)
+    processes: list[ProcessResult] = []
+    for block in plan.blocks:
+        for place in block.order:
+            name = plan.contestants[place].text
+            process = a_process(block.number, name, 1e6, plan.works[block.work])
+            process.load = load_of(name, block.number) if load else None
+            processes.append(process)
+    return results_of(Run(plan, processes, {}, {}), "r")
+
+
+RATES: Mapping[str, float] = {"torch": 400.0, "jax": 500.0}
+
+
+def two(name: str, block: int) -> LoadFound:
+    return found(RATES[name] * (1 + 0.002 * (block % 4) + 0.001 * len(name)))
+
+
+def test_contestants_are_ranked_by_the_largest_rate_and_not_by_the_time_of_a_call() -> None:
+    [work_result] = raced(two).work_results
+    [comparison] = work_result.comparisons
+    assert comparison.metric == TIME_PER_REQUEST
+    assert comparison.verdict is Verdict.SLOWER
+    assert comparison.a == "torch"
+    assert comparison.ratio == pytest.approx(1.25, rel=0.01)
+    assert [each.contestant for each in work_result.contestants] == ["jax", "torch"]
+
+
+def test_a_row_has_the_rate_its_latencies_and_the_curve() -> None:
+    row = next(row for row in raced(two).rows if row.contestant == "torch")
+    assert row.load == "p99 within 20 ms, 2 workers"
+    assert row.largest_rate_per_s is not None
+    assert row.largest_rate_per_s.value == pytest.approx(400, rel=0.01)
+    assert row.largest_rate_per_s.low is not None
+    assert row.largest_rate_limited_by == "bound"
+    assert row.capacity_per_s is not None
+    assert row.capacity_per_s.value == pytest.approx(480, rel=0.01)
+    assert row.latency_at_largest_rate_p99_ns is not None
+    assert row.latency_at_largest_rate_p99_ns.value == pytest.approx(18 * MS)
+    assert row.issue_lateness_p99_ns is not None
+    assert row.issue_lateness_p99_ns.value == pytest.approx(2e4)
+    assert row.mean_batch_at_largest_rate == 1.5
+    assert row.first_request_s is not None
+    assert row.first_request_s.value == pytest.approx(0.01)
+    assert row.latency_by_rate[0].rate_per_s == 0
+    assert len(row.latency_by_rate) == 8 * 4
+
+
+def test_the_knee_is_the_lowest_rate_at_which_p99_is_twice_that_of_lone_requests() -> None:
+    row = next(row for row in raced(two).rows if row.contestant == "torch")
+    assert row.knee_rate_per_s == pytest.approx(300, rel=0.01)  # 9 ms against 4; 5 ms at a quarter is not twice
+
+
+def test_a_contestant_without_a_rate_in_one_process_is_not_ranked_and_its_row_says_so() -> None:
+    shown = raced(lambda name, block: NOTHING if (name, block) == ("torch", 3) else two(name, block))
+    row = next(row for row in shown.rows if row.contestant == "torch")
+    assert (row.outcome, row.code, row.place) == ("unqualified", "E_NO_RATE", None)
+    assert row.largest_rate_per_s is None
+    assert "1 of 8" in row.absent["largest_rate_per_s"]
+    assert shown.work_results[0].comparisons == ()
+    assert "E_NO_RATE" in text_of(shown)
+
+
+def test_where_no_contestant_has_a_rate_there_is_no_verdict() -> None:
+    [work_result] = raced(lambda _name, _block: NOTHING).work_results
+    assert work_result.why_no_verdict
+    assert "max-drop" not in work_result.why_no_verdict
+
+
+def test_the_terminal_shows_rates() -> None:
+    text = text_of(raced(two))
+    assert "503/s [" in text
+    assert "403/s [" in text
+    assert "capacity 484/s" in text
+
+
+def test_other_races_have_no_figure_of_load_and_say_why() -> None:
+    row = raced(two, load=None).rows[0]
+    assert row.load == ""
+    assert row.latency_by_rate == []
+    assert row.largest_rate_per_s is None
+    assert "fairlap load" in row.absent["largest_rate_per_s"]
+
+
+def test_the_page_has_the_chart_of_latency_against_rate_and_the_command() -> None:
+    shown = raced(two)
+    tables = chart_tables(shown)
+    assert {record["percentile"] for record in tables["load"]} == {"p50", "p90", "p99"}
+    assert "load" in [chart.key for chart in charts_of(shown, tables)]
+    page = page_of(shown)
+    assert "fairlap load mlp" in page
+    assert "largest rate" in page
+
+
+def test_the_command_of_a_plan_draws_it_again() -> None:
+    command = command_of(raced(two).run.plan)
+    assert "--p99 0.02s" in command
+    assert "--workers 2" in command
+    assert "--mode" not in command
+
+
+def test_two_runs_of_load_are_compared_by_their_largest_rates() -> None:
+    before, after = raced(two).run, raced(lambda name, block: found(0.5 * RATES[name] * (1 + 0.001 * block))).run
+    compared = compare_saved_runs(before, after)
+    ratios = [each.medians_ns[1] / each.medians_ns[0] for each in compared.differences]
+    assert ratios == pytest.approx([2.0, 2.0], rel=0.02)
+
+
+def test_what_loadgen_says_is_on_the_row() -> None:
+    def judged(name: str, block: int) -> LoadFound:
+        valid = (name, block) != ("jax", 2)
+        result = LoadGenResult("server", False, "6.0", valid, () if valid else ("bound",), 350.0, "1/s", 0.99)
+        return msgspec.structs.replace(two(name, block), loadgen=result)
+
+    rows = {row.contestant: row for row in raced(judged).rows}
+    assert rows["torch"].loadgen == "VALID in server"
+    assert rows["jax"].loadgen == "INVALID in server in 1 of 8 processes: bound"
+    assert rows["torch"].loadgen_rate_per_s is not None
+    assert rows["torch"].loadgen_latency_ns is None
+
+
+def test_a_run_that_loadgen_calls_invalid_is_not_ranked_in_its_scenario() -> None:
+    def judged(name: str, block: int) -> LoadFound:
+        valid = name != "jax"
+        figure = 0.002 * (1 + 0.001 * block)
+        result = LoadGenResult("single-stream", False, "6.0", valid, () if valid else ("queries",), figure, "s", 0.9)
+        return LoadFound(loadgen=result)
+
+    shown = raced(judged, LoadRequest(scenario="single-stream"))
+    rows = {row.contestant: row for row in shown.rows}
+    assert (rows["jax"].outcome, rows["jax"].code) == ("unqualified", "E_LOADGEN_INVALID")
+    assert rows["torch"].outcome == "finished"
+    assert rows["torch"].loadgen_latency_ns is not None
+    assert rows["torch"].loadgen_latency_ns.value == pytest.approx(2 * MS, rel=0.01)
+    assert rows["torch"].load == "LoadGen single-stream"
+    assert "--scenario single-stream" in command_of(shown.run.plan)
+
+
+def test_a_warning_of_every_process_is_shown_once() -> None:
+    shown = raced(two)
+    for process in shown.run.processes:
+        process.warnings = [Notice("W_LATE_REQUESTS", f"{process.block} ms late")]
+    text = text_of(results_of(shown.run, "r"))
+    assert text.count("W_LATE_REQUESTS") == 2  # contestants

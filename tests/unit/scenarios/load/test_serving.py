@@ -1,0 +1,221 @@
+"""A worker serves requests of known length: what is due, late, answered and kept is what the trial reports."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from fairlap.frameworks.contract import Contestant
+from fairlap.models import safetensors
+from fairlap.models.arrays import Arrays
+from fairlap.models.spec import Tensor
+from fairlap.scenarios.load.batched_calls import prepared_batches
+from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
+from fairlap.scenarios.load.serving import Serving
+
+CALL_S = 0.002
+ITEM = (1, 4)
+
+
+@dataclass
+class Seen:
+    """What the contestant was asked."""
+
+    batches: list[int] = field(default_factory=list)
+    inputs: list[bytes] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+
+
+def contestant_of(seen: Seen, outputs: Callable[[Any], dict[str, Any]] | None = None) -> Contestant:
+    def bind(inputs: Arrays) -> Callable[[], Any]:
+        x = inputs["x"]
+
+        def call() -> Any:
+            seen.batches.append(len(x))
+            seen.inputs.append(x.tobytes())
+            seen.at_once += 1
+            seen.most_at_once = max(seen.most_at_once, seen.at_once)
+            time.sleep(CALL_S)
+            seen.at_once -= 1
+            return 2 * x
+
+        return call
+
+    return Contestant(bind, None, outputs or (lambda result: {"y": result}), dict, {})
+
+
+@dataclass(frozen=True)
+class Work:
+    """As much of a workload as serving needs."""
+
+    batch: int
+    inputs: Arrays
+    labels: None = None
+    spec: Any = field(
+        default_factory=lambda: SimpleNamespace(
+            inputs=(Tensor("x", ("batch", 4)),), outputs=(Tensor("y", ("batch", 4)),)
+        )
+    )
+
+
+def sets() -> list[Arrays]:
+    return [{"x": np.full(ITEM, value, np.float32) + np.arange(4, dtype=np.float32)} for value in (0, 10)]
+
+
+def serving(tmp_path: Path, contestant: Contestant, seen: Seen) -> Serving:
+    files = []
+    for number in range(3):
+        files.append(str(tmp_path / f"unseen-{number}.safetensors"))
+        x = np.full(ITEM, 20 + 10 * number, np.float32) + np.arange(4, dtype=np.float32)
+        safetensors.write(Path(files[-1]), {"x": x})
+    work: Any = Work(1, sets()[0])
+    return Serving(contestant, work, sets(), files, lambda work: contestant_of(seen))
+
+
+def served(tmp_path: Path, seen: Seen | None = None, contestant: Contestant | None = None, **options: Any) -> LoadTrial:
+    seen = seen or Seen()
+    request = OfferLoad("search", 60, 0.02, 0.9, 5, str(tmp_path / "answers.safetensors"))
+    for name, value in options.items():
+        request = _with(request, name, value)
+    return serving(tmp_path, contestant or contestant_of(seen), seen).serve(request)
+
+
+def _with(request: OfferLoad, name: str, value: object) -> OfferLoad:
+    import msgspec
+
+    return msgspec.structs.replace(request, **{name: value})
+
+
+def answers(tmp_path: Path) -> dict[tuple[int, int], Sequence[float]]:
+    found = safetensors.read(tmp_path / "answers.safetensors")
+    return {(int(key.split("/")[0]), int(key.split("/")[1])): array.ravel().tolist() for key, array in found.items()}
+
+
+def test_every_request_is_answered_once_and_latency_counts_from_when_it_was_due(tmp_path: Path) -> None:
+    trial = served(tmp_path)  # all at once: the last one waits for all others
+    assert (trial.requests, trial.unanswered, trial.rate_per_s) == (60, 0, None)
+    assert trial.times is not None
+    assert trial.times.service_p50_ns >= 1e9 * CALL_S
+    assert trial.times.p99_ns >= 0.95 * 60 * 1e9 * CALL_S
+    assert trial.late >= 60 - 0.02 / CALL_S
+    assert trial.outcome == "missed"
+
+
+def test_the_kept_answers_are_those_to_known_items_under_their_numbers(tmp_path: Path) -> None:
+    trial = served(tmp_path)
+    kept = answers(tmp_path)
+    assert trial.checked == len(kept) > 0
+    for (item, _), outputs in kept.items():
+        assert outputs == [2 * (10 * item + place) for place in range(4)]
+
+
+def test_new_items_are_in_every_trial_and_differ_between_trials(tmp_path: Path) -> None:
+    first, second = Seen(), Seen()
+    served(tmp_path, first, seed=1)
+    served(tmp_path, second, seed=2)
+    known = {each["x"].tobytes() for each in sets()}
+    new = set(first.inputs) - set(second.inputs)
+    assert new
+    assert not new & known
+
+
+def test_unique_items_occur_once_and_one_item_over_and_over(tmp_path: Path) -> None:
+    unique, one = Seen(), Seen()
+    served(tmp_path, unique, items="unique", requests=20)
+    served(tmp_path, one, items="one", requests=20)
+    assert len(set(one.inputs)) == 1
+    # of four elements there are 24 orders; a warm-up repeats the first
+    assert len(set(unique.inputs)) > 10
+
+
+def test_a_trial_that_may_end_early_ends_as_soon_as_the_bound_is_missed(tmp_path: Path) -> None:
+    trial = served(tmp_path, requests=5000, bound_s=0.004, ends_early=True)
+    assert trial.outcome == "missed"
+    assert trial.requests < 100
+    assert trial.unanswered == 0
+
+
+def test_waiting_requests_are_joined_and_padded_to_the_next_prepared_batch(tmp_path: Path) -> None:
+    seen = Seen()
+    trial = served(tmp_path, seen, requests=61, largest_batch=8)
+    assert set(seen.batches) <= {1, 2, 4, 8}
+    assert trial.mean_batch > 4
+    for (item, _), outputs in answers(tmp_path).items():
+        assert outputs == [2 * (10 * item + place) for place in range(4)]
+
+
+def test_a_contestant_is_prepared_for_powers_of_two_and_the_largest_batch() -> None:
+    assert prepared_batches(1) == []
+    assert prepared_batches(8) == [2, 4, 8]
+    assert prepared_batches(12) == [2, 4, 8, 12]
+
+
+def test_two_workers_serve_at_once(tmp_path: Path) -> None:
+    seen = Seen()
+    trial = served(tmp_path, seen, workers=2)
+    assert (trial.requests, seen.most_at_once) == (60, 2)
+
+
+def test_calls_that_write_to_one_place_serve_from_a_contestant_for_each_thread(tmp_path: Path) -> None:
+    def writing_to_one_place(_work: Any = None) -> Contestant:
+        place = np.zeros(ITEM, np.float32)
+
+        def bind(inputs: Arrays) -> Callable[[], Any]:
+            def call() -> None:
+                place[...] = 2 * inputs["x"]
+                time.sleep(CALL_S)
+
+            return call
+
+        return Contestant(bind, None, lambda _none: {"y": place.copy()}, dict, {})
+
+    request = OfferLoad("search", 200, 0.02, 0.9, 5, str(tmp_path / "answers.safetensors"), workers=3)
+    tested = serving(tmp_path, writing_to_one_place(), Seen())
+    tested._build = writing_to_one_place
+    trial = tested.serve(request)
+    assert trial.checked > 0
+    for (item, _), outputs in answers(tmp_path).items():
+        assert outputs == [2 * (10 * item + place) for place in range(4)]
+
+
+def test_what_is_no_answer_is_reported_with_what_reading_it_raised(tmp_path: Path) -> None:
+    def dropped(_: Any) -> dict[str, Any]:
+        raise TypeError("there is nothing in None")
+
+    trial = served(tmp_path, contestant=contestant_of(Seen(), dropped))
+    assert "nothing in None" in trial.without_answer
+    assert trial.checked == 0
+
+
+def test_every_thread_enters_what_a_framework_keeps_for_a_thread(tmp_path: Path) -> None:
+    of_thread = threading.local()
+    outside: list[int] = []
+
+    @contextmanager
+    def entered() -> Iterator[None]:
+        of_thread.is_in = True
+        yield
+
+    plain = contestant_of(Seen())
+
+    def bind(inputs: Arrays) -> Callable[[], Any]:
+        call = plain.bind(inputs)
+
+        def checked() -> Any:
+            if threading.current_thread() is not threading.main_thread() and not getattr(of_thread, "is_in", False):
+                outside.append(threading.get_ident())
+            return call()
+
+        return checked
+
+    trial = served(tmp_path, contestant=replace(plain, bind=bind, in_thread=entered), workers=2)
+    assert trial.requests == 60
+    assert not outside
