@@ -13,9 +13,9 @@ PIP := $(BIN)/pip install --quiet
 EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-turns bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-bounds trust-mutants gpu-proof gpu-proof-kit trust-planted-operator
+.PHONY: help demo test test-slow test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
+  stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-turns bench-load bench-report bench-store \
+  telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-load trust-bounds trust-queues trust-mutants gpu-proof gpu-proof-kit trust-planted-operator
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -26,13 +26,16 @@ demo: $(VENV)/.frameworks build/release/.module  ## Install fairlap, race four f
 	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --output build/demo.html
 	@echo "The report is build/demo.html; open it in a browser. The program is $(BIN)/fairlap."
 
-test: test-cpp test-python  ## Run the tests that need no GPU, but for the thorough ones.
+test: test-cpp test-python  ## Run the tests that need no GPU, but for the slow and the thorough ones.
 
 test-cpp: build/release/.tests  ## Run the C++ tests.
 	$(BIN)/ctest --test-dir build/release --output-on-failure
 
 test-python: $(VENV)/.dev build/release/.tests  ## Run the Python tests, or those of PATHS, in JOBS processes (2).
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "not thorough" $(PATHS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "not slow and not thorough" $(PATHS)
+
+test-slow: $(VENV)/.dev build/release/.tests  ## Run the tests that take over six seconds each.
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "slow and not thorough" $(PATHS)
 
 test-thorough: $(VENV)/.dev build/release/.tests  ## Run the tests of real frameworks and simulations that take long.
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m thorough $(PATHS)
@@ -98,6 +101,9 @@ bench-training: $(VENV)/.frameworks build/release/.module  ## Measure what each 
 bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour; AGREEMENT=1: whether figures agree).
 	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts) $(if $(AGREEMENT),--agreement)
 
+bench-load: $(VENV)/.dev build/release/.module  ## Measure how late requests of a load are issued, and what a request costs on its way.
+	$(BIN)/python tests/bench/load.py
+
 bench-report: $(VENV)/.dev build/release/.module  ## Measure the time and size of a report of a thousand rows.
 	$(BIN)/python tests/bench/report.py
 
@@ -145,9 +151,15 @@ trust-honest: $(VENV)/.frameworks build/release/.module  ## Race honest contesta
 trust-time-to-score: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Count how often identical contestants are called different by their time to a score.
 	$(BIN)/python -m tests.trust.time_to_score
 
+trust-load: $(VENV)/.dev build/release/.module  ## Count how often identical contestants are called different by their largest rate under load (RACES=10).
+	$(BIN)/python -m tests.trust.load --races $(if $(filter file,$(origin RACES)),10,$(RACES))
+
 BOUND_RUNS ?= 20
 trust-bounds: $(VENV)/.frameworks build/release/.module  ## Count how often rows say rightly what bounds three models (half an hour; BOUND_RUNS=20, NEIGHBOURS=2).
 	$(BIN)/python -m tests.trust.bounds --runs $(BOUND_RUNS) --neighbours $(NEIGHBOURS)
+
+trust-queues: $(VENV)/.dev build/release/.module  ## Compare the latencies of a load with queueing theory (seven minutes).
+	$(BIN)/python -m tests.trust.queues
 
 PAIRS ?= 10
 trust-planted-operator: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Plant a slow operator in one of two releases and count how often `fairlap diff` names it first (PAIRS=10).
@@ -207,7 +219,7 @@ build/bench-peers/.installed:
 
 build/mutmut/.installed:
 	$(PYTHON) -m venv build/mutmut
-	build/mutmut/bin/pip install --quiet "mutmut>=3.8" numpy scipy ruptures msgspec pytest hypothesis statsmodels arch
+	build/mutmut/bin/pip install --quiet "mutmut>=3.8" numpy scipy ruptures msgspec pytest hypothesis statsmodels
 	touch $@
 
 build/release/.module: $(VENV)/.editable $(NATIVE)

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from example_installed import install_example
 
 HEAVY_ENVIRONMENTS = "FAIRLAP_TEST_ENVIRONMENTS"
 
@@ -36,3 +37,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("heavy_environments"):
             item.add_marker(skipped)
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example package is installed, and weights and inputs are written for this test alone."""
+    install_example(tmp_path / "installed", monkeypatch)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))

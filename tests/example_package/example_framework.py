@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fairlap.frameworks.compilation import Compilation, Operators
+from fairlap.frameworks.compilation import Compilation, Operators, Types
 from fairlap.frameworks.contract import (
     Contestant,
     Fed,
@@ -90,7 +90,7 @@ class Example(Framework):
             },
             fed=None if variant == "fed-not" else Fed(np.from_dlpack, _fed(forward, variant)),
             profiler=None if variant == "slow" else Profiler("cProfile", _profiled),
-            compilation=partial(_COMPILATIONS[variant], bind, work.batch) if variant in _COMPILATIONS else None,
+            compilation=partial(_COMPILATIONS[variant], bind, work.inputs) if variant in _COMPILATIONS else None,
         )
 
     def version(self) -> str:
@@ -136,19 +136,19 @@ def _call(forward: Callable[[Arrays], Any], inputs: Arrays, variant: str) -> Cal
 Bind = Callable[[Arrays], Callable[[], Any]]
 
 
-def _compiling(bind: Bind, batch: int) -> Compilation:
-    """A graph for each batch that it is called at, as jax.jit has one."""
-    compiled = {batch}
+def _compiling(bind: Bind, own: Arrays) -> Compilation:
+    """A graph for each batch, size and type that it is called with, as jax.jit has one."""
+    compiled = {_key(own)}
     added: list[str] = []
 
-    def at_any_batch(inputs: Arrays) -> Callable[[], Any]:
-        call, size = bind(inputs), len(next(iter(inputs.values())))
+    def on_any(inputs: Arrays) -> Callable[[], Any]:
+        call, key = bind(inputs), _key(inputs)
 
         def compiled_call() -> Any:
-            if size not in compiled:
+            if key not in compiled:
                 time.sleep(0.05)
-                compiled.add(size)
-                added.append(f"batch {size} is new")
+                compiled.add(key)
+                added.append(f"{key} is new")
             return call()
 
         return compiled_call
@@ -162,16 +162,35 @@ def _compiling(bind: Bind, batch: int) -> Compilation:
         graphs=lambda: len(compiled),
         breaks=lambda: ["a print"],
         operators=lambda: Operators(6, 4, "operators, and kernels"),
-        bind=at_any_batch,
+        bind=on_any,
+        bind_as=lambda inputs, types: on_any(_in_types(inputs, types)),
         reasons=reasons,
     )
 
 
-def _of_one_batch(_bind: Bind, _batch: int) -> Compilation:
-    return Compilation(graphs=lambda: 1, absent={"breaks": "it has none", "operators": "it counts none"})
+def _key(inputs: Arrays) -> str:
+    first = next(iter(inputs.values()))
+    return f"batch {len(first)}, {list(first.shape[1:])} of {first.dtype}"
 
 
-def _crashing(_bind: Bind, _batch: int) -> Compilation:
+def _in_types(inputs: Arrays, types: Types) -> Arrays:
+    """NumPy has no bfloat16, and raises TypeError."""
+    return {name: array.astype(types.get(name, array.dtype)) for name, array in inputs.items()}
+
+
+def _of_one_batch(_bind: Bind, _own: Arrays) -> Compilation:
+    def refusing(_inputs: Arrays, _types: Types) -> Callable[[], Any]:
+        raise ValueError("code 2: INVALID_ARGUMENT")
+
+    return Compilation(
+        graphs=lambda: 1,
+        bind_as=refusing,
+        fixed_types="the graph declares them",
+        absent={"breaks": "it has none", "operators": "it counts none"},
+    )
+
+
+def _crashing(_bind: Bind, _own: Arrays) -> Compilation:
     return Compilation(graphs=lambda: 1, bind=lambda _inputs: lambda: os.kill(os.getpid(), signal.SIGSEGV))
 
 

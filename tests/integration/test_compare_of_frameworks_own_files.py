@@ -67,6 +67,7 @@ def script(file: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_saved_model_is_raced_where_it_has_a_route(tmp_path: Path) -> None:
     for module in ("tensorflow", "openvino", "ai_edge_litert"):
         pytest.importorskip(module, reason="`make test` installs it and runs this")
@@ -80,6 +81,7 @@ def test_a_saved_model_is_raced_where_it_has_a_route(tmp_path: Path) -> None:
     assert (rows["onnxruntime"]["outcome"], rows["onnxruntime"]["code"]) == ("unsupported", "E_UNSUPPORTED")
 
 
+@pytest.mark.slow
 def test_torchscript_is_raced_by_everything_that_a_program_reaches(tmp_path: Path) -> None:
     for module in ("torch", "openvino", "onnxruntime", "onnxscript", "jax", "tensorflow"):
         pytest.importorskip(module, reason="`make test` installs it and runs this")

@@ -22,6 +22,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.slow
 def test_no_framework_falls_back_to_the_cpu() -> None:
     found = processes_of_one_block(",".join(REFUSALS), Work("mlp", 1), seconds=0.05, device="cuda:63")
     for process in found.values():

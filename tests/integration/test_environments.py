@@ -63,6 +63,7 @@ def test_an_environment_holds_what_was_asked_for_and_fairlap_and_nothing_of_ours
     assert not made.folder.exists()
 
 
+@pytest.mark.slow
 def test_two_races_that_want_the_same_environment_make_it_once(tmp_path: Path) -> None:
     requirement = str(wheel(tmp_path, "tiny_framework", "2.0"))
     code = (

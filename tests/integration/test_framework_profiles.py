@@ -57,6 +57,15 @@ def raced(contestants: str, work: Work, traces: Path | None = None) -> Race:
     return race
 
 
+@pytest.mark.thorough
+def test_every_layer_that_openvino_runs_is_listed_however_short_it_is() -> None:
+    [found] = raced("openvino", Work("tabular", 32)).findings.profiles
+    assert found.profile is not None, found.message
+    by_name = {each.name: each for each in found.profile.operators}
+    assert by_name["FullyConnected"].calls == 3
+    assert found.profile.operators_ns <= 1.1 * found.profile.call_ns
+
+
 @pytest.mark.parametrize("contestant", thorough_where(lambda each: each != "onnxruntime", CONTESTANTS))
 def test_the_profiler_of_a_framework_names_its_operators_and_their_times(contestant: str, tmp_path: Path) -> None:
     race = raced(contestant, WORK, tmp_path)

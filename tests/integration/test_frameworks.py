@@ -39,7 +39,7 @@ def here(name: str) -> bool:
 
 def needs(name: str) -> None:
     if not here(name):
-        pytest.skip(f"{name} is not installed here")
+        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
 
 
 CHECKED = {"before", "changed inputs", "after", TIMED_CALL}
@@ -52,6 +52,7 @@ def race(model: str, mode: Mode, contestants: tuple[str, ...]) -> dict[str, Proc
     return processes_of_one_block(listed, Work(model, 2, mode), threads=THREADS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["mlp", pytest.param("convnet", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", ALL)
 def test_every_framework_gives_the_reference_s_answer_from_the_given_weights(name: str, model: str) -> None:
@@ -100,6 +101,7 @@ def test_openvino_is_held_to_float32_though_it_prefers_bfloat16_where_the_proces
     assert race("mlp", "infer", ALL)["openvino"].in_force["precision"] == "fp32"
 
 
+@pytest.mark.slow
 def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
     needs("jax")
     needs("onnxruntime")
@@ -127,9 +129,11 @@ def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
     assert {work_result["conditions"] for work_result in document["work_results"]} == {"controlled", "as-found"}
     [work] = document["plan"]["works"]
     asked = {"model": "mlp", "batch": 1, "mode": "infer", "precision": "fp32"}
-    assert work == {**asked, "source": None, "training": None, "train_on": None, "start": None, "together": []}
+    unasked = {"source": None, "training": None, "train_on": None, "start": None, "load": None, "together": []}
+    assert work == {**asked, **unasked}
 
 
+@pytest.mark.slow
 def test_a_plan_that_was_saved_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_example(tmp_path / "installed", monkeypatch)
     plan, out = str(tmp_path / "plan.json"), tmp_path / "out.json"
@@ -232,6 +236,7 @@ def wait_for(happened: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tensorflow:graph", "tensorflow:xla"])
 def test_a_model_that_can_also_normalise_by_the_batch_answers_as_a_graph(name: str) -> None:
     if not here(name):

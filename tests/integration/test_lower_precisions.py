@@ -113,6 +113,7 @@ def test_a_precision_that_a_framework_lacks_is_refused(name: str, precision: Pre
     assert (process.outcome, process.code) == ("unsupported", "E_UNSUPPORTED")
 
 
+@pytest.mark.slow
 def test_precisions_of_a_user_s_model_are_ranked_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
     pytest.importorskip("torch", reason="`make test` installs it and runs this")

@@ -161,6 +161,7 @@ def test_ids_and_scores_of_ids_are_scored_by_their_words(tmp_path: Path, monkeyp
         assert scores["bleu"]["low"] < bleu < scores["bleu"]["high"]
 
 
+@pytest.mark.slow
 def test_boxes_are_scored_against_an_annotation_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pycocotools", reason="`make test` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))

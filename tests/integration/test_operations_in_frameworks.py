@@ -36,7 +36,7 @@ LARGEST_ERROR = 1e-5  # of elements of order one
 
 def require(name: str) -> None:
     if not is_importable(framework_named(name)):
-        pytest.skip(f"{name} is not installed here")
+        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
 
 
 @pytest.mark.parametrize("name", thorough_where(lambda name: name in ("jax", "tensorflow"), FRAMEWORKS))

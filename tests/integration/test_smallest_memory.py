@@ -36,6 +36,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 def test_what_a_contestant_holds_is_what_its_smallest_memory_is_larger_by(tmp_path: Path) -> None:
     asked = ["compare", "callable", "--on", "python:call=held_memory.little,python:call=held_memory.much"]

@@ -103,7 +103,7 @@ def test_inputs_of_python_are_checked_against_the_model(model: Path) -> None:
 @pytest.mark.thorough
 def test_a_keras_file_is_raced_on_each_of_its_backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("keras", "tensorflow", "jax", "torch"):
-        pytest.importorskip(module)
+        pytest.importorskip(module, reason="`make test-thorough` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     file = lookup(tmp_path / "m.keras")
     on = ["tensorflow:graph", "jax", "torch", "mxnet"]
@@ -118,9 +118,10 @@ def test_a_keras_file_is_raced_on_each_of_its_backends(tmp_path: Path, monkeypat
     assert rows["mxnet"].outcome == "unsupported"
 
 
+@pytest.mark.slow
 def test_rows_without_a_float64_reference_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("ai_edge_litert", "openvino"):
-        pytest.importorskip(module)
+        pytest.importorskip(module, reason="`make test` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     file = dense(tmp_path / "m.tflite")
     options = ("--on", "litert,openvino,jax", "--batch", "2", "--blocks", "1", "--seconds", "0.05", "--threads", "1")
@@ -193,6 +194,7 @@ def test_a_keras_model_of_a_function_is_raced_by_its_exports_too(own: str) -> No
         assert rows[name].conversion_s is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param("qwen2", marks=pytest.mark.thorough), "resnet"])
 def test_a_folder_of_transformers_is_raced(own: str, tmp_path: Path, name: str) -> None:
     for module in ("torch", "transformers", "onnxscript", "openvino"):
@@ -222,6 +224,7 @@ def test_a_name_that_is_almost_a_file_s_is_refused_with_the_endings() -> None:
     assert {".onnx", ".pt2", ".keras", ".tflite"} <= set(done.stderr.replace(",", " ").replace(";", " ").split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["model", "inputs"])
 def test_a_run_is_not_repeated_with_other_files(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
@@ -243,6 +246,7 @@ def test_a_run_is_not_repeated_with_other_files(
         assert "[E_SOURCE_CHANGED]" in again.stderr
 
 
+@pytest.mark.slow
 def test_a_recipe_has_the_model_and_its_plan_runs_from_there(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,7 @@ def test_evaluation_counts_where_that_is_asked_for_and_is_proven() -> None:
 RACE = ("--on", "numpy-trainer", "--mode", "train", "--batch", 64, "--to-score", "99.9%", "--epochs", 3, "--blocks", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_race_that_was_ended_in_an_epoch_trains_on_when_it_is_resumed(
     how: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

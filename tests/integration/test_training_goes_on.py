@@ -93,6 +93,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "training"), CASES)
 def test_three_epochs_end_where_one_and_two_more_in_another_process_do(name: str, training: str, folder: Path) -> None:
     skip_unless_available(name)

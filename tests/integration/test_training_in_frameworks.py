@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.models.registry import find
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.names import contestant_named
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
@@ -50,6 +52,7 @@ def race(names: tuple[str, ...], model: str, training: str) -> dict[str, Process
     return processes_of_one_block(listed, Work(model, 4, "train", training=TRAININGS[training]), threads=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "names", "model", "training"), CASES)
 def test_every_framework_trains_as_the_reference_does(
     name: str, names: tuple[str, ...], model: str, training: str
@@ -65,9 +68,24 @@ def test_every_framework_trains_as_the_reference_does(
     assert process.in_force["optimizer"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "names", "model", "training"), CASES)
+def test_weights_and_what_the_optimizer_keeps_are_layers_of_memory(
+    name: str, names: tuple[str, ...], model: str, training: str
+) -> None:
+    if not is_importable(framework_named(contestant_named(name).framework)):
+        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
+    held, spec = race(names, model, training)[name].memory.bytes, find(model).spec
+    counters_bytes = 16 * (len(spec.weights) + 1)  # of steps, for each weight in PyTorch, and of batches
+    weights_bytes = 4 * sum(math.prod(weight.shape) for weight in spec.weights)
+    assert weights_bytes <= held["weights"] <= weights_bytes + counters_bytes
+    kept_bytes = len(KEPT[training]) * 4 * spec.trained_parameters()
+    assert kept_bytes <= held["optimizer_state"] <= kept_bytes + counters_bytes
+
+
 def test_all_results_of_a_jax_program_are_ready_when_one_is() -> None:
     """So the adapter waits for the loss alone, however long the new state takes."""
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason="`make test` installs it and runs this")
 
     @functools.partial(jax.jit, donate_argnums=0)
     def step(state: Any, batch: Any) -> Any:
@@ -83,6 +101,7 @@ def test_all_results_of_a_jax_program_are_ready_when_one_is() -> None:
         assert state.is_ready()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "precision", "model", "batch", "training"),
     [

@@ -18,6 +18,7 @@ ON = "torch,jax,tensorflow:graph"
 QUICK = ("--mode", "train", "--seconds", "0.1s", "--no-store", "--quiet", "--threads", 1, "--seed", 1)
 
 
+@pytest.mark.slow
 def test_frameworks_reach_a_score(tmp_path: Path) -> None:
     for framework in ("torch", "jax", "tensorflow"):
         pytest.importorskip(framework, reason="`make test` installs it and runs this")
@@ -61,11 +62,11 @@ def flowers(tmp_path: Path) -> Path:
     return path
 
 
-def learnt(*arguments: object, on: str) -> dict[str, dict[str, Any]]:
+def learnt(*arguments: object, on: str, timeout_s: float = 120) -> dict[str, dict[str, Any]]:
     """The rows of a race of one block, by contestant."""
     for name in on.split(","):
         pytest.importorskip(name.partition(":")[0], reason="`make test` installs it and runs this")
-    done = run("compare", *arguments, "--on", on, *QUICK, "--blocks", 1, "--json")
+    done = run("compare", *arguments, "--on", on, *QUICK, "--blocks", 1, "--json", timeout_s=timeout_s)
     assert done.returncode == 0, done.stderr
     rows = {row["contestant"]: row for row in json.loads(done.stdout)["rows"]}
     assert set(rows) == set(on.split(","))
@@ -74,6 +75,7 @@ def learnt(*arguments: object, on: str) -> dict[str, dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "score"), [("breast_cancer", 0.9), ("diabetes", 0.3)])
 def test_a_table_is_learnt_by_a_model_of_its_sizes(data: str, score: float) -> None:
     rows = learnt("tabular", "--train-on", data, "--to-score", score, "--epochs", 6, on=ON)
@@ -82,6 +84,7 @@ def test_a_table_is_learnt_by_a_model_of_its_sizes(data: str, score: float) -> N
     assert len({row["steps_to_score"] for row in rows.values()}) == 1
 
 
+@pytest.mark.slow
 def test_frameworks_answer_the_held_out_items_themselves_where_that_counts() -> None:
     rows = learnt("tabular", "--to-score", "90%", "--epochs", 6, "--count-evaluation", on=ON)
     for row in rows.values():
@@ -89,6 +92,7 @@ def test_frameworks_answer_the_held_out_items_themselves_where_that_counts() -> 
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(1300)
 @pytest.mark.parametrize(
     ("model", "on", "options"),
     [
@@ -100,7 +104,7 @@ def test_frameworks_answer_the_held_out_items_themselves_where_that_counts() -> 
     ],
 )
 def test_evaluation_counts_in_every_variant_and_precision(model: str, on: str, options: tuple[str, ...]) -> None:
-    rows = learnt(model, "--to-score", "30%", "--epochs", 4, "--count-evaluation", *options, on=on)
+    rows = learnt(model, "--to-score", "30%", "--epochs", 4, "--count-evaluation", *options, on=on, timeout_s=1200)
     for row in rows.values():
         assert row["evaluation_to_score_s"]["value"] > 0, row["absent"]
 
@@ -113,6 +117,7 @@ def test_a_part_of_a_file_of_one_s_own_is_learnt(flowers: Path) -> None:
         assert row["train_on"].startswith("40 % of flowers.csv:kind (")
 
 
+@pytest.mark.slow
 def test_images_of_another_size_with_other_classes_are_learnt(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 240)

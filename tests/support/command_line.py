@@ -14,7 +14,12 @@ from fairlap.errors import FairlapError
 
 
 def fairlap(
-    *arguments: object, cwd: Path | None = None, before: str = "", after: str = "", **variables: object
+    *arguments: object,
+    cwd: Path | None = None,
+    before: str = "",
+    after: str = "",
+    timeout_s: float = 120,
+    **variables: object,
 ) -> subprocess.CompletedProcess[str]:
     """``before`` and ``after`` are shell text around the command, such as ``> /dev/full``; ``variables`` go into the
     environment."""
@@ -23,7 +28,7 @@ def fairlap(
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=120,
+        timeout=timeout_s,
         env={**os.environ, **{name: str(value) for name, value in variables.items()}},
     )
 

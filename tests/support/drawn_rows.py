@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Row
 from hypothesis import strategies
 from hypothesis.strategies import SearchStrategy
 from msgspec import inspect
@@ -30,7 +30,6 @@ _AWKWARD = ["a\nb", "a\r\nb", "\r", '"', "a,b;c", "\0", ""]
 texts = strategies.text() | strategies.sampled_from(_FORMULAS + _AWKWARD)  # lone surrogates are no text in UTF-8
 wholes = strategies.integers(-(2**63), 2**63 - 1)
 numbers = strategies.floats(allow_nan=False, allow_infinity=False)
-estimates = strategies.builds(Estimate, numbers, strategies.none() | numbers, strategies.none() | numbers)
 
 
 @strategies.composite

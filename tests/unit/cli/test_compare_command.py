@@ -160,3 +160,33 @@ def test_a_slowdown_that_is_none_is_refused_before_the_race() -> None:
     done = fairlap("compare", "mlp", "--on", "torch:slowdown=x", "--dry-run")
     assert done.returncode == 2
     assert "slowdown=x" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        (("--price", "cheap"), "E_PRICE"),
+        (("--threads", "9999"), "E_REQUEST"),
+        (("--blocks", "0"), "E_REQUEST"),
+        (("--trace", "traces"), "E_PROFILE"),
+        (("-o", "race.docx"), "E_OUTPUT_FORMAT"),
+        (("--recompile", "tokens"), "E_RECOMPILE"),
+        (("--keep-weights", "file/below"), "E_KEEP_WEIGHTS"),
+    ],
+)
+def test_options_are_refused_before_data_are_read_and_leave_no_folder(
+    more: tuple[str, str], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    learning = ("--mode", "train", "--to-score", "90%", "--train-on", "missing.csv", "--keep-weights", "learnt")
+    wanted = ("compare", "tabular", "--on", "torch", "--blocks=1", *learning)
+    assert refusal(*wanted).code == "E_DATA"
+    assert refusal(*wanted, *more).code == code
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_dry_run_leaves_no_folder_either(tmp_path: Path) -> None:
+    learning = ("--mode", "train", "--to-score", "90%", "--keep-weights", tmp_path / "learnt")
+    invoke("compare", "tabular", "--on", "torch", "--blocks=1", "--threads=1", *learning, "--dry-run")
+    assert list(tmp_path.iterdir()) == []

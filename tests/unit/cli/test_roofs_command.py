@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from command_line import invoke, output, refusal
-from fairlap.machine import roofs
+from fairlap.machine import device_roofs, roofs
 from fairlap.machine.roofs import Roof, Roofs
 
 _KEPT = Roofs(
@@ -55,6 +56,32 @@ def test_one_thread_and_all_cores_are_the_default(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(roofs, "roofs_of", roofs_asked)
     assert invoke("roofs").exit_code == 0
     assert asked == [1, 3]
+
+
+_ON_A_GPU = msgspec.structs.replace(
+    _KEPT, threads=None, device="cuda:0", device_name="NVIDIA H100", bytes_per_s={"memory": Roof(3e12, 3e12, 3e12)}
+)
+
+
+def test_a_gpu_has_the_same_document_and_a_table_under_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_roofs, "kept_roofs_of_device", lambda device: _ON_A_GPU)
+    monkeypatch.setattr(device_roofs, "roofs_of_device", lambda device, again: _ON_A_GPU)
+    [found] = json.loads(output("roofs", "--device", "cuda:0", "--json"))
+    [of_cpu] = json.loads(output("roofs", "--threads", "1", "--json"))
+    assert found.keys() == of_cpu.keys()
+    assert (found["device"], found["device_name"], found["threads"]) == ("cuda:0", "NVIDIA H100", None)
+    lines = output("roofs", "--device", "cuda:0").splitlines()
+    assert "NVIDIA H100" in lines[0]
+    assert [line.split()[0] for line in lines[1:]] == ["fp32", "memory", "int8"]
+
+
+def test_threads_are_not_for_a_gpu() -> None:
+    assert refusal("roofs", "--device", "cuda", "--threads", "2").code == "E_REQUEST"
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlap.engine._native.cuda_absent_because", lambda: "there is no driver")
+    assert refusal("roofs", "--device", "cuda").code == "E_NOT_AVAILABLE"
 
 
 def test_a_file_of_another_kind_is_refused_before_anything_is_measured(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import fairlap
+from fairlap.render.outputs import read_rows
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run
 
@@ -26,6 +27,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--seconds", "0.02", "--quiet"]
 
 
+@pytest.mark.slow
 def test_a_race_is_kept_and_found_again() -> None:
     done = fairlap(*RACE, "--blocks", "2")
     assert done.returncode == 0, done.stderr
@@ -59,13 +61,20 @@ def test_a_store_that_cannot_be_made_ends_no_race(monkeypatch: pytest.MonkeyPatc
     assert "stored as" not in done.stderr
 
 
-def test_a_store_that_is_full_is_reported_once_and_names_no_run(store: Path) -> None:
+def test_a_store_that_is_full_ends_with_an_error_names_no_run_and_leaves_the_files_that_were_written(
+    store: Path, tmp_path: Path
+) -> None:
     assert fairlap(*RACE, "--blocks", "1").returncode == 0
+    file = tmp_path / "race.csv"
     kib = store.stat().st_size // 1024 + 8
-    done = fairlap(*RACE, "--blocks", "3", before=f'exec bash -c \'ulimit -f {kib}; trap "" XFSZ; exec "$@"\' bash')
+    limited = f'exec bash -c \'ulimit -f {kib}; trap "" XFSZ; exec "$@"\' bash'
+    done = fairlap(*RACE, "--blocks", "3", "-o", file, before=limited)
     assert "python:call=os.getpid" in done.stdout, done.stderr
     assert done.stderr.count("trying again after every process") == 1, done.stderr
     assert "stored as" not in done.stderr
+    assert done.returncode == 1
+    assert done.stderr.count("[E_STORE_FULL]") == 1, done.stderr
+    assert {row.processes for row in read_rows(file)} == {3}
 
 
 def test_a_race_ends_with_all_the_files_that_were_asked_for(tmp_path: Path) -> None:

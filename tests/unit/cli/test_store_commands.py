@@ -209,7 +209,7 @@ def test_a_version_that_reports_more_of_itself_is_the_same(monkeypatch: pytest.M
     def differences(version: dict[str, str]) -> list[str]:
         for process in run.processes:
             process.version = version[process.contestant]
-        return _differences(run)
+        return _differences(run, print)
 
     assert "no known change" in differences({"torch": "2.1+cpu", "jax": "0.10.2-34-ab"})[0]
     assert differences({"torch": "2.13", "jax": "0.10.2"}) == ["torch 2.13 -> 2.1"]

@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     variables = environment_with_fakes()
-    chosen = {name: variables[name] for name in ("FAIRLAP_LIBCUDA", "FAIRLAP_LIBCUPTI")}
+    chosen: dict[str, Any] = {name: variables[name] for name in ("FAIRLAP_LIBCUDA", "FAIRLAP_LIBCUPTI")}
     return fairlap("time", *arguments, cwd=folder, PYTHONPATH=str(SUPPORT), **chosen)
 
 

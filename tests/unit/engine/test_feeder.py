@@ -72,7 +72,7 @@ def test_images_are_scaled_and_turned_as_numpy_would() -> None:
 
 
 def test_bfloat16_is_rounded_as_the_frameworks_own_type_rounds() -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="`make test` installs it and runs this")
     bits = np.random.default_rng(3).integers(0, 2**32, 20_000, dtype=np.uint32)
     values = bits.view(np.float32)
     values = values[~np.isnan(values)]

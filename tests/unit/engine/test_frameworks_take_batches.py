@@ -82,11 +82,12 @@ for batch, wanted in batches():
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 @pytest.mark.parametrize("framework", sorted(_TAKING))
 def test_a_framework_takes_batches_without_a_copy_and_gives_the_slots_back(framework: str) -> None:
     if importlib.util.find_spec(framework) is None:
-        pytest.skip(f"{framework} is not installed")
+        pytest.skip(f"{framework} is not installed here; `make test` installs it and runs this")
     program = [sys.executable, "-W", "error::ResourceWarning", "-c", _FEED + _TAKING[framework] + "\nprint('taken')"]
     done = subprocess.run(program, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-2000:]

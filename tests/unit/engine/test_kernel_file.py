@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.engine import measure
-from fairlap.engine.cuda.kernel_file import Launch, extent, is_kernel_file, kernel_arguments, loaded_kernels
+from fairlap.engine.cuda.kernel_file import Launch, extent, kernel_arguments, loaded_kernels
 from fairlap.engine.measurement import CallableRaised
 from fairlap.errors import InvalidRequest
 from fairlap.scenarios.device_timing import OnDevice, kernel_files, kernels_of
@@ -120,10 +120,3 @@ def test_extents_have_one_to_three_sizes() -> None:
     for wrong in ("", "0", "1x1x1x1", "-1", "a"):
         with pytest.raises(InvalidRequest):
             extent(wrong)
-
-
-def test_a_kernel_file_is_known_by_its_suffix() -> None:
-    assert is_kernel_file("dir/k.ptx:f")
-    assert is_kernel_file("k.cubin:f")
-    assert not is_kernel_file("module:f")
-    assert not is_kernel_file("k.ptx")

@@ -83,6 +83,7 @@ def test_a_real_segmentation_fault_leaves_its_place_in_the_code(files: Files) ->
     assert "real_segfault" in how.details
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["import", "compile"])
 def test_a_hang_while_preparing_ends_at_the_time_limit_and_its_phase_is_named(files: Files, place: str) -> None:
     how = lost(files, f"hang@{place}", ENOUGH_FOR_IMPORTS_S)

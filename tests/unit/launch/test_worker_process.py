@@ -92,6 +92,12 @@ def test_nothing_heavy_is_imported_before_there_is_something_to_prepare() -> Non
     assert run.stdout.strip() == "[]", run.stderr
 
 
+def test_no_request_lasts_beyond_the_time_by_which_a_worker_has_to_end() -> None:
+    with pytest.raises(WorkerLost) as lost:
+        WorkerProcess(python_worker(), environment=environment(), ends_by_s=time.monotonic())
+    assert (lost.value.outcome, lost.value.code) == ("timeout", "E_BUDGET")
+
+
 def test_a_worker_is_on_its_cores_from_the_first_moment_and_its_parent_returns_to_its_own() -> None:
     before = os.sched_getaffinity(0)
     core = max(before)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan import load_plan, save_plan
-from fairlap.render.report.circumstances import command_of
+from fairlap.render.plan_command import command_of
 from fairlap.request.names import Contestants
 from fairlap.request.units import Share
 from fairlap.results.row import Row

@@ -13,16 +13,20 @@ from pathlib import Path
 
 import pytest
 from command_line import error_code, fairlap
+from fairlap.errors import NotAvailable
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.progress import Lines, Silence, TimeLeft, progress_for
+from fairlap.race.race import Race
 from fairlap.race.resume import whole_blocks
+from fairlap.race.run import roofs_for
 from fairlap.race.stopping import blinded_half_width
 from fairlap.render.outputs import read_rows
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.store.run_file import load_run, save_run
 from fairlap.store.store import open_store
+from races_of_example import plan_of
 
 WORK = Work("mlp", 4)
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
@@ -86,6 +90,44 @@ def test_outside_a_terminal_each_process_has_a_line_and_quiet_has_none(capsys: p
     assert capsys.readouterr().err == "fairlap: something went wrong\n"
 
 
+class Announced(Silence):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def announce(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@pytest.mark.sanitized
+@pytest.mark.usefixtures("example")
+def test_a_quiet_race_shows_neither_its_preparation_nor_what_runs_after_its_blocks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = Announced()
+    race = Race(plan_of("example", profile_processes=1, max_batch=2, recompile=(2,)), shown)
+    race.run()
+    assert [process.outcome for process in race.processes] == ["finished"]
+    for begun in ("weights", "batch", "profil", "compil"):
+        assert any(begun in line for line in shown.lines)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_quiet_race_shows_that_roofs_are_absent_and_not_that_they_are_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def absent(_threads: int) -> None:
+        raise NotAvailable("no roofs here")
+
+    monkeypatch.setattr("fairlap.race.run.kept_roofs", lambda _threads: None)
+    monkeypatch.setattr("fairlap.race.run.roofs_of", absent)
+    announced: list[str] = []
+    reported: list[str] = []
+    assert roofs_for(plan(), announced.append, reported.append) is None
+    assert len(announced) == 1
+    assert len(reported) == 1
+    assert "no roofs here" in reported[0]
+
+
 def test_only_whole_blocks_are_kept_of_an_interrupted_race() -> None:
     processes = [process(0, "a"), process(0, "b"), process(1, "a")]
     assert whole_blocks(plan(), processes) == processes[:2]
@@ -131,6 +173,7 @@ def test_no_colour_is_written_where_none_is_wanted() -> None:
     assert not colours.search(plain)
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_an_interrupted_race_prints_how_to_resume_it_and_is_resumed(tmp_path: Path) -> None:
     file = tmp_path / "race.json"

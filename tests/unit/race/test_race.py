@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
-from example_installed import install_example
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
@@ -16,16 +14,11 @@ from fairlap.request.work import Work
 
 pytestmark = [
     pytest.mark.sanitized,
+    pytest.mark.usefixtures("example"),
     pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
 ]
 
 QUICK = Limits(start_s=30, prepare_s=30, answer_s=30, measure_s=30)
-
-
-@pytest.fixture(autouse=True)
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
 
 
 def race(contestants: str, model: str = "mlp", limits: Limits = QUICK, blocks: int = 1) -> list[ProcessResult]:
@@ -122,6 +115,7 @@ def test_a_worker_that_is_lost_says_how(variant: str, outcome: str, words: str) 
     assert words in process.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "limits", "words"),
     [

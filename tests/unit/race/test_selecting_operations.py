@@ -105,7 +105,17 @@ def test_an_operation_that_cannot_fit_is_refused() -> None:
     assert refusal("gemm-m8448-n48000-k2816*").code == "E_OPERATION"
 
 
-@pytest.mark.parametrize("more", [{"batch": 2}, {"batch": (1, 2)}, {"data": "synthetic"}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"batch": 2},
+        {"batch": (1, 2)},
+        {"data": "synthetic"},
+        {"max_batch": 64},
+        {"recompile": 7},
+        {"recompile": ("float64",)},
+    ],
+)
 def test_options_that_change_sizes_are_refused(more: dict[str, Any]) -> None:
     assert refusal(GEMM, **more).code == "E_OPERATION"
 

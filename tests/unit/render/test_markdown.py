@@ -206,3 +206,18 @@ def test_no_text_breaks_out_of_its_place_in_a_table(text: str) -> None:
     inside = page.partition("<td>")[2].partition("</td>")[0]
     assert "<" not in inside.removeprefix("<code>").removesuffix("</code>")
     assert "<td>end</td>" in page
+
+
+def test_what_a_search_found_is_next_to_the_name_and_mixed_divisions_come_before_any_figure() -> None:
+    fast, slow = results_of(a_run(), "r").rows
+    warning = Notice("W_MIXED_DIVISIONS", "settings of torch:best were found by a search")
+    best = msgspec.structs.replace(
+        fast, division="best", found_settings={"variant": "compile", "threads": "1"}, warnings=[warning]
+    )
+    lines = text_of([best, msgspec.structs.replace(slow, warnings=[warning])]).splitlines()
+    assert lines[2] == "> `settings of torch:best were found by a search`"
+    assert "| best settings |" in text_of([best])
+    assert "| `variant compile, threads 1` |" in text_of([best])
+    assert "best settings" not in text_of([fast, slow])
+    at_default = msgspec.structs.replace(best, found_settings={})
+    assert "| `default` |" in text_of([at_default])

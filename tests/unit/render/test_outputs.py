@@ -190,7 +190,7 @@ def test_without_its_library_a_format_names_what_to_install(monkeypatch: pytest.
 
 
 def test_parquet_has_the_types_of_the_columns() -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="`make test` installs it and runs this")
     from pyarrow import BufferReader, parquet
 
     shown = results_of(a_run(), "r").rows

@@ -328,3 +328,13 @@ def run_with_model(folder: Path) -> Run:
     source = Source("m.onnx", str(folder / "m.onnx"), str(folder), labels=str(folder / "y.npy"), files=files)
     run.plan = msgspec.structs.replace(run.plan, works=(msgspec.structs.replace(work, source=source),))
     return run
+
+
+def test_the_packages_of_a_server_are_required_and_a_server_that_ran_before_makes_no_recipe(tmp_path: Path) -> None:
+    run = run_of("torch:over=http", versions={"torch:over=http": "2.13.0"}, package__fastapi="0.120.0")
+    required = recipe(tmp_path / "served", run)["requirements.txt"].splitlines()
+    assert {"torch==2.13.0", "fastapi==0.120.0"} < set(required)
+    assert any(line.startswith("uvicorn") for line in required)
+    with pytest.raises(InvalidRequest) as raised:
+        write_recipe(run_of("torch,http://127.0.0.1/x"), tmp_path / "server")
+    assert raised.value.code == "E_RECIPE"

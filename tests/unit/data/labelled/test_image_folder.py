@@ -10,7 +10,7 @@ import pytest
 from fairlap.data.labelled.image_folder import image_items
 from fairlap.errors import InvalidRequest
 
-Image: Any = pytest.importorskip("PIL.Image")
+Image: Any = pytest.importorskip("PIL.Image", reason="`make test` installs it and runs this")
 
 CLASSES = ("cat", "ant")
 

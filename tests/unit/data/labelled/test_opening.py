@@ -15,7 +15,7 @@ CSV = "x,kind,y\n" + "".join(f"{number},{'ab'[number % 2]},{number % 3}\n" for n
 
 
 def test_a_built_in_set_is_named() -> None:
-    pytest.importorskip("sklearn")
+    pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
     assert data_named("diabetes") == TrainingData("diabetes")
     assert len(items_in(data_named("diabetes"))) == 442
 

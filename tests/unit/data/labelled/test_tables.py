@@ -145,7 +145,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 
 
 class TestParquet:
-    arrow = pytest.importorskip("pyarrow")
+    arrow = pytest.importorskip("pyarrow", reason="`make test` installs it and runs this")
 
     def table(self, folder: Path, **columns: Any) -> Path:
         from pyarrow import parquet

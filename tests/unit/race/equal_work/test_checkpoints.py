@@ -160,7 +160,7 @@ def planned(to_score: float) -> Plan:
 
 @pytest.fixture
 def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Learner]:
-    pytest.importorskip("sklearn")
+    pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
 
     def made(to_score: float = 0.9, block: int = 0) -> Learner:

@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from example_installed import install_example
 from fairlap.cli import cli
 from fairlap.cli import run_race as run_race_module
 from fairlap.data import datasets as fed_data
@@ -43,16 +42,11 @@ from fairlap.store.store import open_store
 
 pytestmark = [
     pytest.mark.sanitized,
+    pytest.mark.usefixtures("example"),
     pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
 ]
 
 QUICK = Limits(start_s=30, prepare_s=30, answer_s=30, measure_s=30)
-
-
-@pytest.fixture(autouse=True)
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
 
 
 def planned(contestants: str, data: str = "synthetic", blocks: int = 1) -> Plan:

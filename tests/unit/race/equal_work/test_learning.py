@@ -31,7 +31,7 @@ from fairlap.request.work import Work
 from fairlap.scenarios.training_messages import Epoch, EpochTrained
 from msgspec.structs import replace as replaced
 
-pytest.importorskip("sklearn")
+pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
 
 TRAINING = Training(Sgd(lr=0.05, momentum=0.9))
 BATCH = 32
@@ -191,7 +191,7 @@ def test_a_score_that_is_not_reached_ends_with_the_epochs(materials: Materials, 
 
 
 def test_metrics_are_of_the_weights_after_the_last_epoch(materials: Materials, tmp_path: Path) -> None:
-    metrics = pytest.importorskip("sklearn.metrics")
+    metrics = pytest.importorskip("sklearn.metrics", reason="`make test` installs it and runs this")
     named = ("top1", "f1", "perplexity", "roc_auc:logits")
     learning, worker = learner(materials, tmp_path, most_epochs=3, to_score=0.99, metrics=named), Worker(materials)
     while learning.goes_on:

@@ -57,7 +57,7 @@ def test_a_plan_holds_where_the_data_are_and_their_hash_and_sizes(pets: Path) ->
 
 
 def test_a_model_learns_its_own_set_unless_another_is_named() -> None:
-    pytest.importorskip("sklearn")
+    pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
     assert chosen("tabular", "")[0].text == "breast_cancer"
     data, spec = chosen("tabular", "diabetes")
     assert (data.sizes, spec.loss) == (ItemSizes((10,), None), "square_error")

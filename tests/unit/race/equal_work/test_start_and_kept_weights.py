@@ -171,17 +171,23 @@ def test_a_resumed_race_keeps_what_was_better_before(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_a_failure_of_the_race_alone(tmp_path: Path) -> None:
-    kept = KeptWeights(plan_to(0.9), tmp_path / "missing")
+    (tmp_path / "file").touch()
+    kept = KeptWeights(plan_to(0.9), tmp_path / "file" / "folder")
     offer(kept, 0.9, 1.0)
     assert len(kept.failures) == 1
 
 
+def test_the_first_weights_make_their_folder(tmp_path: Path) -> None:
+    offer(KeptWeights(plan_to(0.9), tmp_path / "a" / "b"), 0.9, 1.0)
+    assert len(list((tmp_path / "a" / "b").iterdir())) == 1
+
+
 def test_a_folder_for_nothing_and_one_that_cannot_be_made_are_refused(tmp_path: Path) -> None:
-    require_folder(plan_to(0.9), tmp_path / "a" / "b")
-    assert (tmp_path / "a" / "b").is_dir()
-    require_folder(plan_to(None), None)
+    require_folder(tmp_path / "a" / "b", to_score=True)
+    require_folder(None, to_score=False)
     (tmp_path / "file").touch()
-    for score, folder in ((None, tmp_path), (0.9, tmp_path / "file")):
+    for to_score, folder in ((False, tmp_path), (True, tmp_path / "file"), (True, tmp_path / "file" / "below")):
         with pytest.raises(InvalidRequest) as refused:
-            require_folder(plan_to(score), folder)
+            require_folder(folder, to_score=to_score)
         assert refused.value.code == "E_KEEP_WEIGHTS"
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]

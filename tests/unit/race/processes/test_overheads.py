@@ -7,45 +7,27 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from example_installed import install_example
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
-from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.race import Race
-from fairlap.request.names import Contestants
-from fairlap.request.work import Work
 from fairlap.worker.protocol import Hello, OverheadMeasured
+from races_of_example import plan_of, raced
 from workers_of_fake import Files, environment
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+pytestmark = [
+    pytest.mark.usefixtures("example"),
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
+]
 
 
-@pytest.fixture(autouse=True)
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-
-
-def raced(contestants: str, *, blocks: int = 2) -> list[ProcessResult]:
-    plan = draw_plan(
-        Contestants(contestants),
-        (Work("mlp", 2),),
-        blocks=blocks,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        measuring=Measuring(seconds=0.04, rounds=4),
-    )
-    race = Race(plan)
-    race.run()
-    assert {process.outcome for process in race.processes} == {"finished"}
-    return race.processes
+def finished(contestants: str, *, blocks: int = 2) -> list[ProcessResult]:
+    processes = raced(plan_of(contestants, blocks=blocks))
+    assert {process.outcome for process in processes} == {"finished"}
+    return processes
 
 
 def test_one_process_of_each_contestant_times_an_empty_call_and_still_knows_its_memory() -> None:
-    processes = raced("example,example:slow")
+    processes = finished("example,example:slow")
     assert all(process.call_cost is not None for process in processes)
     assert all("peak" in process.memory.bytes for process in processes)
     for process in processes:
@@ -61,7 +43,7 @@ def test_a_worker_that_is_lost_over_it_keeps_its_times(monkeypatch: pytest.Monke
         raise WorkerLost("crash", "ended by SIGSEGV")
 
     monkeypatch.setattr(WorkerProcess, "overhead", lost)
-    [process] = raced("example", blocks=1)
+    [process] = finished("example", blocks=1)
     assert process.headline_ns > 0
     assert process.headline.samples > 0
     assert process.overhead_ns is None
@@ -79,7 +61,7 @@ def test_a_program_in_another_language_is_not_asked(monkeypatch: pytest.MonkeyPa
     greeted = WorkerProcess.greet
     monkeypatch.setattr(WorkerProcess, "overhead", never)
     monkeypatch.setattr(WorkerProcess, "greet", greet)
-    [process] = raced("example", blocks=1)
+    [process] = finished("example", blocks=1)
     assert process.overhead_ns is None
     assert process.overhead_absent
     assert "peak" in process.memory.bytes

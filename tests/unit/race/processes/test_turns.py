@@ -8,52 +8,28 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from example_installed import install_example
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.left_out import contestants_of
-from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
+from fairlap.race.plan import Limits, Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.processes import turns
 from fairlap.race.race import Race
-from fairlap.request.names import Contestants
-from fairlap.request.work import Work
+from races_of_example import plan_of, raced
 
 pytestmark = [
     pytest.mark.sanitized,
+    pytest.mark.usefixtures("example"),
     pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
 ]
 
 
-@pytest.fixture(autouse=True)
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-
-
-def plan_of(contestants: str, *, blocks: int = 3, until_decided: bool = True, rounds: int = 4) -> Plan:
-    return draw_plan(
-        Contestants(contestants),
-        (Work("mlp", 2),),
-        blocks=blocks,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        data_seeds=(0, 1),
-        measuring=Measuring(seconds=0.04, rounds=rounds),
-        until_decided=until_decided,
-    )
-
-
-def raced(plan: Plan) -> list[ProcessResult]:
-    race = Race(plan)
-    race.run()
-    return race.processes
+def planned(contestants: str, *, blocks: int = 3, until_decided: bool = True) -> Plan:
+    return plan_of(contestants, blocks=blocks, data_seeds=(0, 1), until_decided=until_decided)
 
 
 def test_every_process_of_a_block_has_its_rounds_and_all_their_calls_are_kept() -> None:
     kept = {}
-    race = Race(plan_of("example,example:slow"), keep=lambda process, samples: kept.update({id(process): samples}))
+    race = Race(planned("example,example:slow"), keep=lambda process, samples: kept.update({id(process): samples}))
     race.run()
     assert len(race.processes) == 6
     for process in race.processes:
@@ -67,7 +43,7 @@ def test_every_process_of_a_block_has_its_rounds_and_all_their_calls_are_kept() 
 
 
 def test_the_first_block_starts_alone_and_only_it_says_how_long_a_start_takes() -> None:
-    processes = raced(plan_of("example,example:slow"))
+    processes = raced(planned("example,example:slow"))
     first = [process for process in processes if process.block == 0]
     later = [process for process in processes if process.block > 0]
     assert {process.started for process in first} == {"alone"}
@@ -80,7 +56,7 @@ def test_the_first_block_starts_alone_and_only_it_says_how_long_a_start_takes() 
 
 def test_what_compiles_for_long_starts_its_second_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ProcessResult, "compile_s", lambda process: 2.0 if process.contestant == "example" else None)
-    processes = raced(plan_of("example,example:slow"))
+    processes = raced(planned("example,example:slow"))
     alone = [(process.block, process.contestant) for process in processes if process.started == "alone"]
     assert sorted(alone) == [(0, "example"), (0, "example:slow"), (1, "example")]
 
@@ -103,23 +79,24 @@ def test_nobody_runs_while_another_has_its_turn(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(WorkerProcess, "greet", greeted)
     monkeypatch.setattr(WorkerProcess, "measure", measured)
-    raced(plan_of("example,example:slow,example:loud", blocks=1))
+    raced(planned("example,example:slow,example:loud", blocks=1))
     assert len(states) >= 24
     assert set(states) <= {"T", "Z"}
 
 
 def test_those_that_do_not_fit_into_memory_together_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "available_memory_bytes", lambda: 10**6)
-    processes = raced(plan_of("example,example:slow", blocks=2))
+    processes = raced(planned("example,example:slow", blocks=2))
     assert [process.outcome for process in processes] == ["finished"] * 4
     assert all(process.in_turn_because for process in processes)
     assert all(process.rounds_ns == [] for process in processes)
     assert {process.started for process in processes} == {"alone"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["crash", "hang-measure", "late-nan", "raises"])
 def test_one_that_is_lost_in_a_block_leaves_the_others_their_rounds(variant: str) -> None:
-    plan = plan_of(f"example,example:{variant},example:slow", blocks=1)
+    plan = planned(f"example,example:{variant},example:slow", blocks=1)
 
     processes = raced(msgspec.structs.replace(plan, limits=Limits(measure_s=3)))
     finished = [process for process in processes if process.outcome == "finished"]
@@ -128,12 +105,12 @@ def test_one_that_is_lost_in_a_block_leaves_the_others_their_rounds(variant: str
 
 
 def test_a_disqualified_contestant_and_one_that_never_finishes_are_run_no_more() -> None:
-    processes = raced(plan_of("example,example:nan,example:raises", blocks=4))
+    processes = raced(planned("example,example:nan,example:raises", blocks=4))
     ran = [process.contestant for process in processes]
     assert (ran.count("example"), ran.count("example:nan"), ran.count("example:raises")) == (4, 1, 2)
 
 
 def test_in_a_race_of_a_fixed_length_every_contestant_runs_in_every_block() -> None:
-    plan = plan_of("example,example:nan", until_decided=False)
+    plan = planned("example,example:nan", until_decided=False)
     lost = ProcessResult(0, 0, "example:nan", plan.works[0].label, "as-found", outcome="disqualified")
     assert set(contestants_of(plan, plan.blocks[2], [lost])) == {"example", "example:nan"}

@@ -127,9 +127,16 @@ def test_the_command_names_the_data_that_is_learnt() -> None:
     assert "--to-score 0.9 --epochs 5 --train-on pets.csv:kind --fraction 0.25" in text
 
 
-def test_a_plan_that_no_command_line_draws_is_repeated_from_the_plan_itself(plain: Read) -> None:
-    assert "fairlap compare mlp" not in plain.text()
-    assert '"data_seed": 0' in plain.text()
+def test_a_plan_that_no_command_line_draws_is_repeated_from_the_plan_itself() -> None:
+    run = run_of(batches=(8,))
+    run.plan = structs.replace(run.plan, seed=run.plan.seed + 1)
+    text = Read(page_of(results_of(run, "r"))).text()
+    assert "fairlap compare mlp" not in text
+    assert '"data_seed": 0' in text
+
+
+def test_several_batches_have_one_command(plain: Read) -> None:
+    assert "fairlap compare mlp --on torch,jax,wrong --batch 4,8 --mode infer" in plain.text()
 
 
 def test_charts_of_samples_are_left_out_with_a_sentence_when_none_were_kept(plain: Read) -> None:
