@@ -11,12 +11,11 @@
 #include <chrono>
 #endif
 
+#include "clock/system_clock.hpp"
+
 namespace fairlap::load {
-namespace {
 
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-
-}  // namespace
+using clock::kNsPerSecond;
 
 #if defined(__linux__)
 void Bell::sleep(std::uint32_t heard, std::int64_t until_monotonic_ns) noexcept {
@@ -62,7 +61,7 @@ void Bell::sleep(std::uint32_t heard, std::int64_t until_monotonic_ns) noexcept 
   if (until_monotonic_ns == kNoEnd) {
     rung_.wait(lock, rung);
   } else {
-    rung_.wait_for(lock, std::chrono::nanoseconds(until_monotonic_ns - monotonic_now_ns()), rung);
+    rung_.wait_for(lock, std::chrono::nanoseconds(until_monotonic_ns - clock::monotonic_now_ns()), rung);
   }
   sleepers_.fetch_sub(1);
 }
@@ -82,11 +81,5 @@ void end_sleeps_on_time() noexcept {}
 void end_sleeps_as_usual() noexcept {}
 void ask_for_short_slices() noexcept {}
 #endif
-
-std::int64_t monotonic_now_ns() noexcept {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * kNsPerSecond + time.tv_nsec;
-}
 
 }  // namespace fairlap::load

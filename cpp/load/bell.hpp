@@ -36,9 +36,6 @@ class Bell {
 #endif
 };
 
-// CLOCK_MONOTONIC, by which the kernel ends a sleep.
-std::int64_t monotonic_now_ns() noexcept;
-
 // Lets the kernel end the sleeps of this thread at their moment, not up to 50 us later, to save wake-ups.
 void end_sleeps_on_time() noexcept;
 void end_sleeps_as_usual() noexcept;

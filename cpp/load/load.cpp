@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 
+#include "clock/system_clock.hpp"
 #include "threads/signals_blocked.hpp"
 
 namespace fairlap::load {
@@ -12,12 +12,6 @@ namespace {
 constexpr double kLeadNs = 1e6;      // for the threads to get ready before the first request
 constexpr double kGlanceNs = 50e6;   // how often the calling thread looks for Ctrl-C
 constexpr double kSettlingNs = 1e6;  // how often it looks whether the threads have ended
-
-double thread_cpu_ns() noexcept {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
 
 }  // namespace
 
@@ -133,14 +127,14 @@ void Load::issue_all() {
   end_sleeps_on_time();
   ask_for_short_slices();
   if (!wait_for_start()) return;
-  const double cpu_before_ns = thread_cpu_ns();
+  const std::int64_t cpu_before_ns = clock::thread_cpu_ns();
   for (std::size_t request = 0; request < requests_.count(); ++request) {
     if (!sleep_until(requests_.due_ns[request])) break;
     requests_.issued_ns[request] = clock_.now_ns();
     queue_.issue();
     waiting_.ring_one();
   }
-  issuing_cpu_ns_ = thread_cpu_ns() - cpu_before_ns;
+  issuing_cpu_ns_ = static_cast<double>(clock::thread_cpu_ns() - cpu_before_ns);
 }
 
 // False when the load has ended before. The kernel wakes a thread some tens of microseconds late; the last

@@ -16,7 +16,7 @@ struct Batching {
 };
 
 // The order of service, without a clock and without sleeping: the caller says what time it is. Requests are
-// neighbours in the order in which they are due, so the queue is two counters and has no memory of its own.
+// neighbours in the order in which they are due, so the queue is two counters and allocates nothing.
 class RequestQueue {
  public:
   RequestQueue(std::span<const double> due_ns, const Batching& batching) noexcept

@@ -4,18 +4,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <ctime>
 #include <fstream>
 #include <string>
 
+#include "clock/system_clock.hpp"
+
 namespace fairlap::loop {
 namespace {
-
-std::int64_t clock_ns(clockid_t clock) noexcept {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 Disturbances disturbances(int whose, clockid_t cpu_clock) noexcept {
   rusage usage{};
@@ -24,7 +19,7 @@ Disturbances disturbances(int whose, clockid_t cpu_clock) noexcept {
           .major_faults = usage.ru_majflt,
           .voluntary_switches = usage.ru_nvcsw,
           .involuntary_switches = usage.ru_nivcsw,
-          .cpu_ns = clock_ns(cpu_clock)};
+          .cpu_ns = clock::now_of_ns(cpu_clock)};
 }
 
 }  // namespace
@@ -46,7 +41,7 @@ Counters Counters::read() noexcept {
   now.cpu = sched_getcpu();
 #else
   now.thread = now.process;
-  now.thread.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  now.thread.cpu_ns = clock::thread_cpu_ns();
 #endif
   return now;
 }

@@ -40,7 +40,7 @@ def test_the_records_of_a_call_are_its_kernels_and_no_others(context: Any, spinn
     try:
         found = recorded_calls(call, 20, 0)
     except NotAvailable as absent:
-        pytest.skip(str(absent))
+        pytest.skip(f"{absent}; `make gpu-proof` runs this on a GPU")
     for each in (each for each in found if each.is_complete):
         assert [name for name, *_ in each.activities] == ["fairlap_spin_ns"] * len(SPINS_NS)
         for (*_, length_ns), spun_ns in zip(each.activities, SPINS_NS, strict=True):

@@ -38,7 +38,7 @@ def require(*names: str) -> None:
 
 def in_force(contestants: str, threads: int = 1) -> dict[str, dict[str, str]]:
     if len(os.sched_getaffinity(0)) < threads:
-        pytest.skip(f"{threads} threads need as many cores")
+        pytest.skip(f"{threads} threads need as many cores; runs on machines that have them")
     found = processes_of_one_block(contestants, Work("convnet", 2), seconds=0.05, threads=threads)
     assert {name: process.message for name, process in found.items() if not process.finished} == {}
     return {name.text: found[name.text].in_force for name in Contestants(contestants)}
@@ -108,7 +108,7 @@ def test_a_contestant_that_is_bound_to_a_node_runs_on_its_cores() -> None:
     require("onnxruntime")
     nodes = available_cores_by_node()
     if not nodes:
-        pytest.skip("this system does not describe its NUMA nodes")
+        pytest.skip("this system does not describe its NUMA nodes; runs where /sys does, as on most Linux machines")
     node = min(nodes)
     [found] = in_force(f"onnxruntime:numa={node}").values()
     assert found["numa"].startswith(f"{node}, on {len(nodes[node])} of ")
@@ -125,7 +125,7 @@ def test_an_option_that_is_not_available_is_refused_in_one_line(name: str) -> No
         import onnxruntime
 
         if "XnnpackExecutionProvider" in onnxruntime.get_available_providers():
-            pytest.skip("this build has XNNPACK")
+            pytest.skip("this build has XNNPACK; the other case runs in the test above")
     [process] = processes_of_one_block(name, Work("mlp", 2), seconds=0.05).values()
     assert (process.outcome, process.code) == ("unsupported", "E_UNSUPPORTED")
     assert "\n" not in process.message

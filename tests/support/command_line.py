@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,14 +24,23 @@ def fairlap(
 ) -> subprocess.CompletedProcess[str]:
     """``before`` and ``after`` are shell text around the command, such as ``> /dev/full``; ``variables`` go into the
     environment."""
-    return subprocess.run(
-        ["sh", "-c", f'{before} "$@" {after}', "sh", sys.executable, "-m", "fairlap", *map(str, arguments)],
-        capture_output=True,
+    command = ["sh", "-c", f'{before} "$@" {after}', "sh", sys.executable, "-m", "fairlap", *map(str, arguments)]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         cwd=cwd,
-        timeout=timeout_s,
         env={**os.environ, **{name: str(value) for name, value in variables.items()}},
+        start_new_session=True,
     )
+    try:
+        output, errors = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # the shell and the command, which else would go on
+        process.communicate()
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def invoke(*arguments: object) -> Result:

@@ -15,8 +15,6 @@ import argparse
 import os
 import sys
 import tempfile
-from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import msgspec
@@ -28,8 +26,8 @@ from fairlap.race.race import Race
 from fairlap.request.load import Load
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
-from fairlap.verdict import Verdict
-from fairlap.verdict.false_positive_rate import false_positives
+
+from tests.trust.identical_pairs import IdenticalPairs
 
 SUPPORT = Path(__file__).parents[1] / "support"
 CONTESTANTS = 5
@@ -70,18 +68,6 @@ def raced(contestant: str, load: Load, seed: int) -> verdict.BlockTable | None:
     return None
 
 
-def called_different(table: verdict.BlockTable) -> list[verdict.Comparison]:
-    """Of all pairs, each judged as if there were no others."""
-    found = []
-    for pair in combinations(range(len(table.contestants)), 2):
-        names = tuple(table.contestants[place] for place in pair)
-        alone = replace(table, contestants=names, log_figures=table.log_figures[:, list(pair)])
-        [comparison] = verdict.judge([alone])
-        if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER):
-            found.append(comparison)
-    return found
-
-
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--races", type=int, default=10)
@@ -91,7 +77,7 @@ def main() -> int:
     options.add_argument("--trial-s", type=float, default=0.5)
     given = options.parse_args()
     load = Load(given.percentile, given.bound_ms / 1e3, trial_s=given.trial_s)
-    pairs = claims = 0
+    found = IdenticalPairs()
     spreads = []
     with tempfile.TemporaryDirectory() as folder:
         install_served(Path(folder))
@@ -99,19 +85,11 @@ def main() -> int:
             table = raced(given.on, load, seed)
             if table is None:
                 continue
-            different = called_different(table)
-            pairs += CONTESTANTS * (CONTESTANTS - 1) // 2
-            claims += len(different)
+            found.count(seed, table)
             spreads.append(float(np.std(table.log_figures - table.log_figures.mean(axis=1, keepdims=True))))
-            for each in different:
-                print(f"race {seed}: {verdict.sentence(each)}", file=sys.stderr)
-            print(f"[{seed + 1}/{given.races}] {claims} of {pairs} pairs called different", file=sys.stderr, flush=True)
-    if not pairs:
-        return 1
-    found = false_positives(claims, pairs)
-    print(f"{claims} of {pairs} pairs called different, {claims / pairs:.1%} [{found.low:.1%}, {found.high:.1%}]")
-    print(f"spread of the largest rate within a block: {np.mean(spreads):.1%}")
-    return 0 if found.passed else 1
+    if spreads:
+        print(f"spread of the largest rate within a block: {np.mean(spreads):.1%}")
+    return found.conclude()
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import replace
-from itertools import combinations
 
 import msgspec
 from fairlap import verdict
@@ -26,8 +24,8 @@ from fairlap.race.race import Race
 from fairlap.request.names import contestant_named
 from fairlap.request.race_request import MOST_EPOCHS_BY_DEFAULT
 from fairlap.request.work import Work
-from fairlap.verdict import Verdict
-from fairlap.verdict.false_positive_rate import false_positives
+
+from tests.trust.identical_pairs import IdenticalPairs
 
 CONTESTANTS = 5
 BLOCKS = 6
@@ -59,18 +57,6 @@ def raced(model: str, contestant: str, score: float, seed: int) -> verdict.Block
     return blocks.table
 
 
-def called_different(table: verdict.BlockTable) -> list[verdict.Comparison]:
-    """Of all pairs, each judged as if there were no others."""
-    found = []
-    for pair in combinations(range(len(table.contestants)), 2):
-        names = tuple(table.contestants[place] for place in pair)
-        alone = replace(table, contestants=names, log_figures=table.log_figures[:, list(pair)])
-        [comparison] = verdict.judge([alone])
-        if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER):
-            found.append(comparison)
-    return found
-
-
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--races", type=int, default=10)
@@ -78,18 +64,10 @@ def main() -> int:
     options.add_argument("--on", default="jax")
     options.add_argument("--score", type=float, default=0.9)
     given = options.parse_args()
-    pairs = claims = 0
+    found = IdenticalPairs()
     for seed in range(given.races):
-        table = raced(given.model, given.on, given.score, seed)
-        different = called_different(table)
-        pairs += CONTESTANTS * (CONTESTANTS - 1) // 2
-        claims += len(different)
-        for each in different:
-            print(f"race {seed}: {verdict.sentence(each)}", file=sys.stderr)
-        print(f"[{seed + 1}/{given.races}] {claims} of {pairs} pairs called different", file=sys.stderr, flush=True)
-    found = false_positives(claims, pairs)
-    print(f"{claims} of {pairs} pairs called different, {claims / pairs:.1%} [{found.low:.1%}, {found.high:.1%}]")
-    return 0 if found.passed else 1
+        found.count(seed, raced(given.model, given.on, given.score, seed))
+    return found.conclude()
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 
+#include "clock/system_clock.hpp"
 #include "telemetry/sampling/call_budget.hpp"
 #include "telemetry/sampling/deadlines.hpp"
 #include "telemetry/sampling/every_few.hpp"
@@ -14,12 +14,6 @@
 
 namespace fairlap::telemetry {
 namespace {
-
-std::int64_t thread_cpu_ns() noexcept {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 // Without a source in a lane there is nothing to wake up for at its period.
 std::chrono::nanoseconds period_of(const std::vector<std::unique_ptr<Source>>& sources,
@@ -188,19 +182,19 @@ std::int64_t Sampler::read_all(const Lanes& lanes) noexcept {
   return fast_ns;
 }
 
-void Sampler::take_account() noexcept { cpu_ns_.store(cpu_before_ns_ + thread_cpu_ns()); }
+void Sampler::take_account() noexcept { cpu_ns_.store(cpu_before_ns_ + clock::thread_cpu_ns()); }
 
 void Sampler::run() noexcept {
 #if defined(__linux__)
   pthread_setname_np(pthread_self(), "fairlap-sampler");
 #endif
-  Deadlines deadlines(monotonic_now_ns() + period_.count(), period_.count(), settings_.jitter_share,
+  Deadlines deadlines(clock::monotonic_now_ns() + period_.count(), period_.count(), settings_.jitter_share,
                       settings_.seed);
   EveryFew slow(rounds_in(settings_.slow_period, period_));
   EveryFew rare(rounds_in(settings_.rare_period, period_));
   CallBudget budget(settings_.most_call_share, period_.count());
   while (!sleep_.woken()) {
-    const std::int64_t now_ns = monotonic_now_ns();
+    const std::int64_t now_ns = clock::monotonic_now_ns();
     if (now_ns < deadlines.next_ns()) {
       sleep_.until(deadlines.next_ns());
       continue;
@@ -211,7 +205,7 @@ void Sampler::run() noexcept {
     const std::int64_t fast_ns = read_all(lanes);
     if (lanes.fast) budget.spent(fast_ns);
     if (lanes.slow) take_account();
-    missed_.fetch_add(deadlines.advance(monotonic_now_ns()));
+    missed_.fetch_add(deadlines.advance(clock::monotonic_now_ns()));
   }
   take_account();
 }

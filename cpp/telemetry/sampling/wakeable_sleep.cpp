@@ -11,12 +11,11 @@
 #include <thread>
 #endif
 
+#include "clock/system_clock.hpp"
+
 namespace fairlap::telemetry {
-namespace {
 
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-
-}  // namespace
+using clock::kNsPerSecond;
 
 #if defined(__linux__)
 void WakeableSleep::until(std::int64_t monotonic_ns) noexcept {
@@ -35,7 +34,7 @@ void WakeableSleep::wake() noexcept {
 void WakeableSleep::until(std::int64_t monotonic_ns) noexcept {
   // In pieces, so that ending it never waits for a long period.
   constexpr std::int64_t kLongestPieceNs = 50'000'000;
-  const std::int64_t left_ns = monotonic_ns - monotonic_now_ns();
+  const std::int64_t left_ns = monotonic_ns - clock::monotonic_now_ns();
   if (left_ns > 0 && !woken()) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(left_ns, kLongestPieceNs)));
   }
@@ -43,11 +42,5 @@ void WakeableSleep::until(std::int64_t monotonic_ns) noexcept {
 
 void WakeableSleep::wake() noexcept { woken_.store(1); }
 #endif
-
-std::int64_t monotonic_now_ns() noexcept {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * kNsPerSecond + time.tv_nsec;
-}
 
 }  // namespace fairlap::telemetry

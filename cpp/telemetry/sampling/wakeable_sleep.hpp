@@ -20,6 +20,4 @@ class WakeableSleep {
   std::atomic<std::uint32_t> woken_{0};
 };
 
-std::int64_t monotonic_now_ns() noexcept;
-
 }  // namespace fairlap::telemetry

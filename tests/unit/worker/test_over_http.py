@@ -1,4 +1,4 @@
-"""A contestant behind a server of its own gives the same answers, reports the same failures, and leaves nothing."""
+"""A contestant behind an HTTP server gives the same answers, reports the same failures, and leaves nothing."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class LoadGenCheck:
         if self._materials.work.batch != 1:
             return "LoadGen asks about single items"
         if not here:
-            return "the contestant runs in an environment of its own, without LoadGen"
+            return "the contestant runs in a separate environment, without LoadGen"
         if find_spec("mlperf_loadgen") is None:
             return "mlcommons-loadgen is not installed: pip install 'fairlap[load]'"
         queries = fewest_queries(self._load.percentile, _LATE_QUERIES)

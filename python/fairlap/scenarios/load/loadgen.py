@@ -1,6 +1,6 @@
 """Run MLPerf's LoadGen against a contestant in this process.
 
-LoadGen is a library that calls back. It runs on a thread of its own, so that the calling thread can watch it and
+LoadGen is a library that calls back. It runs on a separate thread, so that the calling thread can watch it and
 Ctrl-C ends it; the contestant runs on its serving threads. Queries begin when LoadGen issues them and end when
 QuerySamplesComplete is called; both are measured by LoadGen.
 """
