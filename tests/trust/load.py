@@ -27,7 +27,7 @@ from fairlap.request.load import Load
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 
-from tests.trust.identical_pairs import IdenticalPairs
+from .identical_pairs import IdenticalPairs
 
 SUPPORT = Path(__file__).parents[1] / "support"
 CONTESTANTS = 5

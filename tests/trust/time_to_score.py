@@ -25,7 +25,7 @@ from fairlap.request.names import contestant_named
 from fairlap.request.race_request import MOST_EPOCHS_BY_DEFAULT
 from fairlap.request.work import Work
 
-from tests.trust.identical_pairs import IdenticalPairs
+from .identical_pairs import IdenticalPairs
 
 CONTESTANTS = 5
 BLOCKS = 6
