@@ -34,7 +34,7 @@ test-cpp: build/release/.tests  ## Run the C++ tests.
 test-python: $(VENV)/.dev build/release/.tests  ## Run the Python tests, or those of PATHS, in JOBS processes (2).
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "not slow and not thorough" $(PATHS)
 
-test-slow: $(VENV)/.dev build/release/.tests  ## Run the tests that take over six seconds each.
+test-slow: $(VENV)/.dev build/release/.tests  ## Run the tests that take over five seconds each.
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "slow and not thorough" $(PATHS)
 
 test-thorough: $(VENV)/.dev build/release/.tests  ## Run the tests of real frameworks and simulations that take long.

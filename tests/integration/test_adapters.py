@@ -152,6 +152,7 @@ def test_options_take_effect_and_are_read_back() -> None:
     assert in_force["optimization"] == "ORT_ENABLE_BASIC"
 
 
+@pytest.mark.slow
 def test_a_converted_model_is_kept_for_the_next_process() -> None:
     assert found_by("litert")["in_force"]["conversion"]
     assert found_by("litert")["in_force"]["conversion"] == "cached"

@@ -79,6 +79,7 @@ def test_the_energy_of_a_race_is_in_rows_tables_files_and_pages(metered: dict[st
     assert "Energy for one item." in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_energy_to_a_score_is_read_in_the_epochs(
     metered: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_framework_that_does_not_differentiate_says_so(name: str) -> None:
     assert race("mlp", "grad", ALL)[name].outcome == "unsupported"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_the_threads_in_force_are_read_back(name: str) -> None:
     needs(name)

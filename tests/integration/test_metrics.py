@@ -75,6 +75,7 @@ def test_python_takes_arrays_and_the_row_is_absent_without_a_metric(model: Path)
     assert row.scores == {}
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_refused_before_anything_runs(model: Path, tmp_path: Path) -> None:
     inputs, labels, _ = data()
     np.savez(tmp_path / "x.npz", allow_pickle=False, **inputs)

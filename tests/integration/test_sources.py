@@ -205,6 +205,7 @@ def test_a_folder_of_transformers_is_raced(own: str, tmp_path: Path, name: str) 
     assert "W_WEIGHTS_DRAWN" not in [warning.code for warning in rows["torch"].warnings]
 
 
+@pytest.mark.slow
 def test_no_environment_is_made_for_a_framework_without_a_route(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

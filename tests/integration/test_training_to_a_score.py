@@ -40,6 +40,7 @@ def test_frameworks_reach_a_score(tmp_path: Path) -> None:
     assert "learning_seconds" in page.read_text()
 
 
+@pytest.mark.slow
 def test_a_score_that_is_not_reached_is_absent_with_the_best_one() -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
     options = ("--blocks", 1, "--to-score", "99.9%", "--epochs", 1, "--json")
@@ -109,6 +110,7 @@ def test_evaluation_counts_in_every_variant_and_precision(model: str, on: str, o
         assert row["evaluation_to_score_s"]["value"] > 0, row["absent"]
 
 
+@pytest.mark.slow
 def test_a_part_of_a_file_of_one_s_own_is_learnt(flowers: Path) -> None:
     options = ("--train-on", f"{flowers}:kind", "--fraction", "40%", "--batch", 16, "--to-score", "90%", "--epochs", 8)
     for row in learnt("tabular", *options, on="torch,jax").values():

@@ -42,6 +42,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable, str(tmp_path / variable))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
 @pytest.mark.usefixtures("served")
 def test_a_run_prints_json_is_stored_and_leaves_its_files(tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ def test_the_line_to_go_on_with_ends_the_run_as_it_would_have_ended(
             assert all(row.cost_per_1000_items for row in rows)
 
 
+@pytest.mark.slow
 def test_a_second_interruption_prints_the_same_command(store: Path, tmp_path: Path) -> None:
     asked = ["--price", "2/h", "-o", str(tmp_path / "rows.csv")]
     line = interrupted(*RACE, "--blocks", "20", "--seconds", "0.05", *asked, after=3)

@@ -44,6 +44,7 @@ def board() -> Iterator[ctypes.CDLL]:
     fake.fake_nvml_reset()
 
 
+@pytest.mark.slow
 def test_a_repeat_costs_its_power_times_its_time_within_the_bound(board: ctypes.CDLL) -> None:
     with Sampler(nvml_library=_PATH, fast_period_s=0.005, slow_period_s=0.005, call_share=1.0) as sampler:
         trials = run_trials(lambda: time.sleep(0.01), sampler, seconds=5.2, trials=3)

@@ -127,6 +127,7 @@ def test_every_timer_of_pytorch_reads_the_length_of_the_kernel() -> None:
             assert reading.host_ns_per_sample is not None
 
 
+@pytest.mark.slow
 @on_fakes
 def test_a_timer_that_is_not_installed_is_named() -> None:
     machine = Machine()

@@ -50,6 +50,7 @@ def raced(plan: Plan) -> dict[str, ProcessResult]:
     return {process.contestant: process for process in race.processes}
 
 
+@pytest.mark.slow
 def test_contestants_take_turns_and_each_finds_a_rate_below_what_its_calls_allow() -> None:
     processes = raced(plan_of("served,served:slower"))
     for name, process in processes.items():
@@ -119,6 +120,7 @@ def test_a_budget_that_is_spent_ends_the_search_with_what_it_found() -> None:
     assert "W_BUDGET_IN_LOAD" in {warning.code for warning in process.warnings}
 
 
+@pytest.mark.slow
 def test_loadgen_judges_a_rate_below_the_largest_one_once() -> None:
     pytest.importorskip("mlperf_loadgen")
     race = Race(plan_of("served", blocks=2))
@@ -133,6 +135,7 @@ def test_loadgen_judges_a_rate_below_the_largest_one_once() -> None:
     assert second.loadgen_absent
 
 
+@pytest.mark.slow
 def test_in_a_scenario_of_loadgen_its_figure_is_what_counts_and_its_logs_stay(tmp_path: Path) -> None:
     pytest.importorskip("mlperf_loadgen")
     load = Load(0.99, 0.0, trial_s=0.2, scenario="offline", logs=str(tmp_path / "logs"))
