@@ -130,7 +130,14 @@ def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
     assert {work_result["conditions"] for work_result in document["work_results"]} == {"controlled", "as-found"}
     [work] = document["plan"]["works"]
     asked = {"model": "mlp", "batch": 1, "mode": "infer", "precision": "fp32"}
-    unasked = {"source": None, "training": None, "train_on": None, "start": None, "load": None, "together": []}
+    unasked: dict[str, object] = {
+        "source": None,
+        "training": None,
+        "train_on": None,
+        "start": None,
+        "load": None,
+        "together": [],
+    }
     assert work == {**asked, **unasked}
 
 
