@@ -29,13 +29,14 @@ Forward = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 
 @dataclass
 class ModelServer:
-    """``fault`` is what goes wrong from the inference with the number ``fault_from`` on."""
+    """``fault`` is what goes wrong after ``fault_from`` inferences, and no more after ``fault_to``."""
 
     inputs: Tensors  # dtypes and shapes by name, -1 for any size
     outputs: Tensors
     forward: Forward
     fault: str = ""
     fault_from: int = 0
+    fault_to: int = 10**9
     binary: bool = True
     metadata: dict[str, Any] | None = None  # in place of its own
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
@@ -152,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         model = self.model
         model.requests.append((self.path, dict(self.headers), body))
         model.inferences += 1
-        fault = model.fault if model.inferences > model.fault_from else ""
+        fault = model.fault if model.fault_from < model.inferences <= model.fault_to else ""
         if self._breaks_off(fault):
             return
         if self.path == "/v2/models/m/infer":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
+from fairlap.frameworks.adapter_parts.http import connection
 from fairlap.frameworks.adapter_parts.http.client import HttpClient
 from fairlap.frameworks.adapter_parts.http.http_options import HttpOptions, http_options_in
 from fairlap.frameworks.contract import ServerFailed, Unsupported
@@ -119,10 +120,30 @@ def test_a_kept_connection_that_the_server_closed_between_calls_is_opened_again(
     with doubling() as server:
         found = client(server)
         answer(found)
-        for connection in server._http.open:
-            connection.shutdown(2)
+        for each in server._http.open:
+            each.shutdown(2)
         assert np.array_equal(answer(found), 2 * X)
         assert server.connections == 2
+
+
+def test_a_request_that_the_server_drops_is_not_sent_again() -> None:
+    with doubling(fault="closes", fault_from=1, fault_to=2) as server:
+        found = client(server)
+        answer(found)
+        with pytest.raises(ServerFailed):
+            answer(found)
+        assert server.inferences == 2
+        assert np.array_equal(answer(found), 2 * X)
+        assert (server.inferences, server.connections) == (3, 2)
+
+
+def test_one_that_is_dropped_after_a_pause_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_IDLE_S", 0.0)
+    with doubling(fault="closes", fault_from=1, fault_to=2) as server:
+        found = client(server)
+        answer(found)
+        assert np.array_equal(answer(found), 2 * X)
+        assert (server.inferences, server.connections) == (3, 2)
 
 
 def _metadata(**changes: Any) -> dict[str, Any]:

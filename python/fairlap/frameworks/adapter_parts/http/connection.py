@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.client
+import select
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPMessage
@@ -16,6 +18,7 @@ from fairlap.request.server_address import ServerAddress
 _OK = 200
 _MOST_BYTES = 2**31
 _CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
+_IDLE_S = 1.0  # after it, a server may close the connection just as something is asked of it
 
 
 class RefusedByServer(ServerFailed):
@@ -34,6 +37,7 @@ class KeptConnection:
     def __init__(self, address: ServerAddress, timeout_s: float) -> None:
         self.address, self._timeout_s = address, timeout_s
         self._client: http.client.HTTPConnection | None = None
+        self._answered_s = 0.0
         self.is_kept = True  # whether the server kept it after its last answer
 
     def get(self, path: str) -> HttpAnswer:
@@ -57,7 +61,7 @@ class KeptConnection:
             raise self._failed(f"did not answer in HTTP ({type(error).__name__})") from None
         except OSError as error:
             raise self._failed(f"was lost: {error.strerror or error}") from None
-        self.is_kept = not response.will_close
+        self.is_kept, self._answered_s = not response.will_close, time.monotonic()
         if response.status != _OK:
             raise RefusedByServer(
                 f"the server at {self.address.text} answered {path} with status {response.status}"
@@ -68,16 +72,20 @@ class KeptConnection:
     def _response(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> http.client.HTTPResponse:
-        """A server may close a kept connection while nothing is asked of it, so the request is then sent once more."""
-        client = self._client or self._connected()
-        was_used = self._client is not None and client.sock is not None
+        """A server may close a kept connection while nothing is asked of it. A request is sent again only where that is
+        what happened: one that was dropped must not be answered at the second attempt, as if nothing had been."""
+        client = self._client
+        if client is None or client.sock is None or _is_over(client):
+            client, was_idle = self._connected(), False
+        else:
+            was_idle = time.monotonic() - self._answered_s > _IDLE_S
         self._client = client
         try:
             client.request(method, path, body, dict(headers))
             return client.getresponse()
         except _CLOSED:
             client.close()
-            if not was_used:
+            if not was_idle:
                 raise
         client = self._client = self._connected()
         client.request(method, path, body, dict(headers))
@@ -114,6 +122,13 @@ class KeptConnection:
             self._client.close()
             self._client = None
         return ServerFailed(f"the server at {self.address.text} {what}")
+
+
+def _is_over(client: http.client.HTTPConnection) -> bool:
+    """Whether the server closed it, or sent something that was not asked for, after its last answer."""
+    ready = select.poll()
+    ready.register(client.sock, select.POLLIN)
+    return bool(ready.poll(0))
 
 
 def _reason_in(body: bytes) -> str:
