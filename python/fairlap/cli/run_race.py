@@ -171,7 +171,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         if run_id:
             print_note(f"stored as {run_id}; see `fairlap show {run_id}`")
         if interrupted or race.data_lost:
-            print_note(_how_to_resume(run_id, output, ending.budget_left_s()))
+            print_note(_how_to_resume(plan, run_id, output, ending.budget_left_s()))
     finished = any(process.finished for process in race.processes)
     return interrupted or int(bool(failures or race.data_lost or not_stored or not finished))
 
@@ -189,11 +189,11 @@ def _print_answer(results: Results, *, as_json: bool) -> None:
         click.echo(text_of(results))
 
 
-def _how_to_resume(run_id: str, output: RunOutput, budget_left_s: float | None) -> str:
+def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: float | None) -> str:
     """A stored run holds its plan; the other options are repeated, with what is left of the budget."""
     if not run_id:
         return "this run is not stored and cannot be resumed"
-    arguments = ["fairlap", "compare", "--resume", run_id]
+    arguments = ["fairlap", "compare" if plan.load is None else "load", "--resume", run_id]
     for path, _ in output.files:
         arguments += ["--output", str(path)]
     options = output.options

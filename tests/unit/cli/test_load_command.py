@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import fairlap as package
+import msgspec
 import pytest
-from command_line import fairlap, invoke, refusal
+from command_line import fairlap, invoke, output, refusal
+from fairlap.race.plan import Plan, load_plan
 from fairlap.store.run_file import load_run
 from served_framework import install_served
 
@@ -35,6 +40,34 @@ def test_a_bound_is_a_duration(value: str) -> None:
     assert invoke("load", "mlp", "--on", "torch", "--p99", value).exit_code == 2
 
 
+_PLANNED = ("mlp", "--on", "torch,jax", "--p99", "20ms", "--blocks", 2, "--seed", 1, "--threads", 1)
+
+
+def test_a_dry_run_prints_the_plan_that_is_saved_and_run_from_its_file(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    printed = output("load", *_PLANNED, "--dry-run", "--save-plan", plan, "--json")
+    assert load_plan(plan) == msgspec.json.decode(printed, type=Plan)
+    assert json.loads(printed)["works"][0]["load"]["bound_s"] == 0.02
+    assert output("load", "--plan", plan, "--dry-run", "--json") == printed
+    assert output("load", plan, "--dry-run", "--json") == printed
+    assert "block" in output("load", *_PLANNED, "--dry-run")
+
+
+def test_a_saved_plan_has_its_bound_and_must_be_one_of_load(tmp_path: Path) -> None:
+    of_load, other = tmp_path / "load.json", tmp_path / "other.json"
+    output("load", *_PLANNED, "--dry-run", "--save-plan", of_load)
+    assert "--p99" in str(refusal("load", "--plan", of_load, "--p99", "1ms"))
+    output("compare", "mlp", "--on", "torch", "--blocks", 1, "--threads", 1, "--dry-run", "--save-plan", other)
+    assert refusal("load", "--plan", other).code == "E_LOAD"
+    assert refusal("load", "--resume", of_load).code == "E_RESUME"
+
+
+def test_another_host_is_confirmed_before_load_is_sent_to_it() -> None:
+    url = "http://192.0.2.1:8000/v2/models/x"
+    assert refusal("load", "mlp", "--on", url, "--p99", "20ms", "--dry-run").code == "E_REMOTE"
+    output("load", "mlp", "--on", url, "--p99", "20ms", "--remote", "--dry-run")
+
+
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_served(tmp_path / "installed", monkeypatch)
@@ -58,6 +91,28 @@ def test_a_run_prints_json_is_stored_and_leaves_its_files(tmp_path: Path) -> Non
     exported = fairlap("export", "last", "-o", "rows.csv", cwd=tmp_path)
     assert exported.returncode == 0, exported.stderr
     assert "largest_rate_per_s" in (tmp_path / "rows.csv").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+@pytest.mark.usefixtures("served")
+def test_a_run_that_ctrl_c_ends_is_resumed_by_the_command_that_it_prints(tmp_path: Path) -> None:
+    options = ("--p90", "100ms", "--trial", "100ms", "--threads", 1, "--seconds", "20ms", "--blocks", 2)
+    command = [sys.executable, "-m", "fairlap", "load", "mlp", "--on", "served", *map(str, options)]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert running.stderr is not None
+    for line in running.stderr:
+        if line.startswith("[1/"):
+            running.send_signal(signal.SIGINT)
+            break
+    errors = running.stderr.read()
+    assert running.wait(60) == 130
+    [printed] = [line.partition("resume with: fairlap ")[2] for line in errors.splitlines() if "resume with: " in line]
+    assert printed.startswith("load --resume ")
+    resumed = fairlap(*shlex.split(printed), "--json", "-q", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    processes = json.loads(resumed.stdout)["processes"]
+    assert [each["outcome"] for each in processes] == ["finished"] * 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")

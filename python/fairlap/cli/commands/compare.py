@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from fairlap.cli.output import progress_notes
 from fairlap.cli.output_options import race_options
+from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.source_options import source_options
-from fairlap.cli.values import CONTESTANTS, DEVICE, DURATION, FILE, NAMES, SHARE, WHOLE_NUMBERS, one_or_more
+from fairlap.cli.values import CONTESTANTS, DEVICE, DURATION, NAMES, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.errors import InvalidRequest
 from fairlap.request.race_request import MOST_BATCH
 from fairlap.request.work import Precision
 
 if TYPE_CHECKING:
-    from fairlap.cli.run_race import StoredRun
-    from fairlap.race.plan import Plan
-    from fairlap.request.race_request import RaceOptions, RaceRequest
-
-_SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be resumed on
+    from fairlap.request.race_request import RaceRequest
 
 
 @click.command("compare")
-@click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml")
+@click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items in one call.  [default: the model's]")
 @click.option("--mode", type=one_or_more("infer", "grad", "train"), help="Modes.  [default: infer]")
@@ -106,10 +101,7 @@ _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be
     type=click.IntRange(min=0),
     help="Draw weights and inputs from this seed.  [default: 0, 1 and 2 in turn; with --to-score 0 to 4]",
 )
-@click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
-@click.option("--save-plan", type=FILE, help="Write the plan to a file.")
-@click.option("--plan", "plan_file", type=FILE, help="Run a saved plan.")
-@click.option("--resume", metavar="RUN", help="Resume an interrupted run: `last`, an id or its beginning.")
+@plan_options
 @click.option(
     "--memory-limit",
     "memory_limit_bytes",
@@ -181,41 +173,8 @@ def command(
     Exit status: 0 when a contestant finished, 1 when none did or a file or data was lost, 2 for an invalid request,
     130 after Ctrl-C.
     """
-    from fairlap.cli.run_race import checked_output, run_race
-    from fairlap.race.plan import load_plan
-    from fairlap.race.plan import save_plan as save
-    from fairlap.race.plan_from_request import plan_of
-    from fairlap.race.resume import require_same_sources
-    from fairlap.store.run_sources import require_contestant
-
-    given = {name: value for name, value in given.items() if value not in (None, ())}
-    if resume is not None and plan_file is not None:
-        raise InvalidRequest("a resumed run has its own plan; leave --plan out")
-    resumed, options = None, None
-    notify = progress_notes(quiet=quiet)
-    if resume is not None or plan_file is not None:
-        options = _options_of_saved_plan(models, given)
-    if resume is not None:
-        if not store:
-            raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
-        resumed = _resumable(resume, notify)
-        plan = resumed.run.plan
-    elif plan_file is not None:
-        plan = load_plan(plan_file)
-        require_same_sources(plan, notify)
-    else:
-        request = _requested(models, given)
-        output = checked_output(request, request, store=store, quiet=quiet, as_json=as_json)
-        plan = plan_of(request, notify)
-        require_contestant(plan, request.baseline)
-    if options is not None:
-        output = checked_output(plan, options, store=store, quiet=quiet, as_json=as_json)
-    if save_plan is not None:
-        save(plan, save_plan)
-    if dry_run:
-        _print_plan(plan, as_json=as_json)
-        return
-    raise SystemExit(run_race(plan, output, resumed))
+    options = PlanOptions(dry_run, save_plan, plan_file, resume)
+    race_as_asked(models, given, _requested, options, store=store, quiet=quiet, as_json=as_json)
 
 
 def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
@@ -235,63 +194,3 @@ def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
     if len(models) > 1:
         raise InvalidRequest("a request file names its own models; give it alone")
     return msgspec.structs.replace(read_request(Path(models[0])), **given)
-
-
-def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> RaceOptions:
-    from fairlap.request.race_request import RaceOptions
-
-    excess = [name for name in given if name not in RaceOptions.__struct_fields__]
-    if models or excess:
-        named = f"--{excess[0].removesuffix('_bytes').replace('_', '-')}" if excess else "MODEL"
-        named = {"--contestants": "--on"}.get(named, named)
-        raise InvalidRequest(f"a saved plan decides this already; leave {named} out")
-    return RaceOptions(**given)
-
-
-def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
-    """A stored run with its whole blocks. Blocks of two machines or of two sets of data do not make one run."""
-    from fairlap.cli.run_race import StoredRun
-    from fairlap.machine.facts import machine_facts
-    from fairlap.race.resume import changed_data, require_same_sources, whole_blocks
-    from fairlap.store.store import open_store
-
-    if Path(name).exists() or Path(name).suffix:
-        raise InvalidRequest(
-            f"{name} is a file, and --resume takes the id of a stored run; store it with `fairlap runs import {name}`",
-            code="E_RESUME",
-        )
-    with open_store(reading=True) as store:
-        run_id = store.id_of(name)
-        store.require_ended(run_id)
-        run = store.load(run_id)
-    here = machine_facts()
-    differ = [f"{fact} was {run.machine.get(fact)}, is {here.get(fact)}" for fact in _SAME
-              if run.machine.get(fact) != here.get(fact)]  # fmt: skip
-    if differ:
-        raise InvalidRequest(f"{run_id} cannot be resumed on another machine: {'; '.join(differ)}", code="E_RESUME")
-    require_same_sources(run.plan, notify)
-    run.processes = whole_blocks(run.plan, run.processes)
-    for data in changed_data(run.plan, run.processes, notify):
-        raise InvalidRequest(
-            f"{run_id} cannot be resumed on other {data} (hashes); restore the data, or start a new run",
-            code="E_RESUME",
-        )
-    return StoredRun(run, run_id)
-
-
-def _print_plan(plan: Plan, *, as_json: bool) -> None:
-    if as_json:
-        from fairlap.cli.output import print_json
-
-        print_json(plan)
-        return
-    from fairlap.quantity_text import count
-    from fairlap.request.work import work_title
-
-    processes = "1 process" if plan.process_count() == 1 else f"{plan.process_count():,} processes"
-    click.echo(f"seed {plan.seed}, {count(plan.threads, 'thread')}, {processes} in {count(len(plan.blocks), 'block')}")
-    for block in plan.blocks:
-        order = ", ".join(plan.contestants[place].text for place in block.order)
-        drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"
-        title = work_title(plan.works[block.work].label, plan.data)
-        click.echo(f"{block.number:4}  {block.conditions:<10}  {title}: {order}  ({drawn})")

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from fairlap.cli.output import print_note
 from fairlap.cli.output_options import race_options
+from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.source_options import source_options
-from fairlap.cli.values import CONTESTANTS, DURATION, WHOLE_NUMBERS, one_or_more
+from fairlap.cli.values import CONTESTANTS, DURATION, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.errors import InvalidRequest
-from fairlap.request.load import LARGEST_BATCH, MOST_WORKERS, Scenario
+from fairlap.request.load import E_LOAD, LARGEST_BATCH, MOST_WORKERS, Scenario
 
 if TYPE_CHECKING:
+    from fairlap.race.plan import Plan
     from fairlap.request.race_request import RaceRequest
 
 _OF_LOAD = ("p50", "p90", "p99", "workers", "largest_batch", "longest_wait", "trial", "scenario", "logs")
 
 
 @click.command("load")
-@click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml")
+@click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
 @click.option("--p99", type=DURATION, help="Ninety-nine of a hundred requests are answered within DURATION.")
 @click.option("--p90", type=DURATION, help="Nine of ten requests are answered within DURATION.")
@@ -73,9 +74,27 @@ _OF_LOAD = ("p50", "p90", "p99", "workers", "largest_batch", "longest_wait", "tr
 @click.option("--seconds", type=DURATION, help="Time of calls one after the other in each process.  [default: 0.4s]")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw orders, arrivals and items from this seed.")
 @click.option("--data-seed", type=click.IntRange(min=0), help="Draw weights and inputs from this seed.")
+@plan_options
+@click.option("--target", type=SHARE, help="Race until every interval is within ±SHARE.")
+@click.option(
+    "--memory-limit",
+    "memory_limit_bytes",
+    metavar="BYTES",
+    type=click.IntRange(min=1),
+    help="Limit the address space of every worker.",
+)
+@click.option(
+    "--best-budget",
+    type=DURATION,
+    help="Stop the search for the settings of each contestant such as torch:best after DURATION.  [default: 60s]",
+)
 @race_options
 def command(
     models: tuple[str, ...],
+    dry_run: bool,
+    save_plan: Path | None,
+    plan_file: Path | None,
+    resume: str | None,
     store: bool,
     quiet: bool,
     as_json: bool,
@@ -93,17 +112,16 @@ def command(
     With --scenario single-stream, multi-stream or offline, MLPerf's LoadGen runs instead, and its figure is compared.
     Where it is installed (pip install 'fairlap[load]'), it also judges 90 % of the largest rate, once.
 
-    An interrupted run is resumed by `fairlap compare --resume`. Exit status: 0 when a contestant finished, 1 when none
-    did or a file was lost, 2 for an invalid request, 130 after Ctrl-C.
+    Exit status: 0 when a contestant finished, 1 when none did or a file was lost, 2 for an invalid request, 130 after
+    Ctrl-C.
     """
-    from fairlap.cli.run_race import checked_output, run_race
-    from fairlap.race.plan_from_request import plan_of
+    options = PlanOptions(dry_run, save_plan, plan_file, resume)
+    race_as_asked(models, given, _requested, options, store=store, quiet=quiet, as_json=as_json, require=_require_load)
 
-    given = {name: value for name, value in given.items() if value not in (None, ())}
-    request = _requested(models, given)
-    plan = plan_of(request, lambda text: None if quiet else print_note(text))
-    output = checked_output(plan, request, store=store, quiet=quiet, as_json=as_json)
-    raise SystemExit(run_race(plan, output))
+
+def _require_load(plan: Plan) -> None:
+    if plan.load is None:
+        raise InvalidRequest("the plan is none of load; run it with `fairlap compare`", code=E_LOAD)
 
 
 def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:

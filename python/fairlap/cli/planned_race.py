@@ -1,0 +1,155 @@
+"""From the command line to a race: drawn from a request, from a saved plan, or resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from fairlap.cli.output import progress_notes
+from fairlap.cli.values import FILE
+from fairlap.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from fairlap.cli.run_race import StoredRun
+    from fairlap.race.plan import Plan
+    from fairlap.request.race_request import RaceOptions, RaceRequest
+
+_Command = TypeVar("_Command", bound=Callable[..., None])
+
+_SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be resumed on
+_PLAN_OPTIONS = (
+    click.option("--dry-run", is_flag=True, help="Print the plan and run nothing."),
+    click.option("--save-plan", type=FILE, help="Write the plan to a file."),
+    click.option("--plan", "plan_file", type=FILE, help="Run a saved plan."),
+    click.option("--resume", metavar="RUN", help="Resume an interrupted run: `last`, an id or its beginning."),
+)
+
+
+def plan_options(command: _Command) -> _Command:
+    for option in reversed(_PLAN_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    dry_run: bool
+    save_plan: Path | None
+    plan_file: Path | None
+    resume: str | None
+
+
+def race_as_asked(
+    models: tuple[str, ...],
+    given: dict[str, Any],
+    requested: Callable[[tuple[str, ...], dict[str, Any]], RaceRequest],
+    options: PlanOptions,
+    *,
+    store: bool,
+    quiet: bool,
+    as_json: bool,
+    require: Callable[[Plan], None] = lambda _plan: None,
+) -> None:
+    """Ends the command. ``requested`` is called where the plan is neither saved nor resumed; ``require`` raises for a
+    plan that the command does not run."""
+    from fairlap.cli.run_race import checked_output, run_race
+    from fairlap.race.plan import load_plan, save_plan
+    from fairlap.race.plan_from_request import plan_of
+    from fairlap.race.resume import require_same_sources
+    from fairlap.store.run_sources import require_contestant
+
+    given = {name: value for name, value in given.items() if value not in (None, ())}
+    if len(models) == 1 and models[0].lower().endswith(".json") and options.plan_file is None:
+        models, options = (), replace(options, plan_file=Path(models[0]))
+    if options.resume is not None and options.plan_file is not None:
+        raise InvalidRequest("a resumed run has its own plan; leave --plan out")
+    resumed, of_race = None, None
+    notify = progress_notes(quiet=quiet)
+    if options.resume is not None or options.plan_file is not None:
+        of_race = _options_of_saved_plan(models, given)
+    if options.resume is not None:
+        if not store:
+            raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
+        resumed = _resumable(options.resume, notify)
+        plan = resumed.run.plan
+    elif options.plan_file is not None:
+        plan = load_plan(options.plan_file)
+        require_same_sources(plan, notify)
+    else:
+        request = requested(models, given)
+        output = checked_output(request, request, store=store, quiet=quiet, as_json=as_json)
+        plan = plan_of(request, notify)
+        require_contestant(plan, request.baseline)
+    require(plan)
+    if of_race is not None:
+        output = checked_output(plan, of_race, store=store, quiet=quiet, as_json=as_json)
+    if options.save_plan is not None:
+        save_plan(plan, options.save_plan)
+    if options.dry_run:
+        _print_plan(plan, as_json=as_json)
+        return
+    raise SystemExit(run_race(plan, output, resumed))
+
+
+def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> RaceOptions:
+    from fairlap.request.race_request import RaceOptions
+
+    excess = [name for name in given if name not in RaceOptions.__struct_fields__]
+    if models or excess:
+        named = f"--{excess[0].removesuffix('_bytes').replace('_', '-')}" if excess else "MODEL"
+        named = {"--contestants": "--on"}.get(named, named)
+        raise InvalidRequest(f"a saved plan decides this already; leave {named} out")
+    return RaceOptions(**given)
+
+
+def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
+    """A stored run with its whole blocks. Blocks of two machines or of two sets of data do not make one run."""
+    from fairlap.cli.run_race import StoredRun
+    from fairlap.machine.facts import machine_facts
+    from fairlap.race.resume import changed_data, require_same_sources, whole_blocks
+    from fairlap.store.store import open_store
+
+    if Path(name).exists() or Path(name).suffix:
+        raise InvalidRequest(
+            f"{name} is a file, and --resume takes the id of a stored run; store it with `fairlap runs import {name}`",
+            code="E_RESUME",
+        )
+    with open_store(reading=True) as store:
+        run_id = store.id_of(name)
+        store.require_ended(run_id)
+        run = store.load(run_id)
+    here = machine_facts()
+    differ = [f"{fact} was {run.machine.get(fact)}, is {here.get(fact)}" for fact in _SAME
+              if run.machine.get(fact) != here.get(fact)]  # fmt: skip
+    if differ:
+        raise InvalidRequest(f"{run_id} cannot be resumed on another machine: {'; '.join(differ)}", code="E_RESUME")
+    require_same_sources(run.plan, notify)
+    run.processes = whole_blocks(run.plan, run.processes)
+    for data in changed_data(run.plan, run.processes, notify):
+        raise InvalidRequest(
+            f"{run_id} cannot be resumed on other {data} (hashes); restore the data, or start a new run",
+            code="E_RESUME",
+        )
+    return StoredRun(run, run_id)
+
+
+def _print_plan(plan: Plan, *, as_json: bool) -> None:
+    if as_json:
+        from fairlap.cli.output import print_json
+
+        print_json(plan)
+        return
+    from fairlap.quantity_text import count
+    from fairlap.request.work import work_title
+
+    processes = "1 process" if plan.process_count() == 1 else f"{plan.process_count():,} processes"
+    click.echo(f"seed {plan.seed}, {count(plan.threads, 'thread')}, {processes} in {count(len(plan.blocks), 'block')}")
+    for block in plan.blocks:
+        order = ", ".join(plan.contestants[place].text for place in block.order)
+        drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"
+        title = work_title(plan.works[block.work].label, plan.data)
+        click.echo(f"{block.number:4}  {block.conditions:<10}  {title}: {order}  ({drawn})")
