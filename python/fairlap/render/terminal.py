@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fairlap import quantity_text, verdict
 from fairlap.race.plan import Plan
 from fairlap.render.compilation import batch_text, counts_text, heading
-from fairlap.render.load import is_rate, load_lines, rate_interval
+from fairlap.render.load import is_rate, load_lines, rate_interval, threads_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scores import learning_text, scores_text
@@ -65,7 +65,7 @@ def _head(results: Results, work_result: WorkResult) -> str:
     blocks = quantity_text.count(len(work_result.blocks.kept), "complete block")
     seconds = sum(process.elapsed_s for each in work_result.contestants for process in each.processes)
     lasted = f", {quantity_text.seconds(seconds)}" if seconds else ""
-    where = f"{plan.device} ({quantity_text.count(plan.threads, 'thread')})"
+    where = f"{plan.device} ({threads_text(plan.threads, work_result.work.load)})"
     title = work_title(work_result.work.label, plan.data)
     if plan.to_score is not None:
         title += _target(quantity_text.share(plan.to_score), plan, work_result)

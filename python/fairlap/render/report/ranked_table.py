@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fairlap import quantity_text, verdict
+from fairlap.render.load import at_largest_rate
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
@@ -19,6 +20,7 @@ _RATE = "largest rate"
 # Columns that are left out where no row has a value.
 _IF_ANY: Mapping[str, Callable[[Row], object]] = {
     "scores": lambda row: row.scores,
+    "at the largest rate": at_largest_rate,
     "LoadGen": lambda row: row.loadgen,
     "score on held-out items": lambda row: row.target_score,
     "1,000 items": lambda row: row.cost_per_1000_items,
@@ -69,6 +71,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
         "error": _or_dash(row, "error_relative", None if error is None else quantity_text.relative_error(error)),
         "scores": ", ".join(scores_text(row)) or "–",
         "score on held-out items": _or_dash(row, "target_score", learning_text(row)),
+        "at the largest rate": _or_dash(row, "latency_at_largest_rate_p99_ns", at_largest_rate(row)),
         "LoadGen": _or_dash(row, "loadgen", row.loadgen),
         "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),
         "largest batch": _or_dash(row, "largest_batch", row.largest_batch and f"{row.largest_batch:,}"),
