@@ -27,7 +27,7 @@ from fairlap.models.reference import reference_answers
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
 from fairlap.request.load import Scenario
-from fairlap.scenarios.load.contestant_issue import issue_of, output_shapes
+from fairlap.scenarios.load.contestant_issue import LoadGenThread, issue_of, output_shapes
 from fairlap.scenarios.load.loadgen import run_loadgen
 from fairlap.scenarios.load.loadgen_audits import audit_answers_while_timed, audit_repeated_item
 from fairlap.scenarios.load.loadgen_logs import answers_in
@@ -54,9 +54,8 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
         if batch > 1:
             inputs = gathered(items[:1] * batch)
             batched = framework.prepare(replace(work, batch=batch, inputs=inputs), settings, lambda _: nullcontext())
-        issue = issue_of(
-            contestant, spec, items[:KNOWN], batch_call=batch_call(batched, items, batch), largest_batch=batch
-        )
+        thread = LoadGenThread(contestant, batch_call(batched, items, batch))
+        issue = issue_of([thread], spec, items[:KNOWN], largest_batch=batch)
         alone = [answer(contestant, inputs) for inputs in items[:KNOWN]]
         service_s = median(timed(lambda: answer(contestant, items[0])) for _ in range(CALLS))
 
@@ -83,7 +82,7 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
         while_timed = audit_answers_while_timed(answers_in(folder, output_shapes(spec)), accuracy)
         audit = None
         if asked.get("audit"):
-            unseen = issue_of(contestant, spec, items[KNOWN:])
+            unseen = issue_of([LoadGenThread(contestant)], spec, items[KNOWN:])
             audit = audit_repeated_item(folder, AUDITED, unseen)
         wrong = [] if precision != "fp32" else disagreements(work, items, accuracy)
         return {

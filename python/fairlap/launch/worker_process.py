@@ -28,7 +28,7 @@ from fairlap.launch.wire import NotAMessage, PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
 from fairlap.request.other_inputs import OtherInputs
 from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
-from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
+from fairlap.scenarios.load.load_messages import STAMPS, LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
@@ -251,9 +251,14 @@ class WorkerProcess:
             first += quantity.count
         return measured, samples_ns
 
-    def offer_load(self, offered: OfferLoad, *, within_s: float) -> LoadTrial:
-        """The answers that were kept are in the file that the request names."""
-        return self._request(offered, LoadTrial, within_s)
+    def offer_load(self, offered: OfferLoad, *, within_s: float) -> tuple[LoadTrial, Samples]:
+        """With the stamps of its requests by name, where they were asked for. The answers that were kept are in the
+        file that the request names."""
+        trial = self._request(offered, LoadTrial, within_s)
+        if not trial.bytes:
+            return trial, {}
+        stamps = np.frombuffer(self._raw, dtype="<f8").reshape(len(STAMPS), -1)
+        return trial, dict(zip(STAMPS, stamps, strict=True))
 
     def run_loadgen(self, run: LoadGenRun, *, within_s: float) -> LoadGenResult:
         """LoadGen's own logs are in the folder that the request names."""

@@ -123,8 +123,6 @@ def _of_scenario(request: LoadRequest, scenario: Scenario, given: Mapping[str, S
 
 
 def _load(request: LoadRequest, percentile: float, bound_s: float) -> Load:
-    if request.scenario is not None and request.workers > 1:
-        raise InvalidRequest("LoadGen serves with one worker; leave out --workers or --scenario", code=E_LOAD)
     return Load(
         percentile,
         bound_s,

@@ -73,11 +73,12 @@ def _replies(service: Service, request: Request) -> tuple[Reply, Sequence[memory
     """The reply, and the raw samples that follow it."""
     if isinstance(request, Measure):
         return service.measure(request)
+    if isinstance(request, OfferLoad):
+        return service.offer_load(request)
     handlers: dict[type, Callable[[Any], Reply]] = {
         Prepare: service.prepare,
         Answer: service.answer,
         Feed: service.feed,
-        OfferLoad: service.offer_load,
         LoadGenRun: service.run_loadgen,
         Epoch: service.train,
         Restore: service.restore,

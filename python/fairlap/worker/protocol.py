@@ -17,7 +17,7 @@ from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
-from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
+from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad, require_whole_stamps
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
@@ -187,8 +187,10 @@ def reply_in(line: bytes) -> Reply:
     reply = _replies.decode(line)
     if isinstance(reply, Measured):
         require_consistent(reply, MOST_RAW_BYTES)
+    if isinstance(reply, LoadTrial):
+        require_whole_stamps(reply, MOST_RAW_BYTES)
     return reply
 
 
 def raw_bytes_after(reply: Reply) -> int:
-    return reply.bytes if isinstance(reply, Measured) else 0
+    return reply.bytes if isinstance(reply, Measured | LoadTrial) else 0

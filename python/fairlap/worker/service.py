@@ -115,7 +115,8 @@ class Service:
         from fairlap.scenarios.timed_inputs import TimedInputs
 
         server = over_http.OwnServer(request, self._phase)
-        contestant = self._contestant = server.contestant(work)
+        contestant, self._build = server.contestant(work), server.contestant
+        self._contestant = contestant
         self._memory.prepared(_elsewhere(contestant))
         self._timed = TimedInputs(contestant, self._sets, request.unseen)
         return structs.replace(server.prepared, in_force=dict(contestant.in_force), work_in=contestant.work_in)
@@ -186,21 +187,21 @@ class Service:
             on_device = timed.measure_device(request, measurement.calls_per_sample)
         return latency.measured_message(measurement, drawn, energy, None if fed is None else fed.feeding, on_device)
 
-    def offer_load(self, request: OfferLoad) -> LoadTrial:
+    def offer_load(self, request: OfferLoad) -> tuple[LoadTrial, list[memoryview]]:
         self._phase.now = request.text
-        return self._served().serve(request)
+        with self._phase.unreported():
+            return self._served().serve(request)
 
     def run_loadgen(self, request: LoadGenRun) -> LoadGenResult:
         self._phase.now = request.text
-        return self._served().run_loadgen(request)
+        with self._phase.unreported():
+            return self._served().run_loadgen(request)
 
     def _served(self) -> Serving:
         from fairlap.scenarios.load.serving import Serving
         from fairlap.worker.work_files import workload_of
 
         self._require_unprofiled()
-        if why := _elsewhere(self.contestant):
-            raise Unsupported(f"{why}, and load is offered only to contestants that work in this process")
         if self._serving is None:
             contestant, loaded, build = self.contestant, self._loaded, self._build
             assert loaded is not None

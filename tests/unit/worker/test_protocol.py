@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from fairlap.scenarios.latency_messages import Measured
 from fairlap.worker import protocol
+from fairlap.worker.phases import Phases
 from fairlap.worker.protocol import Reply, Request, line_of, reply_in, request_in
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "worker-protocol.md"
@@ -81,3 +82,30 @@ def test_a_measurement_that_contradicts_itself_is_refused(change: dict[str, obje
 def test_anything_but_a_reply_is_refused(line: bytes) -> None:
     with pytest.raises((msgspec.MsgspecError, UnicodeDecodeError)):
         reply_in(line)
+
+
+TRIAL = b'{"type":"load_trial","kind":"lone","rate_per_s":1.0,"requests":3,"late":0,"outcome":"met",%s}'
+REST = b'"unanswered":1,"served_per_s":1.0,"elapsed_s":3.0,"bytes":%d'
+
+
+@pytest.mark.parametrize("bytes_of_stamps", [0, 4 * 32, 5 * 32])
+def test_a_trial_of_load_has_all_stamps_of_its_requests_or_none(bytes_of_stamps: int) -> None:
+    trial = reply_in(TRIAL % (REST % bytes_of_stamps))
+    assert protocol.raw_bytes_after(trial) == bytes_of_stamps
+
+
+@pytest.mark.parametrize("bytes_of_stamps", [-32, 32, 4 * 32 + 8, 10**12])
+def test_a_trial_of_load_whose_stamps_do_not_fit_its_requests_is_refused(bytes_of_stamps: int) -> None:
+    with pytest.raises(msgspec.MsgspecError):
+        reply_in(TRIAL % (REST % bytes_of_stamps))
+
+
+def test_phases_of_what_is_built_once_more_are_not_sent() -> None:
+    sent: list[Reply] = []
+    phases = Phases(sent.append)
+    with phases.unreported(), phases("build"):
+        pass
+    assert sent == []
+    with phases("build"):
+        pass
+    assert [type(each).__name__ for each in sent] == ["Begin", "Phase"]

@@ -10,6 +10,7 @@ from fairlap.request.load import E_LOAD, load_of
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.scenarios.load.loadgen_messages import require_loadgen
+from fairlap.worker.over_http import OPTION
 
 BATCH_OF_A_REQUEST = 1
 
@@ -30,6 +31,12 @@ def with_load(request: RaceRequest, work: Work, spec: Spec) -> Work:
     if load.largest_batch > 1 and (work.batch != 1 or work.source is not None or not _in_batches(spec)):
         raise InvalidRequest(
             f"--largest-batch joins requests of one item each, which {work.model} at batch {work.batch} cannot",
+            code=E_LOAD,
+        )
+    served = [name.text for name in request.contestants if OPTION in name.framework_options]
+    if load.largest_batch > 1 and served:
+        raise InvalidRequest(
+            f"--largest-batch joins requests before a call, and the server of {served[0]} takes single ones",
             code=E_LOAD,
         )
     if load.scenario is not None:

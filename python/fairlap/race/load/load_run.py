@@ -10,7 +10,7 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
-from fairlap.launch.worker_process import WorkerProcess
+from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.models import safetensors
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
@@ -21,7 +21,7 @@ from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.request.load import Load
 from fairlap.request.names import ContestantName
-from fairlap.scenarios.load.load_messages import LoadFound, LoadTrial, OfferLoad
+from fairlap.scenarios.load.load_messages import STAMPS, LoadFound, LoadTrial, OfferLoad, TrialKind
 
 WHEN = "request"
 """``AnswerError.when`` of an answer to a drawn request."""
@@ -32,15 +32,19 @@ _LATE_SHARE = 0.1  # of the bound
 _FEW_DIGITS_NS = 1e5
 _GIVE_UP_S = 10.0
 _GIVE_UP_TRIALS = 10.0
+_STAMPED: tuple[TrialKind, ...] = ("capacity", "lone", "at_largest_rate", "curve")  # what a row's figures are from
+_MOST_STAMPED = 1_000_000  # requests of one process, 32 bytes each
 
 
 class LoadRun:
-    """``goes_on`` until the search is over."""
+    """``goes_on`` until the search is over. ``samples`` are the stamps of requests, by the place of the trial among all
+    of the process: ``trial-0/due_ns``."""
 
     def __init__(
         self, load: Load, plan: Plan, block: Block, materials: Materials, scratch: Path, name: ContestantName
     ) -> None:
         self.goes_on = True
+        self.samples: Samples = {}
         self._load, self._materials, self._limit_s = load, materials, plan.limits.measure_s
         self._trials: tuple[LoadTrial, ...] = ()
         self._file = scratch / "requests.safetensors"
@@ -63,14 +67,31 @@ class LoadRun:
             call_s = float(np.nanmedian(calls_ns)) / 1e9
             self._search = rate_search(self._load, call_s, curve=self._is_first)
             self._next = next(self._search)
-        offered, trial = self._next, self._offered(worker, self._next)
+        offered = self._next
+        trial, stamps = self._offered(worker, offered)
+        self.samples |= {f"trial-{len(self._trials)}/{name}": values for name, values in stamps.items()}
         self._trials = (*self._trials, trial)
+        self._bound_samples()
         result.load = LoadFound(self._trials)
         result.errors += self._errors(offered, trial, result)
         try:
             self._next = self._search.send(trial)
         except StopIteration as end:
             self._end(end.value, worker, result)
+
+    def _bound_samples(self) -> None:
+        """Without those of the first rates that were not confirmed."""
+        missed = (
+            place
+            for place, trial in enumerate(self._trials)
+            if (trial.kind, trial.outcome) == ("at_largest_rate", "missed")
+        )
+        while sum(values.size for values in self.samples.values()) > _MOST_STAMPED * len(STAMPS):
+            place = next(missed, None)
+            if place is None:
+                return
+            for name in STAMPS:
+                self.samples.pop(f"trial-{place}/{name}", None)
 
     def _end_by_budget(self, result: ProcessResult) -> None:
         """With the largest rate so far."""
@@ -106,7 +127,7 @@ class LoadRun:
         else:
             result.load = msgspec.structs.replace(found, loadgen=check.below(worker, rate))
 
-    def _offered(self, worker: WorkerProcess, offered: Offered) -> LoadTrial:
+    def _offered(self, worker: WorkerProcess, offered: Offered) -> tuple[LoadTrial, Samples]:
         load = self._load
         self._file.unlink(missing_ok=True)
         alone = offered.items != "pool" or offered.kind == "lone"
@@ -126,16 +147,22 @@ class LoadRun:
                 largest_batch=1 if alone else load.largest_batch,
                 longest_wait_s=load.longest_wait_s,
                 items=offered.items,
-                give_up_s=_GIVE_UP_S + _GIVE_UP_TRIALS * load.trial_s,
+                give_up_s=self._give_up_s,
+                stamps=offered.kind in _STAMPED,
             ),
             within_s=self._limit_s,
         )
 
+    @property
+    def _give_up_s(self) -> float:
+        return _GIVE_UP_S + _GIVE_UP_TRIALS * self._load.trial_s
+
     def _errors(self, offered: Offered, trial: LoadTrial, result: ProcessResult) -> list[AnswerError]:
         where = f"in a trial of {_rate_text(offered)}"
-        if trial.unanswered:
+        if dropped := trial.unanswered - trial.pending:
             of_all = quantity_text.count(trial.requests + trial.unanswered, "request")
-            raise OtherWork(f"{trial.unanswered:,} of {of_all} were not answered {where}", E_DROPPED_REQUESTS)
+            within = f"within {self._give_up_s:g} s after the last was due"
+            raise OtherWork(f"{dropped:,} of {of_all} were not answered {within}, {where}", E_DROPPED_REQUESTS)
         if trial.without_answer:
             raise OtherWork(f"a request had no answer {where}: {trial.without_answer}", E_DROPPED_REQUESTS)
         if offered.items != "pool":

@@ -83,6 +83,7 @@ class LoadGenCheck:
             bound_s=bound_s,
             percentile=load.percentile,
             seed=self._seed,
+            workers=load.workers,
             largest_batch=load.largest_batch,
             longest_wait_s=load.longest_wait_s,
         )

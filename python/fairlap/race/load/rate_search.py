@@ -61,6 +61,8 @@ def rate_search(load: Load, call_s: float, *, curve: bool) -> Search:
     if not load.searches:
         return Searched(None, "", (yield from _kept_answers()))
     capacity = (yield Offered("capacity", _between(_FEWEST_IN_CAPACITY, calls, _MOST_REQUESTS))).served_per_s
+    if not capacity:
+        return Searched(None, "no_rate")
     rate, requests = _LONE_SHARE / max(call_s, 1 / capacity), 0
     test = verdict.LateShareTest(1 - load.percentile)
     requests = _between(test.fewest // 2, rate * load.trial_s, _MOST_REQUESTS)

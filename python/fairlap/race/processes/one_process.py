@@ -98,7 +98,6 @@ class ProcessRun:
         self, result: ProcessResult, block: Block, plan: Plan, materials: Materials, runner: Runner, bench: Bench
     ) -> None:
         self.result, self.plan = result, plan
-        self.samples: Samples = {}
         self.over = False
         self.turns: list[Turn] = []
         self._block, self._materials, self._runner, self._bench = block, materials, runner, bench
@@ -106,6 +105,7 @@ class ProcessRun:
         self._timed_work = TimedWork(plan, block, result, materials, bench.scratch)
         load = materials.work.load
         self._load = None if load is None else LoadRun(load, plan, block, materials, bench.scratch, runner.name)
+        self.samples: Samples = {} if self._load is None else self._load.samples  # kept also of a lost one
         self._learner = None if plan.to_score is None else Learner(plan, block, materials, bench.scratch)
 
     @_stage
@@ -234,16 +234,15 @@ class ProcessRun:
 
     @_stage
     def finish_in_one_turn(self) -> None:
-        self._last_answer()
-        self.samples = record_one_turn(self.result, self.turns[0])
-        self._require_plausible()
-        self._record_energy()
-        self._end_training()
+        self._finish(lambda: record_one_turn(self.result, self.turns[0]))
 
     @_stage
     def finish_in_rounds(self) -> None:
+        self._finish(lambda: record_rounds(self.result, self.turns))
+
+    def _finish(self, record: Callable[[], Samples]) -> None:
         self._last_answer()
-        self.samples = record_rounds(self.result, self.turns)
+        self.samples = {**record(), **self.samples}
         self._require_plausible()
         self._record_energy()
         self._end_training()

@@ -1,9 +1,10 @@
-"""A prepared contestant as the system under test, with one serving thread."""
+"""Prepared contestants as the system under test, one for each serving thread."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,31 +12,31 @@ import numpy as np
 from fairlap.frameworks.contract import Contestant
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import BATCH, Spec, Tensor
-from fairlap.scenarios.load.system_under_test import Answer, Issue
+from fairlap.scenarios.load.system_under_test import Answer, Issue, Serve
 
 BatchCall = Callable[[Sequence[int]], tuple[Contestant, Any]]
 """One call on several items: the contestant that is prepared for such a batch, and what its call returned. The first
 rows of its outputs are theirs, in their order; others fill the batch up."""
 
 
+@dataclass(frozen=True)
+class LoadGenThread:
+    """What one serving thread calls. ``contestant`` is prepared for batch 1."""
+
+    contestant: Contestant
+    batch_call: BatchCall | None = None
+
+
 def issue_of(
-    contestant: Contestant,
+    threads: Sequence[LoadGenThread],
     spec: Spec,
     items: Sequence[Arrays],
     *,
-    batch_call: BatchCall | None = None,
     largest_batch: int = 1,
     longest_wait_s: float = 0.0,
 ) -> Issue:
-    """``contestant`` is prepared for batch 1, and ``items`` are inputs of that batch. Waiting for the device is part of
-    serving them, and so is all that ``batch_call`` does."""
-    single = [contestant.bind(inputs) for inputs in items]
-
-    def serve(group: Sequence[int]) -> tuple[Contestant, Any]:
-        served = batch_call(group) if batch_call and len(group) > 1 else (contestant, single[group[0]]())
-        if served[0].done is not None:
-            served[0].done(served[1])
-        return served
+    """``items`` are inputs of batch 1. Waiting for the device is part of serving them, and so is all that a
+    ``batch_call`` does. All contestants have the same settings, so a thread enters those of the first."""
 
     def answers(served: tuple[Contestant, Any], count: int) -> list[Answer]:
         outputs = served[0].outputs(served[1])
@@ -45,12 +46,25 @@ def issue_of(
         ]
 
     return Issue(
-        [serve],
+        [_serve_of(thread, items) for thread in threads],
         answers,
-        1 if batch_call is None else largest_batch,
+        1 if threads[0].batch_call is None else largest_batch,
         longest_wait_s,
-        contestant.in_thread or nullcontext,
+        threads[0].contestant.in_thread or nullcontext,
     )
+
+
+def _serve_of(thread: LoadGenThread, items: Sequence[Arrays]) -> Serve:
+    contestant, batch_call = thread.contestant, thread.batch_call
+    single = [contestant.bind(inputs) for inputs in items]
+
+    def serve(group: Sequence[int]) -> tuple[Contestant, Any]:
+        served = batch_call(group) if batch_call and len(group) > 1 else (contestant, single[group[0]]())
+        if served[0].done is not None:
+            served[0].done(served[1])
+        return served
+
+    return serve
 
 
 def output_shapes(spec: Spec) -> dict[str, tuple[int, ...]]:

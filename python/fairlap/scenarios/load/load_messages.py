@@ -17,6 +17,11 @@ TrialKind = Literal["capacity", "lone", "search", "at_largest_rate", "curve", "o
 LimitedBy = Literal["bound", "capacity", "lone_request", "no_rate", "budget", ""]
 """Why the largest rate is not larger, or why there is none; empty while it is searched for."""
 
+STAMPS = ("due_ns", "issued_ns", "started_ns", "completed_ns")
+"""Of a request, in nanoseconds since the start of its trial; not-a-number for what did not happen."""
+
+BYTES_OF_STAMPS = 8 * len(STAMPS)
+
 
 class OfferLoad(msgspec.Struct, frozen=True, tag_field="type", tag="offer_load"):
     """Issue requests when they are due, whether or not those before are answered, and serve them."""
@@ -36,6 +41,7 @@ class OfferLoad(msgspec.Struct, frozen=True, tag_field="type", tag="offer_load")
     longest_wait_s: float = 0.0
     items: Literal["pool", "one", "unique"] = "pool"
     give_up_s: float = 60.0  # after the last arrival
+    stamps: bool = False  # send those of every request after the reply
 
     @property
     def text(self) -> str:
@@ -62,10 +68,20 @@ class LoadTrial(msgspec.Struct, frozen=True, tag_field="type", tag="load_trial")
     unanswered: int  # issued, and not answered before the worker gave up
     served_per_s: float
     elapsed_s: float
-    times: LoadTimes | None = None  # of the requests that were answered
+    times: LoadTimes | None = None  # of the requests that were answered, where none is pending
     mean_batch: float = 1.0  # requests that were served by one call
     checked: int = 0  # answers that were kept: "SET/NUMBER/OUTPUT" in the file, by the number of the set of inputs
     without_answer: str = ""  # what reading one of them raised
+    pending: int = 0  # of those unanswered: every call returned, but the worker gave up before their turn
+    bytes: int = 0  # of the stamps that follow, in the order of STAMPS; each has one float64 for every request
+
+
+def require_whole_stamps(trial: LoadTrial, most_bytes: int) -> None:
+    """Raise msgspec.ValidationError unless there are all stamps of each request, or none of any."""
+    requests, rest = divmod(trial.bytes, BYTES_OF_STAMPS)
+    too_few = 0 < trial.bytes < BYTES_OF_STAMPS * (trial.requests + trial.unanswered)
+    if rest or requests < 0 or too_few or trial.bytes > most_bytes:
+        raise msgspec.ValidationError(f"{trial.bytes} bytes of stamps for {trial.requests} requests")
 
 
 class LoadFound(msgspec.Struct, frozen=True):

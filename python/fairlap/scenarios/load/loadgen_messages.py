@@ -57,6 +57,7 @@ class LoadGenRun(msgspec.Struct, frozen=True, tag_field="type", tag="loadgen_run
     each_item_once: bool = False  # that many queries, each about an item that none before asked about
     logged_answers: int = 0  # about so many, drawn at random, go into the log while it is timed, as in audit TEST01
     give_up_s: float = 30.0  # without an answer while some are missing
+    workers: int = 1  # threads that serve samples
     largest_batch: int = 1  # of samples that one call may serve
     longest_wait_s: float = 0.0  # server: of a sample for others to join it
 

@@ -18,7 +18,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.scenarios.load.batched_calls import BatchedCalls, GroupCall, GroupResult
 from fairlap.scenarios.load.item_pool import ItemPool
-from fairlap.scenarios.load.load_messages import LoadTimes, LoadTrial, OfferLoad
+from fairlap.scenarios.load.load_messages import STAMPS, LoadTimes, LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.load.serving_thread import ServingThread
 from fairlap.scenarios.reading import deferred_type
@@ -45,7 +45,8 @@ class Serving:
         self._pool = ItemPool(sets, unseen)
         self._threads: list[ServingThread] = []
 
-    def serve(self, request: OfferLoad) -> LoadTrial:
+    def serve(self, request: OfferLoad) -> tuple[LoadTrial, list[memoryview]]:
+        """With the stamps of its requests, where they were asked for."""
         from fairlap.engine.load import Worker, run_load
 
         items = self._items(request)
@@ -75,19 +76,24 @@ class Serving:
         if result.interrupted:
             raise KeyboardInterrupt
         safetensors.write(Path(request.path), kept.outputs)
-        return _trial(request, result, kept)
+        stamps = [np.ascontiguousarray(getattr(result, name), "<f8") for name in STAMPS if request.stamps]
+        trial = _trial(request, result, kept, sum(each.nbytes for each in stamps))
+        return trial, [memoryview(each).cast("B") for each in stamps]
 
     def run_loadgen(self, request: LoadGenRun) -> LoadGenResult:
-        """On the known items, with one serving thread."""
-        from fairlap.scenarios.load.contestant_issue import issue_of
+        """On the known items."""
+        from fairlap.scenarios.load.contestant_issue import LoadGenThread, issue_of
         from fairlap.scenarios.load.loadgen import run_loadgen
 
-        batched = self._serving(1)[0].batched(request.largest_batch)
+        threads = []
+        for thread in self._serving(request.workers):
+            batched = thread.batched(request.largest_batch)
+            call = None if batched is None else _keeping_inputs(batched.on(self._pool.known))
+            threads.append(LoadGenThread(thread.contestant, call))
         issue = issue_of(
-            self._contestant,
+            threads,
             self._work.spec,
             self._pool.known,
-            batch_call=None if batched is None else _keeping_inputs(batched.on(self._pool.known)),
             largest_batch=request.largest_batch,
             longest_wait_s=request.longest_wait_s,
         )
@@ -191,7 +197,7 @@ def _decision(request: OfferLoad) -> Decision:
     return Decision(1e9 * request.bound_s, missed_at, met_at)
 
 
-def _trial(request: OfferLoad, result: LoadResult, kept: _Kept) -> LoadTrial:
+def _trial(request: OfferLoad, result: LoadResult, kept: _Kept, bytes_of_stamps: int) -> LoadTrial:
     answered = np.isfinite(result.completed_ns)
     due, issued, started, completed = (
         each[answered] for each in (result.due_ns, result.issued_ns, result.started_ns, result.completed_ns)
@@ -199,9 +205,11 @@ def _trial(request: OfferLoad, result: LoadResult, kept: _Kept) -> LoadTrial:
     latency_ns, requests = completed - due, int(answered.sum())
     late = int((latency_ns > 1e9 * request.bound_s).sum())
     waiting = 0 if result.decided else int((np.isfinite(result.issued_ns) & ~answered).sum())
-    outcome = result.decided or verdict.LateShareTest(1 - request.percentile).outcome(late, requests)
+    pending = 0 if result.left_in_call else waiting  # they wait for calls that returned, so they are late at most
+    test = verdict.LateShareTest(1 - request.percentile)
+    outcome = result.decided or test.outcome(late + pending, requests + pending)
     times = None
-    if requests:
+    if requests and not pending:
         p50, p90, p99 = (float(each) for each in np.quantile(latency_ns, (0.5, 0.9, 0.99)))
         times = LoadTimes(
             p50_ns=p50,
@@ -217,10 +225,12 @@ def _trial(request: OfferLoad, result: LoadResult, kept: _Kept) -> LoadTrial:
         late=late,
         outcome=outcome if requests else "missed",
         unanswered=waiting,
+        pending=pending,
         served_per_s=1e9 * requests / float(completed.max()) if requests else 0.0,
         elapsed_s=result.elapsed_ns / 1e9,
         times=times,
         mean_batch=requests / max(len(np.unique(result.group[answered])), 1),
         checked=kept.checked,
         without_answer=kept.without_answer,
+        bytes=bytes_of_stamps,
     )

@@ -40,7 +40,6 @@ def test_the_name_of_a_work_under_load_says_the_bound_and_how_it_is_served() -> 
         {"load": P99, "models": ("callable",)},
         {"load": LoadRequest(scenario="offline", p99=Seconds(1))},
         {"load": LoadRequest(scenario="server")},
-        {"load": LoadRequest(scenario="server", p99=Seconds(1), workers=2)},
     ],
 )
 def test_what_cannot_be_served_is_refused_with_a_code(options: dict[str, Any]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fairlap.race.counted_blocks import SCENARIO_METRICS
 from fairlap.race.load import load_run
@@ -17,6 +19,7 @@ from fairlap.request.load import Load
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
+from fairlap.scenarios.load.load_messages import STAMPS
 from served_framework import CALL_S, install_served
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
@@ -44,10 +47,42 @@ def plan_of(contestants: str, load: Load = BOUND, blocks: int = 1) -> Plan:
     )
 
 
+def recomputed(process: ProcessResult, samples_ns: Mapping[str, np.ndarray]) -> None:
+    """Every figure of a row, from the stamps alone."""
+    assert process.load is not None
+    stamped = 0
+    for place, trial in enumerate(process.load.trials):
+        if f"trial-{place}/due_ns" not in samples_ns:
+            assert trial.kind in ("search", "one_item", "unique_items")
+            continue
+        stamped += 1
+        due, issued, started, completed = (samples_ns[f"trial-{place}/{name}"] for name in STAMPS)
+        latency = completed - due
+        assert trial.times is not None
+        expected = (trial.times.p50_ns, trial.times.p90_ns, trial.times.p99_ns)
+        assert np.quantile(latency, (0.5, 0.9, 0.99)) == pytest.approx(expected, rel=1e-12)
+        assert np.quantile(issued - due, 0.99) == pytest.approx(trial.times.issue_lateness_p99_ns, rel=1e-12)
+        assert np.median(completed - started) == pytest.approx(trial.times.service_p50_ns, rel=1e-12)
+        assert 1e9 * len(due) / completed.max() == pytest.approx(trial.served_per_s, rel=1e-12)
+        assert (latency > 1e9 * BOUND.bound_s).sum() == trial.late
+        assert len(due) / len(np.unique(started)) == pytest.approx(trial.mean_batch)
+    assert stamped >= 6  # the capacity, lone requests, the largest rate and three rates of the curve
+
+
 def raced(plan: Plan) -> dict[str, ProcessResult]:
     race = Race(plan)
     race.run()
     return {process.contestant: process for process in race.processes}
+
+
+def test_every_figure_of_a_trial_can_be_computed_again_from_the_stamps_that_are_stored() -> None:
+    kept: list[tuple[ProcessResult, Mapping[str, np.ndarray]]] = []
+    race = Race(plan_of("served"), keep=lambda process, samples_ns: kept.append((process, samples_ns)))
+    race.run()
+    [(process, samples_ns)] = kept
+    assert process.outcome == "finished", process.message
+    assert next(iter(samples_ns)) == process.headline_quantity
+    recomputed(process, samples_ns)
 
 
 @pytest.mark.slow
@@ -153,6 +188,16 @@ def test_in_a_scenario_of_loadgen_its_figure_is_what_counts_and_its_logs_stay(tm
     errors = [error for process in race.processes for error in process.errors if error.when == WHEN_LOADGEN]
     assert len(errors) == 4
     assert (tmp_path / "logs" / "block-0-served" / "mlperf_log_accuracy.json").exists()
+
+
+def test_loadgen_is_served_by_as_many_threads_as_were_asked_for() -> None:
+    pytest.importorskip("mlperf_loadgen")
+    [process] = raced(plan_of("served", Load(0.99, 0.0, workers=2, trial_s=0.2, scenario="offline"))).values()
+    assert process.outcome == "finished", process.message
+    assert process.load is not None
+    assert process.load.loadgen is not None
+    assert process.load.loadgen.valid
+    assert (process.load.loadgen.figure or 0) > 1 / CALL_S[""]  # more than one thread can
 
 
 def test_a_contestant_whose_answers_are_wrong_in_loadgen_is_disqualified() -> None:

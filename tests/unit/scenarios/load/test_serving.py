@@ -85,7 +85,7 @@ def served(tmp_path: Path, seen: Seen | None = None, contestant: Contestant | No
     request = OfferLoad("search", 60, 0.02, 0.9, 5, str(tmp_path / "answers.safetensors"))
     for name, value in options.items():
         request = _with(request, name, value)
-    return serving(tmp_path, contestant or contestant_of(seen), seen).serve(request)
+    return serving(tmp_path, contestant or contestant_of(seen), seen).serve(request)[0]
 
 
 def _with(request: OfferLoad, name: str, value: object) -> OfferLoad:
@@ -180,7 +180,7 @@ def test_calls_that_write_to_one_place_serve_from_a_contestant_for_each_thread(t
     request = OfferLoad("search", 200, 0.02, 0.9, 5, str(tmp_path / "answers.safetensors"), workers=3)
     tested = serving(tmp_path, writing_to_one_place(), Seen())
     tested._build = writing_to_one_place
-    trial = tested.serve(request)
+    trial = tested.serve(request)[0]
     assert trial.checked > 0
     for (item, _), outputs in answers(tmp_path).items():
         assert outputs == [2 * (10 * item + place) for place in range(4)]
