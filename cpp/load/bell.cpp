@@ -53,6 +53,22 @@ void ask_for_short_slices() noexcept {
   attributes.runtime_ns = kShortestSliceNs;
   syscall(SYS_sched_setattr, 0, &attributes, 0U);
 }
+
+int current_core() noexcept { return sched_getcpu(); }
+
+bool stay_on(int core) noexcept {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(core, &only);
+  return core >= 0 && sched_setaffinity(0, sizeof(only), &only) == 0;
+}
+
+bool stay_off(int core) noexcept {
+  cpu_set_t allowed;
+  if (core < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return false;
+  CPU_CLR(core, &allowed);
+  return CPU_COUNT(&allowed) > 0 && sched_setaffinity(0, sizeof(allowed), &allowed) == 0;
+}
 #else
 void Bell::sleep(std::uint32_t heard, std::int64_t until_monotonic_ns) noexcept {
   std::unique_lock lock(mutex_);
@@ -80,6 +96,9 @@ void Bell::ring(int sleepers) noexcept {
 void end_sleeps_on_time() noexcept {}
 void end_sleeps_as_usual() noexcept {}
 void ask_for_short_slices() noexcept {}
+int current_core() noexcept { return -1; }
+bool stay_on(int) noexcept { return false; }
+bool stay_off(int) noexcept { return false; }
 #endif
 
 }  // namespace fairlap::load

@@ -44,4 +44,11 @@ void end_sleeps_as_usual() noexcept;
 // earlier. Linux 6.12 and later; others run it as before.
 void ask_for_short_slices() noexcept;
 
+// The core that this thread is on; negative where that is not known.
+[[nodiscard]] int current_core() noexcept;
+
+// From now on this thread runs on this core alone, or on the others of its process. False where it cannot.
+bool stay_on(int core) noexcept;
+bool stay_off(int core) noexcept;
+
 }  // namespace fairlap::load

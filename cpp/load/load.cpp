@@ -12,6 +12,8 @@ namespace {
 constexpr double kLeadNs = 1e6;      // for the threads to get ready before the first request
 constexpr double kGlanceNs = 50e6;   // how often the calling thread looks for Ctrl-C
 constexpr double kSettlingNs = 1e6;  // how often it looks whether the threads have ended
+constexpr double kLateNs = 100e3;
+constexpr std::uint32_t kOftenIsOneOf = 200;
 
 }  // namespace
 
@@ -39,7 +41,7 @@ Outcome Load::run(const std::function<bool()>& keep_going) {
   }
   Outcome out{.end = end_.load(), .elapsed_ns = clock_.now_ns()};
   out.left_in_call = end_threads(keep_going);
-  out.issuing_cpu_ns = issuing_cpu_ns_;
+  out.issuing_cpu_ns = static_cast<double>(issuing_cpu_ns_.load());
   return out;
 }
 
@@ -47,11 +49,13 @@ void Load::start_threads() {
   const threads::SignalsBlocked blocked;
   try {
     issuer_ = std::thread([this] { issue_all(); });
+    helper_ = std::thread([this] { help_to_issue(); });
     std::int32_t number = 0;
     for (Worker& worker : workers_) worker.thread = std::thread([this, mine = number++] { work(mine); });
   } catch (...) {  // no thread to be had
     end(LoadEnd::interrupted);
     if (issuer_.joinable()) issuer_.join();
+    if (helper_.joinable()) helper_.join();
     for (Worker& worker : workers_) {
       if (worker.thread.joinable()) worker.thread.join();
     }
@@ -79,12 +83,13 @@ void Load::watch(const Reached& reached, double until_ns, const std::function<bo
 void Load::end(LoadEnd why) noexcept {
   LoadEnd running = LoadEnd::running;
   if (!end_.compare_exchange_strong(running, why)) return;
-  for (Bell* const bell : {&starting_, &waiting_, &issuing_, &reporting_}) bell->ring_all();
+  for (Bell* const bell : {&starting_, &waiting_, &issuing_, &calling_, &reporting_}) bell->ring_all();
 }
 
 // Returns how many workers were left in their call.
 std::size_t Load::end_threads(const std::function<bool()>& keep_going) {
   issuer_.join();
+  helper_.join();
   const double leave_ns = clock_.now_ns() + settings_.give_up_ns;
   double glance_ns = clock_.now_ns() + kGlanceNs;
   bool patient = true;
@@ -124,29 +129,67 @@ bool Load::wait_for_start() {
 }
 
 void Load::issue_all() {
-  end_sleeps_on_time();
-  ask_for_short_slices();
   if (!wait_for_start()) return;
-  const std::int64_t cpu_before_ns = clock::thread_cpu_ns();
-  for (std::size_t request = 0; request < requests_.count(); ++request) {
-    if (!sleep_until(requests_.due_ns[request])) break;
-    requests_.issued_ns[request] = clock_.now_ns();
-    queue_.issue();
-    waiting_.ring_one();
-  }
-  issuing_cpu_ns_ = static_cast<double>(clock::thread_cpu_ns() - cpu_before_ns);
+  if (settings_.late_before_help == 0) call_help();
+  issue_until_end();
 }
 
-// False when the load has ended before. The kernel wakes a thread some tens of microseconds late; the last
-// part of the way is spun, which costs CPU time.
-bool Load::sleep_until(double due_ns) {
+void Load::help_to_issue() {
+  if (!wait_for_call() || !stay_off(called_from_.load())) return;
+  issue_until_end();
+}
+
+bool Load::wait_for_call() {
+  while (true) {
+    const std::uint32_t heard = calling_.rings();
+    if (ended() || queue_.issued() == requests_.count()) return false;
+    if (called_from_.load() >= 0) return true;
+    calling_.sleep(heard);
+  }
+}
+
+void Load::issue_until_end() {
+  end_sleeps_on_time();
+  ask_for_short_slices();
+  const std::int64_t cpu_before_ns = clock::thread_cpu_ns();
+  while (true) {
+    const std::uint32_t request = queue_.issued();
+    if (request == requests_.count() || !sleep_until_due(request)) break;
+    const double now_ns = clock_.now_ns();
+    if (!queue_.issue(request)) continue;
+    requests_.issued_ns[request] = now_ns;
+    waiting_.ring_one();
+  }
+  issuing_cpu_ns_.fetch_add(clock::thread_cpu_ns() - cpu_before_ns);
+}
+
+// After a wake-up that was late. Only the issuer comes here until it has called.
+void Load::call_help_if_often_late() {
+  if (called_from_.load() >= 0) return;
+  ++late_;
+  if (late_ >= settings_.late_before_help && late_ * kOftenIsOneOf >= queue_.issued()) call_help();
+}
+
+// The issuer stays on its core: two threads that wait for the same one would be late together.
+void Load::call_help() {
+  const int here = current_core();
+  if (!stay_on(here)) return;
+  called_from_.store(here);
+  calling_.ring_all();
+}
+
+// False when the load has ended before; true also when another thread has issued the request. The kernel
+// wakes a thread some tens of microseconds late; the last part of the way is spun, which costs CPU time.
+bool Load::sleep_until_due(std::uint32_t request) {
+  const double due_ns = requests_.due_ns[request];
   while (true) {
     const std::uint32_t heard = issuing_.rings();
     if (ended()) return false;
     const double ahead_ns = due_ns - clock_.now_ns();
-    if (ahead_ns <= 0.0) return true;
+    if (ahead_ns <= 0.0 || queue_.issued() != request) return true;
     if (ahead_ns > settings_.spin_ns) {
       issuing_.sleep(heard, clock_.monotonic_at(due_ns - settings_.spin_ns));
+      if (clock_.now_ns() > due_ns + kLateNs) call_help_if_often_late();
     } else {
       relax();
     }

@@ -23,7 +23,8 @@ struct Settings {
   Decision decision{};
   double give_up_ns = 0.0;  // after the last request is due; then running calls have as long again to return
   double spin_ns = 0.0;     // before a request is due the issuing thread wakes so early and spins
-  bool warm_up = false;     // every worker serves the first requests once before the load starts
+  std::uint32_t late_before_help = 3;  // late wake-ups before a second thread issues too; 0: from the start
+  bool warm_up = false;                // every worker serves the first requests once before the load starts
 };
 
 enum class LoadEnd { running, completed, met, missed, raised, interrupted, gave_up };
@@ -31,13 +32,14 @@ enum class LoadEnd { running, completed, met, missed, raised, interrupted, gave_
 struct Outcome {
   LoadEnd end = LoadEnd::running;
   double elapsed_ns = 0.0;
-  double issuing_cpu_ns = 0.0;   // CPU time of the thread that issues
+  double issuing_cpu_ns = 0.0;   // CPU time of the threads that issue
   std::size_t left_in_call = 0;  // workers whose call did not return; their threads stay
 };
 
 // An open-loop load: one thread issues every request when it is due and waits for nothing else, workers serve
-// them in order. Between due and completed nothing allocates and no lock is taken; what the service does is
-// its own matter.
+// them in order. Where the kernel lets that thread wait for a core too often, a second one on another core
+// issues too, and whichever is there first does. Between due and completed nothing allocates and no lock is
+// taken; what the service does is its own matter.
 class Load {
  public:
   // The services and the memory behind `requests` and the decision must outlive this.
@@ -62,7 +64,12 @@ class Load {
 
   void start_threads();
   void issue_all();
-  [[nodiscard]] bool sleep_until(double due_ns);
+  void help_to_issue();
+  [[nodiscard]] bool wait_for_call();
+  void issue_until_end();
+  void call_help_if_often_late();
+  void call_help();
+  [[nodiscard]] bool sleep_until_due(std::uint32_t request);
   void work(std::int32_t number);
   [[nodiscard]] bool wait_for_start();
   void record(const Group& group, double completed_ns);
@@ -94,11 +101,14 @@ class Load {
   std::atomic<bool> started_{false};
   Bell starting_;   // heard by all threads: the load starts, or will not
   Bell waiting_;    // heard by free workers: a request has been issued
-  Bell issuing_;    // heard by the issuing thread: the load has ended
+  Bell issuing_;    // heard by the issuing threads: the load has ended
+  Bell calling_;    // heard by the helper: it is called, or the load has ended
   Bell reporting_;  // heard by the calling thread: something has changed
   std::deque<Worker> workers_;
-  std::thread issuer_;
-  double issuing_cpu_ns_ = 0.0;
+  std::thread issuer_, helper_;
+  std::uint32_t late_ = 0;            // requests that the issuer issued late
+  std::atomic<int> called_from_{-1};  // the core that the helper should stay off; negative until it is called
+  std::atomic<std::int64_t> issuing_cpu_ns_{0};
 };
 
 }  // namespace fairlap::load

@@ -24,8 +24,13 @@ class RequestQueue {
   RequestQueue(const RequestQueue&) = delete;  // Threads hold on to it.
   RequestQueue& operator=(const RequestQueue&) = delete;
 
-  // For the one thread that issues: the next request is in the queue.
-  void issue() noexcept { issued_.fetch_add(1, std::memory_order_release); }
+  // How many requests are in the queue, or were.
+  [[nodiscard]] std::uint32_t issued() const noexcept { return issued_.load(std::memory_order_acquire); }
+
+  // Puts the request into the queue that is next according to `issued`. False when another thread has.
+  bool issue(std::uint32_t request) noexcept {
+    return issued_.compare_exchange_strong(request, request + 1, std::memory_order_acq_rel);
+  }
 
   // What a worker that is free at this time does next: it serves the group; or, where that is empty, looks
   // again at `look_again_ns` or when a request is issued, whichever is first.
@@ -44,7 +49,7 @@ class RequestQueue {
     std::uint32_t requests;
     std::uint32_t groups;
   };
-  static constexpr std::size_t kCacheLine = 64;  // what the issuing thread writes must not slow the workers
+  static constexpr std::size_t kCacheLine = 64;  // what issuing threads write must not slow the workers
 
   alignas(kCacheLine) std::atomic<std::uint32_t> issued_{0};
   alignas(kCacheLine) std::atomic<Taken> taken_{Taken{0, 0}};

@@ -89,7 +89,8 @@ TEST("Groups are numbered in the order in which they are taken") {
 TEST("A worker that takes a group knows whether it leaves requests for others") {
   const std::vector<double> due_ns{0, 0, 0};
   load::RequestQueue queue(due_ns, {.largest = 2});
-  for (int issued = 0; issued < 3; ++issued) queue.issue();
+  for (std::uint32_t request = 0; request < 3; ++request) CHECK(queue.issue(request));
+  CHECK(!queue.issue(2));
   CHECK(queue.next(0).leaves_others);
   CHECK(!queue.next(0).leaves_others);
 }
@@ -135,14 +136,17 @@ TEST("Workers that compete for requests take each exactly once") {
       for (std::uint32_t place = group.first; place < group.first + group.count; ++place) ++taken[place];
     }
   };
-  std::thread issuer([&] {
-    for (std::uint32_t request = 0; request < kRequests; ++request) queue.issue();
-  });
+  std::atomic<std::uint32_t> issued = 0;
+  const auto issue = [&] {
+    for (std::uint32_t request = 0; (request = queue.issued()) < kRequests;)
+      issued += queue.issue(request) ? 1 : 0;
+  };
+  std::thread issuer(issue);
+  std::thread helper(issue);
   std::thread first(work);
   std::thread second(work);
-  issuer.join();
-  first.join();
-  second.join();
+  for (std::thread* const thread : {&issuer, &helper, &first, &second}) thread->join();
+  CHECK_EQUAL(issued.load(), kRequests);
   CHECK(std::all_of(taken.begin(), taken.end(), [](const std::atomic<int>& times) { return times == 1; }));
 }
 

@@ -112,6 +112,18 @@ TEST("Requests are issued while the only worker is in a call") {
   CHECK(table.issued.back() < table.completed.front());
 }
 
+TEST("Two threads that issue leave no request out and issue none before it is due") {
+  Table table(400, 0.05 * kMs);
+  ScriptedService service([](const Group&) { return true; });
+  Settings settings = patient();
+  settings.late_before_help = 0;
+  Load load(table.requests(), {&service}, settings, clock::Clock::best());
+  const Outcome out = load.run([] { return true; });
+  CHECK(out.end == LoadEnd::completed);
+  CHECK_EQUAL(table.count_completed(), 400U);
+  for (std::size_t place = 0; place < 400; ++place) CHECK(table.issued[place] >= table.due[place]);
+}
+
 TEST("A group of waiting requests has one start, one completion and one number") {
   Table table(9, 0.0);
   ScriptedService service([](const Group&) { return true; });

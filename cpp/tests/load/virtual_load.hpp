@@ -33,10 +33,10 @@ struct VirtualLoad {
     load::RequestQueue queue(due_ns, batching);
     std::vector<double> free_at_ns(workers, 0.0);
     std::vector<Served> served;
-    std::size_t issued = 0;
+    std::uint32_t issued = 0;
     double now_ns = 0.0;
     while (!queue.all_taken()) {
-      for (; issued < due_ns.size() && due_ns[issued] <= now_ns; ++issued) queue.issue();
+      for (; issued < due_ns.size() && due_ns[issued] <= now_ns; ++issued) queue.issue(issued);
       double next_ns = issued < due_ns.size() ? due_ns[issued] : kNever;
       for (std::size_t worker = 0; worker < workers; ++worker) {
         if (free_at_ns[worker] > now_ns) {

@@ -63,8 +63,9 @@ def race_as_asked(
     from fairlap.store.run_sources import require_contestant
 
     given = {name: value for name, value in given.items() if value not in (None, ())}
-    if len(models) == 1 and models[0].lower().endswith(".json") and options.plan_file is None:
-        models, options = (), replace(options, plan_file=Path(models[0]))
+    [first, *others] = models or ("",)
+    if first.lower().endswith(".json") and not others and options.plan_file is None:
+        models, options = (), replace(options, plan_file=Path(first))
     if options.resume is not None and options.plan_file is not None:
         raise InvalidRequest("a resumed run has its own plan; leave --plan out")
     resumed, of_race = None, None

@@ -117,7 +117,7 @@ class LoadResult:
     interrupted: bool
     gave_up: bool
     elapsed_ns: float
-    issuing_cpu_ns: float  # CPU time of the thread that issues
+    issuing_cpu_ns: float  # CPU time of the threads that issue
     left_in_call: int  # workers whose call did not return in time; their threads stay in the process
     collector_paused: bool
 

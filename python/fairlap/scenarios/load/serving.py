@@ -78,7 +78,7 @@ class Serving:
         safetensors.write(Path(request.path), kept.outputs)
         stamps = [np.ascontiguousarray(getattr(result, name), "<f8") for name in STAMPS if request.stamps]
         trial = _trial(request, result, kept, sum(each.nbytes for each in stamps))
-        return trial, [memoryview(each).cast("B") for each in stamps]
+        return trial, [each.data.cast("B") for each in stamps]
 
     def run_loadgen(self, request: LoadGenRun) -> LoadGenResult:
         """On the known items."""
