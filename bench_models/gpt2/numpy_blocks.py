@@ -23,10 +23,10 @@ def extend(weights: Arrays, size: Size, input_ids: Array, past: Sequence[Cache])
     return {"logits": logits, **dict(zip(cache_names(size), caches, strict=True))}
 
 
-def every_logit(weights: Arrays, size: Size, input_ids: Array) -> Array:
-    """After each token, for training."""
+def every_logit(weights: Arrays, size: Size, input_ids: Array, last: int = 0) -> Array:
+    """After each token; or after each of so many that are the last."""
     hidden, _ = _read(weights, size, input_ids, nothing_read(size, input_ids))
-    return _logits(weights, hidden)
+    return _logits(weights, hidden[:, -last:])
 
 
 def _read(weights: Arrays, size: Size, input_ids: Array, past: Sequence[Cache]) -> tuple[Array, list[Array]]:

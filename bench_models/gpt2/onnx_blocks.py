@@ -26,7 +26,7 @@ def build_model(
 ) -> Any:
     """``past`` names nothing, or the keys and the values of every layer in turn, for ``known`` positions. Logits are
     those after the last token, or after each."""
-    graph = _Graph(size, batch, tokens, known)
+    graph = Graph(size, batch, tokens, known)
     hidden = graph.embed()
     for layer in range(size.layers):
         hidden = graph.block(f"h.{layer}", hidden, past[2 * layer : 2 * layer + 2], cache_names(size)[2 * layer :][:2])
@@ -37,7 +37,7 @@ def build_model(
     return model_of(spec, graph.nodes, {**weights, **graph.constants}, batch)
 
 
-class _Graph:
+class Graph:
     """Methods add nodes and return the name of the value that they give."""
 
     def __init__(self, size: Size, batch: int, tokens: int, known: int) -> None:
@@ -49,7 +49,7 @@ class _Graph:
             "constant/heads": np.array([batch, tokens, size.heads, size.head]),
             "constant/scale": np.array(size.head**-0.5, np.float32),
         }
-        if not known:
+        if not known and tokens > 0:
             self.constants["constant/mask"] = np.triu(np.full((tokens, tokens), -np.inf, np.float32), 1)
 
     def add(self, operation: str, *inputs: str, to: str = "", **attributes: Any) -> str:
@@ -97,10 +97,12 @@ class _Graph:
             query, keys, values = (self._by_head(part, to) for part, to in zip(separate, ("", *cache), strict=True))
         turned = self.add("Transpose", keys, perm=[0, 1, 3, 2])
         scores = self.add("MatMul", self.add("Mul", query, "constant/scale"), turned)
-        if not past:
-            scores = self.add("Add", scores, "constant/mask")
+        scores = self._masked(scores, past)
         attended = self.add("MatMul", self.add("Softmax", scores, axis=-1), values)
         return self.add("Reshape", self.add("Transpose", attended, perm=[0, 2, 1, 3]), "constant/rows")
+
+    def _masked(self, scores: str, past: Sequence[str]) -> str:
+        return scores if past else self.add("Add", scores, "constant/mask")
 
     def _by_head(self, part: str, to: str = "") -> str:
         return self.add("Transpose", self.add("Reshape", part, "constant/heads"), to=to, perm=[0, 2, 1, 3])

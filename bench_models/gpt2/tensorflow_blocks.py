@@ -23,11 +23,12 @@ class GPT2(tf.Module):
             for name, array in weights.items()
         }
 
-    def extend(self, input_ids: Any, past: Sequence[Any]) -> tuple[Any, ...]:
-        """``past`` is nothing, or the keys and the values of every layer in turn."""
+    def extend(self, input_ids: Any, past: Sequence[Any], position: Any = None) -> tuple[Any, ...]:
+        """``past`` is nothing, or the keys and the values of every layer in turn. With a position, it has room for all
+        tokens, and the result has those of this one in it."""
         batch, tokens = input_ids.shape
         words = self._words()
-        hidden, caches = self._read(words, input_ids, past)
+        hidden, caches = self._read(words, input_ids, past, position)
         last = tf.reshape(hidden, (batch, tokens, -1))[:, -1]
         return (self._logits(words, last), *caches)
 
@@ -46,17 +47,21 @@ class GPT2(tf.Module):
     def _logits(self, words: Any, hidden: Any) -> Any:
         return tf.linalg.matmul(self._norm("ln_f", hidden), words, transpose_b=True)
 
-    def _read(self, words: Any, input_ids: Any, past: Sequence[Any]) -> tuple[Any, list[Any]]:
+    def _read(self, words: Any, input_ids: Any, past: Sequence[Any], position: Any = None) -> tuple[Any, list[Any]]:
         weights = self.variables_by_name
         batch, tokens = input_ids.shape
-        known = past[0].shape[2] if past else 0
+        known = position
+        if position is None:
+            known = tf.shape(past[0])[2] if past and past[0].shape[2] is None else past[0].shape[2] if past else 0
         hidden = tf.gather(words, input_ids) + weights["wpe.weight"][known : known + tokens]
         hidden = tf.reshape(hidden, (batch * tokens, self.size.width))
         caches: list[Any] = []
         for layer in range(self.size.layers):
             name = f"h.{layer}"
             parts = self._linear(f"{name}.attn.c_attn", self._norm(f"{name}.ln_1", hidden))
-            attended, cache = self._attend(tf.reshape(parts, (batch, tokens, -1)), past[2 * layer : 2 * layer + 2])
+            attended, cache = self._attend(
+                tf.reshape(parts, (batch, tokens, -1)), past[2 * layer : 2 * layer + 2], position
+            )
             hidden += self._linear(f"{name}.attn.c_proj", attended)
             widened = self._linear(f"{name}.mlp.c_fc", self._norm(f"{name}.ln_2", hidden))
             hidden += self._linear(f"{name}.mlp.c_proj", tf.nn.gelu(widened, approximate=True))
@@ -72,21 +77,31 @@ class GPT2(tf.Module):
         mean, variance = tf.nn.moments(hidden, axes=[-1], keepdims=True)
         return tf.nn.batch_normalization(hidden, mean, variance, shift, scale, EPSILON)
 
-    def _attend(self, parts: Any, past: Sequence[Any]) -> tuple[Any, list[Any]]:
+    def _attend(self, parts: Any, past: Sequence[Any], position: Any) -> tuple[Any, list[Any]]:
         size = self.size
         batch, tokens, _ = parts.shape
         query, *cache = (
             tf.transpose(tf.reshape(part, (batch, tokens, size.heads, size.head)), (0, 2, 1, 3))
             for part in tf.split(parts, 3, axis=2)
         )
-        if past:
+        if position is not None:
+            cache = [_updated(held, new, position) for held, new in zip(past, cache, strict=True)]
+        elif past:
             cache = [tf.concat(pair, axis=2) for pair in zip(past, cache, strict=True)]
         keys, values = cache
         scores = tf.linalg.matmul(query, keys, transpose_b=True) * size.head**-0.5
-        if not past:
+        if position is not None:
+            scores = tf.where(tf.range(keys.shape[2]) <= position, scores, scores.dtype.min)
+        elif not past:
             scores += tf.constant(np.triu(np.full((tokens, tokens), -np.inf), 1), scores.dtype)
         attended = tf.linalg.matmul(tf.nn.softmax(scores, axis=-1), values)
         return tf.reshape(tf.transpose(attended, (0, 2, 1, 3)), (batch * tokens, size.width)), cache
+
+
+def _updated(held: Any, new: Any, position: Any) -> Any:
+    """TensorFlow writes into no tensor, so XLA writes the whole cache again."""
+    places = tf.range(held.shape[2])[:, tf.newaxis]
+    return tf.where(places == position, new, held)
 
 
 def to_other_layout(name: str, array: Any) -> Any:

@@ -32,6 +32,7 @@ PYBIND11_MODULE(_native, module) {
   register_telemetry(module);
   register_telemetry_energy(module);
   register_feed(module);
+  register_generation(module);
   register_load(module);
   register_roofs(module);
   module.def("buffer_classes", [module]() -> py::typing::List<py::str> { return buffer_classes(module); });

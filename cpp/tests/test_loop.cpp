@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "clock/clock.hpp"
@@ -12,6 +13,7 @@
 #include "loop/robust_interval.hpp"
 #include "loop/run.hpp"
 #include "loop/steadiness.hpp"
+#include "loop/token_stamps.hpp"
 #include "loop/turns.hpp"
 #include "tests/check.hpp"
 
@@ -408,6 +410,23 @@ TEST("touching fresh pages shows as minor faults of the thread") {
   const Counters after = Counters::read();
   CHECK(memory.bytes() > 0);
   CHECK(slice_between(before, after).thread.minor_faults >= 1);
+}
+
+TEST("stamps of answers keep the newest when their memory is full") {
+  TokenStamps stamps(2, 3);
+  CHECK_EQUAL(stamps.held(), 0U);
+  for (std::uint64_t answer = 1; answer <= 5; ++answer) {
+    const std::span<std::uint64_t> row = stamps.begin(7, answer);
+    CHECK_EQUAL(row.size(), 4U);
+    CHECK_EQUAL(row[3], 0U);  // nothing of the answer that was here before
+    row[2] = 10 * answer;
+    row[3] = 11 * answer;
+  }
+  CHECK_EQUAL(stamps.held(), 3U);
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    CHECK_EQUAL(stamps.newest(number)[1], 5 - number);
+    CHECK_EQUAL(stamps.newest(number)[3], 11 * (5 - number));
+  }
 }
 
 TEST_MAIN()

@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceFacts', 'DeviceRoofTrials', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'ObservedTime', 'OwnStream', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RegionEnergy', 'RepeatedEnergy', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'repeated_energy', 'roof_of', 'run_load', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceFacts', 'DeviceRoofTrials', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'ObservedTime', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RegionEnergy', 'RepeatedEnergy', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_npy', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'repeated_energy', 'roof_of', 'run_load', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -781,6 +781,31 @@ class Feeder:
         ...
     @property
     def stalls(self) -> StallTimes:
+        ...
+class AnswerStamps:
+    """
+    When each token of answers came.
+    """
+    def __init__(self, tokens: typing.SupportsInt | typing.SupportsIndex, most_answers: typing.SupportsInt | typing.SupportsIndex, clock: Clock) -> None:
+        ...
+    def newest(self, count: typing.SupportsInt | typing.SupportsIndex) -> Samples:
+        """
+        Of the newest complete answers, the oldest first: the thread, the clock when it began, and for each token ns since the answer began.
+        """
+    def record(self, on: bool) -> None:
+        """
+        Whether answers from now on are recorded.
+        """
+    @property
+    def width(self) -> int:
+        ...
+class PythonAnswer:
+    """
+    A callable for one whole answer.
+    """
+    def __call__(self) -> tuple:
+        ...
+    def __init__(self, first: typing.Any, next: typing.Any, prompt: typing.Any, tokens: collections.abc.Sequence[typing.Any], items: typing.SupportsInt | typing.SupportsIndex, stamps: AnswerStamps) -> None:
         ...
 class LoadEnd(enum.Enum):
     """

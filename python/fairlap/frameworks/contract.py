@@ -24,6 +24,7 @@ from fairlap.request.work import Precision
 
 if TYPE_CHECKING:
     from fairlap.engine import Batch
+    from fairlap.engine.token_stamps import TokenStamps
 
 
 Phase = Callable[[str], AbstractContextManager[None]]
@@ -142,6 +143,7 @@ class Contestant:
     switching_copies: bool = False  # a call on other inputs than the call before copies them first
     quantization: Quantization | None = None  # in int8
     profiler: Profiler | None = None
+    stamps: TokenStamps | None = None  # of the tokens of its answers, where it generates
     compilation: Callable[[], Compilation] | None = None  # None if its adapter does not report it
     work_in: WorkIn = "worker"
     shared_by_threads: bool = False  # calls of several threads do not disturb each other, nor each other's results
@@ -197,6 +199,7 @@ class Framework(ABC):
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32",)
     no_precision: ClassVar[Mapping[Precision, str]] = {}  # why it lacks one, where that is known
     device_memory_limit: ClassVar[str] = ""  # how it limits a device's memory
+    generates: ClassVar[bool] = False  # its adapter can answer token by token
     has_own_model: ClassVar[bool] = False  # a server, which is not given the model that is raced
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
 
@@ -274,6 +277,8 @@ def refuse_what_is_unknown(
         raise Unsupported(f"{name} has no mode {work.mode} here; it has {', '.join(framework.modes)}")
     if why := framework.why_not_in(work.precision):
         raise Unsupported(why)
+    if work.spec.continuation and not framework.generates:
+        raise Unsupported(f"{name} has no loop of decoding here that keeps the cache of keys and values in it")
     if not framework.has_own_model and (why := work.why_not_in(name, framework.implementation or name)):
         raise Unsupported(why)
     if work.precision == "tf32" and wanted.device == "cpu":

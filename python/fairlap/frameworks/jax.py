@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairlap.errors import NotAvailable, described
+from fairlap.errors import NotAvailable
 from fairlap.frameworks.adapter_parts.answers import (
     LOSS,
     Answers,
@@ -27,6 +27,7 @@ from fairlap.frameworks.adapter_parts.answers import (
     trained_names,
 )
 from fairlap.frameworks.adapter_parts.jax_leaves import joined, joined_leaves, parted, trained_leaves, zeros_between
+from fairlap.frameworks.adapter_parts.jax_on_device import on_device
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
@@ -34,7 +35,6 @@ from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
-    DeviceStream,
     Fed,
     Framework,
     Phase,
@@ -46,18 +46,11 @@ from fairlap.frameworks.contract import (
     device_number,
     refuse_what_is_unknown,
 )
+from fairlap.frameworks.generation import answer_calls
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
-
-_STATISTICS = {
-    "bytes_in_use": "live",
-    "peak_bytes_in_use": "live_peak",
-    "pool_bytes": "reserved",
-    "peak_pool_bytes": "reserved_peak",
-}
-
 
 _TYPES: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 _PRODUCTS: Mapping[Precision, str] = {"fp32": "highest", "tf32": "tensorfloat32"}  # on a GPU
@@ -69,6 +62,7 @@ class Jax(Framework):
     packages_on: ClassVar = {"cuda": ("jax[cuda13]==0.10.2", "optax==0.2.8")}
     module = "jax"
     modes = ("infer", "grad", "train")
+    generates = True
     precisions = ("fp32", "fp16", "bf16", "tf32")
     no_precision: ClassVar = {
         "autocast": "it leaves mixed precision to the program; there is none to switch on",
@@ -120,6 +114,8 @@ class Jax(Framework):
 
         if work.mode == "train":
             return _trained(work, wanted, model, tree, leaves, canonical, phase)
+        if work.spec.continuation:
+            return _generating(work, wanted, model, tree, leaves, canonical, phase)
         if work.mode == "infer":
             function = model.forward
             arguments: tuple[Any, ...] = (jax.tree.unflatten(tree, leaves),)
@@ -152,11 +148,36 @@ class Jax(Framework):
             fed=Fed(operator.attrgetter("pointer"), lambda addresses: step(*arguments, slots.at(addresses))),
             profiler=Profiler("jax.profiler", _record),
             compilation=lambda: _compilation(step, lambda: step.lower(*arguments, _put(dict(work.inputs), work)), bind),
-            **({} if wanted.device == "cpu" else _on_device(device)),
+            **({} if wanted.device == "cpu" else on_device(device)),
         )
 
     def version(self) -> str:
         return self._version
+
+
+def _generating(
+    work: Workload,
+    wanted: Settings,
+    model: Any,
+    tree: Any,
+    leaves: list[Any],
+    canonical: Callable[[list[Any]], dict[str, Any]],
+    phase: Phase,
+) -> Contestant:
+    import jax
+
+    from fairlap.frameworks.adapter_parts.generation.jax_generation import generation
+
+    steps = generation(work, model, jax.tree.unflatten(tree, leaves), phase)
+    return Contestant(
+        **answer_calls(work, steps),
+        shared_by_threads=True,
+        weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
+        in_force=_in_force(leaves, wanted),
+        no_memory_because="JAX keeps no statistics of memory on the CPU",
+        profiler=Profiler("jax.profiler", _record),
+        **({} if wanted.device == "cpu" else on_device(_device(wanted.device))),
+    )
 
 
 def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:
@@ -230,7 +251,7 @@ def _trained(
         compilation=lambda: _compilation(
             training.jitted, lambda: training.lowered(_put_batch(batch_of(work), work)), bind
         ),
-        **({} if wanted.device == "cpu" else _on_device(_device(wanted.device))),
+        **({} if wanted.device == "cpu" else on_device(_device(wanted.device))),
     )
 
 
@@ -292,42 +313,6 @@ def _device(wanted: str) -> Any:
         built = any(find_spec(f"jax_{release}_plugin") for release in ("cuda13", "cuda12"))
         raise missing_device("jax", wanted, len(found), built_with_cuda=built, install=Jax.packages_on["cuda"][0])
     return found[number]
-
-
-def stream_of_xla(device: Any, _call: Callable[[], Any]) -> int:
-    """The address of XLA's stream for computations, which a callback between two operations is handed.
-
-    XLA puts the work of a program on one such stream for each device, unless it is asked for more.
-    """
-    import jax
-    from jax.experimental.buffer_callback import buffer_callback
-
-    found: list[int] = []
-    errors: list[Exception] = []
-
-    def look(context: Any, _out: Any, _value: Any) -> None:
-        try:
-            found.append(int(context.stream))
-        except Exception as error:  # XLA would log it, and in XLA's thread nothing catches it
-            errors.append(error)
-
-    value = jax.device_put(np.float32(0), device)
-    jax.jit(buffer_callback(look, jax.ShapeDtypeStruct((), np.float32), has_side_effect=True))(
-        value
-    ).block_until_ready()
-    if not found:
-        raise NotAvailable(f"XLA names no stream: {described(errors[0]) if errors else 'it called nothing back'}")
-    return found[0]
-
-
-def _on_device(device: Any) -> dict[str, Any]:
-
-    def memory() -> dict[str, int]:
-        statistics = device.memory_stats() or {}
-        return {name: int(statistics[key]) for key, name in _STATISTICS.items() if key in statistics}
-
-    found = DeviceStream("jax.experimental.buffer_callback", partial(stream_of_xla, device))
-    return {"stream": found, "memory_bytes": memory}
 
 
 def _put(arrays: Any, work: Workload) -> Any:

@@ -42,6 +42,7 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
     whole_option,
 )
+from fairlap.frameworks.generation import answer_calls
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
@@ -68,6 +69,7 @@ class OnnxRuntime(Framework):
     packages_on: ClassVar = {"cuda": ("onnxruntime-gpu[cuda,cudnn]==1.31.1", "onnx==1.23.2")}
     module = "onnxruntime"
     implementation = "onnx"
+    generates = True
     variants = ("", "tensorrt")
     options: ClassVar = {
         "provider": tuple(_PROVIDERS),
@@ -123,6 +125,8 @@ class OnnxRuntime(Framework):
         if session.get_providers()[0] != place.provider:
             why = f": {why_not_loaded(onnxruntime, place.provider)}" if place.stream is not None else ""
             raise Unsupported(f"onnxruntime replaced {place.provider} by {session.get_providers()[0]}{why}")
+        if work.spec.continuation:
+            return _generating(work, session, place, graph)
         # All bindings write to the same memory, so the outputs are those of the last call.
         held = {
             tensor.name: onnxruntime.OrtValue.ortvalue_from_shape_and_type(
@@ -154,6 +158,19 @@ class OnnxRuntime(Framework):
 
     def version(self) -> str:
         return self._version
+
+
+def _generating(work: Workload, session: Any, place: _Place, graph: bytes | str) -> Contestant:
+    from fairlap.frameworks.adapter_parts.generation.onnxruntime_generation import generation
+
+    if place.stream is not None:
+        raise Unsupported("onnxruntime answers token by token on the CPU only here")
+    return Contestant(
+        **answer_calls(work, generation(session)),
+        weights=partial(dict, weights_in(graph, work.weights)),
+        in_force=_in_force(session),
+        no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
+    )
 
 
 def _profiler(session_of: Callable[[str], Any], held: Mapping[str, Any], place: _Place) -> Profiler:

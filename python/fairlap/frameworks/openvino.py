@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
+from fairlap.frameworks.adapter_parts.generation.openvino_generation import generation, with_states
 from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weights_in
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.openvino_quantized import products_in, quantized
@@ -27,6 +28,7 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
     whole_option,
 )
+from fairlap.frameworks.generation import answer_calls
 from fairlap.machine.allocators import LIBRARIES
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to
@@ -43,6 +45,7 @@ class OpenVino(Framework):
     packages_in: ClassVar = {"int8": ("nncf==3.4.0",)}
     module = "openvino"
     implementation = "onnx"
+    generates = True
     options: ClassVar = {"hint": ("latency", "throughput"), "streams": (), "pinning": ("on", "off")}
     tunable: ClassVar = {"hint": ("throughput",), "pinning": ("off",)}
     precisions = ("fp32", "fp16", "bf16", "int8")
@@ -76,6 +79,8 @@ class OpenVino(Framework):
         with phase("build"):
             graph = graph_of(work, weights, self.name)
             model = core.read_model(graph)
+            if work.spec.continuation:
+                with_states(model)
         made: QuantizedFile | None = None
         if work.precision == "int8":
             with phase("convert"):
@@ -89,6 +94,13 @@ class OpenVino(Framework):
         with phase("compile"):
             cached = {"CACHE_DIR": os.environ[_CACHE]} if _CACHE in os.environ else {}
             compiled = core.compile_model(model, "CPU", {**properties, **cached})
+        if work.spec.continuation:
+            return Contestant(
+                **answer_calls(work, generation(compiled)),
+                weights=partial(_weights, work, graph, weights),
+                in_force=_in_force(compiled),
+                no_memory_because="on the CPU OpenVINO tells no statistics of memory",
+            )
         return Contestant(
             bind=partial(_bind, compiled),
             done=None,

@@ -37,6 +37,7 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
     whole_option,
 )
+from fairlap.frameworks.generation import answer_calls
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
@@ -58,6 +59,7 @@ class TensorFlow(Framework):
     tunable_on: ClassVar = {"cuda": {"variant": ("graph", "xla")}}
     not_tuned: ClassVar = {"memory_format": "TensorFlow's convolutions on the CPU know one, channels last"}
     modes = ("infer", "grad", "train")
+    generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32")
     no_precision: ClassVar = {"int8": "it quantizes for LiteRT only: race litert"}
     device_memory_limit = "tf.config.LogicalDeviceConfiguration(memory_limit=)"
@@ -96,6 +98,8 @@ class TensorFlow(Framework):
         implementation = work.implementation("tensorflow")
         with phase("build"):
             model = implementation.build(work.weights, getattr(tf, _TYPES.get(work.precision, "float32")))
+        if work.spec.continuation:
+            return _generating(work, wanted, model, implementation.canonical, phase)
         step, training, function = model.__call__, None, None
         if work.mode == "train":
             from fairlap.frameworks.adapter_parts.training.tensorflow_training import TensorFlowTraining
@@ -148,6 +152,29 @@ class TensorFlow(Framework):
 
     def version(self) -> str:
         return self._version
+
+
+def _generating(work: Workload, wanted: Settings, model: Any, canonical: Any, phase: Phase) -> Contestant:
+    import tensorflow as tf
+
+    from fairlap.frameworks.adapter_parts.generation.tensorflow_generation import generation
+
+    if work.precision == "autocast":
+        raise Unsupported("tensorflow's automatic mixed precision is for calls of one graph here; race bf16")
+    kind = getattr(tf, _TYPES.get(work.precision, "float32"))
+    calls = answer_calls(work, generation(work, model, kind, wanted.variant, phase))
+    if wanted.variant:
+        with phase("compile"):
+            calls["bind"](work.inputs)()  # the first call optimizes the graphs, and XLA compiles them
+    return Contestant(
+        **calls,
+        shared_by_threads=True,
+        weights=partial(weights_of_tensors, work, canonical, model.variables_by_name),
+        in_force=_in_force(model, wanted),
+        no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
+        profiler=Profiler("tf.profiler", _record),
+        **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),
+    )
 
 
 def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:

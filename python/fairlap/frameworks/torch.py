@@ -20,13 +20,12 @@ from fairlap.frameworks.adapter_parts.answers import (
     named_outputs,
     trained_names,
 )
-from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
+from fairlap.frameworks.adapter_parts.torch_on_device import on_device, prepare_device
 from fairlap.frameworks.adapter_parts.torch_settings import integers_in_force, modes_of_a_thread, settings_in_force
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     Contestant,
-    DeviceStream,
     Fed,
     Framework,
     Phase,
@@ -35,10 +34,10 @@ from fairlap.frameworks.contract import (
     Settings,
     TrainingState,
     Unsupported,
-    device_number,
     refuse_what_is_unknown,
     whole_option,
 )
+from fairlap.frameworks.generation import answer_calls
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
@@ -70,6 +69,7 @@ class Torch(Framework):
         "xnnpack": "PyTorch's builds for servers use it for no operation of a float model; race executorch",
     }
     modes = ("infer", "grad", "train")
+    generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
     device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
 
@@ -86,7 +86,8 @@ class Torch(Framework):
         with phase("import"):
             import torch
         if wanted.device != "cpu":
-            _prepare_device(wanted.device, wanted.device_memory_limit_bytes, tf32=work.precision == "tf32")
+            tf32 = work.precision == "tf32"
+            prepare_device(wanted.device, wanted.device_memory_limit_bytes, self.packages[0], tf32=tf32)
         _use(wanted)
         self._version = str(torch.__version__)
         if work.mode == "infer":
@@ -99,14 +100,11 @@ class Torch(Framework):
             self._autocast = torch.autocast(kind, dtype=torch.bfloat16, cache_enabled=False)
             self._autocast.__enter__()
         with phase("build"):
-            implementation = work.implementation("torch")
-            model = implementation.build(work.weights).requires_grad_(work.mode != "infer").to(wanted.device)
-            if wanted.options.get("memory_format", getattr(implementation, "MEMORY_FORMAT", "")) == "channels_last":
-                model = model.to(memory_format=torch.channels_last)
-            if work.precision in _TYPES:
-                model = model.to(getattr(torch, _TYPES[work.precision]))
+            model = _built(work, wanted)
         if work.mode == "train":
             return self._trained(work, wanted, model, phase)
+        if work.spec.continuation:
+            return self._generating(work, wanted, model, phase)
         held, made = model, None
         if work.precision == "int8":
             if not compiled or wanted.device != "cpu":
@@ -119,7 +117,6 @@ class Torch(Framework):
             with phase("compile"):
                 forward = _compiled(forward, wanted.options)
                 self._bind(work, wanted.device, held, forward, work.inputs)()  # the first call compiles
-        on_device = wanted.device != "cpu"
         bind = partial(self._bind, work, wanted.device, held, forward)
         return Contestant(
             bind=bind,
@@ -128,10 +125,8 @@ class Torch(Framework):
             weights=dict if made else partial(_weights, work, model),
             in_force=settings_in_force(model, wanted) | (integers_in_force() if made else {}),
             quantization=made.quantization if made else None,
-            stream=DeviceStream("torch.cuda.current_stream", _current_stream) if on_device else None,
-            memory_bytes=_device_memory if on_device else None,
-            forget_memory_peak=torch.cuda.reset_peak_memory_stats if on_device else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
+            **on_device(wanted.device),
             fed=Fed(_lent_tensor, _runner(forward, _places(held, work))),
             profiler=Profiler(
                 "torch.profiler", _record, partial(self._bind_to_profile, work, wanted, held, uncompiled)
@@ -191,9 +186,31 @@ class Torch(Framework):
             training=TrainingState(training.state, training.reset, training.restore, answering, training.held_bytes),
             fed=Fed(_lent_tensor, lambda tensors: training.step(*parts(tensors))),
             profiler=Profiler("torch.profiler", _record),
-            stream=DeviceStream("torch.cuda.current_stream", _current_stream) if wanted.device != "cpu" else None,
+            stream=on_device(wanted.device).get("stream"),
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             compilation=partial(_compilation, bind, wanted, trains=True),
+        )
+
+    def _generating(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
+        from fairlap.frameworks.adapter_parts.generation.torch_generation import growing, of_fixed_shape
+
+        if wanted.variant == "compile":
+            steps = of_fixed_shape(work, model, wanted.device, partial(_compiled, options=wanted.options))
+        else:
+            steps = growing(model, wanted.device)
+        calls = answer_calls(work, steps)
+        if wanted.variant == "compile":
+            with phase("compile"):
+                calls["bind"](work.inputs)()
+        return Contestant(
+            **calls,
+            weights=partial(_weights, work, model),
+            in_force=settings_in_force(model, wanted),
+            no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
+            **on_device(wanted.device),
+            profiler=Profiler("torch.profiler", _record),
+            in_thread=partial(modes_of_a_thread, work, wanted.device),
+            shared_by_threads=True,
         )
 
     def _bind_to_profile(
@@ -225,6 +242,16 @@ class Torch(Framework):
             return bound
         parameters = dict(model.named_parameters())
         return _loss_and_gradients(bound, [parameters[name] for name in trained_names(work.spec)])
+
+
+def _built(work: Workload, wanted: Settings) -> Any:
+    import torch
+
+    implementation = work.implementation("torch")
+    model = implementation.build(work.weights).requires_grad_(work.mode != "infer").to(wanted.device)
+    if wanted.options.get("memory_format", getattr(implementation, "MEMORY_FORMAT", "")) == "channels_last":
+        model = model.to(memory_format=torch.channels_last)
+    return model.to(getattr(torch, _TYPES[work.precision])) if work.precision in _TYPES else model
 
 
 def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:
@@ -298,39 +325,6 @@ def _use(wanted: Settings) -> None:
         torch.set_num_interop_threads(between_operations)
     if "onednn" in wanted.options:
         torch.backends.mkldnn.set_flags(wanted.options["onednn"] == "on")
-
-
-def _prepare_device(device: str, limit_bytes: int | None, *, tf32: bool) -> None:
-    """Use true float32, unless TF32 is asked for: by default, convolutions would be computed in it."""
-    import torch
-
-    number, seen = device_number(device), torch.cuda.device_count()
-    if number >= seen:
-        built, install = torch.version.cuda is not None, f"{Torch.packages[0]} with CUDA, its default build on Linux"
-        raise missing_device("torch", device, seen, built_with_cuda=built, install=install)
-    torch.cuda.set_device(number)
-    if limit_bytes is not None:
-        whole = torch.cuda.get_device_properties(number).total_memory
-        torch.cuda.set_per_process_memory_fraction(min(1.0, limit_bytes / whole), number)
-    torch.backends.cuda.matmul.allow_tf32 = tf32
-    torch.backends.cudnn.allow_tf32 = tf32
-
-
-def _current_stream(_call: Callable[[], Any]) -> object:
-    import torch
-
-    return torch.cuda.current_stream()
-
-
-def _device_memory() -> dict[str, int]:
-    import torch
-
-    return {
-        "live": torch.cuda.memory_allocated(),
-        "live_peak": torch.cuda.max_memory_allocated(),
-        "reserved": torch.cuda.memory_reserved(),
-        "reserved_peak": torch.cuda.max_memory_reserved(),
-    }
 
 
 def _loss(model: Any, kind: Loss, labels: Any) -> Callable[..., Any]:

@@ -125,6 +125,8 @@ class Spec:
     computes: bool = True  # False if only the call is checked, not its answer
     operations_per_item: float | None = None  # where they are no multiply-accumulates; an exponential counts as one
     data_set: str = ""  # labelled data from which it learns; see fairlap.data.labelled
+    # Of a model that generates: the input whose columns are handed to it one after the other, after the others.
+    continuation: str = field(default="", repr=False)
     # Elements of its weights that a call reads at least, where that is not all of them. Not in its text, which names
     # the files of weights and inputs: those are the same.
     read_weights: int | None = field(default=None, repr=False)
@@ -149,6 +151,12 @@ class Spec:
         if self.loss == "cross_entropy":
             return Tensor(LABELS, first[:-1], Integers(0, int(first[-1])), "int32")
         return Tensor(LABELS, first) if self.loss == "square_error" else None
+
+    @property
+    def tokens_of_an_answer(self) -> int:
+        """That a model generates for one item; 0 for a model that does not generate."""
+        shapes = {tensor.name: tensor.shape for tensor in self.inputs}
+        return 1 + int(shapes[self.continuation][1]) if self.continuation else 0
 
     def has_statistics(self) -> bool:
         """Whether its normalisations keep moving averages."""

@@ -152,6 +152,7 @@ class ProcessResult(msgspec.Struct):
     busy_cores: float | None = None  # CPU time of the process, by the time of its measured calls
     machine: dict[str, float] = {}  # what the machine did during the measurement: steal, run queue, throttling
     feeding: Feeding | None = None
+    tokens_per_call: int = 0  # of all items, where the model generates
     call_cost: CallCost | None = None  # None where it is unknown what a call computes
     overhead_ns: float | None = None  # of a call with next to nothing to compute; of one process of each contestant
     overhead_absent: str = ""  # why that is unknown, where it was asked for

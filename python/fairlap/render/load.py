@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlap import quantity_text
+from fairlap.render.generation import generation_under_load
 from fairlap.request.load import Load
 from fairlap.results.row import Row
 
@@ -28,7 +29,7 @@ def load_lines(row: Row) -> list[str]:
     loadgen = [] if row.loadgen is None else [f"LoadGen: {row.loadgen}"]
     if row.largest_rate_per_s is not None and row.loadgen_rate_per_s is not None:
         loadgen = [f"{loadgen[0]} at {quantity_text.rate(row.loadgen_rate_per_s.value)}"]
-    return [*filter(None, [at_largest_rate(row)]), *loadgen]
+    return [*filter(None, [at_largest_rate(row)]), *generation_under_load(row), *loadgen]
 
 
 def threads_text(threads: int, load: Load | None) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fairlap import quantity_text, verdict
 from fairlap.race.plan import Plan
 from fairlap.render.compilation import batch_text, counts_text, heading
+from fairlap.render.generation import generation_lines
 from fairlap.render.load import is_rate, load_lines, rate_interval, threads_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
@@ -269,6 +270,7 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
         *_route(row),
         *_scores(row),
         *_learning(row),
+        *generation_lines(row),
         *load_lines(row),
         *_on_device(result, row),
         *_feeding(row),

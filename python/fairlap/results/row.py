@@ -123,6 +123,21 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         _about("Items in a second; in a fed race with all that feeding takes, else call after call.", "latency"),
     ]
 
+    time_to_first_token_ns: Annotated[
+        Estimate | None,
+        _about("From the call of a whole answer to its first token on the host: reading the prompt.", "generation"),
+    ]
+    time_per_output_token_ns: Annotated[
+        Estimate | None, _about("Mean time of a token after the first one, the median over answers.", "generation")
+    ]
+    token_gap_p99_ns: Annotated[
+        Estimate | None, _about("Ninety-nine of a hundred tokens follow the one before sooner.", "generation")
+    ]
+    tokens_per_s: Annotated[
+        Estimate | None,
+        _about("Tokens of all items of a call over the time of the whole answer, the prompt included.", "generation"),
+    ]
+
     operations_per_call: Annotated[
         float | None,
         _about(
@@ -365,6 +380,21 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         _about("How late requests were issued at this rate, the 99th percentile; it counts as latency.", "load"),
     ]
     mean_batch_at_largest_rate: Annotated[float | None, _about("Requests that one call served there.", "load")]
+    first_token_at_largest_rate_p50_ns: Annotated[
+        Estimate | None, _about("Median time to the first token there, from when the request was due.", "load")
+    ]
+    first_token_at_largest_rate_p99_ns: Annotated[
+        Estimate | None, _about("The first token of ninety-nine of a hundred requests comes sooner.", "load")
+    ]
+    output_token_at_largest_rate_p50_ns: Annotated[
+        Estimate | None, _about("Mean time of a request's tokens after the first, the median request.", "load")
+    ]
+    output_token_at_largest_rate_p99_ns: Annotated[
+        Estimate | None, _about("The tokens of ninety-nine of a hundred requests come quicker.", "load")
+    ]
+    tokens_at_largest_rate_per_s: Annotated[
+        Estimate | None, _about("Tokens in a second of all requests that were answered there.", "load")
+    ]
     first_request_s: Annotated[Estimate | None, _about("The first call of a fresh process.", "load")]
     knee_rate_per_s: Annotated[
         float | None, _about("The lowest rate tried at which p99 is more than twice that of lone requests.", "load")

@@ -26,6 +26,7 @@ from fairlap.results.columns.compilation import compilation_of, stalls_of, witho
 from fairlap.results.columns.data_seeds import order_depends_on_data
 from fairlap.results.columns.energy import energy_by_sensor, energy_of
 from fairlap.results.columns.feeding import feeding_of, stall_shares_of
+from fairlap.results.columns.generation import generation_of
 from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
 from fairlap.results.columns.learning import learning_of
 from fairlap.results.columns.load import latency_by_rate, load_of
@@ -83,6 +84,7 @@ def _row(
         ),
         **_latencies(result, work, latency),
         **feeding_of(result),
+        **generation_of(result, work),
         **roofline_of(result, run.roofs, work.in_precision(name.precision).precision, run.plan.device, latency),
         **_phases(result, work),
         **compilation_of(run, work_result, result),

@@ -99,7 +99,7 @@ class Feeding(msgspec.Struct, frozen=True):
 class MeasuredQuantity(msgspec.Struct, frozen=True):
     """One quantity of a measurement."""
 
-    name: str  # wall_ns, host_issue_ns, device_span_ns, context_span_ns, kernel_sum_ns
+    name: str  # wall_ns, host_issue_ns, device_span_ns, context_span_ns, kernel_sum_ns; see also generation.py
     count: int
     method: str
     resolution_ns: float

@@ -18,6 +18,7 @@ from fairlap.meters.core_demand import CoreDemandMeter
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import BATCH_LABELS, LABELS
+from fairlap.scenarios.generation import with_tokens
 from fairlap.scenarios.latency_messages import BEFORE, Drawn, DrawnResult, Measure
 from fairlap.scenarios.reading import read_result
 
@@ -65,6 +66,8 @@ class TimedInputs:
         )
         if self._contestant.device is not None:
             measurement = _naming_completion(measurement)
+        if self._contestant.stamps is not None:
+            measurement = with_tokens(measurement, self._contestant.stamps)
         self._measurements += 1
         if demand is None:
             return measurement, Drawn()
@@ -122,6 +125,8 @@ class _Drawing:
 
     def _bind(self, number: int) -> Callable[[], Any]:
         self._call = self._bound(self._request.drawn[number].inputs)
+        if self._contestant.stamps is not None:
+            self._contestant.stamps.record(False)  # neither this call nor those around it
         if self._contestant.training is not None:
             before = self._contestant.training.read()
             self.outputs |= {f"{number}/{BEFORE}{name}": array for name, array in before.items()}
@@ -145,6 +150,8 @@ class _Drawing:
         arrays, reading = read_result(self._contestant, self._call, result, call_ns / 1e9)
         self.outputs |= {f"{number}/{name}": array for name, array in arrays.items()}
         self.results.append(DrawnResult(number, call_ns, reading, cpu_ns))
+        if self._contestant.stamps is not None:
+            self._contestant.stamps.record(True)
 
 
 def _naming_completion(measurement: Measurement) -> Measurement:

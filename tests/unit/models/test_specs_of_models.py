@@ -15,7 +15,7 @@ from fairlap.models.spec import BATCH, Constant, Uniform, Weight
 from fairlap.models.workload import Workload
 from workloads_of_models import our_models, quick_models, workload_of
 
-INFERS_ONLY = {"gpt2_decode"}  # nobody trains through one step of a generation
+INFERS_ONLY = {"gpt2_decode", "gpt2_generate", "characters_generate"}  # nobody trains through a generation
 
 
 @pytest.mark.parametrize("model", our_models())

@@ -135,6 +135,7 @@ class ProcessRun:
             self.result.conversion_s = prepared.conversion_s or self.result.phases_s.get("convert")
         self.result.zero_weights = self._materials.zero_weights
         self.result.call_cost = call_cost(self._materials.spec, self._materials.work)
+        self.result.tokens_per_call = self._materials.spec.tokens_of_an_answer * self._materials.work.batch
         self.result.warnings = [*self.result.warnings, *self._materials.notices]
         threads = self._runner.name.threads(self.plan.threads)
         answers.require_settings(prepared.in_force, threads, self._materials.work.precision)

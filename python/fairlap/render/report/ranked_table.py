@@ -12,13 +12,16 @@ from fairlap.render.settings_search_text import settings_text
 from fairlap.render.terminal import causes_of_modes
 from fairlap.request.work import work_title
 from fairlap.results.results import Results
-from fairlap.results.row import Row, judged_time_ns
+from fairlap.results.row import Estimate, Row, judged_time_ns
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 _RATE = "largest rate"
 
 # Columns that are left out where no row has a value.
 _IF_ANY: Mapping[str, Callable[[Row], object]] = {
+    "first token": lambda row: row.time_to_first_token_ns,
+    "per token": lambda row: row.time_per_output_token_ns,
+    "tokens per second": lambda row: row.tokens_per_s,
     "scores": lambda row: row.scores,
     "at the largest rate": at_largest_rate,
     "LoadGen": lambda row: row.loadgen,
@@ -57,7 +60,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
     time, against, first = heads
     to_first = row.time_to_first_gradient_s or row.time_to_first_inference_s
     cost, memory, error = row.cost_per_1000_items, row.peak_memory_bytes, row.error_relative
-    energy = row.energy_per_item_j
+    energy, tokens = row.energy_per_item_j, row.tokens_per_s
     return {
         "place": tag("span", row.place or "–", class_="place", title=row.absent.get("place")),
         "contestant": _contestant(shown, result, row),
@@ -69,6 +72,9 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
         first: _or_dash(row, "time_to_first_inference_s", to_first and quantity_text.seconds(to_first.value)),
         "peak memory": _or_dash(row, "peak_memory_bytes", memory and quantity_text.size(memory.value)),
         "error": _or_dash(row, "error_relative", None if error is None else quantity_text.relative_error(error)),
+        "first token": _duration(row, "time_to_first_token_ns", row.time_to_first_token_ns),
+        "per token": _duration(row, "time_per_output_token_ns", row.time_per_output_token_ns),
+        "tokens per second": _or_dash(row, "tokens_per_s", tokens and quantity_text.number(tokens.value)),
         "scores": ", ".join(scores_text(row)) or "–",
         "score on held-out items": _or_dash(row, "target_score", learning_text(row)),
         "at the largest rate": _or_dash(row, "latency_at_largest_rate_p99_ns", at_largest_rate(row)),
@@ -90,6 +96,12 @@ def _largest_rate(row: Row) -> str:
 def _smallest_memory(row: Row) -> str:
     """With the kind of the limit: address space is not resident memory."""
     return f"{quantity_text.size(row.min_memory_bytes)}, {row.min_memory_limit}" if row.min_memory_bytes else ""
+
+
+def _duration(row: Row, field: str, estimate: Estimate | None) -> Markup | str:
+    if estimate is None:
+        return _or_dash(row, field, None)
+    return quantity_text.duration_interval(estimate.value, estimate.low, estimate.high)
 
 
 def _rate(row: Row) -> str:

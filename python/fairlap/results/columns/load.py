@@ -13,9 +13,16 @@ from fairlap.request.work import Work
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.row import LatencyAtRate
 from fairlap.results.work_result import ContestantResult
-from fairlap.scenarios.load.load_messages import LoadTimes, LoadTrial
+from fairlap.scenarios.load.load_messages import LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
 
+_OF_TOKENS = (
+    "first_token_at_largest_rate_p50_ns",
+    "first_token_at_largest_rate_p99_ns",
+    "output_token_at_largest_rate_p50_ns",
+    "output_token_at_largest_rate_p99_ns",
+    "tokens_at_largest_rate_per_s",
+)
 _COLUMNS = (
     "largest_rate_per_s",
     "largest_rate_limited_by",
@@ -25,6 +32,7 @@ _COLUMNS = (
     "latency_at_largest_rate_p99_ns",
     "issue_lateness_p99_ns",
     "mean_batch_at_largest_rate",
+    *_OF_TOKENS,
     "first_request_s",
     "knee_rate_per_s",
 )
@@ -56,6 +64,7 @@ def load_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
         "latency_at_largest_rate_p99_ns": at_rate(lambda times: times.p99_ns),
         "issue_lateness_p99_ns": at_rate(lambda times: times.issue_lateness_p99_ns),
         "mean_batch_at_largest_rate": _mean_batch(processes, no_rate),
+        **_tokens(processes, no_rate),
         "first_request_s": cell_or(
             estimate(processes, lambda process: process.phases_s.get("first_call")), "its worker reports no such phase"
         ),
@@ -125,7 +134,26 @@ def _capacity(process: ProcessResult) -> float | None:
     return None if process.load is None else process.load.capacity_per_s
 
 
-def _at_largest_rate(processes: Sequence[ProcessResult], why: str, read: Callable[[LoadTimes], float]) -> Cell:
+def _tokens(processes: Sequence[ProcessResult], no_rate: str) -> dict[str, Cell]:
+    why = no_rate
+    if not why and not all(process.tokens_per_call for process in processes):
+        why = "the model does not answer token by token"
+    why = why or "the budget ended before the trial at this rate"
+
+    def of(read: Callable[[TokenTimes], float]) -> Cell:
+        return _at_largest_rate(processes, why, lambda times: None if times.tokens is None else read(times.tokens))
+
+    cells = (
+        of(lambda tokens: tokens.first_p50_ns),
+        of(lambda tokens: tokens.first_p99_ns),
+        of(lambda tokens: tokens.per_token_p50_ns),
+        of(lambda tokens: tokens.per_token_p99_ns),
+        of(lambda tokens: tokens.tokens_per_s),
+    )
+    return dict(zip(_OF_TOKENS, cells, strict=True))
+
+
+def _at_largest_rate(processes: Sequence[ProcessResult], why: str, read: Callable[[LoadTimes], float | None]) -> Cell:
     def of(process: ProcessResult) -> float | None:
         trial = None if process.load is None else process.load.at_largest_rate
         return None if trial is None or trial.times is None else read(trial.times)

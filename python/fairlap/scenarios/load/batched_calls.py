@@ -54,11 +54,11 @@ class BatchedCalls:
         tensors = {tensor.name: tensor.shape for tensor in work.spec.inputs}
         self._axes = {name: shape.index(BATCH) for name, shape in tensors.items()}
         self.output_axes = {tensor.name: tensor.shape.index(BATCH) for tensor in work.spec.outputs}
-        self._contestants = []
+        self.contestants = []
         for batch in self._batches:
             inputs = {name: repeated_items(array, tensors[name], batch) for name, array in work.inputs.items()}
             contestant = build(replace(work, batch=batch, inputs=inputs, labels=None))
-            self._contestants.append(contestant)
+            self.contestants.append(contestant)
             first = contestant.bind(inputs)()  # the first call may compile
             if contestant.done is not None:
                 contestant.done(first)
@@ -73,7 +73,7 @@ class BatchedCalls:
                 name: np.concatenate([items[item][name] for item in padded], axis=axis)
                 for name, axis in self._axes.items()
             }
-            contestant = self._contestants[place]
+            contestant = self.contestants[place]
             # The engine may reuse the array of items for the next group.
             return GroupResult(contestant, contestant.bind(inputs)(), group.copy(), inputs)
 

@@ -49,12 +49,23 @@ class OfferLoad(msgspec.Struct, frozen=True, tag_field="type", tag="offer_load")
         return "load"
 
 
+class TokenTimes(msgspec.Struct, frozen=True):
+    """Of answers that come token by token."""
+
+    first_p50_ns: float  # from when the request was due to its first token
+    first_p99_ns: float
+    per_token_p50_ns: float  # the mean of a request's tokens after the first; 0 where there is but one
+    per_token_p99_ns: float
+    tokens_per_s: float  # of all requests that were answered
+
+
 class LoadTimes(msgspec.Struct, frozen=True):
     p50_ns: float
     p90_ns: float
     p99_ns: float
     service_p50_ns: float  # of the call that answered a request
     issue_lateness_p99_ns: float  # from when a request was due to when it was in the queue
+    tokens: TokenTimes | None = None
 
 
 class LoadTrial(msgspec.Struct, frozen=True, tag_field="type", tag="load_trial"):

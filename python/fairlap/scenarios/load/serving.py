@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 
 from fairlap import verdict
 from fairlap.errors import described
@@ -21,6 +22,7 @@ from fairlap.scenarios.load.item_pool import ItemPool
 from fairlap.scenarios.load.load_messages import STAMPS, LoadTimes, LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.load.serving_thread import ServingThread
+from fairlap.scenarios.load.tokens_of_requests import token_times
 from fairlap.scenarios.reading import deferred_type
 
 if TYPE_CHECKING:
@@ -78,6 +80,11 @@ class Serving:
         safetensors.write(Path(request.path), kept.outputs)
         stamps = [np.ascontiguousarray(getattr(result, name), "<f8") for name in STAMPS if request.stamps]
         trial = _trial(request, result, kept, sum(each.nbytes for each in stamps))
+        if trial.times is not None and self._contestant.stamps is not None:
+            contestants = [each for thread in threads for each in thread.contestants(request.largest_batch)]
+            idents = [thread.ident for thread in threads]
+            tokens = token_times(result, idents, [each.stamps for each in contestants if each.stamps is not None])
+            trial = structs.replace(trial, times=structs.replace(trial.times, tokens=tokens))
         return trial, [each.data.cast("B") for each in stamps]
 
     def run_loadgen(self, request: LoadGenRun) -> LoadGenResult:

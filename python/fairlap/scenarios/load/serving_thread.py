@@ -52,6 +52,11 @@ class ServingThread:
             self._batched[largest] = BatchedCalls(self._work, largest, self._build)
         return self._batched[largest]
 
+    def contestants(self, largest_batch: int) -> list[Contestant]:
+        """Those that it calls: on single requests, and on groups of up to so many."""
+        batched = self.batched(largest_batch)
+        return [self.contestant, *([] if batched is None else batched.contestants)]
+
     def warm_up(self, calls: Sequence[Call]) -> None:
         """On items whose answers were given before; new ones stay new."""
         for call in (self._known or calls)[:_WARM_UP_CALLS]:

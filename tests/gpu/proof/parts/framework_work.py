@@ -61,7 +61,7 @@ def jax_work() -> Work:
     a = jax.random.normal(jax.random.key(1), (SIZE, SIZE))
     multiply = jax.jit(jax.numpy.matmul)
     jax.block_until_ready(multiply(a, a))
-    from fairlap.frameworks.jax import stream_of_xla
+    from fairlap.frameworks.adapter_parts.jax_on_device import stream_of_xla
 
     return Work(lambda: multiply(a, a), jax.block_until_ready, HIDDEN, partial(stream_of_xla, jax.devices()[0]))
 

@@ -1,0 +1,67 @@
+"""Answers of a model that generates: the prompt, then one token after another through a cache of keys and values.
+
+The tokens that go in are given with the inputs, so that every contestant does the same work and each step's logits can
+be compared with the reference. The loop is fairlap's: a step gets its token when the step before has brought the one
+that it chose to the host, as a server that streams must, so no contestant can work ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
+
+if TYPE_CHECKING:
+    from fairlap.engine.token_stamps import Step, TokenStamps
+
+Tokens = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The steps of one contestant. Logits and the state stay in the framework."""
+
+    first: Callable[[Tokens], Step]  # of the prompts, one row for each item
+    following: Callable[[Any, Tokens], Step]  # of the state and of one token for each item
+    logits: Callable[[Any], npt.NDArray[Any]]  # of a step, as an array
+
+
+@dataclass(frozen=True)
+class AnswerCalls:
+    """What a contestant that generates has in place of a function of its inputs."""
+
+    work: Workload
+    generation: Generation
+    stamps: TokenStamps
+
+    def bind(self, inputs: Arrays) -> Callable[[], Any]:
+        spec = self.work.spec
+        prompt = next(array for name, array in inputs.items() if name != spec.continuation)
+        continuation = inputs[spec.continuation]
+        tokens = [np.ascontiguousarray(continuation[:, [place]]) for place in range(continuation.shape[1])]
+        generation = self.generation
+        return self.stamps.answer(generation.first, generation.following, prompt, tokens, self.work.batch)
+
+    def outputs(self, result: tuple[Sequence[list[int]], Sequence[Any]]) -> dict[str, npt.NDArray[np.float32]]:
+        """The logits of every step; and of these those of the chosen tokens, which are the largest if the contestant
+        chose rightly."""
+        chosen = np.array(result[0]).T
+        logits = np.stack([np.asarray(self.generation.logits(each), np.float32) for each in result[1]], axis=1)
+        known = (chosen >= 0) & (chosen < logits.shape[2])
+        taken = np.take_along_axis(logits, np.where(known, chosen, 0)[..., None], axis=2)[..., 0]
+        names = [tensor.name for tensor in self.work.spec.outputs]
+        return dict(zip(names, (logits, np.where(known, taken, np.float32(np.nan))), strict=True))
+
+
+def answer_calls(work: Workload, generation: Generation) -> dict[str, Any]:
+    """The fields of a contestant that follow from its steps."""
+    from fairlap.engine.token_stamps import TokenStamps
+
+    calls = AnswerCalls(work, generation, TokenStamps(work.spec.tokens_of_an_answer))
+    return {"bind": calls.bind, "outputs": calls.outputs, "done": None, "stamps": calls.stamps}

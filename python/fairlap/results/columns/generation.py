@@ -1,0 +1,52 @@
+"""Columns of a model that generates: how soon its first token comes, and how quickly those after it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fairlap.race.process_result import ProcessResult, Timing
+from fairlap.request.work import Work
+from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
+from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
+
+_NS_PER_S = 1e9
+_NO_TOKENS = "the model does not answer token by token"
+_UNDER_LOAD = "requests came under load; the columns of load have their tokens"
+
+
+def generation_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
+    processes = result.finished
+    why = absence_reason(result)
+    if not why and not all(process.tokens_per_call for process in processes):
+        why = _NO_TOKENS
+    if not why and work.load is not None:
+        why = _UNDER_LOAD
+    if why:
+        return {
+            name: Cell(None, why)
+            for name in ("time_to_first_token_ns", "time_per_output_token_ns", "token_gap_p99_ns", "tokens_per_s")
+        }
+    unstamped = "its worker reports no times of tokens"
+    return {
+        "time_to_first_token_ns": cell_or(estimate(processes, partial(_median, TIME_TO_FIRST_TOKEN)), unstamped),
+        "time_per_output_token_ns": cell_or(estimate(processes, partial(_median, TIME_PER_OUTPUT_TOKEN)), unstamped),
+        "token_gap_p99_ns": cell_or(estimate(processes, _p99_of_gaps), unstamped),
+        "tokens_per_s": cell_or(
+            estimate(processes, lambda process: process.tokens_per_call / process.headline_ns * _NS_PER_S), unstamped
+        ),
+    }
+
+
+def _timing(quantity: str, process: ProcessResult) -> Timing | None:
+    return process.timings.get(quantity)
+
+
+def _median(quantity: str, process: ProcessResult) -> float | None:
+    timing = _timing(quantity, process)
+    return None if timing is None else timing.p50_ns
+
+
+def _p99_of_gaps(process: ProcessResult) -> float | None:
+    timing = _timing(TOKEN_GAP, process)
+    return None if timing is None else timing.p99_ns

@@ -1,0 +1,81 @@
+"""A framework that answers token by token in NumPy, in known times. Its variants go wrong on purpose, one way each."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from fairlap.bench_models.characters.spec import SMALL
+from fairlap.bench_models.gpt2.numpy_blocks import extend, nothing_read
+from fairlap.bench_models.gpt2.weights import cache_names
+from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, refuse_what_is_unknown
+from fairlap.frameworks.generation import Generation, answer_calls
+from fairlap.models.workload import Workload
+
+FIRST_S, EACH_S = 0.02, 0.005
+_WRONG_STEP = 5
+
+
+class Generating(Framework):
+    name = "generating"
+    packages = ("numpy",)
+    module = "numpy"
+    generates = True
+    variants: ClassVar = ("", "wrong-step", "no-cache", "kept-cache", "wrong-token", "promised-token")
+
+    def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        refuse_what_is_unknown(type(self), work, wanted)
+        variant = wanted.variant
+        names = cache_names(SMALL)
+        kept: list[Any] = []
+
+        def step(ids: Any, past: list[Any], number: int, until_s: float) -> tuple[Any, Any, Any]:
+            given = nothing_read(SMALL, ids) if variant == "no-cache" else past
+            found = extend(work.weights, SMALL, ids, given)
+            caches = [found[name] for name in names]
+            logits = np.asarray(found["logits"], np.float32)
+            if variant == "wrong-step" and number == _WRONG_STEP:
+                logits = np.roll(logits, 1, axis=1)
+            chosen: Any = logits.argmax(axis=1)
+            if variant == "wrong-token":
+                chosen = (chosen + 1) % SMALL.vocabulary
+            if variant != "promised-token":
+                chosen = chosen.tolist()
+            time.sleep(max(until_s - time.perf_counter(), 0))
+            return chosen, logits, (list(zip(caches[::2], caches[1::2], strict=True)), number + 1)
+
+        def first(prompt: Any) -> tuple[Any, Any, Any]:
+            until_s = time.perf_counter() + FIRST_S
+            found = step(prompt, nothing_read(SMALL, prompt), 0, until_s)
+            if variant != "kept-cache":
+                return found
+            if not kept:
+                kept.append(found[2])
+            return found[0], found[1], kept[0]
+
+        def following(state: Any, tokens: Any) -> tuple[Any, Any, Any]:
+            return step(tokens, *state, time.perf_counter() + EACH_S)
+
+        return Contestant(
+            **answer_calls(work, Generation(first, following, lambda logits: logits)),
+            weights=lambda: dict(work.weights),
+            in_force={"threads": str(wanted.threads), "precision": work.precision},
+        )
+
+    def version(self) -> str:
+        return "1.0"
+
+
+def install_generating(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pip would: its module and its entry point on the path, here and in workers."""
+    info = folder / "generating-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: generating\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[fairlap.frameworks]\ngenerating = generating_framework:Generating\n")
+    path = os.pathsep.join([str(folder), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path.rstrip(os.pathsep))
+    monkeypatch.syspath_prepend(str(folder))

@@ -1,0 +1,113 @@
+"""Races of answers that come token by token, by contestants of known times: what they show, and who is caught."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from fairlap.race.plan import Limits, Measuring, draw_plan
+from fairlap.race.race import Race
+from fairlap.race.run import Run
+from fairlap.render.terminal import text_of
+from fairlap.request.load import Load
+from fairlap.request.names import Contestants
+from fairlap.request.work import Work
+from fairlap.results.results import results_of
+from generating_framework import EACH_S, FIRST_S, install_generating
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+
+TOKENS = 16
+MODEL = "characters_generate"
+
+
+@pytest.fixture(autouse=True)
+def generating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_generating(tmp_path / "installed", monkeypatch)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+
+
+def raced(contestants: str, load: Load | None = None, batch: int = 1) -> Run:
+    plan = draw_plan(
+        Contestants(contestants),
+        (Work(MODEL, batch, load=load),),
+        blocks=1,
+        conditions="as-found",
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.6),
+        limits=Limits(start_s=60, prepare_s=60, answer_s=60, measure_s=60),
+    )
+    race = Race(plan)
+    race.run()
+    return Run(plan, race.processes, {}, race.shares())
+
+
+def test_times_of_the_first_token_and_of_those_after_it_are_those_that_were_slept() -> None:
+    run = raced("generating", batch=2)
+    [process] = run.processes
+    assert process.outcome == "finished", process.message
+    results = results_of(run, "r")
+    [row] = results.rows
+    assert row.time_to_first_token_ns is not None
+    assert row.time_per_output_token_ns is not None
+    assert row.token_gap_p99_ns is not None
+    assert row.tokens_per_s is not None
+    assert row.latency_p50_ns is not None
+    first_ns, each_ns = row.time_to_first_token_ns.value, row.time_per_output_token_ns.value
+    assert 1e9 * FIRST_S <= first_ns < 3e9 * FIRST_S  # more than they slept, on a busy machine
+    assert 1e9 * EACH_S <= each_ns < 6e9 * EACH_S
+    assert row.token_gap_p99_ns.value >= each_ns
+    # The parts are of medians, and the whole is the median of wholes.
+    assert first_ns + (TOKENS - 1) * each_ns == pytest.approx(row.latency_p50_ns.value, rel=0.2)
+    assert row.tokens_per_s.value == pytest.approx(2 * TOKENS / row.latency_p50_ns.value * 1e9, rel=0.01)
+    assert "tokens/s" in text_of(results)
+
+
+def test_a_model_that_does_not_generate_has_no_times_of_tokens(example: None) -> None:
+    plan = draw_plan(
+        Contestants("example"),
+        (Work("mlp", 1),),
+        blocks=1,
+        conditions="as-found",
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.02),
+    )
+    race = Race(plan)
+    race.run()
+    [row] = results_of(Run(plan, race.processes, {}, race.shares()), "r").rows
+    columns = ("time_to_first_token_ns", "time_per_output_token_ns", "token_gap_p99_ns", "tokens_per_s")
+    assert all(row.absent[column] for column in columns)
+
+
+@pytest.mark.parametrize("variant", ["wrong-step", "no-cache", "kept-cache", "wrong-token"])
+def test_a_contestant_that_answers_otherwise_is_disqualified(variant: str) -> None:
+    [process] = raced(f"generating:{variant}").processes
+    assert (process.outcome, process.code) == ("disqualified", "E_OUTPUT"), process.message
+
+
+def test_a_token_that_is_not_on_the_host_fails() -> None:
+    [process] = raced("generating:promised-token").processes
+    assert process.outcome == "failed", process.message
+
+
+def test_the_first_token_counts_from_when_its_request_was_due_under_load() -> None:
+    run = raced("generating", Load(0.9, 1.0, trial_s=1.0))
+    [process] = run.processes
+    assert process.outcome == "finished", process.message
+    [row] = results_of(run, "r").rows
+    assert row.first_token_at_largest_rate_p50_ns is not None, row.absent
+    assert row.first_token_at_largest_rate_p99_ns is not None
+    assert row.output_token_at_largest_rate_p50_ns is not None
+    assert row.output_token_at_largest_rate_p99_ns is not None
+    assert row.tokens_at_largest_rate_per_s is not None
+    assert row.latency_at_largest_rate_p50_ns is not None
+    first_ns = row.first_token_at_largest_rate_p50_ns.value
+    assert 1e9 * FIRST_S <= first_ns <= row.first_token_at_largest_rate_p99_ns.value
+    assert 1e9 * EACH_S <= row.output_token_at_largest_rate_p50_ns.value < 6e9 * EACH_S
+    assert first_ns + 15e9 * EACH_S < 1.05 * row.latency_at_largest_rate_p50_ns.value
+    assert row.tokens_at_largest_rate_per_s.value < TOKENS / (FIRST_S + 15 * EACH_S)
