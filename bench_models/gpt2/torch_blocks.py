@@ -26,7 +26,7 @@ class Attention(nn.Module):
         seen = None
         if position is not None:
             cache = [held.index_copy_(2, position, new) for held, new in zip(past, cache, strict=True)]
-            seen = torch.arange(cache[0].shape[2], device=position.device) <= position
+            seen = torch.arange(cache[0].shape[2], device=position.device)[None] <= position
         elif past:
             cache = [torch.cat(pair, dim=2) for pair in zip(past, cache, strict=True)]
         keys, values = cache
