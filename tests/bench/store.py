@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -45,9 +46,11 @@ _ROUNDS = 5
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)
 
 
-def a_plan(model: str, contestants: tuple[str, ...], blocks: int) -> Plan:
+def a_plan(
+    model: str, contestants: tuple[str, ...], blocks: int, conditions: Literal["controlled", "both"] = "controlled"
+) -> Plan:
     return draw_plan(
-        Contestants(",".join(contestants)), (Work(model, 8),), blocks=blocks, conditions="controlled",
+        Contestants(",".join(contestants)), (Work(model, 8),), blocks=blocks, conditions=conditions,
         threads=2, available_cores=(0, 1), seed=1,
     )  # fmt: skip
 
@@ -112,7 +115,7 @@ def pattern_of(model: str, rng: np.random.Generator) -> tuple[Run, list[StoredPr
     """What many runs of one model share; made once, since filling the store is not what is measured."""
     at = int(rng.integers(len(_FRAMEWORKS)))
     four = tuple(_FRAMEWORKS[(at + step) % len(_FRAMEWORKS)] for step in range(4))
-    run = Run(a_plan(model, four, blocks=1), [], {"cpu model": "Imaginary 9000", "cores": "2"}, {"whole": 10.0})
+    run = Run(a_plan(model, four, 1, "both"), [], {"cpu model": "Imaginary 9000", "cores": "2"}, {"whole": 10.0})
     run.processes = processes_of(run.plan, rng)
     rows = results_of(run, "pattern").rows
     assert len(rows) == _ROWS_OF_A_RUN
@@ -171,6 +174,9 @@ def asked(path: Path, large: str) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "fairlap runs", command(path, "runs")
     yield "fairlap runs --model --on", command(path, "runs", "--model", "model_7", "--on", "jax")
     yield "fairlap show, 192 processes", command(path, "show", large)
+    with open_store(path, reading=True) as store:
+        five = [each.run for each in store.runs(limit=5)]
+    yield "fairlap across, 5 runs", command(path, "across", large, *five)
 
 
 def main() -> None:

@@ -38,6 +38,7 @@ _STORED_RUNS = {
     "show": "Show a stored run: the answer, machine, settings, warnings.",
     "runs": "List, remove, export, import and repair stored runs.",
     "diff": "Compare two runs.",
+    "across": "Put runs of different machines and prices side by side.",
     "gate": "Fail when a run shows a slowdown, for pull requests.",
     "report": "Write a run as an HTML page or charts.",
     "export": "Write the rows of a run as CSV, JSON, Parquet or Markdown.",

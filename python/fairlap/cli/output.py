@@ -26,7 +26,7 @@ def print_result(document: Any, text: str, *, as_json: bool, output: Sequence[Pa
     from fairlap.cli.output_options import writable
     from fairlap.machine.atomic_files import write_output
 
-    for path, _ in writable(output, only=".json"):
+    for path, _ in writable(output, only=(".json",)):
         write_output(path, _encoded(document))
     print_json(document) if as_json else click.echo(text)
 

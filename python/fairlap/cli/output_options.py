@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,9 +32,20 @@ OUTPUT_JSON = click.option(
 )
 BASELINE = click.option("--baseline", metavar="NAME", type=NAME, help="Baseline contestant.  [default: the fastest]")
 PRICE_OPTION = click.option("--price", type=PRICE, help="Price of an hour, or a name in `fairlap list prices`.")
+REQUIRE = click.option(
+    "--require",
+    type=NAME,
+    metavar="COLUMN<LIMIT,...",
+    help="Mark who qualifies: latency_p99<20ms, memory<4GB, cost<0.02.",
+)
+FOR = click.option(
+    "--for", "use", type=NAME, metavar="USE", help="Recommend a contestant for a use: edge, cloud or research."
+)
 _RACE_OPTIONS = (
     BASELINE,
     PRICE_OPTION,
+    REQUIRE,
+    FOR,
     OUTPUT,
     click.option(
         "--keep-weights",
@@ -66,11 +77,11 @@ def race_options(command: _Command) -> _Command:
     return command
 
 
-def writable(paths: Iterable[Path], *, only: str = "") -> list[tuple[Path, Format]]:
-    """Files with their formats, checked before anything runs. ``only`` is the one suffix that a command writes."""
+def writable(paths: Iterable[Path], *, only: Collection[str] = ()) -> list[tuple[Path, Format]]:
+    """Files with their formats, checked before anything runs. ``only`` has the suffixes that a command writes."""
     from fairlap.render.outputs import FORMATS, format_of
 
-    among = {only: FORMATS[only]} if only else FORMATS
+    among = {suffix: FORMATS[suffix] for suffix in only} or FORMATS
     files = [(path, format_of(path, among)) for path in paths]
     places: set[str] = set()
     for path, chosen in files:

@@ -35,6 +35,7 @@ from fairlap.render.outputs import Format, UnknownFormat, write_all
 from fairlap.render.terminal import text_of
 from fairlap.request.race_request import RaceOptions, RaceRequest
 from fairlap.request.server_address import require_confirmed
+from fairlap.results.decision.decision import Question, question_of, with_decision
 from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
 from fairlap.store.run_file import run_document, save_run
@@ -55,6 +56,7 @@ class RunOutput:
     options: RaceOptions = field(default_factory=RaceOptions)
     files: tuple[tuple[Path, Format], ...] = ()
     price: Price | None = None
+    question: Question | None = None
     store: bool = True
     quiet: bool = False
     as_json: bool = False
@@ -79,11 +81,12 @@ def checked_output(
     require_folder(options.keep_weights, to_score=asked.to_score is not None)
     require_trace_folder(options.trace, profiles=profiles)
     price = price_named(options.price) if options.price else None
+    question = question_of(options.require, options.use)
     files = tuple(writable(options.output))
     for path, chosen in files:
         if chosen.content == "training" and asked.to_score is None:
             raise UnknownFormat(f"{path} logs training to a score; add --mode train --to-score, or leave it out")
-    return RunOutput(options, files, price, store, quiet, as_json)
+    return RunOutput(options, files, price, question, store, quiet, as_json)
 
 
 def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:
@@ -158,6 +161,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         progress.say(f"ended after {plan.counted(len(race.processes))}: {race.ended_early}")
     name = (recorder.run_id if recorder else "") or next((path.stem for path, _ in output.files), "") or began_at
     results = results_of(run, name, baseline=output.options.baseline, price=output.price)
+    results = with_decision(results, output.question)
     run_id = recorder.end(results, interrupted=bool(interrupted)) if recorder else ""
     not_stored = recorder.loss if recorder else None
     failures = [*race.kept_weights.failures, *write_all(output.files, results)]
@@ -201,7 +205,8 @@ def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: fl
         arguments += ["--keep-weights", str(options.keep_weights)]
     if options.trace is not None:
         arguments += ["--trace", str(options.trace)]
-    for name, value in (("price", options.price), ("baseline", options.baseline), ("target", options.target)):
+    repeated = {"price": options.price, "require": options.require, "for": options.use, "baseline": options.baseline}
+    for name, value in (*repeated.items(), ("target", options.target)):
         if value:
             arguments += [f"--{name}", value if isinstance(value, str) else f"{float(value):g}"]
     arguments += ["--remote"] if options.remote else []

@@ -54,9 +54,12 @@ def decode(content: bytes) -> list[Row]:
 
 
 def _guarded(value: Any, column: Column) -> Any:
-    if column.kind == "text" and isinstance(value, str) and _needs_a_guard(value):
-        return _GUARD + value
-    return value
+    return guarded(value) if column.kind == "text" and isinstance(value, str) else value
+
+
+def guarded(text: str) -> str:
+    """As it has to be in a cell, so that no spreadsheet takes it for a formula."""
+    return _GUARD + text if _needs_a_guard(text) else text
 
 
 def _needs_a_guard(text: str) -> bool:

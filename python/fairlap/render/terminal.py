@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fairlap import quantity_text, verdict
 from fairlap.race.plan import Plan
 from fairlap.render.compilation import batch_text, counts_text, heading
+from fairlap.render.decision import decision_lines
 from fairlap.render.generation import generation_lines
 from fairlap.render.load import is_rate, load_lines, rate_interval, threads_text
 from fairlap.render.operations import operations_lines
@@ -46,6 +47,8 @@ def text_of(results: Results) -> str:
         parts.append("\n".join(lines))
     if lines := operations_lines(results):
         parts.append("\n".join(lines))
+    if results.decision is not None:
+        parts.append("\n".join(decision_lines(results.decision)))
     return "\n\n".join(parts)
 
 

@@ -45,6 +45,21 @@ def bounded(value: float, low: float, high: float) -> Estimate:
     return Estimate(value, low, high) if low > 0 and np.isfinite(high) else Estimate(value)
 
 
+def times(found: Estimate, factor: float) -> Estimate:
+    """In another unit, or at a price."""
+    low, high = (None if end is None else end * factor for end in (found.low, found.high))
+    return Estimate(found.value * factor, low, high)
+
+
+def inverse(found: Estimate, numerator: float = 1.0) -> Estimate | None:
+    """The numerator over the figure; none of a figure that is 0, and without an interval where that touches 0."""
+    if found.value <= 0:
+        return None
+    if found.low is None or found.high is None or found.low <= 0:
+        return Estimate(numerator / found.value)
+    return Estimate(numerator / found.value, numerator / found.high, numerator / found.low)
+
+
 def absence_reason(result: ContestantResult) -> str:
     """Why there is no estimate; empty when there is one."""
     return "" if result.finished else result.trouble or "no process finished"

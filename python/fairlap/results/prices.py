@@ -18,6 +18,7 @@ from fairlap.request.toml_file import read_toml
 _PRICE = re.compile(r"(?P<amount>\d+(\.\d+)?)\s*(?P<currency>[A-Za-z]{3})?\s*/\s*h")
 _DEFAULT_CURRENCY = "USD"
 _SECONDS_PER_HOUR = 3600.0
+_NS_PER_S = 1e9
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -28,6 +29,10 @@ class Price(msgspec.Struct, frozen=True):
 
     def of_seconds(self, seconds: float) -> float:
         return self.per_hour * seconds / _SECONDS_PER_HOUR
+
+    def of_1000_items_per_ns(self, batch: int) -> float:
+        """What a thousand items cost for each nanosecond of a call, on a machine that runs nothing else."""
+        return self.of_seconds(1000 / batch / _NS_PER_S)
 
 
 def price_given(text: str) -> Price:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
@@ -16,6 +16,9 @@ from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.rows import rows_of_work
 from fairlap.results.work_result import ContestantResult, WorkResult, work_result_of
+
+if TYPE_CHECKING:
+    from fairlap.results.decision.decision import Decision
 
 Samples = Callable[[int, str], Mapping[str, npt.NDArray[Any]]]
 """By block and contestant, the raw samples of each quantity; empty where none were stored."""
@@ -31,6 +34,7 @@ class Results:
     baseline: str = ""
     price: Price | None = None
     samples: Samples | None = None  # where raw samples were stored
+    decision: Decision | None = None  # where requirements or a use were given
 
     def __repr__(self) -> str:
         """What an interactive session shows: a line for each row, with its median and its verdict."""

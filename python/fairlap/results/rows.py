@@ -34,7 +34,7 @@ from fairlap.results.columns.memory import memory_absent, memory_by_layer, memor
 from fairlap.results.columns.roofline import roofline_of
 from fairlap.results.columns.scores import accuracy_of, scores_of
 from fairlap.results.columns.utilisation import utilisation_of
-from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
+from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
 from fairlap.results.work_result import ContestantResult, WorkResult
@@ -239,10 +239,7 @@ def _cost(latency: Estimate | None, work: Work, price: Price | None) -> dict[str
     if price is None or latency is None:
         return {"cost_per_1000_items": Cell(None, why), "currency": Cell(None, why)}
 
-    def of(latency_ns: float | None) -> float | None:
-        return None if latency_ns is None else price.of_seconds(1000 / work.batch * latency_ns / _NS_PER_S)
-
-    cost = Estimate(price.of_seconds(1000 / work.batch * latency.value / _NS_PER_S), of(latency.low), of(latency.high))
+    cost = times(latency, price.of_1000_items_per_ns(work.batch))
     return {"cost_per_1000_items": Cell(cost), "currency": Cell(price.currency)}
 
 

@@ -18,6 +18,7 @@ from fairlap.machine.atomic_files import write_atomically, write_output
 from fairlap.race.around_blocks.compilation_result import still_to_inspect
 from fairlap.race.resume import all_blocks_ran, search_is_over
 from fairlap.race.run import RUN_FORMAT, Run
+from fairlap.results.decision.decision import Decision
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
@@ -43,6 +44,7 @@ class RunFile(Run):
     rows: list[Row] = msgspec.field(default_factory=list)
     work_results: list[dict[str, Any]] = msgspec.field(default_factory=list)
     samples: list[SamplesOfProcess] = msgspec.field(default_factory=list)
+    decision: Decision | msgspec.UnsetType = msgspec.UNSET  # where requirements or a use were given
 
 
 def run_document(
@@ -62,7 +64,12 @@ def run_document(
         return RunFile(**fields, id=run_id, state=state)
     shown = [_work_result(results, each) for each in results.work_results]
     run_id = results.run_id if is_an_id(results.run_id) else ""
-    return RunFile(**fields, id=run_id, state=state, rows=results.rows if rows is None else rows, work_results=shown)
+    document = RunFile(
+        **fields, id=run_id, state=state, rows=results.rows if rows is None else rows, work_results=shown
+    )
+    if results.decision is not None:
+        document.decision = results.decision
+    return document
 
 
 def encode_document(document: RunFile) -> bytes:

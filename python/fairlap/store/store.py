@@ -201,6 +201,16 @@ class Store:
             except msgspec.MsgspecError as error:
                 raise StoreError(f"the run {run} in {self.path} cannot be read: {error}") from None
 
+    def plan_and_machine(self, run: str) -> tuple[Plan, dict[str, str]]:
+        """Without the processes, which take longer to read than everything else."""
+        run = self.id_of(run)
+        with self._reading() as db:
+            plan, machine = db.execute("SELECT plan, machine FROM runs WHERE id = ?", (run,)).fetchone()
+        try:
+            return msgspec.json.decode(plan, type=Plan), msgspec.json.decode(machine, type=dict[str, str])
+        except msgspec.MsgspecError as error:
+            raise StoreError(f"the run {run} in {self.path} cannot be read: {error}") from None
+
     def samples(self, run: str, block: int, contestant: str) -> dict[str, np.ndarray]:
         """By quantity, in nanoseconds, the headline first. Empty for a process that ended without any."""
         import numpy as np

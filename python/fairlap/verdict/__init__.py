@@ -48,6 +48,7 @@ from fairlap.verdict.metric import (
 from fairlap.verdict.noisy_blocks import GateLimits, GateOutcome, noise_gate
 from fairlap.verdict.regression import Change, Regression, compare_runs
 from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence
+from fairlap.verdict.several_works import GeometricMean, geometric_mean_ratio
 from fairlap.verdict.standing import Place, Standing, standing
 from fairlap.verdict.stopping import StoppingAdvice, StoppingRule, advise
 from fairlap.verdict.warnings import StatisticalWarning
@@ -71,6 +72,7 @@ __all__ = [
     "Figures",
     "GateLimits",
     "GateOutcome",
+    "GeometricMean",
     "Interval",
     "LateShareTest",
     "Look",
@@ -108,6 +110,7 @@ __all__ = [
     "decided",
     "design_so_far",
     "find_modes",
+    "geometric_mean_ratio",
     "judge",
     "looks",
     "means_and_spreads",

@@ -30,7 +30,7 @@ def command(threads: int | None, device: str, again: bool, output: tuple[Path, .
 
     Measured once in some seconds, and read from the user's cache afterwards.
     """
-    writable(output, only=".json")
+    writable(output, only=(".json",))
     found = _of_cpu(threads, again) if device == "cpu" else _of_device(str(device), threads, again)
     document = [_document(roofs) for roofs in found]
     print_result(document, "\n\n".join(_text(roofs) for roofs in found), as_json=as_json, output=output)

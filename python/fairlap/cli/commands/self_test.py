@@ -68,7 +68,7 @@ def run_self_test(
         )
     require_driver(str(device))
     cores = tuple(sorted(os.sched_getaffinity(0)))
-    writable(output, only=".json")
+    writable(output, only=(".json",))
     trial = Trial(
         contestant=name,
         work=work,

@@ -18,7 +18,7 @@ from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
 _WIDTH = 720
-_FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
+FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
 _PNG_SCALE = 2.0
 _COLUMN_OF_KEY = 130
 
@@ -33,7 +33,7 @@ def main_chart(shown: Results, *, png: bool) -> bytes:
     drawn = [spec for spec in specs if spec is not None]
     if not drawn:
         raise FairlapError("there is nothing to draw: no process finished")
-    return _picture(drawn[0] if len(drawn) == 1 else _stacked(drawn), png=png)
+    return picture(drawn[0] if len(drawn) == 1 else _stacked(drawn), png=png)
 
 
 def _stacked(specs: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def _with_data_of(number: int, spec: Any) -> Any:
     }
 
 
-def _picture(spec: dict[str, Any], *, png: bool) -> bytes:
+def picture(spec: dict[str, Any], *, png: bool) -> bytes:
     convert, version = vl_convert(), vega_lite_version()
     if png:
         content: bytes = convert.vegalite_to_png(spec, vl_version=version, scale=_PNG_SCALE)
@@ -130,7 +130,7 @@ def static_spec(
     return spec | {
         "title": title,
         "description": f"{chart.title}. {chart.note}",
-        "config": LIGHT.config(_FONT) | {"background": LIGHT.paper},
+        "config": LIGHT.config(FONT) | {"background": LIGHT.paper},
         "padding": 16,
     }
 

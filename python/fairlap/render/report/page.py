@@ -23,6 +23,7 @@ from fairlap.render.report.answer import answer, headline
 from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import feeding
 from fairlap.render.report.compilation_table import compilation_table
+from fairlap.render.report.decision import decided
 from fairlap.render.report.markup import Markup, joined, json_island, table, tag, trusted
 from fairlap.render.report.operators import NOTE, operators
 from fairlap.render.report.page_data import for_the_program
@@ -60,6 +61,7 @@ def page_of(shown: Results) -> str:
         tag(
             "main",
             _answers(shown),
+            decided(shown),
             _filters(shown),
             _tables(shown),
             _fed(shown),

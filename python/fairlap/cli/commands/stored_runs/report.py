@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fairlap.cli.output_options import BASELINE, OUTPUT, PRICE_OPTION, writable
+from fairlap.cli.output_options import BASELINE, FOR, OUTPUT, PRICE_OPTION, REQUIRE, writable
 
 
 @click.command("report")
@@ -20,7 +20,17 @@ from fairlap.cli.output_options import BASELINE, OUTPUT, PRICE_OPTION, writable
 )
 @BASELINE
 @PRICE_OPTION
-def command(run: str, output: tuple[Path, ...], charts: Path | None, baseline: str | None, price: str | None) -> None:
+@REQUIRE
+@FOR
+def command(
+    run: str,
+    output: tuple[Path, ...],
+    charts: Path | None,
+    baseline: str | None,
+    price: str | None,
+    require: str | None,
+    use: str | None,
+) -> None:
     """Write a run as one HTML page that needs no network (-o page.html), its main chart (-o chart.svg), or all charts.
 
     RUN is `last`, the id of a stored run or its beginning; FILE is a run file. Stored runs have their samples, and
@@ -28,6 +38,7 @@ def command(run: str, output: tuple[Path, ...], charts: Path | None, baseline: s
     """
     from fairlap.errors import InvalidRequest
     from fairlap.render.outputs import write
+    from fairlap.results.decision.decision import question_of, with_decision
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
     from fairlap.store.run_sources import require_contestant, run_named, samples_of
@@ -35,6 +46,7 @@ def command(run: str, output: tuple[Path, ...], charts: Path | None, baseline: s
     if not output and charts is None:
         raise InvalidRequest("give a file or folder to write: -o report.html, or --charts FOLDER")
     files = writable(output)
+    question = question_of(require or "", use or "")
     saved, run_id = run_named(run)
     require_contestant(saved.plan, baseline or "")
     results = results_of(
@@ -44,6 +56,7 @@ def command(run: str, output: tuple[Path, ...], charts: Path | None, baseline: s
         baseline=baseline or "",
         price=price_named(price) if price else None,
     )
+    results = with_decision(results, question)
     for path, chosen in files:
         write(path, results, chosen)
         click.echo(f"{path}")

@@ -10,7 +10,7 @@ import click
 
 from fairlap import quantity_text
 from fairlap.cli.output import print_json
-from fairlap.cli.output_options import JSON, OUTPUT, writable
+from fairlap.cli.output_options import FOR, JSON, OUTPUT, PRICE_OPTION, REQUIRE, writable
 
 if TYPE_CHECKING:
     from fairlap.race.process_result import ProcessResult
@@ -21,13 +21,27 @@ if TYPE_CHECKING:
 @click.command("show")
 @click.argument("run")
 @click.option("--errors", is_flag=True, help="Show numerical errors and the last output of lost processes.")
+@PRICE_OPTION
+@REQUIRE
+@FOR
 @OUTPUT
 @JSON
-def command(run: str, errors: bool, output: tuple[Path, ...], as_json: bool) -> None:
+def command(
+    run: str,
+    errors: bool,
+    price: str | None,
+    require: str | None,
+    use: str | None,
+    output: tuple[Path, ...],
+    as_json: bool,
+) -> None:
     """Show a stored run: the answer, machine, settings and warnings. RUN is `last`, an id or its beginning."""
+    from fairlap.results.decision.decision import question_of, with_decision
+    from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
     from fairlap.store.store import open_store
 
+    question, priced = question_of(require or "", use or ""), price_named(price) if price else None
     with open_store(reading=True) as store:
         run_id = store.id_of(run)
         saved, state, rows = store.load(run_id), store.state(run_id), store.rows(run_id)
@@ -35,11 +49,11 @@ def command(run: str, errors: bool, output: tuple[Path, ...], as_json: bool) -> 
     from fairlap.render.terminal import text_of
     from fairlap.store.run_file import run_document
 
-    results = results_of(saved, run_id)
+    results = with_decision(results_of(saved, run_id, price=priced), question)
     for path, chosen in writable(output):
         write(path, results, chosen)
     if as_json:
-        print_json(run_document(saved, results, state=state, rows=rows))
+        print_json(run_document(saved, results, state=state, rows=None if priced else rows))
         return
     parts = [_head(run_id, state, saved)]
     if saved.processes:

@@ -1,0 +1,69 @@
+"""``fairlap across RUN...``: runs of different machines, prices and environments side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fairlap.cli.output import print_json
+from fairlap.cli.output_options import FOR, JSON, OUTPUT, REQUIRE, writable
+
+
+@click.command("across")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN|FILE...")
+@click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="[RUN=]PRICE",
+    help="Price of an hour, 1.212/h or a name in `fairlap list prices`, of all runs or of one. Repeatable."
+    "  [default: that of the race]",
+)
+@click.option(
+    "--carbon",
+    "carbons",
+    multiple=True,
+    metavar="[RUN=]400g/kWh",
+    help="Carbon of the electricity, of all runs or of one. Repeatable.  [default: none, and no carbon]",
+)
+@REQUIRE
+@FOR
+@OUTPUT
+@JSON
+def command(
+    runs: tuple[str, ...],
+    prices: tuple[str, ...],
+    carbons: tuple[str, ...],
+    require: str | None,
+    use: str | None,
+    output: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Put runs of different machines side by side: time, throughput, cost, energy, and what follows from them.
+
+    RUN is `last`, the id of a stored run or its beginning; FILE is a run file. The runs did not alternate, so what
+    differs between them is listed and no verdict is given. A chart of latency against cost is written with -o FILE.svg.
+    """
+    from fairlap.history.across.conditions_given import by_run, grams_per_joule
+    from fairlap.history.across.decisions import decisions_of
+    from fairlap.history.across.differing import what_differs
+    from fairlap.history.across.frontier import with_domination
+    from fairlap.history.across.lines import entries_of
+    from fairlap.machine.atomic_files import write_output
+    from fairlap.render.across.files import SUFFIXES, Across, encoded
+    from fairlap.results.decision.decision import question_of
+    from fairlap.results.prices import price_named
+    from fairlap.store.stored_rows import rows_named
+
+    files = writable(output, only=SUFFIXES)
+    question = question_of(require or "", use or "")
+    given_prices = by_run("--price", prices, runs, price_named)
+    given_carbon = by_run("--carbon", carbons, runs, grams_per_joule)
+    found = [rows_named(run) for run in runs]
+    entries = with_domination(entries_of(found, given_prices, given_carbon))
+    decisions = decisions_of(entries, question) if question is not None else []
+    shown = Across([each.line for each in entries], what_differs(found, entries), decisions)
+    for path, chosen in files:
+        write_output(path, encoded(shown, chosen.name))
+    print_json(shown.document) if as_json else click.echo(shown.text)

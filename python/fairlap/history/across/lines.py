@@ -1,0 +1,184 @@
+"""One line for each contestant of each run: time, throughput, cost, energy and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from fairlap.errors import InvalidRequest
+from fairlap.request.work import Conditions, work_title
+from fairlap.results.estimates import inverse, times
+from fairlap.results.prices import Price
+from fairlap.results.row import Estimate, Row, judged_time_ns
+from fairlap.store.stored_rows import RowsOfRun
+
+_ITEMS = 1000
+_NS_PER_HOUR = 3.6e12
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure that is absent is None, never 0, and ``absent`` gives the reason."""
+
+    run: str
+    recorded_at: str
+    machine: str  # the processor, or the GPU that it ran on
+    machine_fingerprint: str
+    environment_fingerprint: str
+    work: str
+    conditions: Conditions
+    contestant: str
+    version: str | None
+    device: str
+    threads: int
+    outcome: str
+    message: str
+    place: str | None  # among the contestants of its own run
+    time_ns: Estimate | None  # of a call, or of a fed batch
+    latency_p99_ns: Estimate | None
+    throughput_per_s: Estimate | None
+    time_to_score_s: Estimate | None
+    largest_rate_per_s: Estimate | None
+    peak_memory_bytes: Estimate | None
+    price_per_hour: float | None
+    currency: str | None
+    cost_per_1000_items: Estimate | None
+    items_per_unit_of_money: Estimate | None
+    energy_per_item_j: Estimate | None
+    mean_power_w: Estimate | None
+    items_per_s_per_w: Estimate | None  # the same as items per joule
+    carbon_per_1000_items_g: Estimate | None
+    absent: dict[str, str]
+    dominated_by: list[str] = []  # lines of the same work whose intervals of time and cost are both below
+
+
+FIGURES = tuple(
+    name for name in Line.__struct_fields__ if Line.__annotations__[name] == "Estimate | None"
+)  # in the order of the columns
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line with the row that it was made of, at the price of its run."""
+
+    line: Line
+    row: Row
+
+    @property
+    def name(self) -> str:
+        return f"{self.line.contestant} in {self.line.run}"
+
+
+def entries_of(
+    runs: Sequence[RowsOfRun], prices: Mapping[str, Price], grams_per_joule: Mapping[str, float]
+) -> list[Entry]:
+    """Prices and the grid's carbon are by the name that the user gave a run. Of two kinds of conditions the rows are
+    those that the run's verdict is about."""
+    names = [run.run for run in runs]
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise InvalidRequest(f"the run {twice} is given twice, or two files have this name", code="E_ACROSS")
+    found = [
+        _entry(run, row, prices.get(run.name), grams_per_joule.get(run.name))
+        for run in runs
+        for row in run.rows
+        if row.conditions == run.plan.headline
+    ]
+    order = list(dict.fromkeys(each.line.work for each in found))
+    return sorted(found, key=lambda each: order.index(each.line.work))
+
+
+def _entry(run: RowsOfRun, row: Row, price: Price | None, grams_per_joule: float | None) -> Entry:
+    row = row if price is None else at_price(row, price)
+    work = run.work_of(row)
+    figures = _figures(row, grams_per_joule)
+    time, cost = figures["time_ns"][0], row.cost_per_1000_items
+    per_hour = price.per_hour if price is not None else _price_of(row.batch, time, cost)
+    known: dict[str, tuple[float | Estimate | str | None, str]] = {
+        **figures,
+        "version": (row.version, row.absent.get("version", "")),
+        "place": (row.place, row.absent.get("place", "")),
+        "currency": (row.currency, row.absent.get("currency", "")),
+        "price_per_hour": (per_hour, row.absent.get("cost_per_1000_items", "the run has no time to derive it from")),
+    }
+    line = Line(
+        run=run.run,
+        recorded_at=row.recorded_at,
+        machine=machine_name(run, row),
+        machine_fingerprint=row.machine,
+        environment_fingerprint=row.environment,
+        work=work_title(work.label if work is not None else f"{row.workload} · {row.mode} · {row.batch}", row.data),
+        conditions=row.conditions,
+        contestant=row.contestant,
+        device=row.device,
+        threads=row.threads,
+        outcome=row.outcome,
+        message=row.message,
+        absent={name: why for name, (value, why) in known.items() if value is None},
+        **{name: value for name, (value, _) in known.items()},  # type: ignore[arg-type]
+    )
+    return Entry(line, row)
+
+
+def at_price(row: Row, price: Price) -> Row:
+    """The row as it would be had the race been given this price."""
+    time, absent = judged_time_ns(row), dict(row.absent)
+    names = ("cost_per_1000_items", "currency", "cost_to_score")
+    for name in names:
+        absent.pop(name, None)
+    cost = None if time is None else times(time, price.of_1000_items_per_ns(row.batch))
+    score = row.time_to_score_s
+    to_score = None if score is None else times(score, price.of_seconds(1))
+    if cost is None:
+        why = row.absent.get("latency_p50_ns", "there is no time")
+        absent |= {"cost_per_1000_items": why, "currency": why}
+    if to_score is None:
+        absent["cost_to_score"] = row.absent.get("time_to_score_s", "there is no time to a score")
+    currency = None if cost is None else price.currency
+    return msgspec.structs.replace(
+        row, cost_per_1000_items=cost, currency=currency, cost_to_score=to_score, absent=absent
+    )
+
+
+def machine_name(run: RowsOfRun, row: Row) -> str:
+    """What did the work: a GPU by its name, else the processor."""
+    if row.device != "cpu":
+        number = row.device.partition(":")[2] or "0"
+        return run.machine.get(f"gpu {number}", f"{row.device} of an unknown kind")
+    return run.machine.get("cpu model", "an unknown processor")
+
+
+def _figures(row: Row, grams_per_joule: float | None) -> dict[str, tuple[Estimate | None, str]]:
+    time, cost, energy = judged_time_ns(row), row.cost_per_1000_items, row.energy_per_item_j
+    no_cost, no_energy = row.absent.get("cost_per_1000_items", ""), row.absent.get("energy_per_item_j", "")
+    carbon = None if energy is None or grams_per_joule is None else times(energy, _ITEMS * grams_per_joule)
+    own = {
+        name: (getattr(row, name), row.absent.get(name, ""))
+        for name in (
+            "latency_p99_ns",
+            "throughput_per_s",
+            "time_to_score_s",
+            "largest_rate_per_s",
+            "peak_memory_bytes",
+            "mean_power_w",
+        )
+    }
+    return own | {
+        "time_ns": (time, row.absent.get("latency_p50_ns", "")),
+        "cost_per_1000_items": (cost, no_cost),
+        "items_per_unit_of_money": (cost and inverse(cost, _ITEMS), no_cost or "the cost is 0"),
+        "energy_per_item_j": (energy, no_energy),
+        "items_per_s_per_w": (energy and inverse(energy), no_energy or "the energy is 0"),
+        "carbon_per_1000_items_g": (
+            carbon,
+            "no carbon of the grid was given" if grams_per_joule is None else no_energy,
+        ),
+    }
+
+
+def _price_of(batch: int, time: Estimate | None, cost: Estimate | None) -> float | None:
+    """Of an hour, as the race was given it: the row has only what follows from it."""
+    if time is None or cost is None or time.value <= 0:
+        return None
+    return cost.value / (_ITEMS / batch * time.value) * _NS_PER_HOUR

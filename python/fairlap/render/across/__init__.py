@@ -1,0 +1,1 @@
+"""Runs side by side, as text, Markdown, CSV, a page and a chart."""

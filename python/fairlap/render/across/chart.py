@@ -1,0 +1,92 @@
+"""Latency against cost of runs side by side, with what no other line beats in both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fairlap.errors import InvalidRequest
+from fairlap.history.across.lines import Line
+from fairlap.render.across.table import by_work
+from fairlap.render.charts.chart import measured_axis, ratio_scale, spec_of
+from fairlap.render.charts.libraries import altair
+from fairlap.render.charts.look import LIGHT
+from fairlap.render.charts.static import FONT, picture
+
+_WIDTH, _HEIGHT = 620, 320
+
+
+def pareto_chart(lines: Sequence[Line], *, png: bool = False) -> bytes:
+    """One panel for each work and currency: costs in two currencies have no common axis."""
+    panels = [
+        _panel(f"{work}, {currency}", own)
+        for work, together in by_work(lines).items()
+        for currency in dict.fromkeys(line.currency for line in together if line.currency)
+        if (own := [line for line in together if line.currency == currency and _has_both(line)])
+    ]
+    if not panels:
+        raise InvalidRequest(
+            "there is nothing to draw: no contestant has both a time and a cost; give the price with --price",
+            code="E_ACROSS",
+        )
+    alt = altair()
+    chart = panels[0] if len(panels) == 1 else alt.vconcat(*panels, spacing=40).resolve_scale(color="independent")
+    spec: dict[str, Any] = spec_of(chart) | {
+        "config": LIGHT.config(FONT) | {"background": LIGHT.paper},
+        "padding": 16,
+    }
+    return picture(spec, png=png)
+
+
+def _has_both(line: Line) -> bool:
+    return line.time_ns is not None and line.cost_per_1000_items is not None
+
+
+def _panel(title: str, lines: Sequence[Line]) -> Any:
+    alt = altair()
+    points = [_point(line) for line in lines]
+    x = alt.X("time:Q", scale=ratio_scale(), axis=measured_axis("duration", "time of a call"))
+    y_axis = measured_axis("plain", f"cost of 1,000 items, {lines[0].currency}")
+    y = alt.Y("cost:Q", scale=ratio_scale(), axis=y_axis)
+    runs = list(dict.fromkeys(line.run for line in lines))
+    scale = alt.Scale(domain=runs, range=LIGHT.colours(len(runs)))
+    colour = alt.Color("run:N", scale=scale, legend=alt.Legend(title=None, orient="top"))
+    base = alt.Chart(alt.Data(values=points))
+    across = base.mark_rule(strokeWidth=2, opacity=0.4).encode(
+        x=alt.X("time_low:Q"), x2="time_high:Q", y=y, color=colour
+    )
+    upright = base.mark_rule(strokeWidth=2, opacity=0.4).encode(
+        x=x, y=alt.Y("cost_low:Q"), y2="cost_high:Q", color=colour
+    )
+    best = base.transform_filter("!datum.dominated").mark_point(size=130, filled=True, opacity=1)
+    beaten = base.transform_filter("datum.dominated").mark_point(size=90, filled=False, opacity=1, strokeWidth=2)
+    words = base.mark_text(align="left", dx=11, dy=-9, fontSize=11, color=LIGHT.ink).encode(
+        x=x, y=y, text="contestant:N"
+    )
+    marks = [each.encode(x=x, y=y, color=colour) for each in (best, beaten)]
+    about = [
+        "Down and to the left is better. Lines are 95 % intervals.",
+        "Hollow: time and cost are both above those of another one.",
+    ]
+    return alt.layer(across, upright, *marks, words).properties(
+        width=_WIDTH,
+        height=_HEIGHT,
+        title={"text": title, "subtitle": about, "anchor": "start", "offset": 14},
+    )
+
+
+def _point(line: Line) -> dict[str, Any]:
+    time, cost = line.time_ns, line.cost_per_1000_items
+    assert time is not None
+    assert cost is not None
+    return {
+        "contestant": line.contestant,
+        "run": line.run,
+        "time": time.value,
+        "time_low": time.value if time.low is None else time.low,
+        "time_high": time.value if time.high is None else time.high,
+        "cost": cost.value,
+        "cost_low": cost.value if cost.low is None else cost.low,
+        "cost_high": cost.value if cost.high is None else cost.high,
+        "dominated": bool(line.dominated_by),
+    }

@@ -1,0 +1,166 @@
+"""Requirements such as ``latency_p99<20ms, memory<4GB, cost<0.02`` over the columns of a row."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from fairlap.errors import InvalidRequest
+from fairlap.results.decision.estimate_text import estimate_text
+from fairlap.results.flat_row import columns
+from fairlap.results.row import Estimate, Row
+
+Status = Literal["yes", "no", "unknown"]
+
+_REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?P<operator><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
+_LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>%|µs|[A-Za-z/]*)")
+
+_DURATIONS_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9}
+_SIZES = {"B": 1.0} | {
+    f"{prefix}{ending}": base**power
+    for ending, base in (("B", 1000.0), ("iB", 1024.0))
+    for power, prefix in enumerate(("K", "M", "G", "T"), start=1)
+}
+# The longest suffix of a column that fits decides which units it takes: the factors lead to the column's own unit.
+UNITS: dict[str, dict[str, float]] = {
+    "_per_s": {"/s": 1.0, "": 1.0},
+    "_ns": _DURATIONS_NS,
+    "_s": {unit: ns / 1e9 for unit, ns in _DURATIONS_NS.items()},
+    "_bytes": _SIZES,
+    "_j": {"J": 1.0, "mJ": 1e-3, "uJ": 1e-6, "µJ": 1e-6, "kJ": 1e3, "Wh": 3600.0, "kWh": 3.6e6},
+    "_w": {"W": 1.0, "mW": 1e-3, "kW": 1e3},
+    "_share": {"%": 0.01, "": 1.0},
+    "_relative": {"%": 0.01, "": 1.0},
+    "_drop": {"%": 0.01, "": 1.0},
+    "_score": {"%": 0.01, "": 1.0},
+    "accuracy": {"%": 0.01, "": 1.0},
+}
+_MONEY = ("cost_per_1000_items", "cost_to_score")
+SHORT_NAMES = {
+    "latency": "latency_p50_ns",
+    "throughput": "throughput_per_s",
+    "memory": "peak_memory_bytes",
+    "cost": "cost_per_1000_items",
+    "energy": "energy_per_item_j",
+    "power": "mean_power_w",
+    "error": "error_relative",
+    "rate": "largest_rate_per_s",
+}
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    text: str
+    column: str
+    operator: Literal["<", "<=", ">", ">="]
+    limit: float  # in the unit of the column
+    currency: str = ""  # of a limit on money; empty: whatever the price is in
+
+    def status_of(self, row: Row) -> tuple[Status, str]:
+        """With the reason where it is not met. A figure whose interval contains the limit is unknown, and so is an
+        estimate without an interval."""
+        value: Estimate | float | None = getattr(row, self.column)
+        if value is None:
+            return "unknown", f"no {self.column}: {row.absent[self.column]}"
+        if self.currency and row.currency != self.currency:
+            return "unknown", f"its cost is in {row.currency}, not in {self.currency}"
+        if not isinstance(value, Estimate):
+            return ("yes", "") if self._met(value) else ("no", f"it is {estimate_text(self.column, Estimate(value))}")
+        shown = f"it is {estimate_text(self.column, value)}"
+        if value.low is None or value.high is None:
+            return "unknown", f"{shown}, without an interval"
+        ends = [self._met(end) for end in (value.low, value.high)]
+        if all(ends):
+            return "yes", ""
+        return ("unknown", f"{shown}, around the limit") if any(ends) else ("no", shown)
+
+    def _met(self, value: float) -> bool:
+        if self.operator in ("<", "<="):
+            return value < self.limit or (self.operator == "<=" and value == self.limit)
+        return value > self.limit or (self.operator == ">=" and value == self.limit)
+
+
+def requirements_of(text: str) -> tuple[Requirement, ...]:
+    """Separated by commas; all of them count."""
+    parts = [part for part in text.split(",") if part.strip()]
+    if not parts:
+        raise _wrong("it is empty; write it as latency_p99<20ms, memory<4GB")
+    return tuple(_requirement(part.strip()) for part in parts)
+
+
+class Qualification(msgspec.Struct, frozen=True):
+    """Of one contestant: it qualifies where every requirement is met, and does not where one is not."""
+
+    status: Status
+    reasons: dict[str, str]  # by the text of the requirement, why it is not met or unknown
+
+
+def qualification(row: Row, requirements: Sequence[Requirement]) -> Qualification:
+    found = {each.text: each.status_of(row) for each in requirements}
+    reasons = {text: why for text, (status, why) in found.items() if status != "yes"}
+    if why := why_out(row):
+        return Qualification("no", {"a place in the ranking": why, **reasons})
+    statuses = {status for status, _ in found.values()}
+    status: Status = "no" if "no" in statuses else "unknown" if "unknown" in statuses else "yes"
+    return Qualification(status, reasons)
+
+
+def why_out(row: Row) -> str:
+    """Why a contestant cannot be chosen at all: it did other work than asked for, or none. Empty where it can be."""
+    if row.processes_finished == 0 or row.outcome in ("disqualified", "unqualified"):
+        return row.message or "no process finished"
+    return ""
+
+
+def _requirement(text: str) -> Requirement:
+    found = _REQUIREMENT.fullmatch(text)
+    if found is None:
+        raise _wrong(f"{text!r} is not a column, one of < <= > >=, and a limit")
+    column = _column(found["name"])
+    limit, currency = _limit(text, column, found["limit"])
+    return Requirement(text, column, found["operator"], limit, currency)  # type: ignore[arg-type]
+
+
+def _column(name: str) -> str:
+    """By its name, with its unit or without, or by a short name."""
+    numbers = [each.name for each in columns() if each.kind in ("number", "whole") and each.name == each.field]
+    by_name = {_without_unit(column): column for column in numbers} | {column: column for column in numbers}
+    by_name |= SHORT_NAMES
+    if name in by_name:
+        return by_name[name]
+    near = difflib.get_close_matches(name, by_name, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else "docs/reference/row.md lists the columns"
+    raise _wrong(f"there is no column {name!r} with a number; {hint}")
+
+
+def _without_unit(column: str) -> str:
+    suffix = _suffix(column)
+    return column.removesuffix(suffix) if suffix in ("_ns", "_s", "_bytes", "_j", "_w", "_per_s") else column
+
+
+def _suffix(column: str) -> str:
+    return max((suffix for suffix in UNITS if column.endswith(suffix)), key=len, default="")
+
+
+def _limit(text: str, column: str, limit: str) -> tuple[float, str]:
+    found = _LIMIT.fullmatch(limit)
+    if found is None or not math.isfinite(float(found["number"])):
+        raise _wrong(f"the limit of {text!r} is not a number with a unit")
+    number, unit = float(found["number"]), found["unit"]
+    if column in _MONEY:
+        if unit and re.fullmatch(r"[A-Za-z]{3}", unit) is None:
+            raise _wrong(f"the limit of {text!r} is money: 0.02, or 0.02EUR")
+        return number, unit.upper()
+    units = UNITS.get(_suffix(column), {"": 1.0})
+    if unit not in units:
+        named = ", ".join(each or "none" for each in units)
+        raise _wrong(f"the unit of {text!r} has to be one of: {named}")
+    return number * units[unit], ""
+
+
+def _wrong(why: str) -> InvalidRequest:
+    return InvalidRequest(f"--require: {why}", code="E_REQUIRE")

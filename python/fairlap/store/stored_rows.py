@@ -1,0 +1,58 @@
+"""The rows of a run with its plan and machine, read without its processes where they were stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlap.errors import InvalidRequest
+from fairlap.race.plan import Plan
+from fairlap.request.work import Work
+from fairlap.results.results import results_of
+from fairlap.results.row import Row
+from fairlap.store.run_file import load_run, load_run_file
+from fairlap.store.run_sources import run_named
+from fairlap.store.store import open_store
+
+
+@dataclass(frozen=True)
+class RowsOfRun:
+    name: str  # as the user gave it
+    run: str  # its id, or the stem of its file
+    rows: tuple[Row, ...]  # with the price that the race was given
+    plan: Plan
+    machine: dict[str, str]
+
+    def work_of(self, row: Row) -> Work | None:
+        """None where the plan has no such work, which only a damaged file can cause."""
+        found = (
+            work
+            for work in self.plan.works
+            if (work.model, work.batch, work.mode, list(work.precisions))
+            == (row.workload, row.batch, row.mode, row.ranked_precisions)
+        )
+        return next(found, None)
+
+
+def rows_named(text: str) -> RowsOfRun:
+    """Of a run file, or of a stored run by its id. An existing file takes precedence over an id."""
+    path = Path(text)
+    if path.exists():
+        return _rows_of_file(text, path)
+    if path.suffix or len(path.parts) > 1:
+        run_named(text)  # raises: there is no such file
+    with open_store(reading=True) as store:
+        run_id = store.id_of(text)
+        return RowsOfRun(text, run_id, tuple(store.rows(run_id)), *store.plan_and_machine(run_id))
+
+
+def _rows_of_file(text: str, path: Path) -> RowsOfRun:
+    """A file whose rows an older fairlap wrote, or that has none, has them computed from its processes."""
+    try:
+        file = load_run_file(path)
+    except InvalidRequest:
+        file = None
+    if file is not None and file.rows:
+        return RowsOfRun(text, path.stem, tuple(file.rows), file.plan, file.machine)
+    run = load_run(path)
+    return RowsOfRun(text, path.stem, tuple(results_of(run, path.stem).rows), run.plan, run.machine)

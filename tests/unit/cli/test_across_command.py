@@ -1,0 +1,175 @@
+"""``fairlap across``: runs of several machines side by side, without a verdict between them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from command_line import output, refusal
+from fairlap.results.prices import price_given
+from fairlap.results.results import results_of
+from fairlap.store.run_file import save_run
+from fairlap.store.store import open_store
+from runs_for_rows import a_run, crashed
+from runs_in_store import keep_whole
+from runs_side_by_side import a_quicker_run, a_slower_run, saved
+
+PRICES = ("--price", "0.5/h", "--price", "quick.json=1.2/h")
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, slow=a_slower_run, quick=a_quicker_run)
+    return tmp_path
+
+
+def document(*arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(output("across", "slow.json", "quick.json", *arguments, "--json"))
+    return found
+
+
+def line(found: dict[str, Any], contestant: str, run: str) -> dict[str, Any]:
+    [own] = [each for each in found["lines"] if (each["contestant"], each["run"]) == (contestant, run)]
+    return dict(own)
+
+
+@pytest.mark.usefixtures("two")
+def test_every_contestant_of_every_run_has_a_line_with_what_follows_from_price_energy_and_grid() -> None:
+    found = document(*PRICES, "--carbon", "400g/kWh")
+    assert len(found["lines"]) == 4
+    torch = line(found, "torch", "quick")
+    # 2 ms for 4 items at 1.2 an hour; 0.8 J for 100 calls of 4 items.
+    assert torch["cost_per_1000_items"]["value"] == pytest.approx(1.2 * 250 * 2e-3 / 3600, rel=0.01)
+    assert torch["items_per_unit_of_money"]["value"] == pytest.approx(1000 / torch["cost_per_1000_items"]["value"])
+    assert torch["energy_per_item_j"]["value"] == pytest.approx(0.002)
+    assert torch["items_per_s_per_w"]["value"] == pytest.approx(500)
+    assert torch["carbon_per_1000_items_g"]["value"] == pytest.approx(2 * 400 / 3.6e6)
+    assert (torch["price_per_hour"], torch["currency"]) == (1.2, "USD")
+    for name in ("items_per_unit_of_money", "items_per_s_per_w", "carbon_per_1000_items_g"):
+        assert torch[name]["low"] <= torch[name]["value"] <= torch[name]["high"]
+
+
+@pytest.mark.usefixtures("two")
+def test_what_is_absent_is_null_with_its_reason_and_never_0() -> None:
+    found = document()
+    for each in found["lines"]:
+        for name, value in each.items():
+            assert (value is None) == (name in each["absent"])
+            assert value != {"value": 0}
+    slow = line(found, "torch", "slow")
+    assert slow["absent"]["carbon_per_1000_items_g"] == "no carbon of the grid was given"
+    assert slow["absent"]["cost_per_1000_items"] == "no price was given"
+    assert slow["absent"]["items_per_s_per_w"] == "no source of power was read"
+    assert line(document("--carbon", "1g/kWh"), "torch", "slow")["carbon_per_1000_items_g"] is None
+
+
+@pytest.mark.usefixtures("two")
+def test_what_differs_is_listed_with_the_value_of_each_run_and_what_agrees_is_not() -> None:
+    differing = {(each["about"], each["what"]): each["values"] for each in document(*PRICES)["differences"]}
+    assert differing["machine", "cpu model"] == {"slow": "Imaginary 9000", "quick": "Imaginary 9100"}
+    assert differing["version", "torch"] == {"slow": "1.2.3", "quick": "1.3.0"}
+    assert differing["price", "price of an hour"] == {"slow": "0.5 USD", "quick": "1.2 USD"}
+    assert ("machine", "kernel") not in differing
+    assert not json.loads(output("across", "slow.json", "--json"))["differences"]
+
+
+@pytest.mark.usefixtures("two")
+def test_a_line_is_dominated_by_those_whose_intervals_of_time_and_cost_are_below_its_own() -> None:
+    found = document(*PRICES)
+    assert line(found, "jax:fast", "quick")["dominated_by"] == []
+    assert line(found, "jax:fast", "slow")["dominated_by"] == []  # slower, and cheaper
+    assert line(found, "torch", "slow")["dominated_by"] == ["jax:fast in slow", "jax:fast in quick"]
+    euros = document("--price", "0.5/h", "--price", "quick.json=0.0001EUR/h")
+    assert line(euros, "torch", "slow")["dominated_by"] == ["jax:fast in slow"]  # never by a cost in another currency
+
+
+def test_stored_rows_have_the_price_of_their_race_and_a_given_price_is_that_of_a_race(two: Path) -> None:
+    run, price = a_run(), price_given("3.6EUR/h")
+    with open_store() as store:
+        run_id = keep_whole(store, run)
+        store.replace_rows(run_id, results_of(run, run_id, price=price).rows)
+    [stored] = [
+        each for each in json.loads(output("across", "last", "--json"))["lines"] if each["contestant"] == "torch"
+    ]
+    assert stored["price_per_hour"] == pytest.approx(3.6)
+    other = json.loads(output("across", run_id, "--price", "7.2EUR/h", "--json"))["lines"]
+    [twice] = [each for each in other if each["contestant"] == "torch"]
+    rows = results_of(run, run_id, price=price_given("7.2EUR/h")).rows
+    [row] = [each for each in rows if each.contestant == "torch"]
+    assert twice["cost_per_1000_items"] == msgspec.to_builtins(row.cost_per_1000_items)
+
+
+def test_a_contestant_that_crashed_has_a_line_with_its_outcome(two: Path) -> None:
+    run = a_run()
+    for process in run.processes:
+        if process.contestant == "torch":
+            crashed(process)
+    save_run(two / "lost.json", run)
+    [own] = [
+        each for each in json.loads(output("across", "lost.json", "--json"))["lines"] if each["contestant"] == "torch"
+    ]
+    assert own["outcome"] == "crash"
+    assert own["time_ns"] is None
+    assert "SIGSEGV" in own["absent"]["time_ns"]
+
+
+def test_files_of_every_format_hold_the_same_lines(two: Path) -> None:
+    pytest.importorskip("altair")
+    files = [f"out{suffix}" for suffix in (".json", ".csv", ".md", ".html", ".svg")]
+    text = output("across", "slow.json", "quick.json", *PRICES, *(part for file in files for part in ("-o", file)))
+    assert text.count("Imaginary 9100") >= 2
+    lines = json.loads((two / "out.json").read_text())["lines"]
+    rows = list(csv.DictReader(io.StringIO((two / "out.csv").read_text())))
+    assert [float(row["cost_per_1000_items_low"]) for row in rows] == [
+        each["cost_per_1000_items"]["low"] for each in lines
+    ]
+    assert (two / "out.md").read_text().count("`jax:fast ") == 2
+    page = (two / "out.html").read_text()
+    assert "<script" not in page
+    assert "data:image/svg+xml;base64," in page
+    assert (two / "out.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["slow.json", "slow.json"], "E_ACROSS"),
+        (["slow.json", "-o", "a.svg"], "E_ACROSS"),  # without a price
+        (["nothing"], "E_NO_RUN"),
+        (["nothing.json"], "E_REQUEST"),
+        (["slow.json", "--carbon", "400"], "E_REQUEST"),
+        (["slow.json", "--carbon", "other=400g/kWh"], "E_REQUEST"),
+        (["slow.json", "--price", "1/h", "--price", "2/h"], "E_REQUEST"),
+        (["slow.json", "--price", "cheap"], "E_PRICE"),
+        (["slow.json", "-o", "a.parquet"], "E_OUTPUT_FORMAT"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_code(arguments: list[str], code: str) -> None:
+    assert refusal("across", *arguments).code == code
+
+
+def test_names_that_break_out_stay_text(two: Path) -> None:
+    run = a_run(listed="torch,jax:fast")
+    run.machine["cpu model"] = "<script>alert(1)</script>"
+    save_run(two / "hostile.json", run)
+    output("across", "hostile.json", "-o", "h.html")
+    assert "<script>" not in (two / "h.html").read_text()
+
+
+def test_a_run_of_many_processes_is_read_without_them(two: Path) -> None:
+    """The processes are what takes time: spoilt, they do not matter."""
+    with open_store() as store:
+        run_id = keep_whole(store, a_run())
+        store._db.execute("UPDATE processes SET process = 'rubbish'")
+    began = time.perf_counter()
+    assert run_id in output("across", run_id)
+    assert time.perf_counter() - began < 2

@@ -1,0 +1,157 @@
+"""A recommendation never goes beyond the verdict, and never to what does not qualify."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import msgspec
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.race.run import Run
+from fairlap.results.decision.decision import Decision, decide, question_of
+from fairlap.results.decision.evidence import Difference
+from fairlap.results.decision.recommendation import recommend
+from fairlap.results.decision.requirements import Status
+from fairlap.results.decision.uses import USES, Weight, use_named
+from fairlap.results.prices import price_given
+from fairlap.results.results import results_of
+from hypothesis import given
+from hypothesis import strategies as st
+from runs_for_rows import a_run, crashed
+from runs_side_by_side import scale_times
+from runs_to_show import run_of
+
+ALL_USES = list(USES)
+
+
+def decision(run: Run, require: str = "", use: str = "", *, price: str = "1/h") -> Decision:
+    question = question_of(require, use)
+    assert question is not None
+    return decide(results_of(run, price=price_given(price) if price else None), question)
+
+
+@pytest.mark.parametrize("use", ALL_USES)
+def test_the_weights_add_up_to_1_and_are_in_the_decision(use: str) -> None:
+    found = decision(a_run(), use=use)
+    assert sum(found.weights.values()) == pytest.approx(1)
+    assert len(found.sentences) == 3
+
+
+@pytest.mark.parametrize("use", ALL_USES)
+def test_the_one_that_the_verdict_calls_faster_is_recommended_where_nothing_else_differs(use: str) -> None:
+    assert decision(a_run(), use=use).recommended == ["jax:fast"]
+
+
+def test_what_is_not_ranked_or_does_not_qualify_is_never_recommended() -> None:
+    assert decision(a_run(), "latency>1.5ms", "cloud").recommended == ["torch"]
+    run = a_run()
+    fast = [process for process in run.processes if process.contestant == "jax:fast"]
+    fast[0].outcome, fast[0].message = "disqualified", "its answer is wrong"
+    assert decision(run, use="cloud").recommended == ["torch"]
+    assert decision(a_run(), "energy<1J", "edge").recommended == []  # unknown is not enough
+
+
+def test_contestants_that_the_verdict_does_not_separate_are_named_together() -> None:
+    run = a_run()
+    for process in run.processes:
+        if process.contestant == "jax:fast":
+            scale_times(process, 2)
+    found = decision(run, use="cloud")
+    assert sorted(found.recommended) == ["jax:fast", "torch"]
+
+
+def test_few_blocks_show_nothing_however_far_the_figures_are_apart() -> None:
+    found = decision(a_run(blocks=3), use="research")
+    assert sorted(found.recommended) == ["jax:fast", "torch"]
+
+
+def test_columns_without_a_figure_are_named_as_unknown() -> None:
+    found = decision(a_run(), use="cloud", price="")
+    assert "no price was given" in found.sentences[2]
+    assert "no source of power was read" in decision(a_run(), use="edge").sentences[2]
+
+
+def test_over_several_works_the_mean_of_ratios_has_its_interval_and_all_works_have_to_qualify() -> None:
+    run = run_of(("torch", "jax"), batches=(4, 8))
+    found = decision(run, "memory<1GB", "research")
+    [mean] = found.means
+    assert (mean.contestant, mean.baseline, mean.works, mean.blocks) == ("jax", "torch", 2, 16)
+    assert mean.ratio == pytest.approx(2, rel=0.01)
+    assert mean.low <= mean.ratio <= mean.high
+    assert found.recommended == ["torch"]
+    tight = decision(run, "latency<1.5ms", "research")  # torch takes 1 ms at batch 4, and 2 ms at batch 8
+    assert tight.recommended == []
+    assert [each.qualifies for each in tight.judged if each.contestant == "torch"] == ["yes", "no"]
+
+
+def test_works_that_disagree_show_no_difference() -> None:
+    """Twice as quick on the one, twice as slow on the other."""
+    run = run_of(("torch", "jax"), batches=(4, 8))
+    for process in run.processes:
+        if process.contestant == "jax" and process.work.endswith("batch 8"):
+            scale_times(process, 1 / 4)
+    found = decision(run, use="research")
+    assert sorted(found.recommended) == ["jax", "torch"]
+    assert found.means[0].ratio == pytest.approx(1, rel=0.01)
+
+
+def test_a_crash_of_all_leaves_nothing_to_recommend() -> None:
+    run = a_run()
+    for process in run.processes:
+        crashed(process)
+    found = decision(run, "memory<4GB", "cloud")
+    assert found.recommended == []
+    assert {each.qualifies for each in found.judged} == {"no"}
+
+
+def test_an_unknown_use_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as error:
+        use_named("clod")
+    assert error.value.code == "E_USE"
+    assert "cloud" in str(error.value)
+
+
+NAMES = ("a", "b", "c")
+statuses = st.fixed_dictionaries({name: st.sampled_from(["yes", "no", "unknown"]) for name in NAMES})
+differences = st.tuples(st.floats(0.1, 10), st.booleans())
+
+
+@given(statuses, st.lists(differences, min_size=12, max_size=12), st.sampled_from(ALL_USES))
+def test_only_what_qualifies_is_recommended_and_only_what_is_shown_is_claimed(
+    qualify: dict[str, Status], drawn: list[tuple[float, bool]], use: str
+) -> None:
+    columns = [weight.column for weight in USES[use].weights]
+    pairs = list(itertools.combinations(NAMES, 2))
+    table = {
+        (pair, column): drawn[place % len(drawn)]
+        for place, (pair, column) in enumerate(itertools.product(pairs, columns))
+    }
+
+    def evidence(a: str, b: str, weight: Weight) -> Difference:
+        pair = (a, b) if (a, b) in pairs else (b, a)
+        ratio, shown = table[pair, weight.column]
+        return Difference(ratio if pair == (a, b) else 1 / ratio, shown, "drawn")
+
+    found = recommend(qualify, USES[use], evidence, [])
+    assert all(qualify[name] == "yes" for name in found.recommended)
+    eligible = [name for name in NAMES if qualify[name] == "yes"]
+    if not any(shown for _, shown in drawn):
+        assert list(found.recommended) == eligible
+    for name in eligible:
+        lost = [other for other in eligible if other != name and _score(evidence, other, name, use) < -1e-9]
+        assert (name in found.recommended) == (not lost)
+
+
+def _score(evidence, a: str, b: str, use: str) -> float:  # type: ignore[no-untyped-def]
+    total = 0.0
+    for weight in USES[use].weights:
+        difference = evidence(a, b, weight)
+        if difference.is_shown:
+            total += (1 if weight.better == "lower" else -1) * weight.weight * math.log(difference.ratio)
+    return total
+
+
+def test_the_decision_survives_json() -> None:
+    found = decision(a_run(), "memory<4GB", "cloud")
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Decision) == found
