@@ -42,6 +42,8 @@ _STORED_RUNS = {
     "gate": "Fail when a run shows a slowdown, for pull requests.",
     "report": "Write a run as an HTML page or charts.",
     "export": "Write the rows of a run as CSV, JSON, Parquet or Markdown.",
+    "bundle": "Write a run with all its evidence to one file.",
+    "verify": "Check a bundle, and compute its figures again.",
     "recipe": "Write a container and commands that repeat a run.",
 }
 

@@ -89,17 +89,21 @@ def writable(paths: Iterable[Path], *, only: Collection[str] = ()) -> list[tuple
         if place in places:
             raise _cannot_write(path, "it is given twice")
         places.add(place)
-        if not path.parent.is_dir():
-            raise _cannot_write(path, f"{path.parent} is not a folder")
-        if why := why_not_writable(path):
-            raise _cannot_write(path, why)
-        if path.is_dir():
-            raise _cannot_write(path, "it is a folder")
-        if Path(place).is_symlink():
-            raise _cannot_write(path, "it is a link to itself")
+        require_writable(path)
         if missing := chosen.missing():
             raise InvalidRequest(missing, code="E_NOT_AVAILABLE")
     return files
+
+
+def require_writable(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise _cannot_write(path, f"{path.parent} is not a folder")
+    if why := why_not_writable(path):
+        raise _cannot_write(path, why)
+    if path.is_dir():
+        raise _cannot_write(path, "it is a folder")
+    if Path(os.path.realpath(path)).is_symlink():
+        raise _cannot_write(path, "it is a link to itself")
 
 
 def _cannot_write(path: Path, reason: str) -> InvalidRequest:

@@ -143,6 +143,7 @@ class ProcessResult(msgspec.Struct):
     learning: LearningCurve | None = None  # of training to a score
     load: LoadFound | None = None  # of a race of load
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
+    round_samples: list[int] = []  # of the headline in each of these turns; unknown in runs of before it was kept
     in_turn_because: str = ""  # why the block's contestants ran one after the other
     data_seed: int = 0
     zero_weights: float | None = None  # the share of the weights that are 0

@@ -47,10 +47,7 @@ def record_one_turn(result: ProcessResult, turn: Turn) -> Samples:
     if measured.warm_up is not None:
         result.phases_s["warm_up"] = measured.warm_up.elapsed_s
     for quantity in measured.quantities:
-        samples = turn.samples_ns[quantity.name]
-        samples = samples[~np.isnan(samples)]
-        steady = verdict.steady_state(samples, result.contestant)
-        result.timings[quantity.name] = _timing(samples, steady, measured, quantity, result.contestant)
+        result.timings[quantity.name] = _timing(turn.samples_ns[quantity.name], measured, quantity, result)
     return turn.samples_ns
 
 
@@ -66,17 +63,14 @@ def record_rounds(result: ProcessResult, turns: Sequence[Turn]) -> Samples:
     first_of_each = {warning.code: warning for warning in reversed(warnings)}
     lasting = [warning for code, warning in first_of_each.items() if code not in _OF_A_SHORT_TURN]
     result.warnings = [*result.warnings, *lasting]
+    result.round_samples = [len(turn.headline_ns) for turn in rounds]
     result.rounds_ns = [float(np.nanmedian(turn.headline_ns)) for turn in rounds]
     together = {
         quantity.name: np.concatenate([turn.samples_ns[quantity.name] for turn in rounds])
         for quantity in last.quantities
     }
     for quantity in last.quantities:
-        samples = together[quantity.name]
-        samples = samples[~np.isnan(samples)]
-        course = verdict.steady_state(samples, result.contestant).course
-        all_of_it = verdict.SteadyState(course, (), 0)
-        result.timings[quantity.name] = _timing(samples, all_of_it, last, quantity, result.contestant)
+        result.timings[quantity.name] = _timing(together[quantity.name], last, quantity, result)
     return together
 
 
@@ -96,18 +90,41 @@ def _record_counts(result: ProcessResult, turns: Sequence[Turn]) -> None:
         result.machine[disturbances.INVOLUNTARY] = counts["process_involuntary_switches"] / measured_s
 
 
-def _timing(
-    samples: np.ndarray, steady: verdict.SteadyState, measured: Measured, quantity: MeasuredQuantity, whose: str
+def _timing(samples_ns: np.ndarray, measured: Measured, quantity: MeasuredQuantity, result: ProcessResult) -> Timing:
+    return timing_of(
+        samples_ns,
+        in_rounds=bool(result.rounds_ns),
+        calls_per_sample=measured.calls_per_sample,
+        method=quantity.method,
+        resolution_ns=quantity.resolution_ns,
+        whose=result.contestant,
+    )
+
+
+def timing_of(
+    samples_ns: np.ndarray, *, in_rounds: bool, calls_per_sample: int, method: str, resolution_ns: float, whose: str
 ) -> Timing:
+    """Of all samples of a process by one quantity, as they are stored. In rounds all of them count; in one turn those
+    from which it was steady."""
+    samples = samples_ns[~np.isnan(samples_ns)]
+    steady = verdict.steady_state(samples, whose)
+    if in_rounds:
+        steady = verdict.SteadyState(steady.course, (), 0)
     p50, p90, p99 = (verdict.process_figure(samples, steady, quantile=q, whose=whose).value for q in (0.5, 0.9, 0.99))
     return Timing(
         p50_ns=p50,
         p90_ns=p90,
         p99_ns=p99,
         samples=len(samples),
-        calls_per_sample=measured.calls_per_sample,
+        calls_per_sample=calls_per_sample,
         steady_from=steady.steady_from,
         course=steady.course.value,
-        method=quantity.method,
-        resolution_ns=quantity.resolution_ns,
+        method=method,
+        resolution_ns=resolution_ns,
     )
+
+
+def medians_of_turns(headline_ns: np.ndarray, round_samples: Sequence[int]) -> list[float]:
+    """From the stored samples of a process, one turn after the other."""
+    ends = np.cumsum(round_samples)[:-1]
+    return [float(np.nanmedian(turn)) for turn in np.split(headline_ns, ends)]

@@ -1,0 +1,75 @@
+"""Is a bundle what was published, and do its figures follow from its samples?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from fairlap import __version__
+from fairlap.errors import InvalidRequest
+from fairlap.render.bundle.archive import CODE, Archive, unpacked
+from fairlap.render.bundle.manifest import FORMAT, MANIFEST, MANIFEST_HASH, Manifest, sha256
+from fairlap.render.bundle.recomputed import recompute
+
+CHANGED = "E_BUNDLE_CHANGED"
+READINGS = (
+    "readings without raw samples (memory, energy, phases, errors, scores, load, learning): by their hashes alone"
+)
+
+
+@dataclass
+class Verification:
+    run: str
+    fairlap: str
+    hash: str
+    parts: int
+    problems: list[str] = field(default_factory=list)  # each begins with the part that it is about
+    unchecked: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)  # what was computed again
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.problems
+
+
+def verify(content: bytes, whose: str, expected_hash: str = "") -> Verification:
+    """Problems of hashes come first, then those of figures. A file that is no bundle at all is an error."""
+    archive = unpacked(content, whose)
+    if MANIFEST not in archive.parts:
+        raise InvalidRequest(f"{whose} is not a bundle: it has no {MANIFEST}", code=CODE)
+    encoded = archive.parts[MANIFEST]
+    try:
+        manifest = msgspec.json.decode(encoded, type=Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        unreadable = f"{MANIFEST}: cannot be read, so nothing can be checked: {error}"
+        return Verification("", "", sha256(encoded), 0, [unreadable])
+    if manifest.format != FORMAT:
+        raise InvalidRequest(
+            f"{whose} has bundle format {manifest.format}; this version of fairlap reads {FORMAT}", code=CODE
+        )
+    found = Verification(manifest.run, manifest.fairlap, sha256(encoded), len(manifest.parts))
+    found.problems += _of_hashes(archive, manifest, found.hash, expected_hash)
+    again = recompute(archive.parts, manifest, str(__version__))
+    found.problems += again.problems
+    found.unchecked, found.counts = [READINGS, *again.unchecked], again.counts
+    return found
+
+
+def _of_hashes(archive: Archive, manifest: Manifest, own_hash: str, expected_hash: str) -> list[str]:
+    problems = []
+    if expected_hash and expected_hash.lower() != own_hash:
+        problems.append(f"{MANIFEST}: its SHA-256 is {own_hash}, not the expected {expected_hash.lower()}")
+    if archive.parts.get(MANIFEST_HASH) != f"{own_hash}\n".encode():
+        problems.append(f"{MANIFEST}: its SHA-256 is {own_hash}, and {MANIFEST_HASH} holds another one")
+    listed = {part.name: part for part in manifest.parts}
+    for name, part in listed.items():
+        content = archive.parts.get(name)
+        if content is None:
+            problems.append(f"{name}: it is missing ({part.what})")
+        elif sha256(content) != part.sha256 or len(content) != part.bytes:
+            problems.append(f"{name}: its SHA-256 is not that of the manifest ({part.what})")
+    ours = {MANIFEST, MANIFEST_HASH, *listed}
+    problems += [f"{name}: the manifest does not list it" for name in archive.parts if name not in ours]
+    problems += [f"{name or 'the file'}: {why}" for name, why in archive.damaged.items() if name not in listed]
+    return problems
