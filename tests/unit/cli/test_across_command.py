@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -166,10 +165,8 @@ def test_names_that_break_out_stay_text(two: Path) -> None:
 
 
 def test_a_run_of_many_processes_is_read_without_them(two: Path) -> None:
-    """The processes are what takes time: spoilt, they do not matter."""
+    """They are what takes time to read: spoilt, they do not matter."""
     with open_store() as store:
         run_id = keep_whole(store, a_run())
         store._db.execute("UPDATE processes SET process = 'rubbish'")
-    began = time.perf_counter()
     assert run_id in output("across", run_id)
-    assert time.perf_counter() - began < 2
