@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from fairlap.errors import InvalidRequest
+from fairlap.request.commands import command_in
 from fairlap.request.names import Contestants, Device, contestant_named
 from fairlap.request.units import Seconds, Share
 
@@ -82,6 +83,7 @@ def _parts(text: str) -> tuple[str, ...]:
 SHARE = Parsed(Share, "share")
 DURATION = Parsed(Seconds, "duration")
 DEVICE = Parsed(Device, "device")
+COMMAND = Parsed(command_in, "name=command")
 CONTESTANT = Parsed(contestant_named, "contestant")
 CONTESTANTS = Parsed(Contestants, "a,b,...")
 NAMES = Parsed(_parts, "name,...")

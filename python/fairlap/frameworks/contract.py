@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -167,10 +167,19 @@ UNKNOWN = "unknown"
 """What a setting in ``in_force`` begins with that cannot be read back, so that it may differ from the others'."""
 
 
-class ServerFailed(FairlapError):
+FailureCode = Literal["E_COMMAND", "E_OUTPUT", "E_SERVER"]
+
+
+class ContestantFailed(FairlapError):
+    """What a contestant calls failed: a command or a server, not the code of this process."""
+
+    reported: ClassVar[FailureCode]
+
+
+class ServerFailed(ContestantFailed):
     """A server that a contestant calls is not there, broke off, or answered with something that is no answer."""
 
-    code = "E_SERVER"
+    code = reported = "E_SERVER"
 
 
 class Unsupported(Exception):

@@ -1,4 +1,7 @@
-"""A plain Python callable as a contestant: ``python:call=my_kernels.softmax`` on the model ``callable``."""
+"""A plain Python callable as a contestant: ``python:call=my_kernels.softmax`` on the model ``callable``.
+
+``path=FOLDER`` imports it from a checkout, so that two versions of one module race.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 from fairlap.errors import InvalidRequest, described
@@ -47,13 +51,30 @@ def imported_callable(target_name: str) -> Callable[[], object]:
 
 
 _ONLY_MODEL = "callable"
+_SOURCES = "src"  # where many checkouts have their packages
+
+
+def _search_first(path: str) -> None:
+    """The folder and its ``src``, before every other place, the current folder too."""
+    folder = Path(path).absolute()
+    if not folder.is_dir():
+        raise InvalidRequest(f"path={path} is not a folder")
+    sys.path[:0] = [*(str(each) for each in (folder, folder / _SOURCES) if each.is_dir()), ""]
+
+
+def _require_from(path: str, module: str) -> None:
+    """An editable installation may put itself before every path, and both contestants would be one."""
+    found = sys.modules[module]
+    places = [found.__file__] if found.__file__ else list(found.__path__)
+    if not any(Path(place).resolve().is_relative_to(Path(path).resolve()) for place in places):
+        raise InvalidRequest(f"{module} was imported from {places[0]}, not from {path}; is it installed as editable?")
 
 
 class PythonCallable(Framework):
     name = "python"
     packages = ()
     module = "builtins"
-    options: ClassVar = {"call": ()}
+    options: ClassVar = {"call": (), "path": ()}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
@@ -65,7 +86,12 @@ class PythonCallable(Framework):
         if not module:
             raise Unsupported(f"python:call={name} lacks a module; write it as python:call=MODULE.CALLABLE")
         with phase("import"):
+            path = wanted.options.get("path", "")
+            if path:
+                _search_first(path)
             called = imported_callable(f"{module}:{name}")
+            if path:
+                _require_from(path, module)
         if inspect.iscoroutinefunction(called):
             raise Unsupported(
                 f"{module}.{name} is an async function, which a call does not run; wrap it in a function that waits"
@@ -85,7 +111,11 @@ class PythonCallable(Framework):
             done=None,
             outputs=lambda ticket: named_outputs(work.spec, [ticket]),
             weights=dict,
-            in_force={"threads": "the callable's own", "precision": NO_WEIGHTS},
+            in_force={
+                "threads": "the callable's own",
+                "precision": NO_WEIGHTS,
+                "file": getattr(sys.modules[module.partition(".")[0]], "__file__", None) or "built in",
+            },
         )
 
     def version(self) -> str:

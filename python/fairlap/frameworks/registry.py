@@ -18,6 +18,7 @@ _BUILT_IN = {
     "openvino": "fairlap.frameworks.openvino:OpenVino",
     "litert": "fairlap.frameworks.litert:LiteRT",
     "python": "fairlap.frameworks.python_callable:PythonCallable",
+    "command": "fairlap.frameworks.command:CommandLine",
     "paddle": "fairlap.frameworks.paddle:Paddle",
     "mxnet": "fairlap.frameworks.mxnet:MXNet",
     "tinygrad": "fairlap.frameworks.tinygrad:TinyGrad",

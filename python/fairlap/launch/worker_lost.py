@@ -12,7 +12,7 @@ from fairlap.machine.root import THIS_MACHINE
 from fairlap.worker.failure import last_sign_of_lacking_memory, reports_memory
 from fairlap.worker.protocol import Failed
 
-LossOutcome = Literal["crash", "exit", "timeout", "protocol", "out_of_memory", "failed", "unsupported"]
+LossOutcome = Literal["crash", "exit", "timeout", "protocol", "out_of_memory", "failed", "unsupported", "disqualified"]
 
 
 _CODES: dict[LossOutcome, str] = {
@@ -23,6 +23,7 @@ _CODES: dict[LossOutcome, str] = {
     "out_of_memory": "E_MEMORY",
     "failed": "E_EXCEPTION",
     "unsupported": "E_UNSUPPORTED",
+    "disqualified": "E_OUTPUT",
 }
 
 
@@ -56,7 +57,7 @@ def oom_kills() -> OomKills:
 
 def reported_failure(failed: Failed) -> WorkerLost:
     outcomes: dict[str, LossOutcome] = {"unsupported": "unsupported", "out_of_memory": "out_of_memory"}
-    outcome = outcomes.get(failed.kind, "failed")
+    outcome = "disqualified" if failed.code == "E_OUTPUT" else outcomes.get(failed.kind, "failed")
     message = failed.message if outcome == "unsupported" else f"{failed.message} (in {failed.phase})"
     return WorkerLost(outcome, message, phase=failed.phase, details=failed.traceback, code=failed.code)
 

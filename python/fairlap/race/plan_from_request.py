@@ -29,7 +29,9 @@ from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.load.load_plan import BATCH_OF_A_REQUEST, with_load
 from fairlap.race.operations import is_operation, require_operation_options, selected_models
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks, require_threads, usual_data_seeds
-from fairlap.request.names import ContestantName
+from fairlap.request.commands import CODE as E_COMMAND
+from fairlap.request.commands import contestants_of
+from fairlap.request.names import FOLDER, RUN, ContestantName, Contestants
 from fairlap.request.race_request import (
     BEST_BUDGET_S,
     BLOCKS_OF_ONE_CONTESTANT,
@@ -47,9 +49,11 @@ from fairlap.request.training import Training, optimizer_in, schedule_in
 from fairlap.request.work import Precision, StartWeights, Work
 
 _MOST_SEED = 2**31
+CALLABLE = "callable"  # the model that stands for no model
 
 
 def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None) -> Plan:
+    request = _with_commands(request, notify)
     require_confirmed(request.contestants, remote=request.remote)
     models, skipped = selected_models(request.models, notify)
     request = msgspec.structs.replace(request, models=models)
@@ -103,6 +107,24 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
         recompile_inputs=recompile_inputs,
     )
     return msgspec.structs.replace(drawn, skipped=skipped)
+
+
+def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceRequest:
+    """Commands are contestants on the model that stands for no model."""
+    if request.same_output and not request.commands:
+        raise InvalidRequest("--same-output compares what commands print; name them with --command", code=E_COMMAND)
+    if not request.commands:
+        return request
+    output = ""
+    if request.same_output:
+        from fairlap.frameworks.command import output_of
+
+        name, first = next(iter((each.text, each.framework_options) for each in contestants_of(request.commands)))
+        notify(f"running {name} once, for the output that all must have")
+        output = output_of(first[RUN], first.get(FOLDER, ""))
+    found = contestants_of(request.commands, output)
+    contestants = Contestants.of((*request.contestants, *found))
+    return msgspec.structs.replace(request, models=request.models or (CALLABLE,), contestants=contestants)
 
 
 def _contestants(request: RaceRequest) -> tuple[ContestantName, ...]:

@@ -1,13 +1,13 @@
 """Names of contestants, ``torch``, ``torch:compile``, ``torch==2.13.0``, ``./my_worker:fast``, and of devices.
 
-The address of a server, ``http://127.0.0.1:8000/v2/models/x``, is one too.
+The address of a server, ``http://127.0.0.1:8000/v2/models/x``, is one too, and so is ``command:./program --option``.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 import msgspec
@@ -23,6 +23,8 @@ BEST = "best"  # in the place of a variant
 THREADS = "threads"
 HTTP = "http"  # the framework of a server that already runs
 URL = "url"  # its option
+COMMAND = "command"  # the framework of a command line
+RUN, FOLDER, OUTPUT = "run", "folder", "output"  # its options
 
 
 class ContestantName(msgspec.Struct, frozen=True):
@@ -77,6 +79,8 @@ def contestant_named(text: str) -> ContestantName:
     if served := _URL.fullmatch(whole):
         options = tuple(_option(part, whole) for part in served["options"].split(":")[1:])
         return ContestantName(whole, HTTP, options=((URL, served["url"]), *options))
+    if whole.startswith(f"{COMMAND}:") and not whole.startswith(f"{COMMAND}:{RUN}="):
+        return ContestantName(whole, COMMAND, options=((RUN, whole.partition(":")[2].strip()),))
     target, *further = whole.split(":")
     options = tuple(_option(part, whole) for part in further if "=" in part)
     variants = [part.strip() for part in further if "=" not in part]
@@ -103,13 +107,20 @@ class Contestants(tuple[ContestantName, ...]):
 
     def __new__(cls, listed: str | Iterable[str]) -> Self:
         parts = listed.split(",") if isinstance(listed, str) else listed
-        names = [contestant_named(part) for part in parts if part.strip()]
+        return cls.of([contestant_named(part) for part in parts if part.strip()])
+
+    @classmethod
+    def of(cls, names: Sequence[ContestantName]) -> Self:
         if not names:
             raise InvalidRequest("no contestant given; add --on torch,jax for example", code="E_CONTESTANT")
         for name, count in Counter(each.text for each in names).items():
             if count > 1:
                 raise InvalidRequest(f"contestant {name} is given twice", code="E_CONTESTANT")
         return super().__new__(cls, names)
+
+
+NO_CONTESTANTS = tuple.__new__(Contestants)
+"""Of a request that names commands alone."""
 
 
 class Device(str):

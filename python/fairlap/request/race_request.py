@@ -12,10 +12,11 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import field
 
-from fairlap.errors import FairlapError
+from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.machine.atomic_files import write_output
+from fairlap.request.commands import Commands
 from fairlap.request.load import LoadRequest
-from fairlap.request.names import Contestants, Device
+from fairlap.request.names import NO_CONTESTANTS, Contestants, Device
 from fairlap.request.toml_file import read_toml
 from fairlap.request.units import Seconds, Share
 from fairlap.request.work import Conditions, Mode, Precision
@@ -75,10 +76,19 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         _Some[str],
         _about(
             "Models to race; see `fairlap list models`. Or operations, such as conv-*; see `fairlap list operations`. "
-            "Or your own, such as model.onnx."
+            "Or your own, such as model.onnx. Without one, commands are raced."
         ),
-    ]
-    contestants: Annotated[Contestants, _about('Contestants, such as "torch:compile" or "jax==0.4.30".')]
+    ] = ()
+    contestants: Annotated[Contestants, _about('Contestants, such as "torch:compile" or "jax==0.4.30".')] = (
+        NO_CONTESTANTS
+    )
+    commands: Annotated[
+        Commands,
+        _about(
+            'Programs to race, by name: "./old --size 10", or {run = "./old", folder = "../base"}. No shell is used.'
+        ),
+    ] = {}
+    same_output: Annotated[bool, _about("Disqualify commands that print something else than the first one.")] = False
     batch: Annotated[int | _Some[int] | None, _about("Items in one call; the model's own by default.")] = None
     mode: Annotated[Mode | _Some[Mode], _about("Inference, the loss and its gradients, or steps of training.")] = (
         "infer"
@@ -203,7 +213,11 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def read_request(path: Path) -> RaceRequest:
-    return read_toml(path, RaceRequest, "the request file")
+    request = read_toml(path, RaceRequest, "the request file")
+    for key, given in (("models", request.models), ("contestants", request.contestants)):
+        if not given and not request.commands:
+            raise InvalidRequest(f"{path}: {key} is missing", code="E_TOML")
+    return request
 
 
 FILE = Path("docs/reference/request.schema.json")

@@ -10,7 +10,7 @@ import traceback
 
 from fairlap.engine.measurement import CallableRaised
 from fairlap.errors import FairlapError, described, shortened
-from fairlap.frameworks.contract import ServerFailed, Unsupported
+from fairlap.frameworks.contract import ContestantFailed, Unsupported
 from fairlap.worker.protocol import Failed, FailureKind
 
 _SIGNS = (
@@ -71,8 +71,8 @@ def failure(phase: str, error: BaseException) -> Failed:
     if isinstance(error, FailedElsewhere):
         return error.failed
     kind = kind_of(error)
-    if isinstance(error, ServerFailed) and kind == "exception":
-        return Failed(phase, kind, shortened(str(error), _MOST_MESSAGE), _traceback(error), "E_SERVER")
+    if isinstance(error, ContestantFailed) and kind == "exception":
+        return Failed(phase, kind, shortened(str(error), _MOST_MESSAGE), _traceback(error), error.reported)
     message = shortened(str(error), _MOST_MESSAGE) if kind == "unsupported" else _message(error)
     return Failed(phase, kind, message, _traceback(error))
 

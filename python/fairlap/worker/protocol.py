@@ -146,7 +146,7 @@ class Failed(Message, frozen=True):
     kind: FailureKind
     message: str
     traceback: str = ""
-    code: Literal["", "E_SERVER"] = ""  # a more specific one than that of the kind
+    code: Literal["", "E_COMMAND", "E_OUTPUT", "E_SERVER"] = ""  # a more specific one than that of the kind
 
 
 Reply = (

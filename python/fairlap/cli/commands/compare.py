@@ -10,7 +10,7 @@ import click
 from fairlap.cli.output_options import race_options
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.source_options import source_options
-from fairlap.cli.values import CONTESTANTS, DEVICE, DURATION, NAMES, SHARE, WHOLE_NUMBERS, one_or_more
+from fairlap.cli.values import COMMAND, CONTESTANTS, DEVICE, DURATION, NAMES, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.errors import InvalidRequest
 from fairlap.request.race_request import MOST_BATCH
 from fairlap.request.work import Precision
@@ -22,6 +22,20 @@ if TYPE_CHECKING:
 @click.command("compare")
 @click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
+@click.option(
+    "--command",
+    "commands",
+    type=COMMAND,
+    multiple=True,
+    metavar="NAME[@FOLDER]=COMMAND",
+    help="A program to race, run in FOLDER without a shell: old='./old --size 10'. Repeatable.",
+)
+@click.option(
+    "--same-output",
+    is_flag=True,
+    default=None,
+    help="Disqualify commands that print something else than the first one.",
+)
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items in one call.  [default: the model's]")
 @click.option("--mode", type=one_or_more("infer", "grad", "train"), help="Modes.  [default: infer]")
 @click.option("--optimizer", metavar="NAME:lr=...", help="In mode train: sgd:lr=0.01,momentum=0.9 or adamw:lr=0.001.")
@@ -162,6 +176,8 @@ def command(
     operations`), or your own: model.onnx, and what `fairlap list routes` explains.
     Bind its shapes with --shapes or --dims, and give it your --inputs.
 
+    Programs race too, without a model: --command old=./old --command new=./new.
+
     Contestants have the same weights and inputs, and their outputs are checked. Every block runs each of them in a new
     process; the processes of a block take short turns, in random order. The race ends when every
     comparison is decided, or when the budget is spent. (`fairlap.compare` in Python compares callables in one process
@@ -180,12 +196,15 @@ def command(
 def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
     import msgspec
 
+    from fairlap.request.commands import commands_in
     from fairlap.request.race_request import RaceRequest, read_request
 
+    commands = commands_in(given.pop("commands", ()))
+    given |= {"commands": commands} if commands else {}
     if not any(model.lower().endswith(".toml") for model in models):
-        if not models:
+        if not models and not commands:
             raise InvalidRequest("give a model and contestants: fairlap compare mlp --on torch,jax")
-        if "contestants" not in given:
+        if "contestants" not in given and not commands:
             raise InvalidRequest(
                 f"name the contestants with --on, such as --on torch,jax; `fairlap list routes {models[0]}` lists "
                 "those that can run a file of yours"

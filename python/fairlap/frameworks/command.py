@@ -1,0 +1,210 @@
+"""A command line as a contestant: each call starts the program, and ends when the program has.
+
+Its output goes to nowhere, or to a file in memory where it must be that of the other commands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+from fairlap.errors import InvalidRequest, shortened
+from fairlap.frameworks.adapter_parts.answers import named_outputs
+from fairlap.frameworks.contract import (
+    NO_WEIGHTS,
+    Contestant,
+    ContestantFailed,
+    Framework,
+    Phase,
+    Settings,
+    Unsupported,
+    refuse_what_is_unknown,
+)
+from fairlap.models.arrays import Arrays
+from fairlap.models.workload import Workload
+from fairlap.request.commands import words_of
+from fairlap.request.names import COMMAND, FOLDER, OUTPUT, RUN
+
+_ONLY_MODEL = "callable"
+_LIMIT_S = 300.0  # of the one run whose output is what all must print
+_MOST_PROGRAM_BYTES = 256 * 2**20  # of a program whose hash names it
+_LAST_BYTES = 4096  # of what a failed command printed
+
+
+class CommandFailed(ContestantFailed):
+    """A command cannot be started, or it did not exit with status 0."""
+
+    code = reported = "E_COMMAND"
+
+
+class OtherOutput(ContestantFailed):
+    """A command printed something else than the others."""
+
+    code = reported = "E_OUTPUT"
+
+
+class CommandLine(Framework):
+    name = COMMAND
+    packages = ()
+    module = "subprocess"
+    options: ClassVar = {RUN: (), FOLDER: (), OUTPUT: ()}
+
+    def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        refuse_what_is_unknown(type(self), work, wanted)
+        if work.spec.name != _ONLY_MODEL:
+            raise Unsupported(f"commands run programs, not models; use the model {_ONLY_MODEL!r}")
+        if RUN not in wanted.options:
+            raise Unsupported("name the program to run, such as command:./program --option")
+        with phase("build"):
+            words = words_of(wanted.options[RUN])
+            folder, output = wanted.options.get(FOLDER, ""), wanted.options.get(OUTPUT, "")
+            program = program_of(words, folder)
+            self._version = _version(program)
+            run = CommandRun(words, folder, keeps_output=bool(output))
+        size = int(output.partition("-")[0]) if output else None
+
+        def bind(inputs: Arrays) -> Callable[[], Any]:
+            ticket = inputs["ticket"]
+
+            def call() -> Any:
+                run()
+                if size is not None and (printed := run.output_bytes()) != size:
+                    raise OtherOutput(f"it printed {printed} bytes, not {size}, the output that all must have")
+                return ticket
+
+            return call
+
+        def outputs(ticket: Any) -> Arrays:
+            if output and (printed := fingerprint(run.output())) != output:
+                raise OtherOutput(
+                    f"its output is not the one that all must have: {_named(printed)}, not {_named(output)}"
+                )
+            return named_outputs(work.spec, [ticket])
+
+        return Contestant(
+            bind=bind,
+            done=None,
+            outputs=outputs,
+            weights=dict,
+            in_force={"threads": "the command's own", "precision": NO_WEIGHTS, "program": str(program)},
+            work_in="child",
+        )
+
+    def version(self) -> str:
+        return self._version
+
+
+class CommandRun:
+    """One command line that is run again and again. A call that does not exit with status 0 raises CommandFailed."""
+
+    def __init__(self, words: Sequence[str], folder: str, *, keeps_output: bool) -> None:
+        self._words, self._folder = list(words), folder or None
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
+        self._kept: IO[bytes] | None = _file_in_memory() if keeps_output else None
+
+    def __call__(self, within_s: float | None = None) -> None:
+        for file in (self._errors, self._kept):
+            if file is not None:
+                os.lseek(file.fileno(), 0, os.SEEK_SET)
+                os.ftruncate(file.fileno(), 0)
+        kept = subprocess.DEVNULL if self._kept is None else self._kept
+        try:
+            process = subprocess.Popen(
+                self._words, stdin=subprocess.DEVNULL, stdout=kept, stderr=self._errors, cwd=self._folder
+            )
+        except (OSError, ValueError) as error:
+            raise CommandFailed(f"{self._words[0]} cannot be started: {_reason(error)}") from None
+        try:
+            status = process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            raise CommandFailed(f"{self._words[0]} did not end within {within_s:g} s") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                process.wait()
+        if status:
+            raise CommandFailed(f"{self._words[0]} {_ended(status)}{self._last_line()}")
+
+    def output_bytes(self) -> int:
+        return 0 if self._kept is None else os.fstat(self._kept.fileno()).st_size
+
+    def output(self) -> bytes:
+        return b"" if self._kept is None else _content(self._kept)
+
+    def _last_line(self) -> str:
+        lines = _content(self._errors)[-_LAST_BYTES:].decode("utf-8", "replace").split("\n")
+        last = next((line for line in reversed(lines) if line.strip()), "")
+        return f": {shortened(last)}" if last else ""
+
+
+def fingerprint(output: bytes) -> str:
+    """The size and the hash of what a command printed."""
+    return f"{len(output)}-{hashlib.sha256(output).hexdigest()}"
+
+
+def output_of(run: str, folder: str) -> str:
+    """The fingerprint of what the command prints now."""
+    command = CommandRun(words_of(run), folder, keeps_output=True)
+    try:
+        command(within_s=_LIMIT_S)
+    except CommandFailed as error:
+        raise InvalidRequest(str(error), code="E_COMMAND") from None
+    return fingerprint(command.output())
+
+
+def program_of(words: Sequence[str], folder: str) -> Path:
+    """The file that is run: relative to the folder, or found in PATH."""
+    if folder and not Path(folder).is_dir():
+        raise CommandFailed(f"{folder} is not a folder")
+    named = words[0]
+    found = str(Path(folder, named)) if "/" in named else shutil.which(named)
+    if found is None or not os.access(found, os.X_OK) or Path(found).is_dir():
+        where = f" in {folder}" if folder else ""
+        raise CommandFailed(f"{named} is not an executable program{where}")
+    return Path(found).resolve()
+
+
+def _version(program: Path) -> str:
+    """A hash: two builds of one program differ in it."""
+    if program.stat().st_size > _MOST_PROGRAM_BYTES:
+        return f"{program.stat().st_size} bytes"
+    try:
+        return f"sha256:{hashlib.sha256(program.read_bytes()).hexdigest()[:12]}"
+    except OSError:  # executable, but not readable
+        return f"{program.stat().st_size} bytes"
+
+
+def _named(output: str) -> str:
+    size, _, digest = output.partition("-")
+    return f"{size} bytes with sha256 {digest[:12]}"
+
+
+def _content(file: IO[bytes]) -> bytes:
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), size, 0)
+
+
+def _file_in_memory() -> IO[bytes]:
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("output"), "w+b")
+    return tempfile.TemporaryFile()
+
+
+def _ended(status: int) -> str:
+    if status > 0:
+        return f"exited with status {status}"
+    try:
+        return f"ended with {signal.Signals(-status).name}"
+    except ValueError:
+        return f"ended with signal {-status}"
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,119 @@
+"""Programs race like callables: run once for each call, with status 0 and, if asked, the same output."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.frameworks.command import CommandFailed, CommandLine, OtherOutput, fingerprint, output_of
+from fairlap.frameworks.contract import Contestant, Settings, Unsupported
+from fairlap.models.registry import find
+from fairlap.models.workload import Workload
+
+pytestmark = pytest.mark.sanitized
+
+
+def work(model: str = "callable") -> Workload:
+    found = find(model)
+    return Workload(found.spec, found.package, 1, "infer", "fp32", {}, {"ticket": np.ones((1, 4), np.float32)})
+
+
+def prepared(run: str, **options: str) -> Contestant:
+    return CommandLine().prepare(work(), Settings(1, options={"run": run, **options}), lambda name: nullcontext())
+
+
+def test_it_runs_once_for_each_call_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "count.sh").write_text("#!/bin/sh\necho $1 >> calls\n")
+    (tmp_path / "count.sh").chmod(0o755)
+    made = prepared("./count.sh 'two words'", folder=str(tmp_path))
+    call = made.bind(work().inputs)
+    [answer] = made.outputs(call()).values()
+    np.testing.assert_array_equal(answer, np.ones((1, 4)))
+    call()
+    assert (tmp_path / "calls").read_text() == "two words\n" * 2
+    assert made.in_force["program"] == str(tmp_path / "count.sh")
+
+
+@pytest.mark.parametrize(
+    ("run", "value"),
+    [
+        ("sh -c 'echo first >&2; echo no such thing >&2; exit 3'", "status 3: no such thing"),
+        ("sh -c 'kill -SEGV $$'", "SIGSEGV"),
+        ("false", "status 1"),
+    ],
+)
+def test_a_program_that_fails_says_how(run: str, value: str) -> None:
+    call = prepared(run).bind(work().inputs)
+    with pytest.raises(CommandFailed, match=value) as raised:
+        call()
+    assert raised.value.code == "E_COMMAND"
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_what_a_program_prints_must_be_what_all_print() -> None:
+    wanted = fingerprint(b"five\n")
+    made = prepared("echo five", output=wanted)
+    made.outputs(made.bind(work().inputs)())
+    made = prepared("echo four", output=wanted)
+    ticket = made.bind(work().inputs)()  # of the same size, which is all that a timed call looks at
+    with pytest.raises(OtherOutput) as raised:
+        made.outputs(ticket)
+    assert raised.value.code == "E_OUTPUT"
+    with pytest.raises(OtherOutput, match="4 bytes, not 5"):
+        prepared("echo six", output=wanted).bind(work().inputs)()
+
+
+def test_output_of_an_earlier_call_is_not_taken_for_that_of_a_later_one(tmp_path: Path) -> None:
+    (tmp_path / "once.sh").write_text("test -e printed || echo five\ntouch printed\n")
+    made = prepared("sh once.sh", folder=str(tmp_path), output=fingerprint(b"five\n"))
+    call = made.bind(work().inputs)
+    call()
+    with pytest.raises(OtherOutput, match="0 bytes"):
+        call()
+
+
+def test_much_output_does_not_block() -> None:
+    run = f'{sys.executable} -c \'import sys; [sys.stderr.write("x" * 10**6) for _ in range(3)]; print("y" * 10**6)\''
+    assert output_of(run, "") == fingerprint(b"y" * 10**6 + b"\n")
+
+
+@pytest.mark.parametrize("run", ["./none", "no-such-program-xyz", "/", "/etc/passwd"])
+def test_what_is_no_program_is_refused(run: str) -> None:
+    with pytest.raises(CommandFailed, match="not an executable program"):
+        prepared(run)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match="not a folder"):
+        prepared("true", folder=str(tmp_path / "none"))
+
+
+def test_the_output_that_all_must_have_comes_from_a_program_that_works() -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        output_of("false", "")
+    assert raised.value.code == "E_COMMAND"
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "reason"),
+    [("mlp", {"run": "true"}, "not models"), ("callable", {}, "name the program"), ("callable", {"ru": "x"}, "'ru'")],
+)
+def test_what_it_cannot_do_is_refused(model: str, options: dict[str, str], reason: str) -> None:
+    with pytest.raises(Unsupported, match=reason):
+        CommandLine().prepare(work(model), Settings(1, options=options), lambda name: nullcontext())
+
+
+def test_two_builds_of_a_program_have_two_versions(tmp_path: Path) -> None:
+    versions = []
+    for text in ("#!/bin/sh\n", "#!/bin/sh\ntrue\n"):
+        (tmp_path / "program").write_text(text)
+        (tmp_path / "program").chmod(0o755)
+        framework = CommandLine()
+        settings = Settings(1, options={"run": "./program", "folder": str(tmp_path)})
+        framework.prepare(work(), settings, lambda name: nullcontext())
+        versions.append(framework.version())
+    assert len(set(versions)) == 2
