@@ -30,6 +30,7 @@ _MEASURING = {
     "floor": "Measure timer resolution and overhead.",
     "roofs": "Measure peak arithmetic and bandwidth.",
     "watch": "Show power, clocks, memory and throttling, live.",
+    "pull-request": "Race a change against its base, and comment on it.",
     "self-test": "Measure the false-positive rate on this machine.",
     "explain": "Explain the code of an error or a warning.",
     "completion": "Print the completion script of a shell.",

@@ -11,8 +11,7 @@ from fairlap.race.run import Run
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.verdict import Change
 from msgspec.structs import replace
-
-from .runs import MACHINE, saved_run
+from saved_runs import MACHINE, saved_run
 
 
 def test_a_run_held_against_itself_shows_no_change() -> None:

@@ -12,8 +12,7 @@ from fairlap.cli.commands.stored_runs.gate import command as gate
 from fairlap.history.gate import Finding, Status, overall
 from fairlap.race.run import Run
 from fairlap.store.run_file import save_run
-
-from .runs import MACHINE, saved_run
+from saved_runs import MACHINE, saved_run
 
 PASSED, SLOWER, INCONCLUSIVE, NOT_COMPARABLE = 0, 1, 2, 3
 

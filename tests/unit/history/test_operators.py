@@ -9,8 +9,7 @@ from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.run import Run
 from fairlap.results.columns.operators import OVERHEAD
 from fairlap.scenarios.untimed.profile_messages import Operator, Profile
-
-from .runs import WORK, saved_run
+from saved_runs import WORK, saved_run
 
 NOISE = (-1.0, 0.0, 1.0)
 

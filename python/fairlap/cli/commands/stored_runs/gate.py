@@ -39,6 +39,8 @@ class GateCommand(click.Command):
 )
 @click.option(
     "--margin",
+    "--max-slowdown",
+    "margin",
     type=SHARE,
     default="2%",
     help="Largest acceptable slowdown.  [default: 2%]",

@@ -1,0 +1,215 @@
+"""``fairlap pull-request``: race a change against its base, and comment with the verdict."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlap.cli.commands.stored_runs.gate import GateCommand
+from fairlap.cli.output import print_error, print_note
+from fairlap.cli.values import DURATION, FILE, SHARE
+
+if TYPE_CHECKING:
+    from fairlap.pull_request.event import Job
+    from fairlap.race.run import Run
+
+_NOT_COMPARABLE = 3
+_BASE, _CHANGE = "base", "change"
+
+
+@click.command("pull-request", cls=GateCommand)
+@click.argument("run_name", required=False, metavar="[RUN]")
+@click.option("--command", "run_command", metavar="COMMAND", help="Program to race, run in both checkouts.")
+@click.option("--call", metavar="MODULE.CALLABLE", help="Python callable to race, imported from both checkouts.")
+@click.option("--base", metavar="COMMIT|FOLDER", help="Base of the change.  [default: what the change is merged into]")
+@click.option("--prepare", "prepared_by", metavar="SHELL", help="Shell command that prepares each checkout: 'make'.")
+@click.option("--same-output", is_flag=True, help="Disqualify a command that prints something else than the base.")
+@click.option("--threads", type=int, help="Threads of either side.  [default: all cores]")
+@click.option("--budget", type=DURATION, help="Race until it is decided, or for DURATION.  [default: 60s to 150s]")
+@click.option("--blocks", type=int, help="Run a fixed number of blocks.")
+@click.option("--baseline", metavar="NAME", help=f"With RUN: its baseline contestant.  [default: {_BASE}]")
+@click.option("--max-slowdown", type=SHARE, default="2%", help="Largest acceptable slowdown.  [default: 2%]")
+@click.option("--strict", is_flag=True, help="Fail with status 2 when inconclusive.")
+@click.option(
+    "-o", "--output", multiple=True, type=FILE, metavar="FILE", help="Write the run, as `fairlap compare` does."
+)
+@click.option("--body", type=FILE, metavar="FILE.md", help="Write the comment to a file.")
+@click.option("--post", type=FILE, metavar="FILE.md", help="Only post a comment that --body wrote.")
+@click.option(
+    "--name", default="benchmark", help="Name of the comment, where several are wanted.  [default: benchmark]"
+)
+@click.option("--charts", metavar="URL", default="", help="Address of the charts.  [default: the job's page]")
+@click.option("--author", default="", help="Login whose comments are updated.  [default: any bot's]")
+@click.option("--number", type=click.IntRange(min=1), help="Number of the pull request, outside of GitHub Actions.")
+@click.option("--comment/--no-comment", "comments", default=True, help="Comment if a token is set.  [default: comment]")
+def command(post: Path | None, comments: bool, number: int | None, author: str, name: str, **given: Any) -> None:
+    """Race a change against its base, and comment on the pull request.
+
+    Give --command or --call, which is raced in a checkout of the base and in the current folder, in the same blocks.
+    Or give RUN, a run file in which base and change have raced already.
+
+    In GitHub Actions the pull request, the repository and the base are known from the job. The comment needs
+    GITHUB_TOKEN; without it the text goes to the job's summary alone. A comment that fails changes no status.
+
+    Exit status: as of `fairlap gate`: 0 when no slowdown is shown, 1 when one is, 2 when inconclusive (with --strict),
+    3 when not comparable, for example because the base lacks the benchmark.
+    """
+    from fairlap.errors import FairlapError
+    from fairlap.pull_request.comment_text import marker
+    from fairlap.pull_request.event import job_in, token_taken_from
+
+    token = token_taken_from(os.environ)
+    try:
+        marker(name)
+        job = job_in(os.environ, number)
+        status, body = (0, _read(post, name, given["charts"])) if post is not None else _judged(job, name, **given)
+    except FairlapError as error:
+        print_error(str(error), error.code)
+        raise SystemExit(_NOT_COMPARABLE) from None
+    if post is None:
+        _summarise(job, body)
+    if comments:
+        _comment(job, body, name, token, author)
+    raise SystemExit(status)
+
+
+def _judged(
+    job: Job, name: str, *, body: Path | None, baseline: str | None, charts: str, max_slowdown: float, strict: bool,
+    **given: Any,
+) -> tuple[int, str]:  # fmt: skip
+    """The exit status, and the text of the comment."""
+    from fairlap.history.gate import findings_inside, overall
+    from fairlap.machine.atomic_files import write_output
+    from fairlap.pull_request.checkouts import NoBaseline, NotPrepared
+    from fairlap.pull_request.comment_text import comment_text, without_base
+    from fairlap.results.results import results_of
+
+    against = baseline or _BASE
+    try:
+        run, run_id = _run(job, **given)
+        findings = findings_inside(run, against, (), margin=max_slowdown)
+        results = results_of(run, run_id, baseline=against, margin=max_slowdown)
+        text = comment_text(name, findings, results.rows, max_slowdown=max_slowdown, charts=charts or job.page)
+        status = int(overall(findings, strict=strict))
+        click.echo("\n".join(map(str, findings)))
+    except (NoBaseline, NotPrepared) as error:
+        print_error(str(error), error.code)
+        status, text = _NOT_COMPARABLE, without_base(name, str(error), max_slowdown=max_slowdown)
+    if body is not None:
+        write_output(body, text.encode())
+    return status, text
+
+
+def _run(
+    job: Job, *, run_name: str | None, run_command: str | None, call: str | None, base: str | None,
+    prepared_by: str | None, **options: Any,
+) -> tuple[Run, str]:  # fmt: skip
+    """The run that was named, or of a race now."""
+    from fairlap.errors import InvalidRequest
+    from fairlap.pull_request.checkouts import NoBaseline, base_checkout, base_commit, prepare
+    from fairlap.store.run_sources import run_named
+
+    if sum(each is not None for each in (run_name, run_command, call)) != 1:
+        raise InvalidRequest("give one of --command, --call and RUN", code="E_PULL_REQUEST")
+    if run_name is not None:
+        return run_named(run_name)
+    change = Path.cwd()
+    commit = base or base_commit(change, job.pull_request)
+    if not commit:
+        raise NoBaseline("the base of the change is not known; name it with --base")
+    with ExitStack() as stack:
+        folder = Path(commit).absolute()
+        if not folder.is_dir():
+            folder = stack.enter_context(base_checkout(change, commit))
+        if prepared_by is not None:
+            for place, side in ((folder, _BASE), (change, _CHANGE)):
+                print_note(f"preparing {side}: {prepared_by}")
+                prepare(place, prepared_by, is_base=side == _BASE)
+        sides = {_BASE: folder, _CHANGE: change}
+        return _raced(
+            _programs(run_command, sides) if run_command is not None else _callables(str(call), sides), **options
+        )
+
+
+def _programs(run: str, sides: dict[str, Path]) -> dict[str, Any]:
+    from fairlap.errors import InvalidRequest
+    from fairlap.frameworks.command import output_of
+    from fairlap.pull_request.checkouts import NoBaseline
+    from fairlap.request.commands import Command, words_of
+
+    words_of(run)
+    try:
+        output_of(run, str(sides[_BASE]))
+    except InvalidRequest as error:
+        raise NoBaseline(f"the base does not run {run!r}: {error}") from None
+    return {"commands": {side: Command(run, str(folder)) for side, folder in sides.items()}}
+
+
+def _callables(call: str, sides: dict[str, Path]) -> dict[str, Any]:
+    from fairlap.request.names import ContestantName, Contestants
+
+    names = [
+        ContestantName(side, "python", options=(("call", call), ("path", str(folder))))
+        for side, folder in sides.items()
+    ]
+    return {"models": ("callable",), "contestants": Contestants.of(names)}
+
+
+def _raced(contestants: dict[str, Any], *, output: tuple[Path, ...], **options: Any) -> tuple[Run, str]:
+    from fairlap.cli.run_race import checked_output, run_race
+    from fairlap.machine.scratch_folder import ScratchFolder
+    from fairlap.race.plan_from_request import plan_of
+    from fairlap.request.race_request import RaceRequest
+    from fairlap.store.run_file import load_run
+
+    kept = {key: value for key, value in options.items() if value is not None}
+    with ScratchFolder() as scratch:
+        file = scratch / "run.json"
+        request = RaceRequest(**contestants, **kept, baseline=_BASE, output=(*output, file))
+        race_output = checked_output(request, request, store=False)
+        status = run_race(plan_of(request, print_note), race_output)
+        if status > 1:  # Ctrl-C
+            raise SystemExit(status)
+        return load_run(file), next((path.stem for path in output), _CHANGE)
+
+
+def _read(file: Path, name: str, charts: str) -> str:
+    from fairlap.errors import InvalidRequest
+    from fairlap.pull_request.comment_text import require_marked, with_charts
+
+    try:
+        body = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"cannot read {file}: {error}", code="E_PULL_REQUEST") from None
+    require_marked(body, name)
+    return with_charts(body, charts)
+
+
+def _summarise(job: Job, body: str) -> None:
+    if job.summary is None:
+        return
+    try:
+        with job.summary.open("a", encoding="utf-8") as file:
+            file.write(f"{body}\n")
+    except OSError as error:
+        print_error(f"cannot write the job's summary: {error.strerror}", "E_FILE")
+
+
+def _comment(job: Job, body: str, name: str, token: str, author: str) -> None:
+    from fairlap.pull_request.comment_text import marker
+    from fairlap.pull_request.comments import CannotComment, Comments
+
+    if why := job.why_no_comment(token):
+        print_note(f"no comment: {why}")
+        return
+    assert job.pull_request is not None
+    try:
+        address = Comments(job.api, job.pull_request, token, author=author).put(body, marker(name))
+    except CannotComment as error:
+        print_error(str(error), error.code)
+        return
+    print_note(f"commented: {address}")

@@ -1,0 +1,93 @@
+"""The base of a change, checked out beside it by git, and both prepared by the same command."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fairlap.errors import FairlapError, shortened
+from fairlap.machine.scratch_folder import ScratchFolder
+from fairlap.pull_request.event import PullRequest
+
+_GIT_LIMIT_S = 600.0
+
+
+class NoBaseline(FairlapError):
+    """The base of the change cannot be had, or cannot be prepared; there is nothing to compare with."""
+
+    code = "E_BASELINE"
+
+
+class NotPrepared(FairlapError):
+    """The command that prepares a checkout failed in the change itself."""
+
+    code = "E_PREPARE"
+
+
+@contextmanager
+def base_checkout(change: Path, commit: str) -> Iterator[Path]:
+    """A folder with that commit, fetched where it is missing; it is gone afterwards."""
+    if commit.startswith("-"):  # git would take it for an option
+        raise NoBaseline(f"{commit!r} is not a commit")
+    if _git(change, "cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
+        fetched = _git(change, "fetch", "--quiet", "--no-tags", "--depth=1", "origin", commit)
+        commit = commit if fetched.returncode else "FETCH_HEAD"
+        _require(fetched, f"the base {commit} cannot be fetched")
+    scratch = ScratchFolder()
+    folder = scratch.path / "base"
+    try:
+        _require(
+            _git(change, "worktree", "add", "--quiet", "--detach", str(folder), commit),
+            f"the base {commit} cannot be checked out",
+        )
+        yield folder
+    finally:
+        _git(change, "worktree", "remove", "--force", str(folder))
+        scratch.remove()
+        _git(change, "worktree", "prune")
+
+
+def base_commit(change: Path, pull_request: PullRequest | None) -> str:
+    """What the change is compared with: the first parent of a merge, which is the branch that it is merged into, as
+    GitHub checks a pull request out; else the base that the event names. Empty where neither is known."""
+    commit = _git(change, "cat-file", "-p", "HEAD")
+    head = commit.stdout.partition("\n\n")[0]
+    parents = [line.removeprefix("parent ") for line in head.splitlines() if line.startswith("parent ")]
+    if len(parents) > 1:  # also in a shallow clone, which has not the parents themselves
+        return parents[0]
+    return pull_request.base_commit if pull_request is not None else ""
+
+
+def prepare(folder: Path, command: str, *, is_base: bool) -> None:
+    """Run the shell's command in the folder. Its output goes to standard error, into the job's log."""
+    done = subprocess.run(["sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, stdout=2, check=False)
+    if done.returncode:
+        which = "the base" if is_base else "the change"
+        message = f"{command!r} failed in {which} with status {done.returncode}"
+        raise NoBaseline(message) if is_base else NotPrepared(message)
+
+
+def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=_GIT_LIMIT_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise NoBaseline("git is not installed, so the base cannot be checked out") from None
+    except subprocess.TimeoutExpired:
+        raise NoBaseline(f"git {arguments[0]} did not end within {_GIT_LIMIT_S:g} s") from None
+
+
+def _require(done: subprocess.CompletedProcess[str], what: str) -> None:
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise NoBaseline(f"{what}: {shortened(lines[-1]) if lines else f'git ended with {done.returncode}'}")
