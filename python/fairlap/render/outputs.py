@@ -1,4 +1,5 @@
-"""Every format that a run or its rows can be written in. The suffix of a file's name decides which.
+"""Every format that a run or its rows can be written in. The end of a file's name decides which, the longest first:
+``rows.json`` is fairlap's own, and ``rows.codequality.json`` is not.
 
 One module of this package makes each format; it is imported when it is used.
 """
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from fairlap.results.results import Results
     from fairlap.results.row import Row
 
-Content = Literal["rows", "page", "chart", "training"]
+Content = Literal["rows", "page", "chart", "training", "results"]
 
 
 class UnknownFormat(InvalidRequest):
@@ -32,7 +33,7 @@ class UnknownFormat(InvalidRequest):
 class Format:
     name: str
     content: Content
-    encode: str  # module:function, rows in, or results of training, and bytes out; empty for pages and charts
+    encode: str  # module:function, rows in, or results, and bytes out; empty for pages and charts
     decode: str = ""  # module:function, the way back; empty where there is none
     binary: bool = False
     needs: tuple[str, ...] = ()  # modules that must be installed
@@ -56,6 +57,9 @@ _HTML = Format("html", "page", "", "", False, _CHART_LIBRARIES, "report")
 _SVG = Format("svg", "chart", "", "", False, _CHART_LIBRARIES, "report")
 _PNG = Format("png", "chart", "", "", True, _CHART_LIBRARIES, "report")
 _MLLOG = Format("mllog", "training", "mllog_file:encode", "", False, ("mlperf_logging",), "mlperf")
+_JUNIT = Format("junit.xml", "results", "ci_reports.junit_file:encode")
+_METRICS = Format("metrics.txt", "rows", "ci_reports.metrics_file:encode")
+_CODE_QUALITY = Format("codequality.json", "results", "ci_reports.code_quality_file:encode")
 
 FORMATS = {
     ".json": _JSON,
@@ -69,16 +73,21 @@ FORMATS = {
     ".svg": _SVG,
     ".png": _PNG,
     ".mllog": _MLLOG,
+    ".junit.xml": _JUNIT,
+    ".metrics.txt": _METRICS,
+    ".codequality.json": _CODE_QUALITY,
 }
+_LONGEST_FIRST = sorted(FORMATS, key=len, reverse=True)
 ROW_FORMATS = {suffix: each for suffix, each in FORMATS.items() if each.content == "rows"}
 
 
 def format_of(path: Path, among: dict[str, Format] = FORMATS) -> Format:
     """By the suffix, in capitals or not."""
-    found = among.get(path.suffix.lower())
-    if found is None:
+    name = path.name.lower()
+    suffix = next((each for each in _LONGEST_FIRST if name.endswith(each)), "")
+    if suffix not in among or name == suffix:
         raise UnknownFormat(f"cannot tell the format of {path} from its suffix; use one of {', '.join(among)}")
-    return found
+    return among[suffix]
 
 
 def write(path: Path, results: Results, chosen: Format | None = None) -> None:
@@ -90,7 +99,7 @@ def write(path: Path, results: Results, chosen: Format | None = None) -> None:
         write_output(path, encode_document(run_document(results.run, results)))
     elif chosen.content == "rows":
         write_output(path, encoded(results.rows, chosen))
-    elif chosen.content == "training":
+    elif chosen.content in ("training", "results"):
         write_output(path, _function(chosen.encode)(results))
     else:
         from fairlap.store.run_ids import is_an_id

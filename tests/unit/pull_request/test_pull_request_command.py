@@ -287,3 +287,19 @@ def test_without_a_commit_to_compare_with_nothing_runs(tmp_path: Path, job: Path
     done = race("--command", "true")
     assert done.exit_code == NOT_COMPARABLE
     assert "[E_BASELINE]" in done.stderr
+
+
+def test_files_have_the_verdict_of_the_gate(job: Path) -> None:
+    options = ("--max-slowdown", "30%", "-o", "result.junit.xml", "-o", "rows.md")
+    assert judged(saved_run(SLOW), *options).exit_code == PASSED
+    assert 'failures="0"' in Path("result.junit.xml").read_text()
+    judged(saved_run(SLOW), "-o", "result.junit.xml")
+    assert 'failures="1"' in Path("result.junit.xml").read_text()
+    assert Path("rows.md").exists()
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(job: Path) -> None:
+    done = judged(saved_run(SLOW), "-o", "nowhere/rows.md")
+    assert (done.exit_code, "[E_FILE]" in done.stderr) == (NOT_COMPARABLE, True)
+    done = judged(saved_run(SLOW), "-o", "log.mllog")
+    assert (done.exit_code, "[E_OUTPUT_FORMAT]" in done.stderr) == (NOT_COMPARABLE, True)

@@ -11,6 +11,7 @@ import click
 
 from fairlap.cli.commands.stored_runs.gate import GateCommand
 from fairlap.cli.output import print_error, print_note
+from fairlap.cli.output_options import writable
 from fairlap.cli.values import DURATION, FILE, SHARE
 
 if TYPE_CHECKING:
@@ -79,23 +80,29 @@ def command(post: Path | None, comments: bool, number: int | None, author: str, 
 
 def _judged(
     job: Job, name: str, *, body: Path | None, baseline: str | None, charts: str, max_slowdown: float, strict: bool,
-    **given: Any,
+    output: tuple[Path, ...], **given: Any,
 ) -> tuple[int, str]:  # fmt: skip
     """The exit status, and the text of the comment."""
     from fairlap.history.gate import findings_inside, overall
     from fairlap.machine.atomic_files import write_output
     from fairlap.pull_request.checkouts import NoBaseline, NotPrepared
     from fairlap.pull_request.comment_text import comment_text, without_base
+    from fairlap.render.outputs import UnknownFormat, write_all
     from fairlap.results.results import results_of
 
-    against = baseline or _BASE
+    against, files = baseline or _BASE, writable(output)
+    for path, chosen in files:
+        if chosen.content == "training":
+            raise UnknownFormat(f"{path} logs training to a score, which has no part in a pull request; leave it out")
     try:
-        run, run_id = _run(job, **given)
+        run, run_id = _run(job, output=output, **given)
         findings = findings_inside(run, against, (), margin=max_slowdown)
         results = results_of(run, run_id, baseline=against, margin=max_slowdown)
         text = comment_text(name, findings, results.rows, max_slowdown=max_slowdown, charts=charts or job.page)
         status = int(overall(findings, strict=strict))
         click.echo("\n".join(map(str, findings)))
+        for failure in write_all(files, results):
+            print_error(failure, "E_FILE")
     except (NoBaseline, NotPrepared) as error:
         print_error(str(error), error.code)
         status, text = _NOT_COMPARABLE, without_base(name, str(error), max_slowdown=max_slowdown)
@@ -163,13 +170,15 @@ def _raced(contestants: dict[str, Any], *, output: tuple[Path, ...], **options: 
     from fairlap.cli.run_race import checked_output, run_race
     from fairlap.machine.scratch_folder import ScratchFolder
     from fairlap.race.plan_from_request import plan_of
+    from fairlap.render.outputs import format_of
     from fairlap.request.race_request import RaceRequest
     from fairlap.store.run_file import load_run
 
     kept = {key: value for key, value in options.items() if value is not None}
     with ScratchFolder() as scratch:
         file = scratch / "run.json"
-        request = RaceRequest(**contestants, **kept, baseline=_BASE, output=(*output, file))
+        kept_on_the_way = [path for path in output if format_of(path).name == "json"]
+        request = RaceRequest(**contestants, **kept, baseline=_BASE, output=(*kept_on_the_way, file))
         race_output = checked_output(request, request, store=False)
         status = run_race(plan_of(request, print_note), race_output)
         if status > 1:  # Ctrl-C

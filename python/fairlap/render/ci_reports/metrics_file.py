@@ -1,0 +1,45 @@
+"""OpenMetrics text (``.metrics.txt``), which GitLab shows in a merge request as ``artifacts:reports:metrics``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from fairlap.results.row import Estimate, Row
+
+_SCALE = 1e-9
+_METRICS: tuple[tuple[str, str, str, Callable[[Row], Estimate | None], float], ...] = (
+    ("fairlap_call_seconds", "seconds", "Median time of a call.", lambda row: row.latency_p50_ns, _SCALE),
+    ("fairlap_ratio", "", "Time of a call over that of the baseline.", lambda row: row.ratio, 1.0),
+    ("fairlap_items_per_second", "", "Items in a second.", lambda row: row.throughput_per_s, 1.0),
+    ("fairlap_peak_memory_bytes", "bytes", "The most that the process held.", lambda row: row.peak_memory_bytes, 1.0),
+)
+
+
+def encode(rows: Sequence[Row]) -> bytes:
+    """A value with its interval for each row that has one. An absent value is no line, never 0."""
+    lines: list[str] = []
+    for name, unit, meaning, read, scale in _METRICS:
+        samples = [line for row in rows for line in _samples(name, row, read(row), scale)]
+        if samples:
+            lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] * bool(unit)), f"# HELP {name} {meaning}"]
+            lines += samples
+    return ("\n".join([*lines, "# EOF"]) + "\n").encode()
+
+
+def _samples(name: str, row: Row, estimate: Estimate | None, scale: float) -> Iterator[str]:
+    if estimate is None:
+        return
+    labels = {
+        "work": f"{row.workload} {row.mode} {row.precision} batch {row.batch}",
+        "conditions": row.conditions,
+        "contestant": row.contestant,
+    }
+    values = {"median": estimate.value, "low": estimate.low, "high": estimate.high}
+    for bound, value in values.items():
+        if value is not None:
+            listed = ",".join(f'{key}="{_escaped(each)}"' for key, each in {**labels, "bound": bound}.items())
+            yield f"{name}{{{listed}}} {value * scale!r}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
