@@ -60,6 +60,8 @@ _MLLOG = Format("mllog", "training", "mllog_file:encode", "", False, ("mlperf_lo
 _JUNIT = Format("junit.xml", "results", "ci_reports.junit_file:encode")
 _METRICS = Format("metrics.txt", "rows", "ci_reports.metrics_file:encode")
 _CODE_QUALITY = Format("codequality.json", "results", "ci_reports.code_quality_file:encode")
+_PYTEST_BENCHMARK = Format("pytest-benchmark.json", "results", "other_tools.pytest_benchmark_file:encode")
+_ASV = Format("asv.json", "results", "other_tools.asv_file:encode")
 
 FORMATS = {
     ".json": _JSON,
@@ -76,6 +78,8 @@ FORMATS = {
     ".junit.xml": _JUNIT,
     ".metrics.txt": _METRICS,
     ".codequality.json": _CODE_QUALITY,
+    ".pytest-benchmark.json": _PYTEST_BENCHMARK,
+    ".asv.json": _ASV,
 }
 _LONGEST_FIRST = sorted(FORMATS, key=len, reverse=True)
 ROW_FORMATS = {suffix: each for suffix, each in FORMATS.items() if each.content == "rows"}

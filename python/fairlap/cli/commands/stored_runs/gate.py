@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fairlap.cli.output import print_error, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import SHARE
+
+if TYPE_CHECKING:
+    from fairlap.history.gate import Finding
 
 _NOT_COMPARABLE = 3
 
@@ -61,26 +65,17 @@ def command(
     """Fail when a run shows a slowdown.
 
     With one run, its contestants are compared: the strongest evidence, because they took turns. With two runs, the
-    same contestants of both are compared. Runs are ids of stored runs, or run files.
+    same contestants of both are compared. Runs are ids of stored runs, or run files; with two, also results of
+    pytest-benchmark or asv.
 
     Exit status: 0 when no slowdown is shown, 1 when one is, 2 when inconclusive (with --strict), 3 when not
     comparable.
     """
-    from fairlap.errors import FairlapError, InvalidRequest
-    from fairlap.history.between_runs import compare_saved_runs
-    from fairlap.history.gate import findings_between, findings_inside, overall
-    from fairlap.store.run_sources import run_named
+    from fairlap.errors import FairlapError
+    from fairlap.history.gate import overall
 
     try:
-        run, _ = run_named(before)
-        if after is not None:
-            if baseline or candidates:
-                raise InvalidRequest("--baseline and --candidate apply to one run; leave them or the second run out")
-            findings = findings_between(compare_saved_runs(run, run_named(after)[0], margin=margin), margin=margin)
-        else:
-            if not baseline:
-                raise InvalidRequest("give a second run, or --baseline to compare contestants of one run")
-            findings = findings_inside(run, baseline, candidates, margin=margin)
+        findings = _findings(before, after, baseline, candidates, margin)
     except FairlapError as error:
         print_error(str(error), error.code, as_json=as_json)
         raise SystemExit(_NOT_COMPARABLE) from None
@@ -92,3 +87,29 @@ def command(
     text = "\n".join(map(str, findings)) or "not comparable: the two runs have nothing in common"
     print_result(document, text, as_json=as_json, output=output)
     raise SystemExit(int(status))
+
+
+def _findings(
+    before: str, after: str | None, baseline: str | None, candidates: tuple[str, ...], margin: float
+) -> list[Finding]:
+    from fairlap.errors import InvalidRequest
+    from fairlap.history.between_runs import compare_saved_runs
+    from fairlap.history.gate import findings_between, findings_inside
+    from fairlap.history.other_tools import benchmarks_of, findings_between_benchmarks, read_benchmarks
+    from fairlap.store.run_sources import run_named
+
+    if after is None:
+        if read_benchmarks(Path(before)) is not None:
+            raise InvalidRequest("results of another tool are compared with a second file; give that too")
+        if not baseline:
+            raise InvalidRequest("give a second run, or --baseline to compare contestants of one run")
+        return findings_inside(run_named(before)[0], baseline, candidates, margin=margin)
+    if baseline or candidates:
+        raise InvalidRequest("--baseline and --candidate apply to one run; leave them or the second run out")
+    others = read_benchmarks(Path(before)), read_benchmarks(Path(after))
+    if any(others):
+        old, new = (
+            each or benchmarks_of(run_named(name)[0]) for each, name in zip(others, (before, after), strict=True)
+        )
+        return findings_between_benchmarks(old, new, margin=margin)
+    return findings_between(compare_saved_runs(run_named(before)[0], run_named(after)[0], margin=margin), margin=margin)

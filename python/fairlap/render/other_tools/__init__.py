@@ -1,0 +1,1 @@
+"""Files that other benchmarking tools read."""
