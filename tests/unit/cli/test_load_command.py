@@ -11,10 +11,12 @@ from pathlib import Path
 
 import fairlap as package
 import msgspec
+import numpy as np
 import pytest
 from command_line import fairlap, invoke, output, refusal
 from fairlap.race.plan import Plan, load_plan
 from fairlap.store.run_file import load_run
+from fairlap.store.store import open_store
 from served_framework import install_served
 
 _QUICK = ("--p90", "100ms", "--trial", "200ms", "--threads", 1, "--seconds", "20ms", "--blocks", 1)
@@ -88,6 +90,15 @@ def test_a_run_prints_json_is_stored_and_leaves_its_files(tmp_path: Path) -> Non
     shown = fairlap("show", "last", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "load p90 within 100 ms" in shown.stdout
+    with open_store(reading=True) as store:
+        [stored], samples = store.load("last").processes, store.samples("last", 0, "served")
+    assert stored.load is not None
+    trials = stored.load.trials
+    place = max(place for place, trial in enumerate(trials) if trial.kind == "at_largest_rate")
+    latency = samples[f"trial-{place}/completed_ns"] - samples[f"trial-{place}/due_ns"]
+    times = trials[place].times
+    assert times is not None
+    assert np.quantile(latency, (0.5, 0.9, 0.99)) == pytest.approx((times.p50_ns, times.p90_ns, times.p99_ns))
     exported = fairlap("export", "last", "-o", "rows.csv", cwd=tmp_path)
     assert exported.returncode == 0, exported.stderr
     assert "largest_rate_per_s" in (tmp_path / "rows.csv").read_text()
