@@ -67,6 +67,19 @@ def test_across_decides_for_each_work_and_claims_nothing_between_currencies(tmp_
 
 
 @pytest.mark.usefixtures("run_id")
+def test_within_a_run_across_claims_only_what_the_verdict_of_the_row_shows(tmp_path: Path) -> None:
+    save_run(tmp_path / "few.json", a_run(blocks=3))  # too few for a verdict
+    saved(tmp_path, many=a_quicker_run)
+    asked = ("--for", "cloud", "--price", "1/h", "--json")
+    [few] = json.loads(output("across", "few.json", *asked))["decisions"]
+    assert sorted(few["recommended"]) == ["jax:fast in few", "torch in few"]
+    [many] = json.loads(output("across", "many.json", *asked))["decisions"]
+    assert many["recommended"] == ["jax:fast in many"]
+    assert "p99" not in many["sentences"][1]
+    assert "whether p99 latency differs" in many["sentences"][2]
+
+
+@pytest.mark.usefixtures("run_id")
 @pytest.mark.parametrize("command", ["show", "across", "report"])
 @pytest.mark.parametrize(
     ("arguments", "code"),

@@ -9,16 +9,20 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
+from fairlap.request.names import Contestants
 from fairlap.results.decision.decision import Decision, decide, question_of
-from fairlap.results.decision.evidence import Difference
+from fairlap.results.decision.evidence import Difference, evidence_of
 from fairlap.results.decision.recommendation import recommend
 from fairlap.results.decision.requirements import Status
-from fairlap.results.decision.uses import USES, Weight, use_named
+from fairlap.results.decision.uses import LATENCY, USES, Weight, use_named
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
+from fairlap.scenarios.training_messages import Evaluation, LearningCurve
+from fairlap.verdict import TIME_TO_SCORE, Verdict
 from hypothesis import given
 from hypothesis import strategies as st
-from runs_for_rows import a_run, crashed
+from runs_for_rows import a_process, a_run, crashed
+from runs_of_precisions import planned
 from runs_side_by_side import scale_times
 from runs_to_show import run_of
 
@@ -94,6 +98,26 @@ def test_works_that_disagree_show_no_difference() -> None:
     found = decision(run, use="research")
     assert sorted(found.recommended) == ["jax", "torch"]
     assert found.means[0].ratio == pytest.approx(1, rel=0.01)
+
+
+def test_a_race_to_a_score_claims_nothing_on_calls_from_the_verdict_on_the_score() -> None:
+    """Their steps take the same time, and one of them needs three times as many."""
+    plan = msgspec.structs.replace(planned(contestants=Contestants("torch,jax")), to_score=0.9)
+    processes = []
+    for block in plan.blocks:
+        for place in block.order:
+            name = plan.contestants[place].text
+            process = a_process(block.number, name, 1e6, plan.works[block.work])
+            steps = 100 if name == "torch" else 300
+            process.learning = LearningCurve(0.9, (Evaluation(steps, steps * 1e-3, 0.95, 0.1),))
+            processes.append(process)
+    results = results_of(Run(plan, processes, {}, {}))
+    [found] = [each.comparisons for each in results.work_results]
+    assert {(each.metric, each.verdict) for each in found} <= {
+        (TIME_TO_SCORE, Verdict.FASTER),
+        (TIME_TO_SCORE, Verdict.SLOWER),
+    }
+    assert not evidence_of(results)("torch", "jax", LATENCY).is_shown
 
 
 def test_a_crash_of_all_leaves_nothing_to_recommend() -> None:

@@ -9,9 +9,10 @@ from fairlap.results.decision.decision import Decision, Question, doubts, judged
 from fairlap.results.decision.evidence import Difference, by_intervals
 from fairlap.results.decision.recommendation import recommend
 from fairlap.results.decision.requirements import qualification
-from fairlap.results.decision.uses import COST, LATENCY, THROUGHPUT, Weight
+from fairlap.results.decision.uses import COST, FIRST, LATENCY, P99, THROUGHPUT, Weight
 
 _OF_THE_VERDICT = (LATENCY.column, THROUGHPUT.column, COST.column)  # within a run, which has one price
+_OF_OTHER_VERDICTS = (P99.column, FIRST.column)  # which rows do not hold
 _SHOWN = ("faster", "slower")
 
 
@@ -43,15 +44,16 @@ def _decision(entries: Sequence[Entry], question: Question) -> Decision:
 
 
 def _difference(a: Entry, b: Entry, weight: Weight) -> Difference:
-    """Between runs there is no verdict, only intervals. Within a run, the verdict of the row on speed; of a pair that
-    it does not compare, no difference is claimed."""
+    """Between runs there is no verdict, only intervals. Within a run, the verdict of the row on the time of a call;
+    where the row has no verdict on these two or on this column, no difference is claimed."""
     if a.line.run != b.line.run:
         return by_intervals(a.row, b.row, weight, basis="intervals of separate runs are apart")
     found = by_intervals(a.row, b.row, weight)
-    if weight.column not in _OF_THE_VERDICT or found.ratio is None:
+    if found.ratio is None or weight.column not in (*_OF_THE_VERDICT, *_OF_OTHER_VERDICTS):
         return found
     row, other, inverted = (a.row, b.row, False) if a.row.baseline == b.row.contestant else (b.row, a.row, True)
-    if row.baseline != other.contestant or row.ratio is None or row.verdict not in _SHOWN:
+    of_calls = weight.column in _OF_THE_VERDICT and row.target_score is None and not row.load
+    if not of_calls or row.baseline != other.contestant or row.ratio is None or row.verdict not in _SHOWN:
         return Difference(found.ratio, False, found.basis)
     times_as_long = 1 / row.ratio.value if inverted else row.ratio.value
     ratio = 1 / times_as_long if weight.better == "higher" else times_as_long

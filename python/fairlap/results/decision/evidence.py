@@ -15,10 +15,12 @@ from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import WorkResult
 
+_TIMES = (verdict.LATENCY, STEP_TIME)
 _BY_COLUMN = {
+    LATENCY.column: _TIMES,
     THROUGHPUT.column: (verdict.THROUGHPUT,),
     P99.column: (P99_METRIC,),
-    COST.column: (verdict.LATENCY, STEP_TIME),  # the cost is the time at one price
+    COST.column: _TIMES,  # the cost is the time at one price
     FIRST.column: (TIME_TO_FIRST_INFERENCE, verdict.TIME_TO_FIRST_GRADIENT),
 }
 
@@ -100,7 +102,8 @@ def _over_works(results: Results, a: str, b: str, weight: Weight) -> Difference:
     shown = [each for each in found if each.is_shown]
     agree = bool(shown) and all(((each.ratio or 1) < 1) == (ratio < 1) for each in shown)
     basis = f"geometric mean over {len(found)} works"
-    if weight.column != LATENCY.column:
+    ranked_by_it = all(each.basis.metric == verdict.LATENCY for each in headline_results(results))
+    if weight.column != LATENCY.column or not ranked_by_it:
         return Difference(ratio, agree and len(shown) == len(found), basis)
     mean = mean_over_works(results, a, b)
     if mean is None:
@@ -122,7 +125,7 @@ def _of_work(found: WorkResult, a: str, b: str, weight: Weight) -> Difference:
         interval = quantity_text.ratio_and_bounds(compared.ratio, compared.interval.low or None, compared.interval.high)
         basis = f"verdict {interval[1]}".rstrip() + f", {compared.blocks} blocks"
         return Difference(compared.ratio, shown, basis)
-    if found.table is not None and (weight.column == LATENCY.column or weight.column in _BY_COLUMN):
+    if found.table is not None and weight.column in _BY_COLUMN:
         return Difference(difference.ratio, False, difference.basis)  # the race was not asked to compare this pair
     return difference
 
@@ -130,7 +133,7 @@ def _of_work(found: WorkResult, a: str, b: str, weight: Weight) -> Difference:
 def _comparison(found: WorkResult, a: str, b: str, weight: Weight) -> verdict.Comparison | None:
     every: list[Sequence[verdict.Comparison]] = [found.comparisons]
     every += [other.comparisons for other in found.other_quantities]
-    metrics = (found.basis.metric,) if weight.column == LATENCY.column else _BY_COLUMN.get(weight.column, ())
+    metrics = _BY_COLUMN.get(weight.column, ())
     for comparisons in every:
         for each in comparisons:
             if each.metric in metrics and {each.a, each.b} == {a, b}:
