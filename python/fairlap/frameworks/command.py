@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from fairlap.errors import InvalidRequest, shortened
-from fairlap.frameworks.adapter_parts.answers import named_outputs
+from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -81,7 +81,7 @@ class CommandLine(Framework):
 
             return call
 
-        def outputs(ticket: Any) -> Arrays:
+        def outputs(ticket: Any) -> Answers:
             if output and (printed := fingerprint(run.output())) != output:
                 raise OtherOutput(
                     f"its output is not the one that all must have: {_named(printed)}, not {_named(output)}"

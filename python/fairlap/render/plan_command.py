@@ -12,8 +12,9 @@ import msgspec
 from fairlap.errors import FairlapError
 from fairlap.models.registry import find
 from fairlap.race.plan import Limits, Plan, draw_plan, usual_data_seeds
+from fairlap.request.commands import is_named_command
 from fairlap.request.load import Load
-from fairlap.request.names import ContestantName, Contestants
+from fairlap.request.names import FOLDER, OUTPUT, RUN, ContestantName, Contestants
 from fairlap.request.race_request import BEST_BUDGET_S, BLOCKS_UNTIL_DECIDED, PROFILE_PROCESSES
 from fairlap.request.source import Source, dims_in, range_in, shapes_in
 from fairlap.request.training import optimizer_in, schedule_in
@@ -45,7 +46,7 @@ def _words(plan: Plan) -> Words:
     blocks = len(plan.blocks) // len(plan.works) // len(kinds)
     named, contestants = _contestants(plan)
     models, works = _works(plan.works)
-    words = [*models, "--on", ",".join(named), *works]
+    words = [*models, *(["--on", ",".join(named)] if named else []), *_commands(plan), *works]
     words += _load(plan.load) if plan.load else ["--device", plan.device]
     words += ["--threads", str(plan.threads), "--conditions", conditions]
     if plan.until_decided:
@@ -76,15 +77,30 @@ def _require(condition: bool) -> None:
 
 def _contestants(plan: Plan) -> tuple[list[str], tuple[ContestantName, ...]]:
     """As a user names them, and as they were before a search found the best settings of some."""
-    texts = list(dict.fromkeys(name.plain_text for name in plan.contestants))
-    asked = Contestants(",".join(texts))
+    commands = tuple(name for name in plan.contestants if is_named_command(name))
+    raced = tuple(name for name in plan.contestants if not is_named_command(name))
+    _require((*raced, *commands) == plan.contestants)
+    texts = list(dict.fromkeys(name.plain_text for name in raced))
+    asked = Contestants(",".join(texts)) if texts else ()
     _require([name.text for name in asked] == texts)
     together = plan.works[0].together
     names = tuple(each for name in asked for each in (name.across(together) if together else (name,)))
     searched = {search.contestant for search in plan.searches}
-    for name, raced in zip(names, plan.contestants, strict=True):
-        _require(name == raced or (name.text == raced.text and name.best and name.text in searched))
-    return texts, names
+    for name, other in zip(names, raced, strict=True):
+        _require(name == other or (name.text == other.text and name.best and name.text in searched))
+    return texts, (*names, *commands)
+
+
+def _commands(plan: Plan) -> Words:
+    """Named commands. What all must print is found again by running the first."""
+    given = {name.text: name.framework_options for name in plan.contestants if is_named_command(name)}
+    words = []
+    for text, options in given.items():
+        folder = options.get(FOLDER, "")
+        words += ["--command", f"{text}{f'@{folder}' if folder else ''}={options[RUN]}"]
+    outputs = {options.get(OUTPUT, "") for options in given.values()}
+    _require(len(outputs) < 2 and not any("=" in options.get(FOLDER, "") for options in given.values()))
+    return [*words, *(["--same-output"] if any(outputs) else [])]
 
 
 def _data_seed(

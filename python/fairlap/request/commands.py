@@ -52,6 +52,11 @@ def contestants_of(commands: Mapping[str, str | Command], output: str = "") -> t
     return tuple(_contestant(name, each, output) for name, each in commands.items())
 
 
+def is_named_command(name: ContestantName) -> bool:
+    """Rather than ``command:./program``, which says what it runs."""
+    return name.framework == COMMAND and RUN in dict(name.options) and not name.text.startswith(f"{COMMAND}:")
+
+
 def words_of(run: str) -> list[str]:
     """The program and its arguments."""
     try:

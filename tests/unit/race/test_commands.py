@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
-from command_line import invoke, refusal
+from command_line import invoke, output, refusal
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan_from_request import plan_of
+from fairlap.render.plan_command import command_of
 from fairlap.request.commands import Command, command_in, contestants_of
-from fairlap.request.names import contestant_named
+from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.race_request import RaceRequest, read_request
 from fairlap.store.run_file import load_run
 
@@ -61,11 +65,7 @@ def test_commands_are_named_once() -> None:
 
 def test_the_same_output_is_for_commands() -> None:
     with pytest.raises(InvalidRequest) as raised:
-        plan_of(
-            RaceRequest(
-                models=("callable",), contestants=(contestant_named("python:call=os.getpid"),), same_output=True
-            )
-        )
+        plan_of(RaceRequest(models=("callable",), contestants=Contestants("python:call=os.getpid"), same_output=True))
     assert raised.value.code == "E_COMMAND"
 
 
@@ -111,3 +111,13 @@ def test_two_checkouts_of_a_callable_race(tmp_path: Path, monkeypatch: pytest.Mo
     assert files[0] == str(tmp_path / "base/raced_kernel.py")
     assert files[1] == str(tmp_path / "change/src/raced_kernel.py")
     assert found[calls[2]].outcome == "failed"  # it is not in that folder
+
+
+def test_a_plan_of_commands_is_drawn_again_by_its_command(tmp_path: Path) -> None:
+    file = tmp_path / "race.toml"
+    file.write_text('seed = 3\n[commands]\nold = "./old \'a b\'"\nnew = { run = "./new=1", folder = "../new" }\n')
+    plan = plan_of(read_request(file))
+    words = shlex.split(command_of(plan))
+    assert words[:2] == ["fairlap", "compare"]
+    again = json.loads(output(*words[1:], "--dry-run", "--json"))
+    assert again == json.loads(msgspec.json.encode(plan))

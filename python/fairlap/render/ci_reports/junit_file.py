@@ -34,7 +34,8 @@ def encode(results: Results) -> bytes:
         for each in outcomes:
             suite.append(_case(each))
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
 
 
 def _case(found: JobOutcome) -> ElementTree.Element:
