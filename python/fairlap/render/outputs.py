@@ -53,6 +53,7 @@ _JSON_LINES = Format("jsonl", "rows", "json_file:encode_lines", "json_file:decod
 _CSV = Format("csv", "rows", "csv_file:encode", "csv_file:decode")
 _PARQUET = Format("parquet", "rows", "parquet_file:encode", "parquet_file:decode", True, ("pyarrow",), "parquet")
 _MARKDOWN = Format("md", "rows", "markdown_file:encode")
+_PROMETHEUS = Format("prom", "rows", "prometheus_file:encode")
 _HTML = Format("html", "page", "", "", False, _CHART_LIBRARIES, "report")
 _SVG = Format("svg", "chart", "", "", False, _CHART_LIBRARIES, "report")
 _PNG = Format("png", "chart", "", "", True, _CHART_LIBRARIES, "report")
@@ -71,6 +72,7 @@ FORMATS = {
     ".parquet": _PARQUET,
     ".md": _MARKDOWN,
     ".markdown": _MARKDOWN,
+    ".prom": _PROMETHEUS,
     ".html": _HTML,
     ".svg": _SVG,
     ".png": _PNG,

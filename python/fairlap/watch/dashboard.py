@@ -1,4 +1,5 @@
-"""A Grafana dashboard for the metrics of ``fairlap watch --serve``, as a file to import."""
+"""A Grafana dashboard for the metrics of ``fairlap watch --serve`` and of races (``-o race.prom``), as a file to
+import."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from fairlap.watch.prometheus import ABSENT, BUILD
 _HALF_WIDTH, _WHOLE_WIDTH, _HEIGHT = 12, 24, 8
 _DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _HERE = '{instance=~"$instance"}'
+_RACES = '{instance=~"$races"}'  # as the node exporter names the machine, whose port is another
+_RACE_KNOWN_BY = "race_finished"
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Panel:
     title: str
     unit: str  # by Grafana's name
     shown: dict[str, str]  # metric without prefix, legend
+    selected: str = _HERE
 
 
 PANELS = (
@@ -93,13 +97,26 @@ PANELS = (
 )
 
 
+_CONTESTANT = "{{workload}}, {{conditions}}: {{contestant}} {{version}}"
+RACE_PANELS = (
+    Panel("Races: median time of a call", "s", {"race_latency_p50_seconds": _CONTESTANT}, _RACES),
+    Panel("Races: times as long as the baseline", "none", {"race_ratio": f"{_CONTESTANT} by {{{{baseline}}}}"}, _RACES),
+    Panel("Races: items per second", "none", {"race_throughput_items_per_second": _CONTESTANT}, _RACES),
+    Panel("Races: peak memory", "bytes", {"race_peak_memory_bytes": _CONTESTANT}, _RACES),
+    Panel("Races: energy of an item", "joule", {"race_energy_per_item_joules": _CONTESTANT}, _RACES),
+    Panel("Races: finished", "bool_yes_no", {_RACE_KNOWN_BY: _CONTESTANT}, _RACES),
+)
+
+
 def dashboard() -> dict[str, Any]:
-    panels = [_time_series(panel, number) for number, panel in enumerate(PANELS)]
-    panels.append(_absences_table(len(PANELS)))
+    shown = (*PANELS, *RACE_PANELS)
+    panels = [_time_series(panel, number) for number, panel in enumerate(shown)]
+    panels.append(_absences_table(len(shown)))
     return {
         "uid": "fairlap-watch",
-        "title": "fairlap watch",
-        "description": "Power, clocks, memory, throttling, steal and pressure, as served by fairlap watch --serve.",
+        "title": "fairlap",
+        "description": "Power, clocks, memory, throttling, steal and pressure, as served by fairlap watch --serve; and"
+        " results of races, as written by fairlap compare -o race.prom.",
         "tags": ["fairlap"],
         "schemaVersion": 39,
         "version": 1,
@@ -117,9 +134,9 @@ def dashboard_json() -> str:
     return json.dumps(dashboard(), indent=2)
 
 
-def expression(metric: str) -> str:
+def expression(metric: str, selected_by: str = _HERE) -> str:
     """A counter is shown by its rate."""
-    selected = f"{PREFIX}{metric}{_HERE}"
+    selected = f"{PREFIX}{metric}{selected_by}"
     return f"rate({selected}[$__rate_interval])" if metric.endswith("_total") else selected
 
 
@@ -148,7 +165,7 @@ def _time_series(panel: Panel, number: int) -> dict[str, Any]:
             {
                 "refId": chr(ord("A") + place),
                 "datasource": _DATA_SOURCE,
-                "expr": expression(metric),
+                "expr": expression(metric, panel.selected),
                 "legendFormat": legend,
             }
             for place, (metric, legend) in enumerate(panel.shown.items())
@@ -179,15 +196,21 @@ def _absences_table(number: int) -> dict[str, Any]:
 def _variables() -> list[dict[str, Any]]:
     return [
         {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"},
-        {
-            "name": "instance",
-            "label": "Machine",
-            "type": "query",
-            "datasource": _DATA_SOURCE,
-            "query": f"label_values({BUILD}, instance)",
-            "refresh": 2,
-            "multi": True,
-            "includeAll": True,
-            "allValue": ".*",
-        },
+        _machines("instance", "Machine", BUILD),
+        _machines("races", "Machine of races", PREFIX + _RACE_KNOWN_BY),
     ]
+
+
+def _machines(name: str, label: str, metric: str) -> dict[str, Any]:
+    """A choice of those that have this metric."""
+    return {
+        "name": name,
+        "label": label,
+        "type": "query",
+        "datasource": _DATA_SOURCE,
+        "query": f"label_values({metric}, instance)",
+        "refresh": 2,
+        "multi": True,
+        "includeAll": True,
+        "allValue": ".*",
+    }

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.watch.dashboard import PANELS, dashboard
+from fairlap.render.prometheus_file import GAUGES
+from fairlap.watch.dashboard import PANELS, RACE_PANELS, dashboard
 from fairlap.watch.metrics import PREFIX
 from fairlap.watch.prometheus import ABSENT, BUILD, Server, address_in
 from fairlap.watch.readings import METRICS, ReadingsNow, metrics_of
@@ -134,16 +135,18 @@ def test_metrics_of_one_name_are_of_one_kind_and_have_the_same_labels() -> None:
 def test_every_metric_of_the_dashboard_is_served() -> None:
     energy = metrics_of("powercap", "intel-rapl:0 package-0 energy_j")
     served = {metric.full_name for metric in [*METRICS, *energy]} | {ABSENT, BUILD}
+    served |= {gauge.full_name(end) for gauge in GAUGES for end in ("", "low", "high")}
     queried = set(re.findall(rf"\b{PREFIX}\w+", json.dumps(dashboard())))
     assert queried <= served
-    assert {PREFIX + name for panel in PANELS for name in panel.shown} <= queried
+    assert {PREFIX + name for panel in (*PANELS, *RACE_PANELS) for name in panel.shown} <= queried
 
 
 def test_the_dashboard_shows_counters_by_their_rate() -> None:
     targets = [target for panel in dashboard()["panels"] for target in panel["targets"]]
     for target in targets:
         assert ("_total{" in target["expr"]) == target["expr"].startswith("rate(")
-        assert '{instance=~"$instance"}' in target["expr"]
+        machine = "races" if f"{PREFIX}race_" in target["expr"] else "instance"
+        assert f'{{instance=~"${machine}"}}' in target["expr"]
 
 
 def test_panels_of_the_dashboard_do_not_overlap() -> None:
