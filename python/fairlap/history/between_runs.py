@@ -74,6 +74,13 @@ class RunsCompared:
     unmatched: tuple[str, ...]  # what only one of the runs holds, in words
 
 
+def is_same_run(before: Run, after: Run) -> bool:
+    """Whether these are one recording, however it was named: two runs never have all times in common."""
+    if not before.processes or before.began_at != after.began_at or before.plan.seed != after.plan.seed:
+        return False
+    return [each.timings for each in before.processes] == [each.timings for each in after.processes]
+
+
 def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> RunsCompared:
     """Match contestants by name, else by framework, variant and options, so that a version may have changed."""
     found: list[Difference] = []

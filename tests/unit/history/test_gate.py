@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from fairlap.cli.commands.stored_runs.diff import command as diff
 from fairlap.cli.commands.stored_runs.gate import command as gate
+from fairlap.history.between_runs import is_same_run
 from fairlap.history.gate import Finding, Status, overall
 from fairlap.race.run import Run
 from fairlap.store.run_file import save_run
@@ -173,3 +174,18 @@ def test_a_gate_says_what_the_race_was_fed(tmp_path: Path) -> None:
     status, text = run_gate(tmp_path, BEFORE, saved_run({"torch": 1.5e6}, data="synthetic"))
     assert "! data differs: nothing was fed before, synthetic after" in text
     assert len(text.splitlines()) == 2
+
+
+def test_a_run_and_itself_are_not_compared(tmp_path: Path) -> None:
+    status, text = run_gate(tmp_path, BEFORE, BEFORE)
+    assert (status, "[E_REQUEST]" in text) == (NOT_COMPARABLE, True)
+    done = CliRunner().invoke(diff, [str(tmp_path / "0.json"), str(tmp_path / "1.json"), "--json"])
+    assert (done.exit_code, json.loads(done.output)["same_run"]) == (1, True)
+
+
+def test_two_runs_of_one_plan_are_two_runs() -> None:
+    assert is_same_run(BEFORE, BEFORE)
+    assert not is_same_run(BEFORE, saved_run({"torch": 1.0001e6}))
+    empty = saved_run({"torch": 1e6}, blocks=1)
+    empty.processes = []
+    assert not is_same_run(empty, empty)

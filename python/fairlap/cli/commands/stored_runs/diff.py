@@ -29,19 +29,25 @@ def command(before: str, after: str, margin: float, output: tuple[Path, ...], as
     Intervals are widened by what may have changed, and different work or processors are not compared.
     Where both runs have profiles, the operators that account for a difference follow, the largest first.
 
-    Exit status: 1 when nothing could be compared.
+    Exit status: 1 when nothing could be compared, as when both are the same run.
     """
-    from fairlap.history.between_runs import compare_saved_runs
+    from fairlap.history.between_runs import compare_saved_runs, is_same_run
     from fairlap.history.operators import compare_operators
     from fairlap.history.text import operators_text, runs_text
     from fairlap.machine.differences import differences, differences_text
     from fairlap.store.run_sources import run_named
     from fairlap.verdict import Change
 
-    (old, _), (new, _) = run_named(before), run_named(after)
+    (old, old_id), (new, _) = run_named(before), run_named(after)
+    if is_same_run(old, new):
+        document = {"same_run": True, "differences": [], "operators": [], "not_compared": [], "machine": []}
+        text = f"{before} and {after} are the same run, {old_id}; there is nothing to compare"
+        print_result(document, text, as_json=as_json, output=output)
+        raise SystemExit(1)
     compared = compare_saved_runs(old, new, margin=margin)
     operators = compare_operators(old, new, compared, margin=margin)
     document = {
+        "same_run": False,
         "differences": compared.differences,
         "operators": operators,
         "not_compared": compared.unmatched,

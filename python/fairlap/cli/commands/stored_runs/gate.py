@@ -93,7 +93,7 @@ def _findings(
     before: str, after: str | None, baseline: str | None, candidates: tuple[str, ...], margin: float
 ) -> list[Finding]:
     from fairlap.errors import InvalidRequest
-    from fairlap.history.between_runs import compare_saved_runs
+    from fairlap.history.between_runs import compare_saved_runs, is_same_run
     from fairlap.history.gate import findings_between, findings_inside
     from fairlap.history.other_tools import benchmarks_of, findings_between_benchmarks, read_benchmarks
     from fairlap.store.run_sources import run_named
@@ -112,4 +112,7 @@ def _findings(
             each or benchmarks_of(run_named(name)[0]) for each, name in zip(others, (before, after), strict=True)
         )
         return findings_between_benchmarks(old, new, margin=margin)
-    return findings_between(compare_saved_runs(run_named(before)[0], run_named(after)[0], margin=margin), margin=margin)
+    run, other = run_named(before)[0], run_named(after)[0]
+    if is_same_run(run, other):
+        raise InvalidRequest(f"{before} and {after} are the same run; give the run of another commit or version")
+    return findings_between(compare_saved_runs(run, other, margin=margin), margin=margin)
