@@ -31,6 +31,7 @@ from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.results.results import results_of
+from fairlap.results.row import Estimate, Row
 from fairlap.store.opening import writing
 from fairlap.store.run_ids import id_of
 from fairlap.store.search import Wanted
@@ -106,9 +107,16 @@ def fill(store: Store, rows: int, samples: int, rng: np.random.Generator) -> str
                     start = int(rng.integers(10_000))
                     raw = {"wall_ns": drawn[start : start + each].tobytes()}
                     store_process(store._db, place, msgspec.structs.replace(process, samples=raw))
-                keep_rows(store._db, [msgspec.structs.replace(row, run=run_id) for row in flat_rows])
+                keep_rows(store._db, [of_run(row, run_id, run.began_at, rng) for row in flat_rows])
         done += _RUNS_AT_ONCE
     return keep_large(store, (_FIRST + timedelta(minutes=5 * runs)).isoformat(), rng)
+
+
+def of_run(row: Row, run_id: str, began_at: str, rng: np.random.Generator) -> Row:
+    """With times that vary from run to run, as a history has them."""
+    assert row.latency_p50_ns is not None
+    latency = Estimate(row.latency_p50_ns.value * float(rng.lognormal(0, 0.01)))
+    return msgspec.structs.replace(row, run=run_id, recorded_at=began_at, latency_p50_ns=latency)
 
 
 def pattern_of(model: str, rng: np.random.Generator) -> tuple[Run, list[StoredProcess], list]:  # type: ignore[type-arg]
@@ -123,7 +131,7 @@ def pattern_of(model: str, rng: np.random.Generator) -> tuple[Run, list[StoredPr
 
 
 def keep_large(store: Store, began_at: str, rng: np.random.Generator) -> str:
-    plan = a_plan("large", _FRAMEWORKS, blocks=18)
+    plan = a_plan("large", _FRAMEWORKS, blocks=12)
     recording = store.begin(plan, {"cpu model": "Imaginary 9000"}, began_at)
     for process in processes_of(plan, rng):
         recording.keep(process, {"wall_ns": rng.normal(2e6, 1e4, _BIG_RUN_SAMPLES)})
@@ -158,7 +166,7 @@ def asked(path: Path, large: str) -> Iterator[tuple[str, Callable[[], object]]]:
         return opened_and_asked
 
     middle = "2021-01-01"
-    process = processes_of(a_plan("large", _FRAMEWORKS, blocks=18), np.random.default_rng(0))[0]
+    process = processes_of(a_plan("large", _FRAMEWORKS, blocks=12), np.random.default_rng(0))[0]
     by_work = "SELECT count(*), avg(latency_p50_ns) FROM results WHERE workload = 'model_7' AND contestant = 'jax'"
     by_verdict = "SELECT count(*) FROM results WHERE verdict = 'slower'"
     yield "list the newest 20", opened(lambda store: store.runs(limit=20))
@@ -173,6 +181,8 @@ def asked(path: Path, large: str) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "samples of one process", opened(lambda store: store.samples(large, process.block, process.contestant))
     yield "fairlap runs", command(path, "runs")
     yield "fairlap runs --model --on", command(path, "runs", "--model", "model_7", "--on", "jax")
+    yield "fairlap history, a model and a framework", command(path, "history", "model_7", "--on", "jax")
+    yield "fairlap stale", command(path, "stale")
     yield "fairlap show, 192 processes", command(path, "show", large)
     with open_store(path, reading=True) as store:
         others = [each.run for each in store.runs(limit=5)]

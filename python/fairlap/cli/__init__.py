@@ -38,6 +38,8 @@ _MEASURING = {
 _STORED_RUNS = {
     "show": "Show a stored run: the answer, machine, settings, warnings.",
     "runs": "List, remove, export, import and repair stored runs.",
+    "history": "Show how a model's times changed over all stored runs.",
+    "stale": "List results that a new driver, kernel or framework made stale.",
     "diff": "Compare two runs.",
     "across": "Put runs of different machines and prices side by side.",
     "gate": "Fail when a run shows a slowdown, for pull requests.",

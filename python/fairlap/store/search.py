@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from fairlap.race.run import RUN_FORMAT
 from fairlap.request.work import Work
 from fairlap.store.run_ids import time_in_ids
 from fairlap.store.run_locks import is_held
@@ -110,9 +111,9 @@ def _runs_found(db: sqlite3.Connection, wanted: Wanted, limit: int | None) -> li
     return [dict(zip((*fields, "data"), each, strict=True)) for each in found]
 
 
-def _grouped(db: sqlite3.Connection, query: str, numbers: str) -> dict[int, list[str]]:
+def _grouped(db: sqlite3.Connection, query: str, *values: str) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
-    for run, text in db.execute(query, (numbers,)):
+    for run, text in db.execute(query, values):
         found.setdefault(run, []).append(text)
     return found
 
@@ -132,3 +133,25 @@ def _placed(db: sqlite3.Connection, ids: str) -> dict[str, list[Placed]]:
         if headline.setdefault((run, label), conditions) == conditions:
             found.setdefault(run, []).append(Placed(label, contestant, place))
     return found
+
+
+def newest_answers(db: sqlite3.Connection, model: str) -> list[str]:
+    """The newest run that has rows of each set of works, contestants, threads and device, the newest first. Runs in
+    another format are left out: this fairlap can neither read nor repeat them."""
+    works = _listed(db, "SELECT run, label FROM works ORDER BY run, place")
+    contestants = _listed(db, "SELECT run, name FROM contestants ORDER BY run, place")
+    settings = ", ".join(f"json_extract(plan, '$.{name}')" for name in ("threads", "device", "data"))
+    found = db.execute(
+        f"SELECT number, id, {settings} FROM runs WHERE format = ? AND json_valid(plan) AND state != 'running'"
+        " AND (? = '' OR number IN (SELECT run FROM works WHERE model = ?))"
+        " AND EXISTS (SELECT 1 FROM rows WHERE rows.run = runs.id) ORDER BY id DESC",
+        (RUN_FORMAT, model, model),
+    )
+    newest: dict[tuple[object, ...], str] = {}
+    for number, run, *own in found:
+        newest.setdefault((works.get(number), contestants.get(number), *own), run)
+    return list(newest.values())
+
+
+def _listed(db: sqlite3.Connection, query: str) -> dict[int, tuple[str, ...]]:
+    return {run: tuple(texts) for run, texts in _grouped(db, query).items()}

@@ -6,10 +6,10 @@ import contextlib
 import shutil
 import sqlite3
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from fairlap.results.row import Row
 
 _ATTEMPTS_AT_AN_ID = 100
+_Asked = ParamSpec("_Asked")
+_Answer = TypeVar("_Answer")
 
 
 def open_store(path: Path | None = None, *, reading: bool = False) -> Store:
@@ -230,6 +232,19 @@ class Store:
         with self._reading() as db:
             kept = kept_rows(db, run)
         return kept or results_of(self.load(run), run).rows
+
+    def ask(
+        self,
+        query: Callable[Concatenate[sqlite3.Connection, _Asked], _Answer],
+        *values: _Asked.args,
+        **named: _Asked.kwargs,
+    ) -> _Answer:
+        """The answer of a function of this room that reads the tables."""
+        with self._reading() as db:
+            try:
+                return query(db, *values, **named)
+            except msgspec.MsgspecError as error:
+                raise StoreError(f"{self.path} has a run that cannot be read: {error}") from None
 
     def remove(self, run: str) -> str:
         """With its samples; the space goes back to the disk. The id of the run that is gone."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -55,48 +54,14 @@ def _require_cores(then: Run) -> None:
 
 def _differences(then: Run, notify: Callable[[str], None]) -> list[str]:
     from fairlap import __version__
+    from fairlap.history.versions import versions_now, versions_then
     from fairlap.machine.differences import differences
     from fairlap.machine.facts import machine_facts
     from fairlap.race.resume import changed_data
 
-    before = {**then.machine, "fairlap": then.fairlap, **_versions_then(then)}
-    now = {**machine_facts(), "fairlap": str(__version__), **_versions_now(then)}
+    before = {**then.machine, "fairlap": then.fairlap, **versions_then(then)}
+    now = {**machine_facts(), "fairlap": str(__version__), **versions_now(then)}
     data = changed_data(then.plan, then.processes, notify)
     found = [str(each) for each in (*differences(before, now), *data)]
     compared = "machine, versions and data" if then.plan.data else "machine and versions"
     return found or [f"no known change of {compared}"]
-
-
-def _versions_then(then: Run) -> dict[str, str]:
-    return {process.contestant: process.version for process in then.processes if process.version}
-
-
-def _versions_now(then: Run) -> dict[str, str]:
-    """Of contestants whose version the plan leaves open; the others have an environment made for their version."""
-    found = _versions_then(then)
-    for name in then.plan.contestants:
-        if name.framework and not name.version:
-            now = _version_now(name.framework, then.plan.device)
-            # Some report more than their package does: 2026.4.1-21919-4f8a, or a local part.
-            if now and not re.fullmatch(rf"{re.escape(now)}([-+ ].*)?", found.get(name.text, "")):
-                found[name.text] = now
-    return found
-
-
-def _version_now(framework_name: str, device: str) -> str:
-    """What is installed here, or what an environment would be made with. Empty without a package."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    from fairlap.frameworks.registry import framework_named, is_importable
-
-    framework = framework_named(framework_name)
-    if not framework.packages:
-        return ""
-    wanted, _, tried = framework.packages_for(device)[0].partition("==")
-    package = wanted.partition("[")[0]
-    if not is_importable(framework):
-        return tried
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

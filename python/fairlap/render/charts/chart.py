@@ -64,6 +64,11 @@ _LABELS = {
 }
 
 
+def duration_labels() -> str:
+    """An expression of Vega that writes nanoseconds as ``quantity_text.duration`` does."""
+    return _DURATION
+
+
 _BINARY_TICKS = "sequence(0, domain('x')[1] * 1.001, pow(2, ceil(log(domain('x')[1] / 6) / LN2)))"
 
 

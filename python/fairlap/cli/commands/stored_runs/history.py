@@ -1,0 +1,45 @@
+"""``fairlap history MODEL``: a model's times over all stored runs, and where they changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fairlap.cli.output import print_json
+from fairlap.cli.output_options import JSON, OUTPUT, writable
+from fairlap.cli.values import DATE, NAME, SHARE
+
+
+@click.command("history")
+@click.argument("model")
+@click.option("--on", "on", type=NAME, metavar="NAME", help="Only this contestant or framework.")
+@click.option("--since", type=DATE, help="Only runs that began at DATE (UTC) or later.")
+@click.option("--margin", type=SHARE, default="1%", help="Ignore changes smaller than SHARE.  [default: 1%]")
+@OUTPUT
+@JSON
+def command(
+    model: str, on: str | None, since: str | None, margin: float, output: tuple[Path, ...], as_json: bool
+) -> None:
+    """Show each contestant's time in all stored runs of a model, and every change with its date, versions and size.
+
+    Contestants of one run took turns, so when all of them move together it is the machine, and when one moves against
+    the others it is this contestant.
+
+    Exit status: 0 with or without changes, 2 when the store has no such run.
+    """
+    from fairlap.history.history_text import history_text
+    from fairlap.history.model_history import history_of
+    from fairlap.machine.atomic_files import write_output
+    from fairlap.render.outputs import format_of
+    from fairlap.render.trends.files import HISTORY_FORMATS, document, encoded
+    from fairlap.store.store import open_store
+
+    for path in output:
+        format_of(path, HISTORY_FORMATS)
+    files = writable(output)
+    with open_store(reading=True) as store:
+        found = history_of(store, model, on=on or "", since=since or "", margin=margin)
+    for path, chosen in files:
+        write_output(path, encoded(found, chosen.name))
+    print_json(document(found)) if as_json else click.echo(history_text(found))

@@ -1,0 +1,203 @@
+"""Changes in a trend: when, how large, between which versions, and whether the contestant changed or the machine.
+
+Contestants of one run took turns, so what slows the machine slows all of them. A contestant's own change is therefore
+looked for in its times without the drift of the others, and a change that all share is the machine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.history.change_points import change_points
+from fairlap.history.machine_drift import Control, machine_drift
+from fairlap.history.trends import Series, Trend
+from fairlap.machine.differences import comparable_facts, differences
+from fairlap.verdict.regression import rank_sum_differences, rank_sum_interval
+
+Floats = npt.NDArray[np.float64]
+Cause = Literal["contestant", "machine", "unknown"]
+
+_LEVEL = 0.05
+_MOST_RUNS_COMPARED = 40
+_MOSTLY = 0.5
+_ALONE = 2
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of level, at the first run after it."""
+
+    work: str
+    conditions: str
+    machine: str
+    contestants: tuple[str, ...]  # all that moved, where it is the machine
+    cause: Cause
+    began_at: str
+    run: str
+    run_before: str
+    versions: tuple[str, str]  # of the contestant, before and after; empty for the machine
+    ratio: float  # after by before
+    low: float | None  # 95 %; None where there are too few runs for an interval
+    high: float | None
+    runs: tuple[int, int]  # that the ratio is from
+    controls: tuple[str, ...]  # contestants of the same runs that did not change
+    facts: tuple[str, ...]  # of the machine and its software that differ between the two runs
+
+
+def changes_in(
+    trend: Trend, machines: Mapping[str, Mapping[str, str]], *, on: str = "", margin: float = 0.0
+) -> list[Change]:
+    """In the order of the runs. Changes smaller than the margin are left out."""
+    place = {run: at for at, run in enumerate(trend.runs)}
+    found = [change for series in trend.asked(on) for change in _of_contestant(trend, series, place)]
+    found += _of_machine(trend, place)
+    edge = float(np.log1p(margin))
+    large = [each for each in found if abs(np.log(each.ratio)) >= edge]
+    with_facts = [replace(each, facts=_facts(trend, each, machines)) for each in large]
+    return sorted(with_facts, key=lambda each: each.run)
+
+
+def _of_contestant(trend: Trend, series: Series, place: Mapping[str, int]) -> list[Change]:
+    runs, logs = _placed(series, place)
+    others = [each for each in trend.series if each is not series]
+    drift = machine_drift(_controls(others, place), len(place))[runs]
+    accompanied = np.isfinite(drift)
+    if controlled := bool(accompanied.mean() > _MOSTLY):
+        runs, logs = runs[accompanied], (logs - drift)[accompanied]
+    points = {place[each.run]: each for each in series.points}
+    found = []
+    for before, after in _segments(change_points(logs), logs.size):
+        at, last = int(runs[after.start]), int(runs[before.stop - 1])
+        unchanged = _unchanged(others, trend.runs[last], trend.runs[at]) if controlled else ()
+        found.append(
+            _change(
+                trend,
+                logs[before],
+                logs[after],
+                (last, at),
+                contestants=(series.contestant,),
+                cause="contestant" if unchanged else "unknown",
+                versions=(points[last].version, points[at].version),
+                controls=unchanged,
+            )
+        )
+    return found
+
+
+def _of_machine(trend: Trend, place: Mapping[str, int]) -> list[Change]:
+    """Where every contestant whose version did not change moved in the same direction, and there are two at least."""
+    drift = machine_drift(_controls(trend.series, place), len(place))
+    runs = np.flatnonzero(np.isfinite(drift))
+    found = []
+    for before, after in _segments(change_points(drift[runs]), runs.size):
+        last, at = int(runs[before.stop - 1]), int(runs[after.start])
+        moved = _moved_together(trend, place, runs[before], runs[after], (last, at))
+        if moved:
+            found.append(
+                _change(
+                    trend, drift[runs[before]], drift[runs[after]], (last, at),
+                    contestants=moved, cause="machine", versions=("", ""), controls=(),
+                )
+            )  # fmt: skip
+    return found
+
+
+def _moved_together(
+    trend: Trend, place: Mapping[str, int], before: npt.NDArray[np.intp], after: npt.NDArray[np.intp],
+    border: tuple[int, int],
+) -> tuple[str, ...]:  # fmt: skip
+    """All contestants of one version on both sides, if each moved clearly and in the same direction; else none."""
+    unchanged = _unchanged(trend.series, trend.runs[border[0]], trend.runs[border[1]])
+    directions = set()
+    for series in trend.series:
+        if series.contestant in unchanged:
+            runs, logs = _placed(series, place)
+            old, new = logs[np.isin(runs, before)], logs[np.isin(runs, after)]
+            _, low, high = _shift(old, new)
+            directions.add("slower" if low > 0 else "faster" if high < 0 else "unclear")
+    return unchanged if len(unchanged) >= _ALONE and directions in ({"slower"}, {"faster"}) else ()
+
+
+def _change(
+    trend: Trend, old: Floats, new: Floats, border: tuple[int, int], *,
+    contestants: tuple[str, ...], cause: Cause, versions: tuple[str, str], controls: tuple[str, ...],
+) -> Change:  # fmt: skip
+    shift, low, high = _shift(old, new)
+    bounded = bool(np.isfinite(low))
+    last, at = border
+    return Change(
+        work=trend.work,
+        conditions=trend.conditions,
+        machine=trend.machine,
+        contestants=contestants,
+        cause=cause,
+        began_at=_began_at(trend, trend.runs[at]),
+        run=trend.runs[at],
+        run_before=trend.runs[last],
+        versions=versions,
+        ratio=float(np.exp(shift)),
+        low=float(np.exp(low)) if bounded else None,
+        high=float(np.exp(high)) if bounded else None,
+        runs=(min(old.size, _MOST_RUNS_COMPARED), min(new.size, _MOST_RUNS_COMPARED)),
+        controls=controls,
+        facts=(),
+    )
+
+
+def _shift(old: Floats, new: Floats) -> tuple[float, float, float]:
+    """Hodges and Lehmann's estimate with the exact interval of the rank sum test, from the runs next to the change."""
+    old, new = old[-_MOST_RUNS_COMPARED:], new[:_MOST_RUNS_COMPARED]
+    if not (old.size and new.size):
+        return 0.0, -np.inf, np.inf
+    every = rank_sum_differences(new, old)
+    return float(np.median(every)), *rank_sum_interval(every, new.size, old.size, _LEVEL)
+
+
+def _segments(points: Sequence[int], size: int) -> list[tuple[slice, slice]]:
+    """The runs before and after each change, as far as the changes next to it."""
+    edges = [0, *points, size]
+    slices = [slice(start, end) for start, end in pairwise(edges)]
+    return list(pairwise(slices))
+
+
+def _placed(series: Series, place: Mapping[str, int]) -> tuple[npt.NDArray[np.intp], Floats]:
+    runs = np.array([place[each.run] for each in series.points], dtype=np.intp)
+    return runs, np.log([each.value_ns for each in series.points])
+
+
+def _controls(series: Sequence[Series], place: Mapping[str, int]) -> list[Control]:
+    """A contestant of another version is another control, since its level may be another."""
+    found = []
+    for each in series:
+        runs, logs = _placed(each, place)
+        versions = np.array([point.version for point in each.points])
+        for version in np.unique(versions):
+            own = versions == version
+            found.append(Control((each.contestant, str(version)), runs[own], logs[own]))
+    return found
+
+
+def _unchanged(series: Sequence[Series], before: str, after: str) -> tuple[str, ...]:
+    """Contestants that took part with the same version up to this run and from that run on."""
+    found = []
+    for each in series:
+        earlier = [point.version for point in each.points if point.run <= before]
+        later = [point.version for point in each.points if point.run >= after]
+        if earlier and later and earlier[-1] == later[0]:
+            found.append(each.contestant)
+    return tuple(found)
+
+
+def _began_at(trend: Trend, run: str) -> str:
+    return next(point.began_at for each in trend.series for point in each.points if point.run == run)
+
+
+def _facts(trend: Trend, change: Change, machines: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    old, new = machines.get(change.run_before, {}), machines.get(change.run, {})
+    return tuple(str(each) for each in differences(*comparable_facts(old, new, trend.device)))

@@ -1,0 +1,77 @@
+"""The history of a model in words: each series in a line, and every change below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlap import quantity_text
+from fairlap.history.changes import Change
+from fairlap.history.model_history import ModelHistory, TrendHistory
+from fairlap.history.trends import Series, Trend
+
+_MOST_FACTS = 3
+
+
+def history_text(history: ModelHistory) -> str:
+    return "\n\n".join(_trend_text(each, history) for each in history.trends)
+
+
+def trend_title(trend: Trend) -> str:
+    """What is the same in all of its runs."""
+    threads = quantity_text.count(trend.threads, "thread")
+    return f"{trend.work}, {trend.conditions}, {threads}, {trend.device} ({trend.machine})"
+
+
+def day(began_at: str) -> str:
+    return began_at[:10] or "unknown date"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def change_text(change: Change) -> str:
+    """In one line: when, what, how much, why, and what else differs between the two runs."""
+    size = quantity_text.ratio_interval(change.ratio, change.low, change.high)
+    bounds = "" if change.low is not None else f", no interval from {change.runs[0]} and {change.runs[1]} runs"
+    parts = [f"{day(change.began_at)}  {subject_text(change)}: {size} times as long{bounds}; {cause_text(change)}"]
+    if change.facts:
+        more = len(change.facts) - _MOST_FACTS
+        parts.append("; ".join(change.facts[:_MOST_FACTS]) + (f"; {more} more" if more > 0 else ""))
+    return f"{'; '.join(parts)}  [{change.run}]"
+
+
+def subject_text(change: Change) -> str:
+    old, new = change.versions
+    if change.cause == "machine":
+        return "the machine"
+    versions = f" {old or 'unknown'} -> {new or 'unknown'}" if old != new else f" {new}" if new else ""
+    return f"{change.contestants[0]}{versions}"
+
+
+def cause_text(change: Change) -> str:
+    if change.cause == "machine":
+        return f"{listed(change.contestants)} moved together"
+    if change.cause == "contestant":
+        unchanged = ", its version did not change" if change.versions[0] == change.versions[1] else ""
+        return f"compared with {listed(change.controls)} in the same runs{unchanged}"
+    return "the machine or the contestant: no other contestant of these runs kept its version"
+
+
+def _trend_text(found: TrendHistory, history: ModelHistory) -> str:
+    lines = [trend_title(found.trend)]
+    lines += [f"  {_series_text(series)}" for series in found.trend.asked(history.on)]
+    lines += [f"  {change_text(change)}" for change in found.changes]
+    if not found.changes:
+        lines.append(f"  no change of {quantity_text.share(history.margin)} or more")
+    return "\n".join(lines)
+
+
+def _series_text(series: Series) -> str:
+    first, last = series.points[0], series.points[-1]
+    times = " -> ".join(quantity_text.duration(each.value_ns) for each in (first, last))
+    versions = " -> ".join(dict.fromkeys(each.version for each in (first, last) if each.version))
+    when = " to ".join(dict.fromkeys(day(each.began_at) for each in (first, last)))
+    name = f"{series.contestant} {versions}".rstrip()
+    return f"{name}: {times}, {quantity_text.count(len(series.points), 'run')}, {when}"

@@ -1,0 +1,49 @@
+"""All that the store has of a model over time: its trends, and the changes in each."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from fairlap.history.changes import Change, changes_in
+from fairlap.history.trends import Trend, trends_of
+from fairlap.store.errors import NoSuchRun
+from fairlap.store.figures import machines_of_runs, recorded_figures, stored_models
+from fairlap.store.store import Store
+
+
+@dataclass(frozen=True)
+class TrendHistory:
+    trend: Trend
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class ModelHistory:
+    model: str
+    on: str  # a contestant or framework; empty for all
+    since: str
+    margin: float  # smaller changes are left out
+    trends: tuple[TrendHistory, ...]
+
+
+def history_of(store: Store, model: str, *, on: str = "", since: str = "", margin: float) -> ModelHistory:
+    figures = store.ask(recorded_figures, model, since)
+    machines = store.ask(machines_of_runs, model, since)
+    trends = trends_of(figures, machines, model=model, on=on)
+    if not trends:
+        raise NoSuchRun(_why_nothing(store, model, on, since, {each.framework for each in figures}))
+    found = [TrendHistory(each, tuple(changes_in(each, machines, on=on, margin=margin))) for each in trends]
+    return ModelHistory(model, on, since, margin, tuple(found))
+
+
+def _why_nothing(store: Store, model: str, on: str, since: str, frameworks: set[str]) -> str:
+    when = f" since {since[:16].replace('T', ' ')}" if since else ""
+    if frameworks:
+        return f"no {on!r} finished {model}{when}; stored runs of it have {', '.join(sorted(frameworks))}"
+    models = store.ask(stored_models)
+    if model in models:
+        return f"no contestant finished {model}{when}; `fairlap runs --model {model}` lists its runs"
+    near = difflib.get_close_matches(model, models, n=1)
+    meant = f"; did you mean {near[0]}?" if near else "; `fairlap runs` lists what is stored"
+    return f"there is no run of {model!r} in {store.path}{meant}"

@@ -1,0 +1,102 @@
+"""The recorded figures of a model as series: one for each contestant on each work, conditions and machine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from fairlap.request.names import contestant_named
+from fairlap.store.figures import RecordedFigure
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a contestant."""
+
+    run: str
+    began_at: str
+    version: str
+    value_ns: float
+    low_ns: float | None
+    high_ns: float | None
+
+
+@dataclass(frozen=True)
+class Series:
+    contestant: str  # without a version, unless two versions took part in one run
+    framework: str
+    points: tuple[Point, ...]  # in the order of the runs
+
+
+@dataclass(frozen=True)
+class Trend:
+    """All contestants of the same runs: what is compared is measured in the same blocks."""
+
+    work: str
+    conditions: str
+    threads: int
+    device: str
+    machine: str
+    quantity: str
+    runs: tuple[str, ...]
+    series: tuple[Series, ...]
+
+    def asked(self, on: str) -> tuple[Series, ...]:
+        return tuple(each for each in self.series if not on or _is_asked(each, on))
+
+
+def trends_of(
+    figures: Iterable[RecordedFigure], machines: Mapping[str, Mapping[str, str]], *, model: str, on: str = ""
+) -> list[Trend]:
+    """Those in which a contestant takes part that is named ``on`` or is of this framework."""
+    found: dict[tuple[str, str, int, str, str, str], list[RecordedFigure]] = defaultdict(list)
+    for each in figures:
+        machine = machine_named(machines.get(each.run, {}), each.device)
+        found[each.work, each.conditions, each.threads, each.device, machine, each.quantity].append(each)
+    trends = []
+    for (work, conditions, threads, device, machine, quantity), own in found.items():
+        runs = tuple(dict.fromkeys(each.run for each in own))
+        title = f"{model} · {work}"
+        trends.append(Trend(title, conditions, threads, device, machine, quantity, runs, _series_of(own)))
+    return [trend for trend in trends if trend.asked(on)]
+
+
+def machine_named(facts: Mapping[str, str], device: str) -> str:
+    """By its hardware: what is installed on it may change within a series."""
+    parts = [facts.get("cpu model", "unknown processor"), f"{facts.get('cores', '?')} cores", facts.get("memory", "")]
+    if device != "cpu":
+        parts.append(facts.get(f"gpu {device.partition(':')[2] or '0'}", "unknown GPU"))
+    return ", ".join(part for part in parts if part)
+
+
+def unversioned(contestant: str) -> str:
+    """``torch:compile`` for ``torch==2.13.0:compile``."""
+    plain, bracket, precision = contestant.partition(" (")
+    return _unversioned(plain) + bracket + precision
+
+
+@cache
+def _unversioned(contestant: str) -> str:
+    version = contestant_named(contestant).version
+    return contestant.replace(version, "", 1) if version else contestant
+
+
+def _series_of(figures: list[RecordedFigure]) -> tuple[Series, ...]:
+    together: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    for each in figures:
+        name = unversioned(each.contestant)
+        together |= {name} if (each.run, name) in seen else set()
+        seen.add((each.run, name))
+    points: dict[tuple[str, str], list[Point]] = defaultdict(list)
+    for each in figures:
+        name = unversioned(each.contestant)
+        key = (each.contestant if name in together else name, each.framework)
+        points[key].append(Point(each.run, each.began_at, each.version, each.value_ns, each.low_ns, each.high_ns))
+    return tuple(Series(*key, tuple(own)) for key, own in sorted(points.items()))
+
+
+def _is_asked(series: Series, on: str) -> bool:
+    return on in (series.framework, series.contestant) or unversioned(on) == series.contestant

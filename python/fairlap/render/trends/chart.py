@@ -1,0 +1,122 @@
+"""The series of each trend as a picture: runs with their intervals, the level between changes, and the changes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fairlap.history.changes import Change
+from fairlap.history.history_text import subject_text, trend_title
+from fairlap.history.model_history import ModelHistory, TrendHistory
+from fairlap.history.trends import Series
+from fairlap.render.charts.chart import duration_labels
+from fairlap.render.charts.libraries import vega_lite_version, vl_convert
+from fairlap.render.charts.look import LIGHT, Look
+
+_WIDTH, _HEIGHT = 860, 240
+_PNG_SCALE = 2.0
+_FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
+
+
+def picture(history: ModelHistory, *, png: bool) -> bytes:
+    """All trends, one above the other."""
+    spec = {
+        "$schema": f"https://vega.github.io/schema/vega-lite/v{vega_lite_version()}.json",
+        "vconcat": [chart_of(each, history.on, LIGHT, title=True) for each in history.trends],
+        "resolve": {"scale": dict.fromkeys(("x", "y", "color"), "independent")},
+        "config": config(LIGHT),
+        "padding": 16,
+        "spacing": 40,
+    }
+    if png:
+        content: bytes = vl_convert().vegalite_to_png(spec, vl_version=vega_lite_version(), scale=_PNG_SCALE)
+        return content
+    return svg_of(spec)
+
+
+def svg_of(spec: dict[str, Any]) -> bytes:
+    svg: str = vl_convert().vegalite_to_svg(spec, vl_version=vega_lite_version())
+    return svg.encode()
+
+
+def config(look: Look) -> dict[str, Any]:
+    return look.config(_FONT) | {"background": look.paper}
+
+
+def chart_of(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[str, Any]:
+    """Without a title where the page has a heading. The time axis is logarithmic: equal distances are equal ratios."""
+    asked = found.trend.asked(on)
+    names = [each.contestant for each in asked]
+    colour = {
+        "field": "contestant",
+        "type": "nominal",
+        "scale": {"domain": names, "range": look.colours(len(names))},
+        "legend": {"title": None, "orient": "top"},
+    }
+    x = {"field": "began_at", "type": "temporal", "title": None}
+    axis = {"title": found.trend.quantity, "labelExpr": duration_labels(), "tickCount": 5}
+    y = {"field": "ns", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 20}, "axis": axis}
+    bounds = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    marks = [_mark(change, asked) for change in found.changes]
+    layers: list[dict[str, Any]] = [
+        {
+            "data": {"values": [record for each in asked for record in _points(each)]},
+            "encoding": {"x": x, "y": y, "color": colour},
+            "layer": [
+                {"mark": {"type": "rule", "opacity": 0.35}, "encoding": bounds},
+                {"mark": {"type": "point", "filled": True, "size": 14, "opacity": 0.8}},
+            ],
+        },
+        {
+            "data": {"values": [record for each in asked for record in _levels(each, found.changes)]},
+            "mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {"x": x, "y": y, "color": colour, "detail": {"field": "level"}},
+        },
+        {
+            "data": {"values": marks},
+            "mark": {"type": "rule", "strokeDash": [4, 3], "color": look.muted},
+            "encoding": {"x": x},
+        },
+        {
+            "data": {"values": marks},
+            "mark": {"type": "text", "align": "left", "dx": 4, "baseline": "top", "fontSize": 11},
+            "encoding": {"x": x, "y": {"value": 2}, "text": {"field": "text"}},
+        },
+    ]  # fmt: skip
+    head = {"title": {"text": trend_title(found.trend), "anchor": "start", "offset": 14}} if title else {}
+    return {"width": _WIDTH, "height": _HEIGHT, "layer": layers, **head}
+
+
+def _points(series: Series) -> list[dict[str, Any]]:
+    return [
+        {
+            "contestant": series.contestant,
+            "began_at": point.began_at,
+            "ns": point.value_ns,
+            "low": point.value_ns if point.low_ns is None else point.low_ns,
+            "high": point.value_ns if point.high_ns is None else point.high_ns,
+        }
+        for point in series.points
+    ]
+
+
+def _levels(series: Series, changes: tuple[Change, ...]) -> list[dict[str, Any]]:
+    """A line from the first to the last run between two changes, at their median."""
+    begin = [change.run for change in changes if series.contestant in change.contestants]
+    edges = ["", *begin, "~"]
+    found = []
+    for number, (start, end) in enumerate(pairwise(edges)):
+        own = [point for point in series.points if start <= point.run < end]
+        level = float(np.median([point.value_ns for point in own])) if own else 0.0
+        for point in own[:1] + own[-1:]:
+            common = {"contestant": series.contestant, "level": f"{series.contestant} {number}"}
+            found.append({**common, "began_at": point.began_at, "ns": level})
+    return found
+
+
+def _mark(change: Change, asked: tuple[Series, ...]) -> dict[str, Any]:
+    share = f"{change.ratio - 1:+.1%}"
+    name = "machine" if change.cause == "machine" else subject_text(change) if len(asked) > 1 else change.versions[1]
+    return {"began_at": change.began_at, "text": f"{name} {share}"}

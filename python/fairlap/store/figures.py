@@ -1,0 +1,106 @@
+"""The time by which each contestant was judged in each run of a model: what a history is made of."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import msgspec
+
+from fairlap.store.run_ids import time_in_ids
+
+_NS_PER_S = 1e9
+_KEY = (
+    "mode", "precision", "ranked_precisions", "batch", "data", "train_on", "load", "conditions", "threads", "device",
+)  # fmt: skip
+_ESTIMATES = (
+    "latency_p50_ns", "pipeline_throughput_per_s", "time_to_score_s", "largest_rate_per_s", "loadgen_latency_ns",
+    "loadgen_rate_per_s",
+)  # fmt: skip
+
+
+class RecordedFigure(msgspec.Struct, frozen=True):
+    """One contestant on one work in one run."""
+
+    run: str
+    began_at: str
+    contestant: str
+    framework: str
+    precision: str
+    version: str
+    work: str  # without the model
+    conditions: str
+    threads: int
+    device: str
+    quantity: str
+    value_ns: float
+    low_ns: float | None
+    high_ns: float | None
+
+
+def recorded_figures(db: sqlite3.Connection, model: str, since: str) -> list[RecordedFigure]:
+    """In the order of the runs. Only contestants that finished; what has no figure is left out."""
+    bounds = [f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")]
+    names = ("run", "recorded_at", "contestant", "framework", "version", *_KEY, *bounds)
+    listed = ", ".join(f'"{name}"' for name in names)
+    found = db.execute(
+        f"SELECT {listed} FROM rows WHERE workload = ? AND run >= ? AND outcome = 'finished' ORDER BY run, rowid",
+        (model, time_in_ids(since) if since else ""),
+    )
+    figures = []
+    for run, began_at, contestant, framework, version, *rest in found:
+        mode, precision, together, batch, data, train_on, load, conditions, threads, device = rest[: len(_KEY)]
+        judged = _judged(rest[len(_KEY) :], batch)
+        if judged is None:
+            continue
+        quantity, value, low, high = judged
+        precisions = ", ".join(msgspec.json.decode(together or "[]")) or precision
+        parts = [mode, precisions, f"batch {batch}"]
+        parts += [f"on {train_on}"] if train_on else []
+        parts += [f"load {load}"] if load else []
+        parts += [f"fed {data}"] if data else []
+        figures.append(
+            RecordedFigure(
+                run, began_at, contestant, framework, precision, version or "", " · ".join(parts), conditions, threads,
+                device, quantity, value, low, high,
+            )
+        )  # fmt: skip
+    return figures
+
+
+def _judged(cells: list[float | None], batch: int) -> tuple[str, float, float | None, float | None] | None:
+    """The quantity that decides a race of this kind, as a time: the smaller, the faster."""
+    latency, fed, to_score, largest_rate, loadgen_latency, loadgen_rate = (cells[at : at + 3] for at in range(0, 18, 3))
+    if largest_rate[0]:
+        return ("time of a request at the largest rate", *_time_of_rate(largest_rate, 1))
+    if loadgen_latency[0]:
+        return ("latency by LoadGen", loadgen_latency[0], loadgen_latency[1], loadgen_latency[2])
+    if loadgen_rate[0]:
+        return ("time of a sample by LoadGen", *_time_of_rate(loadgen_rate, 1))
+    if to_score[0]:
+        value, low, high = (None if each is None else each * _NS_PER_S for each in to_score)
+        return None if value is None else ("time to the score", value, low, high)
+    if fed[0]:
+        return ("time of a fed batch", *_time_of_rate(fed, batch))
+    if latency[0]:
+        return ("median time of a call", latency[0], latency[1], latency[2])
+    return None
+
+
+def _time_of_rate(rate: list[float | None], items: int) -> tuple[float, float | None, float | None]:
+    """The bounds of a rate change places."""
+    value, low, high = (items / each * _NS_PER_S if each else None for each in rate)
+    assert value is not None
+    return value, high, low
+
+
+def machines_of_runs(db: sqlite3.Connection, model: str, since: str) -> dict[str, dict[str, str]]:
+    """The recorded facts of the machine, by run."""
+    found = db.execute(
+        "SELECT id, machine FROM runs WHERE number IN (SELECT run FROM works WHERE model = ?) AND id >= ?",
+        (model, time_in_ids(since) if since else ""),
+    )
+    return {run: msgspec.json.decode(text, type=dict[str, str]) for run, text in found}
+
+
+def stored_models(db: sqlite3.Connection) -> list[str]:
+    return [model for (model,) in db.execute("SELECT DISTINCT model FROM works ORDER BY model")]

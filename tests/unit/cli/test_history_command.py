@@ -1,0 +1,162 @@
+"""``fairlap history`` and ``fairlap stale`` on stores with known histories."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from command_line import invoke
+from fairlap.history.stale import changed_since
+from fairlap.machine.facts import machine_facts
+from fairlap.store.store import open_store
+from msgspec.structs import replace
+from runs_for_rows import a_run
+from runs_in_store import keep_whole
+from stored_histories import NEW, OLD, daily_run, stored
+
+DAYS = 30
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A release that is 5 % slower from day 15, and a machine that is 8 % slower from day 22."""
+    path = tmp_path_factory.mktemp("store") / "runs.sqlite"
+    slower = {"torch": lambda day: 1.05 if day >= 15 else 1.0, "machine": lambda day: 1.08 if day >= 22 else 1.0}
+    return path, stored(path, [daily_run(day, **slower, upgraded_on=15) for day in range(DAYS)])
+
+
+@pytest.fixture(autouse=True)
+def path(history: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FAIRLAP_STORE", str(history[0]))
+    return history[0]
+
+
+def test_the_document_has_every_series_and_change(history: tuple[Path, list[str]]) -> None:
+    done = invoke("history", "mlp", "--on", "torch", "--json")
+    assert done.exit_code == 0
+    [trend] = json.loads(done.stdout)["trends"]
+    assert [series["contestant"] for series in trend["series"]] == ["jax", "onnxruntime", "torch"]
+    assert {len(series["points"]) for series in trend["series"]} == {DAYS}
+    release, machine = trend["changes"]
+    assert (release["cause"], release["run"], release["versions"]) == ("contestant", history[1][15], [OLD, NEW])
+    assert release["low"] < 1.05 < release["high"]
+    assert (machine["cause"], machine["run"]) == ("machine", history[1][22])
+    assert machine["low"] < 1.08 < machine["high"]
+
+
+def test_since_leaves_earlier_runs_out() -> None:
+    done = invoke("history", "mlp", "--on", "torch", "--since", "2026-01-19", "--json")
+    [trend] = json.loads(done.stdout)["trends"]
+    assert len(trend["runs"]) == DAYS - 18
+    assert [change["cause"] for change in trend["changes"]] == ["machine"]
+
+
+def test_the_text_names_both_changes_and_their_causes(history: tuple[Path, list[str]]) -> None:
+    lines = invoke("history", "mlp", "--on", "torch").stdout.splitlines()
+    changes = [line for line in lines if line.endswith("]") and line.startswith("  2026")]
+    assert [history[1][day] in line for day, line in zip((15, 22), changes, strict=True)] == [True, True]
+    assert f"{OLD} -> {NEW}" in changes[0]
+    assert "the machine" in changes[1]
+
+
+def test_every_format_is_written(tmp_path: Path, history: tuple[Path, list[str]]) -> None:
+    files = {suffix: tmp_path / f"trend.{suffix}" for suffix in ("html", "json", "csv", "md", "svg", "png")}
+    outputs = [part for file in files.values() for part in ("-o", file)]
+    assert invoke("history", "mlp", "--on", "torch", *outputs).exit_code == 0
+    assert files["png"].read_bytes().startswith(b"\x89PNG")
+    assert ElementTree.parse(files["svg"]).getroot().tag.endswith("svg")
+    assert json.loads(files["json"].read_text())["model"] == "mlp"
+    rows = list(csv.DictReader(io.StringIO(files["csv"].read_text())))
+    assert len(rows) == 3 * DAYS
+    assert [row["run"] for row in rows if row["change"] == "contestant"] == [history[1][15]]
+    assert files["md"].read_text().count(history[1][22]) == 1
+    page = files["html"].read_text()
+    assert "<script" not in page
+    assert history[1][15] in page
+    pictures = re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", page)
+    assert len(pictures) == 2  # for the light and the dark theme
+    for picture in pictures:
+        ElementTree.fromstring(base64.b64decode(picture))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("mlq",), "E_NO_RUN"),
+        (("mlp", "--on", "tensorflow"), "E_NO_RUN"),
+        (("mlp", "--on", ""), "E_REQUEST"),
+        (("mlp", "--since", "yesterday"), "E_REQUEST"),
+        (("mlp", "--margin", "-1%"), "E_REQUEST"),
+        (("mlp", "-o", "trend.parquet"), "E_OUTPUT_FORMAT"),
+        (("mlp", "-o", "/nowhere/trend.csv"), "E_FILE"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_with_a_code(arguments: tuple[str, ...], code: str) -> None:
+    found = invoke("history", *arguments).exception
+    if isinstance(found, SystemExit):  # click has shown it
+        assert found.code == 2
+    else:
+        assert getattr(found, "code", "") == code
+
+
+def run_of_this_machine(**facts: str) -> str:
+    run = a_run(listed="./worker,./other")
+    run.machine = {**machine_facts(), **facts}
+    with open_store() as store:
+        kept: str = keep_whole(store, run)
+    return kept
+
+
+@pytest.fixture
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+
+
+@pytest.mark.usefixtures("own_store")
+def test_a_result_of_another_kernel_is_stale_until_it_is_measured_again() -> None:
+    old = run_of_this_machine(kernel="5.0", microcode="0x1")
+    done = invoke("stale", "--json")
+    assert done.exit_code == 1
+    [found] = json.loads(done.stdout)["stale"]
+    assert (found["run"], found["renew"]) == (old, f"fairlap rerun {old}")
+    assert {"kernel"} <= {each["name"] for each in found["changed"]} <= {"kernel", "microcode"}
+    with open_store() as store:
+        run = store.load(old)
+        run.machine, run.began_at = machine_facts(), "2026-02-01T00:00:00+00:00"
+        keep_whole(store, run)
+    done = invoke("stale", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == {"stale": [], "current": 1, "elsewhere": 0}
+
+
+@pytest.mark.usefixtures("own_store")
+def test_results_of_other_hardware_are_counted_only() -> None:
+    run_of_this_machine(**{"cpu model": "another", "kernel": "5.0"})
+    assert json.loads(invoke("stale", "--json").stdout) == {"stale": [], "current": 0, "elsewhere": 1}
+
+
+@pytest.mark.usefixtures("own_store")
+def test_a_store_without_results_is_refused() -> None:
+    assert getattr(invoke("stale").exception, "code", "") == "E_NO_RUN"
+    run_of_this_machine()
+    assert getattr(invoke("stale", "--model", "other").exception, "code", "") == "E_NO_RUN"
+
+
+def test_a_framework_and_a_driver_make_a_result_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = a_run(listed="torch,jax")
+    run.machine = {"driver": "550", "kernel": "6.1"}
+    for process in run.processes:
+        process.version = "2.0"
+    monkeypatch.setattr(
+        "fairlap.history.versions._version_now", lambda framework, _: {"torch": "2.1"}.get(framework, "")
+    )
+    assert [str(each) for each in changed_since(run, {"driver": "560", "kernel": "6.1"})] == ["torch 2.0 -> 2.1"]
+    run.plan = replace(run.plan, device="cuda:0")
+    names = {each.name for each in changed_since(run, {"driver": "560", "kernel": "6.1"})}
+    assert names == {"driver", "torch"}

@@ -1,0 +1,71 @@
+"""The figure by which each row is judged, read from the store for histories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fairlap.results.row import Estimate, Row
+from fairlap.store.errors import StoreError
+from fairlap.store.figures import RecordedFigure, machines_of_runs, recorded_figures, stored_models
+from fairlap.store.store import open_store
+from msgspec.structs import replace
+from stored_histories import daily_run, stored
+
+
+def figures(path: Path, model: str = "mlp", since: str = "") -> list[RecordedFigure]:
+    with open_store(path, reading=True) as store:
+        return store.ask(recorded_figures, model, since)
+
+
+def with_estimate(row: Row, name: str, value: Estimate, **others: str) -> Row:
+    absent = {key: why for key, why in row.absent.items() if key != name}
+    return replace(row, **{name: value, "absent": absent, **others})
+
+
+@pytest.mark.parametrize(
+    ("name", "estimate", "ns"),
+    [
+        ("latency_p50_ns", Estimate(5.0, 4.0, 8.0), (5.0, 4.0, 8.0)),
+        ("pipeline_throughput_per_s", Estimate(4e9, 2e9, 8e9), (1.0, 0.5, 2.0)),  # a batch is four items
+        ("time_to_score_s", Estimate(5.0, 4.0, 8.0), (5e9, 4e9, 8e9)),
+        ("largest_rate_per_s", Estimate(1e9, 0.5e9, 2e9), (1.0, 0.5, 2.0)),
+        ("loadgen_latency_ns", Estimate(5.0, 4.0, 8.0), (5.0, 4.0, 8.0)),
+        ("loadgen_rate_per_s", Estimate(1e9), (1.0, None, None)),
+    ],
+)
+def test_the_figure_is_the_time_that_decides_such_a_race(
+    tmp_path: Path, name: str, estimate: Estimate, ns: tuple[float, float | None, float | None]
+) -> None:
+    run, [row, *_] = daily_run(0)
+    stored(tmp_path / "s", [(run, [with_estimate(row, name, estimate)])])
+    [found] = figures(tmp_path / "s")
+    assert (found.value_ns, found.low_ns, found.high_ns) == pytest.approx(ns)
+
+
+def test_quantities_works_and_conditions_are_kept_apart(tmp_path: Path) -> None:
+    run, [row, *_] = daily_run(0)
+    fed = with_estimate(row, "pipeline_throughput_per_s", Estimate(1e6), data="synthetic")
+    stored(tmp_path / "s", [(run, [row, fed, replace(row, batch=8), replace(row, mode="grad")])])
+    found = figures(tmp_path / "s")
+    assert len({(each.work, each.quantity) for each in found}) == 4
+
+
+def test_only_finished_rows_of_the_model_since_the_date_are_read(tmp_path: Path) -> None:
+    run, [row, *others] = daily_run(1)
+    ids = stored(tmp_path / "s", [daily_run(0), (run, [replace(row, outcome="crash"), *others]), daily_run(2)])
+    assert len(figures(tmp_path / "s")) == 3 + 2 + 3
+    assert {each.run for each in figures(tmp_path / "s", since="2026-01-02T00:00:00+00:00")} == set(ids[1:])
+    assert figures(tmp_path / "s", "another") == []
+    with open_store(tmp_path / "s", reading=True) as store:
+        assert store.ask(stored_models) == ["mlp"]
+        assert list(store.ask(machines_of_runs, "mlp", "2026-01-03")) == ids[2:]
+
+
+def test_a_machine_that_cannot_be_read_is_an_error_of_the_store(tmp_path: Path) -> None:
+    stored(tmp_path / "s", [daily_run(0)])
+    with open_store(tmp_path / "s") as store:
+        store._db.execute("UPDATE runs SET machine = '{'")
+        with pytest.raises(StoreError) as error:
+            store.ask(machines_of_runs, "mlp", "")
+    assert error.value.code == "E_STORE"
