@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-turns bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-load trust-bounds trust-queues trust-mutants gpu-proof gpu-proof-kit trust-planted-operator
+  telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-load trust-bounds trust-queues trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -162,6 +162,10 @@ trust-queues: $(VENV)/.dev build/release/.module  ## Compare the latencies of a 
 	$(BIN)/python -m tests.trust.queues
 
 PAIRS ?= 10
+HISTORIES ?= 40
+trust-history: $(VENV)/.dev build/release/.module build/otava/.installed  ## Compare rules for changes over time on recorded noise (ten minutes; HISTORIES=40).
+	PYTHONPATH=build/otava $(BIN)/python -m tests.trust.history --histories $(HISTORIES)
+
 trust-planted-operator: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Plant a slow operator in one of two releases and count how often `fairlap diff` names it first (PAIRS=10).
 	$(BIN)/python -m tests.trust.planted_operator --pairs $(PAIRS)
 
@@ -215,6 +219,10 @@ $(VENV)/.frameworks: $(VENV)/.editable
 build/bench-peers/.installed:
 	$(PYTHON) -m venv build/bench-peers
 	build/bench-peers/bin/pip install --quiet zeus codecarbon
+	touch $@
+
+build/otava/.installed:  # without its dependencies, which fix an older NumPy
+	$(BIN)/python -m pip install --quiet --no-deps --target build/otava apache-otava==0.8.0
 	touch $@
 
 build/mutmut/.installed:
