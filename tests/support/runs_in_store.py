@@ -7,7 +7,8 @@ import math
 import numpy as np
 from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.race.run import Run
-from fairlap.store.store import Recording, Store
+from fairlap.store.recording import Recording
+from fairlap.store.store import Store
 from runs_for_rows import a_run, crashed
 from runs_under_roofs import some_roofs
 

@@ -44,7 +44,7 @@ from fairlap.store.run_sources import require_contestant
 if TYPE_CHECKING:
     import numpy as np
 
-    from fairlap.store.store import Recording
+    from fairlap.store.recording import Recording
 
 _LEAST_BUDGET_S = 0.1
 

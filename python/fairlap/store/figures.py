@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import msgspec
 
+from fairlap.store.database import Database
 from fairlap.store.run_ids import time_in_ids
 
 _NS_PER_S = 1e9
@@ -37,7 +36,7 @@ class RecordedFigure(msgspec.Struct, frozen=True):
     high_ns: float | None
 
 
-def recorded_figures(db: sqlite3.Connection, model: str, since: str) -> list[RecordedFigure]:
+def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigure]:
     """In the order of the runs. Only contestants that finished; what has no figure is left out."""
     bounds = [f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")]
     names = ("run", "recorded_at", "contestant", "framework", "version", *_KEY, *bounds)
@@ -93,7 +92,7 @@ def _time_of_rate(rate: list[float | None], items: int) -> tuple[float, float | 
     return value, high, low
 
 
-def machines_of_runs(db: sqlite3.Connection, model: str, since: str) -> dict[str, dict[str, str]]:
+def machines_of_runs(db: Database, model: str, since: str) -> dict[str, dict[str, str]]:
     """The recorded facts of the machine, by run."""
     found = db.execute(
         "SELECT id, machine FROM runs WHERE number IN (SELECT run FROM works WHERE model = ?) AND id >= ?",
@@ -102,5 +101,5 @@ def machines_of_runs(db: sqlite3.Connection, model: str, since: str) -> dict[str
     return {run: msgspec.json.decode(text, type=dict[str, str]) for run, text in found}
 
 
-def stored_models(db: sqlite3.Connection) -> list[str]:
+def stored_models(db: Database) -> list[str]:
     return [model for (model,) in db.execute("SELECT DISTINCT model FROM works ORDER BY model")]

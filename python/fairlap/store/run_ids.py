@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import sqlite3
 from datetime import UTC, datetime
 
+from fairlap.store.database import Database
 from fairlap.store.errors import NoSuchRun
 
 LAST = "last"
@@ -47,7 +47,7 @@ def is_an_id(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
 
 
-def id_meant(db: sqlite3.Connection, text: str) -> str:
+def id_meant(db: Database, text: str) -> str:
     """The id that a user means by its beginning, or by ``last``, the newest."""
     if text == LAST:
         newest = db.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1").fetchone()

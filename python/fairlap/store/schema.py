@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 
 from fairlap.results.flat_row import Column, columns
+from fairlap.store.database import Database
 
 APPLICATION_ID = 0x66616972  # "fair", in the file's header: distinguishes a store from any other database
 
@@ -67,19 +67,22 @@ CREATE INDEX runs_running ON runs (id) WHERE state = 'running'
 """
 
 
-def _first_tables(db: sqlite3.Connection) -> None:
+RESULTS = (
+    "results AS SELECT runs.state AS run_state, runs.ended_early AS run_ended_early, rows.*"
+    " FROM rows JOIN runs ON runs.id = rows.run"
+)
+
+
+def _first_tables(db: Database) -> None:
     _execute_all(db, _RUNS)
     listed = ",\n    ".join(f'"{column.name}" {_sql_type(column.name, column.kind)}' for column in columns())
     db.execute(f"CREATE TABLE rows (\n    {listed}\n)")
     db.execute("CREATE INDEX rows_by_run ON rows (run)")
     db.execute("CREATE INDEX rows_by_work ON rows (workload, contestant)")
-    db.execute(
-        "CREATE VIEW results AS SELECT runs.state AS run_state, runs.ended_early AS run_ended_early, rows.*"
-        " FROM rows JOIN runs ON runs.id = rows.run"
-    )
+    db.execute(f"CREATE VIEW {RESULTS}")
 
 
-def _profiles(db: sqlite3.Connection) -> None:
+def _profiles(db: Database) -> None:
     db.execute(
         "CREATE TABLE profiles ("
         " run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,"
@@ -89,12 +92,12 @@ def _profiles(db: sqlite3.Connection) -> None:
     )
 
 
-def _roofs_of_runs(db: sqlite3.Connection) -> None:
+def _roofs_of_runs(db: Database) -> None:
     """As JSON; null where none were measured."""
     db.execute("ALTER TABLE runs ADD COLUMN roofs TEXT NOT NULL DEFAULT 'null'")
 
 
-def _compilations(db: sqlite3.Connection) -> None:
+def _compilations(db: Database) -> None:
     db.execute(
         "CREATE TABLE compilations ("
         "number INTEGER PRIMARY KEY,"
@@ -107,17 +110,17 @@ def _compilations(db: sqlite3.Connection) -> None:
 
 
 FIRST_SCHEMA = 3  # schemas 1 and 2 were never released
-STEPS: list[Callable[[sqlite3.Connection], None]] = [_first_tables, _profiles, _roofs_of_runs, _compilations]
+STEPS: list[Callable[[Database], None]] = [_first_tables, _profiles, _roofs_of_runs, _compilations]
 """Each leads from one schema version to the next. One that has been released is never changed."""
 
 
-def lacking_columns(db: sqlite3.Connection) -> list[Column]:
+def lacking_columns(db: Database) -> list[Column]:
     """Those that the row has got since the store was made."""
-    there = {column[1] for column in db.execute("PRAGMA table_info(rows)")}
+    there = {column[0] for column in db.execute("SELECT * FROM rows LIMIT 0").description}
     return [column for column in columns() if column.name not in there]
 
 
-def add_columns(db: sqlite3.Connection, lacking: list[Column]) -> None:
+def add_columns(db: Database, lacking: list[Column]) -> None:
     """Rows that are there already have nothing in them."""
     for column in lacking:
         db.execute(f'ALTER TABLE rows ADD COLUMN "{column.name}" {_sql_type(column.name, column.kind)}')
@@ -129,7 +132,7 @@ def _sql_type(name: str, kind: str) -> str:
     return _SQL_TYPES[kind]
 
 
-def _execute_all(db: sqlite3.Connection, script: str) -> None:
+def _execute_all(db: Database, script: str) -> None:
     """One by one: executescript() would end the transaction that a step runs in."""
     for statement in script.split(";\n"):
         db.execute(statement)

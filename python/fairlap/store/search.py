@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import msgspec
 
 from fairlap.race.run import RUN_FORMAT
 from fairlap.request.work import Work
+from fairlap.store.database import NUMBERS, TEXTS, Database
 from fairlap.store.run_ids import time_in_ids
 from fairlap.store.run_locks import is_held
 
@@ -52,13 +53,13 @@ def state_shown(store: Path, run: str, stored: State) -> State:
     return "killed" if stored == "running" and not is_held(store, run) else stored
 
 
-def summaries(db: sqlite3.Connection, store: Path, wanted: Wanted, limit: int | None) -> list[RunSummary]:
+def summaries(db: Database, store: Path, wanted: Wanted, limit: int | None) -> list[RunSummary]:
     runs = _runs_found(db, wanted, limit)
     numbers = json.dumps([run["number"] for run in runs])
-    works = _grouped(db, f"SELECT run, label FROM works WHERE run IN ({_OF_LIST}) ORDER BY run, place", numbers)
-    names = _grouped(db, f"SELECT run, name FROM contestants WHERE run IN ({_OF_LIST}) ORDER BY run, place", numbers)
+    works = _grouped(db, f"SELECT run, label FROM works WHERE run IN ({NUMBERS}) ORDER BY run, place", numbers)
+    names = _grouped(db, f"SELECT run, name FROM contestants WHERE run IN ({NUMBERS}) ORDER BY run, place", numbers)
     processes = dict(
-        db.execute(f"SELECT run, count(*) FROM processes WHERE run IN ({_OF_LIST}) GROUP BY run", (numbers,))
+        db.execute(f"SELECT run, count(*) FROM processes WHERE run IN ({NUMBERS}) GROUP BY run", (numbers,))
     )
     placed = _placed(db, json.dumps([run["id"] for run in runs]))
     return [
@@ -79,17 +80,16 @@ def summaries(db: sqlite3.Connection, store: Path, wanted: Wanted, limit: int | 
     ]
 
 
-_OF_LIST = "SELECT value FROM json_each(?)"
 # A plan that cannot be read is no reason to list nothing; one of an older fairlap has no data.
 _DATA = "CASE WHEN json_valid(plan) THEN coalesce(json_extract(plan, '$.data'), '') ELSE '' END"
 
 
-def _runs_found(db: sqlite3.Connection, wanted: Wanted, limit: int | None) -> list[dict[str, Any]]:
+def _runs_found(db: Database, wanted: Wanted, limit: int | None) -> list[dict[str, Any]]:
     """Along the index of ids, from the newest, until there are enough; only then are runs themselves read.
 
     The plus keeps SQLite from reading all runs of a common framework and sorting them: five seconds from a cold disk.
     """
-    conditions, values = ["1"], []
+    conditions, values = ["TRUE"], []
     if wanted.model:
         conditions.append("+number IN (SELECT run FROM works WHERE model = ?)")
         values.append(wanted.model)
@@ -106,25 +106,25 @@ def _runs_found(db: sqlite3.Connection, wanted: Wanted, limit: int | None) -> li
     found = db.execute(
         f"SELECT {', '.join(fields)}, {_DATA} FROM runs WHERE number IN"
         f" (SELECT number FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?) ORDER BY id DESC",
-        (*values, -1 if limit is None else limit),
+        (*values, sys.maxsize if limit is None else limit),
     )
     return [dict(zip((*fields, "data"), each, strict=True)) for each in found]
 
 
-def _grouped(db: sqlite3.Connection, query: str, *values: str) -> dict[int, list[str]]:
+def _grouped(db: Database, query: str, *values: str) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for run, text in db.execute(query, values):
         found.setdefault(run, []).append(text)
     return found
 
 
-def _placed(db: sqlite3.Connection, ids: str) -> dict[str, list[Placed]]:
+def _placed(db: Database, ids: str) -> dict[str, list[Placed]]:
     """Controlled rows come first in a run; a work's as-found ones count where there are no others."""
     found: dict[str, list[Placed]] = {}
     headline: dict[tuple[str, str], str] = {}
     for run, conditions, contestant, place, *work, precisions in db.execute(
         "SELECT run, conditions, contestant, place, workload, batch, mode, precision, ranked_precisions FROM rows"
-        f" WHERE run IN ({_OF_LIST}) ORDER BY rowid",
+        f" WHERE run IN ({TEXTS}) ORDER BY rowid",
         (ids,),
     ):
         model, batch, mode, precision = work
@@ -135,7 +135,7 @@ def _placed(db: sqlite3.Connection, ids: str) -> dict[str, list[Placed]]:
     return found
 
 
-def newest_answers(db: sqlite3.Connection, model: str) -> list[str]:
+def newest_answers(db: Database, model: str) -> list[str]:
     """The newest run that has rows of each set of works, contestants, threads and device, the newest first. Runs in
     another format are left out: this fairlap can neither read nor repeat them."""
     works = _listed(db, "SELECT run, label FROM works ORDER BY run, place")
@@ -153,5 +153,5 @@ def newest_answers(db: sqlite3.Connection, model: str) -> list[str]:
     return list(newest.values())
 
 
-def _listed(db: sqlite3.Connection, query: str) -> dict[int, tuple[str, ...]]:
+def _listed(db: Database, query: str) -> dict[int, tuple[str, ...]]:
     return {run: tuple(texts) for run, texts in _grouped(db, query).items()}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import IO, TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 import msgspec
 
@@ -22,8 +21,10 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import RUN_FORMAT, Run
 from fairlap.store import run_ids
+from fairlap.store.database import Database
 from fairlap.store.errors import NoSuchRun, StoreError, readable_errors
 from fairlap.store.opening import open_for_reading, open_for_writing, store_path, writing
+from fairlap.store.recording import Recording, checkpoints_of
 from fairlap.store.run_locks import hold, is_held, let_go
 from fairlap.store.search import RunSummary, State, Wanted, state_shown, summaries
 from fairlap.store.tables import (
@@ -37,7 +38,6 @@ from fairlap.store.tables import (
     store_process,
     store_profile,
     stored_compilations,
-    stored_process,
     stored_processes,
     stored_profiles,
     whole,
@@ -68,7 +68,12 @@ class Store:
         self.path = path
         self._db = db
 
-    def __enter__(self) -> Store:
+    @property
+    def where(self) -> str:
+        """For messages."""
+        return str(self.path)
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -201,7 +206,7 @@ class Store:
                 facts = (machine, wall_s, began_at, ended_early, fairlap, version)
                 return Run(plan, processes, *facts, profiles, stored_compilations(db, number), roofs)
             except msgspec.MsgspecError as error:
-                raise StoreError(f"the run {run} in {self.path} cannot be read: {error}") from None
+                raise StoreError(f"the run {run} in {self.where} cannot be read: {error}") from None
 
     def plan_and_machine(self, run: str) -> tuple[Plan, dict[str, str]]:
         """Without the processes, which take longer to read than everything else."""
@@ -211,7 +216,7 @@ class Store:
         try:
             return msgspec.json.decode(plan, type=Plan), msgspec.json.decode(machine, type=dict[str, str])
         except msgspec.MsgspecError as error:
-            raise StoreError(f"the run {run} in {self.path} cannot be read: {error}") from None
+            raise StoreError(f"the run {run} in {self.where} cannot be read: {error}") from None
 
     def samples(self, run: str, block: int, contestant: str) -> dict[str, np.ndarray]:
         """By quantity, in nanoseconds, the headline first. Empty for a process that ended without any."""
@@ -235,7 +240,7 @@ class Store:
 
     def ask(
         self,
-        query: Callable[Concatenate[sqlite3.Connection, _Asked], _Answer],
+        query: Callable[Concatenate[Database, _Asked], _Answer],
         *values: _Asked.args,
         **named: _Asked.kwargs,
     ) -> _Answer:
@@ -244,7 +249,7 @@ class Store:
             try:
                 return query(db, *values, **named)
             except msgspec.MsgspecError as error:
-                raise StoreError(f"{self.path} has a run that cannot be read: {error}") from None
+                raise StoreError(f"{self.where} has a run that cannot be read: {error}") from None
 
     def remove(self, run: str) -> str:
         """With its samples; the space goes back to the disk. The id of the run that is gone."""
@@ -255,8 +260,8 @@ class Store:
             db.execute("DELETE FROM runs WHERE id = ?", (run,))
         let_go(self.path, run)
         shutil.rmtree(checkpoints_of(self.path, run), ignore_errors=True)
-        with self._reading() as db:
-            db.executescript("PRAGMA incremental_vacuum")  # execute() would free a single page
+        with self._reading():
+            self._db.executescript("PRAGMA incremental_vacuum")  # execute() would free a single page
         return run
 
     # Carrying a run from one store to another
@@ -283,7 +288,7 @@ class Store:
         processes = processes_with_samples(given, file)
         with self._writing() as db:
             if self._number_of(given.id) is not None:
-                raise InvalidRequest(f"the run {given.id} is in {self.path} already; nothing was changed")
+                raise InvalidRequest(f"the run {given.id} is in {self.where} already; nothing was changed")
             number = insert_run(db, given.id, state_of(given), given)
             for process in processes:
                 store_process(db, number, process)
@@ -294,20 +299,24 @@ class Store:
             self.compute_rows(given.id)
         return given.id
 
+    def database(self, *, writing: bool = False) -> AbstractContextManager[Database]:
+        """For the other modules of this room. What is written is written whole, or not at all."""
+        return self._writing() if writing else self._reading()
+
     # Errors of SQLite become errors of the store
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[Database]:
         with readable_errors(self.path):
             yield self._db
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> Iterator[Database]:
         with readable_errors(self.path), writing(self._db):
             yield self._db
 
     @contextmanager
-    def _writing_alone(self, run: str) -> Iterator[tuple[sqlite3.Connection, IO[str]]]:
+    def _writing_alone(self, run: str) -> Iterator[tuple[Database, IO[str]]]:
         """The lock stays taken unless the write fails."""
         try:
             lock = hold(self.path, run)
@@ -325,73 +334,13 @@ class Store:
     def _number(self, run: str) -> int:
         number = self._number_of(run)
         if number is None:
-            raise NoSuchRun(f"the run {run} is no longer in {self.path}; it was removed meanwhile")
+            raise NoSuchRun(f"the run {run} is no longer in {self.where}; it was removed meanwhile")
         return number
 
     def _number_of(self, run: str) -> int | None:
         with self._reading() as db:
             found = db.execute("SELECT number FROM runs WHERE id = ?", (run,)).fetchone()
         return None if found is None else int(found[0])
-
-
-class Recording:
-    """A run on its way into the store: every process is stored by itself, as soon as it has ended.
-
-    What cannot be written is retried with the next process, so that freeing space in time saves everything.
-    """
-
-    def __init__(self, store: Store, run: str, lock: IO[str]) -> None:
-        self.run = run
-        self._store = store
-        self._lock = lock
-        self._waiting: deque[StoredProcess] = deque()
-
-    @property
-    def checkpoints(self) -> Path:
-        """The folder of what is kept of a block that is still running."""
-        return checkpoints_of(self._store.path, self.run)
-
-    @property
-    def not_stored(self) -> int:
-        """Processes that wait for space."""
-        return len(self._waiting)
-
-    def keep(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray] | None = None) -> None:
-        """A process that crashed has no samples. Stored again, it replaces what was known, and its samples stay."""
-        self._waiting.append(stored_process(process, samples_ns))
-        self._write_waiting()
-
-    def keep_profile(self, result: ProfileResult) -> None:
-        self._store.keep_profile(self.run, result)
-
-    def keep_compilation(self, found: CompilationResult) -> None:
-        self._store.keep_compilation(self.run, found)
-
-    def end(
-        self,
-        wall_s: Mapping[str, float],
-        ended_early: str = "",
-        interrupted: bool = False,
-        *,
-        rows: Sequence[Row] | None = None,
-    ) -> None:
-        """The run's end first, then its rows: rows can be computed again from the processes, its end cannot."""
-        self._write_waiting()
-        self._store.note_end(self.run, "interrupted" if interrupted else "finished", wall_s, ended_early)
-        let_go(self._store.path, self.run, self._lock)
-        if rows is None:
-            self._store.compute_rows(self.run)
-        else:
-            self._store.replace_rows(self.run, rows)
-
-    def _write_waiting(self) -> None:
-        while self._waiting:
-            self._store.keep(self.run, self._waiting[0])
-            self._waiting.popleft()
-
-
-def checkpoints_of(store: Path, run: str) -> Path:
-    return store.with_name(f"{store.name}.{run}.checkpoints")
 
 
 def _still_recorded(run: str) -> InvalidRequest:

@@ -19,6 +19,7 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.row import Row
+from fairlap.store.database import Database
 from fairlap.store.errors import CHANGED
 from fairlap.store.run_ids import utc_text
 
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def insert_run(db: sqlite3.Connection, run_id: str, state: str, run: Run) -> int:
+def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
     """Without its processes; a run from a file has profiles."""
     plan = run.plan
-    cursor = db.execute(
+    [[number]] = db.execute(
         "INSERT INTO runs (id, began_at, state, ended_early, processes, fairlap, format, plan, machine, wall_s,"
-        " roofs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " roofs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
         (
             run_id,
             utc_text(run.began_at) or run.began_at,
@@ -42,9 +43,7 @@ def insert_run(db: sqlite3.Connection, run_id: str, state: str, run: Run) -> int
             run.format,
             *(msgspec.json.encode(each).decode() for each in (plan, run.machine, run.wall_s, run.roofs)),
         ),
-    )
-    number = cursor.lastrowid
-    assert number is not None
+    ).fetchall()
     db.executemany(
         "INSERT INTO works (run, place, label, model, batch, mode, precision) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
@@ -58,7 +57,7 @@ def insert_run(db: sqlite3.Connection, run_id: str, state: str, run: Run) -> int
     )
     for profile in run.profiles:
         store_profile(db, number, profile)
-    return number
+    return int(number)
 
 
 BYTES_OF_A_SAMPLE = 8
@@ -85,7 +84,7 @@ def _raw(values: np.ndarray) -> bytes:
     return np.ascontiguousarray(values, dtype="<f8").tobytes()
 
 
-def store_process(db: sqlite3.Connection, run: int, kept: StoredProcess) -> None:
+def store_process(db: Database, run: int, kept: StoredProcess) -> None:
     """One that is stored again replaces what was known of it; its samples stay unless there are new ones."""
     [[number]] = db.execute(
         "INSERT INTO processes (run, block, contestant, outcome, process) VALUES (?, ?, ?, ?, ?)"
@@ -101,44 +100,46 @@ def store_process(db: sqlite3.Connection, run: int, kept: StoredProcess) -> None
     )
 
 
-def remove_other_blocks(db: sqlite3.Connection, run: int, blocks: Set[int]) -> None:
+def remove_other_blocks(db: Database, run: int, blocks: Set[int]) -> None:
     """With their samples, which would otherwise stay with the processes that take their place."""
     found = {block for (block,) in db.execute("SELECT DISTINCT block FROM processes WHERE run = ?", (run,))}
     db.executemany("DELETE FROM processes WHERE run = ? AND block = ?", [(run, block) for block in found - blocks])
 
 
-def stored_processes(db: sqlite3.Connection, run: int) -> list[ProcessResult]:
+def stored_processes(db: Database, run: int) -> list[ProcessResult]:
     """In the order in which they were stored."""
     found = db.execute("SELECT process FROM processes WHERE run = ? ORDER BY number", (run,))
     return [msgspec.json.decode(text, type=ProcessResult) for (text,) in found]
 
 
-def store_profile(db: sqlite3.Connection, run: int, result: ProfileResult) -> None:
+def store_profile(db: Database, run: int, result: ProfileResult) -> None:
     db.execute(
-        "INSERT OR REPLACE INTO profiles (run, number, contestant, work, profile) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO profiles (run, number, contestant, work, profile) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (run, number, contestant, work) DO UPDATE SET profile = excluded.profile",
         (run, *result.key, msgspec.json.encode(result).decode()),
     )
 
 
-def stored_profiles(db: sqlite3.Connection, run: int) -> list[ProfileResult]:
+def stored_profiles(db: Database, run: int) -> list[ProfileResult]:
     """In the order in which they were stored."""
     found = db.execute("SELECT profile FROM profiles WHERE run = ? ORDER BY rowid", (run,))
     return [msgspec.json.decode(text, type=ProfileResult) for (text,) in found]
 
 
-def store_compilation(db: sqlite3.Connection, run: int, found: CompilationResult) -> None:
+def store_compilation(db: Database, run: int, found: CompilationResult) -> None:
     db.execute(
-        "INSERT OR REPLACE INTO compilations (run, work, contestant, compilation) VALUES (?, ?, ?, ?)",
+        "INSERT INTO compilations (run, work, contestant, compilation) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (run, work, contestant) DO UPDATE SET compilation = excluded.compilation",
         (run, found.work, found.contestant, msgspec.json.encode(found).decode()),
     )
 
 
-def stored_compilations(db: sqlite3.Connection, run: int) -> list[CompilationResult]:
+def stored_compilations(db: Database, run: int) -> list[CompilationResult]:
     found = db.execute("SELECT compilation FROM compilations WHERE run = ? ORDER BY number", (run,))
     return [msgspec.json.decode(text, type=CompilationResult) for (text,) in found]
 
 
-def kept_samples(db: sqlite3.Connection, run: int, block: int, contestant: str) -> dict[str, bytes] | None:
+def kept_samples(db: Database, run: int, block: int, contestant: str) -> dict[str, bytes] | None:
     """By quantity, the headline first; None when there is no such process."""
     process = db.execute(
         "SELECT number FROM processes WHERE run = ? AND block = ? AND contestant = ?", (run, block, contestant)
@@ -155,13 +156,13 @@ def whole(raw: bytes, check: int) -> bytes:
     return raw
 
 
-def keep_rows(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
+def keep_rows(db: Database, rows: Iterable[Row]) -> None:
     names = ", ".join(f'"{column.name}"' for column in columns())
     places = ", ".join("?" * len(columns()))
     db.executemany(f"INSERT INTO rows ({names}) VALUES ({places})", (tuple(flat(row).values()) for row in rows))
 
 
-def kept_rows(db: sqlite3.Connection, run: str) -> list[Row] | None:
+def kept_rows(db: Database, run: str) -> list[Row] | None:
     """None where an older fairlap stored them with other columns: they are computed again from the processes."""
     found = db.execute("SELECT * FROM rows WHERE run = ? ORDER BY rowid", (run,))
     names = [column[0] for column in found.description]

@@ -1,0 +1,80 @@
+"""A run on its way into the store, process by process."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from fairlap.race.around_blocks.compilation_result import CompilationResult
+from fairlap.race.around_blocks.profile_result import ProfileResult
+from fairlap.race.process_result import ProcessResult
+from fairlap.store.run_locks import let_go
+from fairlap.store.tables import StoredProcess, stored_process
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fairlap.results.row import Row
+    from fairlap.store.store import Store
+
+
+class Recording:
+    """A run on its way into the store: every process is stored by itself, as soon as it has ended.
+
+    What cannot be written is retried with the next process, so that freeing space in time saves everything.
+    """
+
+    def __init__(self, store: Store, run: str, lock: IO[str]) -> None:
+        self.run = run
+        self._store = store
+        self._lock = lock
+        self._waiting: deque[StoredProcess] = deque()
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of what is kept of a block that is still running."""
+        return checkpoints_of(self._store.path, self.run)
+
+    @property
+    def not_stored(self) -> int:
+        """Processes that wait for space."""
+        return len(self._waiting)
+
+    def keep(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray] | None = None) -> None:
+        """A process that crashed has no samples. Stored again, it replaces what was known, and its samples stay."""
+        self._waiting.append(stored_process(process, samples_ns))
+        self._write_waiting()
+
+    def keep_profile(self, result: ProfileResult) -> None:
+        self._store.keep_profile(self.run, result)
+
+    def keep_compilation(self, found: CompilationResult) -> None:
+        self._store.keep_compilation(self.run, found)
+
+    def end(
+        self,
+        wall_s: Mapping[str, float],
+        ended_early: str = "",
+        interrupted: bool = False,
+        *,
+        rows: Sequence[Row] | None = None,
+    ) -> None:
+        """The run's end first, then its rows: rows can be computed again from the processes, its end cannot."""
+        self._write_waiting()
+        self._store.note_end(self.run, "interrupted" if interrupted else "finished", wall_s, ended_early)
+        let_go(self._store.path, self.run, self._lock)
+        if rows is None:
+            self._store.compute_rows(self.run)
+        else:
+            self._store.replace_rows(self.run, rows)
+
+    def _write_waiting(self) -> None:
+        while self._waiting:
+            self._store.keep(self.run, self._waiting[0])
+            self._waiting.popleft()
+
+
+def checkpoints_of(store: Path, run: str) -> Path:
+    return store.with_name(f"{store.name}.{run}.checkpoints")
