@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-turns bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-load trust-bounds trust-queues trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
+  telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-load trust-bounds trust-queues trust-store trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -168,6 +168,10 @@ trust-history: $(VENV)/.dev build/release/.module build/otava/.installed  ## Com
 
 trust-planted-operator: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Plant a slow operator in one of two releases and count how often `fairlap diff` names it first (PAIRS=10).
 	$(BIN)/python -m tests.trust.planted_operator --pairs $(PAIRS)
+
+MACHINES ?= 100
+trust-store: $(VENV)/.dev build/release/.module  ## Send 10,000 runs of MACHINES machines to a shared store whose server is killed (minutes).
+	$(BIN)/python -m tests.trust.shared_store --threads $$(($(MACHINES) / 10))
 
 trust-mutants: build/mutmut/.installed  ## Plant faults in the verdict and count those that its tests catch (hours; MUTANTS='fairlap.verdict.judge*').
 	rm -rf build/mutmut/copy && mkdir -p build/mutmut/copy/fairlap build/mutmut/copy/tests

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from example_installed import install_example
+from postgresql_server import CannotStart, Server
 
 HEAVY_ENVIRONMENTS = "FAIRLAP_TEST_ENVIRONMENTS"
 
@@ -37,6 +39,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("heavy_environments"):
             item.add_marker(skipped)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """One server for all tests of a process; each makes databases of its own."""
+    pytest.importorskip("psycopg", reason="needs psycopg, which `make test` installs")
+    try:
+        server = Server()
+    except CannotStart as error:
+        pytest.skip(f"{error}; run it where the group dev is installed")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def shared_url(postgresql: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of an empty database, which is the user's store, beside an empty file for this machine."""
+    url = postgresql.url(postgresql.new_database())
+    monkeypatch.setenv("FAIRLAP_STORE", url)
+    monkeypatch.setenv("FAIRLAP_LOCAL_STORE", str(tmp_path / "local.sqlite"))
+    return url
 
 
 @pytest.fixture

@@ -112,14 +112,14 @@ def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
     from fairlap.cli.run_race import StoredRun
     from fairlap.machine.facts import machine_facts
     from fairlap.race.resume import changed_data, require_same_sources, whole_blocks
-    from fairlap.store.store import open_store
+    from fairlap.store.shared.sender import open_with
 
     if Path(name).exists() or Path(name).suffix:
         raise InvalidRequest(
             f"{name} is a file, and --resume takes the id of a stored run; store it with `fairlap runs import {name}`",
             code="E_RESUME",
         )
-    with open_store(reading=True) as store:
+    with open_with(name) as store:
         run_id = store.id_of(name)
         store.require_ended(run_id)
         run = store.load(run_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,22 +12,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlap import quantity_text
 from fairlap.cli.output import print_error, print_json, print_note
 from fairlap.cli.output_options import writable
-from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.cli.recorder import Recorder, named_sender
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.cuda_devices import require_driver
 from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.best_settings import with_best_settings
-from fairlap.race.around_blocks.compilation_result import CompilationResult
-from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.around_blocks.profiles import require_trace_folder
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.kept_weights import require_folder
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.progress import Messages, Progress, Silence, progress_for
+from fairlap.race.progress import Messages, Silence, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run, roofs_for
 from fairlap.race.stopping import Ending
@@ -44,7 +41,6 @@ from fairlap.store.run_sources import require_contestant
 if TYPE_CHECKING:
     import numpy as np
 
-    from fairlap.store.recording import Recording
 
 _LEAST_BUDGET_S = 0.1
 
@@ -83,6 +79,8 @@ def checked_output(
     price = price_named(options.price) if options.price else None
     question = question_of(options.require, options.use)
     files = tuple(writable(options.output))
+    if store:
+        named_sender()
     for path, chosen in files:
         if chosen.content == "training" and asked.to_score is None:
             raise UnknownFormat(f"{path} logs training to a score; add --mode train --to-score, or leave it out")
@@ -110,7 +108,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     run = Run(plan, [], machine_facts(), {}, began_at, roofs=roofs)
     ending = Ending(plan, target=output.options.target, budget_s=output.options.budget)
     progress = progress_for(plan, ending.longest_s, quiet=output.quiet)
-    recorder = _Recorder(run, resumed, progress) if output.store else None
+    recorder = Recorder(run, resumed, progress) if output.store else None
     record = recorder.record if recorder else _discard
     checkpoints = Checkpoints(recorder.checkpoints if recorder else None, progress.say)
     before = resumed.run.processes if resumed else ()
@@ -164,6 +162,8 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     results = with_decision(results, output.question)
     run_id = recorder.end(results, interrupted=bool(interrupted)) if recorder else ""
     not_stored = recorder.loss if recorder else None
+    if recorder and run_id:
+        run_id, not_stored = recorder.send(run_id)
     failures = [*race.kept_weights.failures, *write_all(output.files, results)]
     try:
         _print_answer(results, as_json=output.as_json)
@@ -172,7 +172,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
             print_error(failure, "E_FILE")
         if not_stored is not None:
             print_error(*not_stored)
-        if run_id:
+        if run_id and not_stored is None:
             print_note(f"stored as {run_id}; see `fairlap show {run_id}`")
         if interrupted or race.data_lost:
             print_note(_how_to_resume(plan, run_id, output, ending.budget_left_s()))
@@ -219,83 +219,3 @@ def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: fl
 
 def _discard(_process: ProcessResult, _samples_ns: Mapping[str, np.ndarray]) -> None:
     """For a run that is not stored."""
-
-
-class _Recorder:
-    """The run on its way into the store. A store that cannot be written is reported once and does not stop the race;
-    a run that cannot be resumed does. ``loss`` is an error and its code: of a run that began in the store, but is not
-    whole there."""
-
-    def __init__(self, run: Run, resumed: StoredRun | None, progress: Progress) -> None:
-        from fairlap.store.store import open_store
-
-        self._run = run
-        self._report = progress.say
-        self._trouble = self._code = ""
-        self._unstored: list[str] = []  # findings after the blocks, which are written once
-        self.loss: tuple[str, str] | None = None
-        self._recording: Recording | None = None
-        with self._reported("this run is not stored", resuming=resumed is not None):
-            store = open_store()
-            if resumed:
-                self._recording = store.resume(resumed.run_id, resumed.run.processes)
-            else:
-                self._recording = store.begin(run.plan, run.machine, run.began_at, run.roofs)
-
-    @property
-    def run_id(self) -> str:
-        return self._recording.run if self._recording else ""
-
-    @property
-    def checkpoints(self) -> Path | None:
-        return self._recording.checkpoints if self._recording else None
-
-    @property
-    def has_unstored(self) -> bool:
-        return self._recording is not None and self._recording.not_stored > 0
-
-    def record(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray]) -> None:
-        if self._recording is not None:
-            with self._reported("cannot write to the store; trying again after every process"):
-                self._recording.keep(process, samples_ns)
-
-    def record_profile(self, result: ProfileResult) -> None:
-        if self._recording is not None:
-            with self._reported("cannot store a profile"):
-                self._unstored.append("a profile")
-                self._recording.keep_profile(result)
-                self._unstored.pop()
-
-    def record_compilation(self, found: CompilationResult) -> None:
-        if self._recording is not None:
-            with self._reported("cannot write to the store"):
-                self._unstored.append("what compiling did")
-                self._recording.keep_compilation(found)
-                self._unstored.pop()
-
-    def end(self, results: Results, *, interrupted: bool) -> str:
-        """The run's id; empty when the store does not hold all of it."""
-        if self._recording is None:
-            return ""
-        self._trouble = ""
-        with self._reported("cannot store the end of the run"):
-            self._recording.end(self._run.wall_s, self._run.ended_early, interrupted, rows=results.rows)
-        lost = list(dict.fromkeys(self._unstored))
-        if missing := self._recording.not_stored:
-            lost.insert(0, quantity_text.count(missing, "process"))
-        elif self._trouble:
-            lost.insert(0, "the end of the run")
-        if lost:
-            self.loss = (f"the store has not all of this run: {' and '.join(lost)} could not be stored", self._code)
-        return "" if lost else self._recording.run
-
-    @contextlib.contextmanager
-    def _reported(self, what: str, *, resuming: bool = False) -> Iterator[None]:
-        try:
-            yield
-        except FairlapError as error:
-            if resuming and isinstance(error, InvalidRequest):
-                raise
-            if not self._trouble:
-                self._report(f"{what}: {error}")
-            self._trouble, self._code = str(error), error.code

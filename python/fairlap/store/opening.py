@@ -17,11 +17,17 @@ from fairlap.store.schema import APPLICATION_ID, FIRST_SCHEMA, STEPS, add_column
 _WAIT_FOR_OTHERS_S = 30.0
 
 
+def shared_url() -> str:
+    """``FAIRLAP_STORE`` where it names a server, else empty. It may hold a password, so it is never printed."""
+    chosen = os.environ.get("FAIRLAP_STORE", "")
+    return chosen if "://" in chosen else ""
+
+
 def store_path() -> Path:
-    """``FAIRLAP_STORE``, else the user's data folder."""
-    if chosen := os.environ.get("FAIRLAP_STORE"):
-        return Path(chosen)
-    return user_data() / "runs.sqlite"
+    """The file of this machine: ``FAIRLAP_STORE``, else ``FAIRLAP_LOCAL_STORE``, else in the user's data folder."""
+    chosen = "" if shared_url() else os.environ.get("FAIRLAP_STORE")
+    chosen = chosen or os.environ.get("FAIRLAP_LOCAL_STORE")
+    return Path(chosen) if chosen else user_data() / "runs.sqlite"
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:

@@ -23,7 +23,7 @@ from fairlap.race.run import RUN_FORMAT, Run
 from fairlap.store import run_ids
 from fairlap.store.database import Database
 from fairlap.store.errors import NoSuchRun, StoreError, readable_errors
-from fairlap.store.opening import open_for_reading, open_for_writing, store_path, writing
+from fairlap.store.opening import open_for_reading, open_for_writing, shared_url, store_path, writing
 from fairlap.store.recording import Recording, checkpoints_of
 from fairlap.store.run_locks import hold, is_held, let_go
 from fairlap.store.search import RunSummary, State, Wanted, state_shown, summaries
@@ -54,7 +54,12 @@ _Answer = TypeVar("_Answer")
 
 
 def open_store(path: Path | None = None, *, reading: bool = False) -> Store:
-    """The user's own store unless another is named. It is made when there is none, but not for reading."""
+    """The user's own store, which may be a shared one, or the file at ``path``. It is made when there is none, but not
+    for reading."""
+    if path is None and (url := shared_url()):
+        from fairlap.store.shared.shared_store import open_shared_store
+
+        return open_shared_store(url, reading=reading)
     path = path or store_path()
     if reading and not path.exists():
         raise NoSuchRun(f"no run has been stored yet; runs will be stored in {path}")

@@ -30,6 +30,7 @@ PADDING = "FAIRLAP_PADDING"
 def environment_of(block: Block, wanted: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of one worker: the user's own, what the adapter wants, and what the block drew."""
     variables = {**os.environ, **OFFLINE, **wanted}
+    variables.pop("FAIRLAP_STORE", None)  # it may hold a password, and no contestant needs it
     variables["PYTHONHASHSEED"] = str(block.hash_seed)
     variables[PADDING] = "x" * block.padding_bytes
     if block.conditions == "controlled":

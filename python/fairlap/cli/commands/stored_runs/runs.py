@@ -1,19 +1,23 @@
-"""``fairlap runs``: list, remove, export, import and repair stored runs."""
+"""``fairlap runs``: list, remove, export, import, share and repair stored runs."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.cli.output import print_json
+from fairlap.cli.output import print_error, print_json, print_note
+from fairlap.cli.output_options import JSON
 from fairlap.cli.values import DATE
 
 if TYPE_CHECKING:
     from fairlap.store.search import RunSummary
+    from fairlap.store.shared.sending import Carried
 
 
 @click.group("runs", invoke_without_command=True)
@@ -27,23 +31,25 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
     """List stored runs, the newest first. `fairlap show RUN` shows one."""
     if ctx.invoked_subcommand is not None:
         return
-    from fairlap.store.opening import store_path
+    from fairlap.store.errors import NoSuchRun
     from fairlap.store.search import Wanted
     from fairlap.store.store import open_store
 
     found: list[RunSummary] = []
-    if store_path().exists():
+    try:
         with open_store(reading=True) as store:
-            found = store.runs(Wanted(model, on, since or ""), limit)
-    if as_json:
-        print_json(found)
-    elif found:
-        for summary in found:
-            click.echo("\n".join(_fitting(line) for line in _lines(summary)))
-    elif store_path().exists():
-        click.echo(f"no such run in {store_path()}")
+            found, where = store.runs(Wanted(model, on, since or ""), limit), store.where
+    except NoSuchRun as error:
+        print_json(found) if as_json else click.echo(str(error))
     else:
-        click.echo(f"no runs yet; `fairlap compare` stores them in {store_path()}")
+        if as_json:
+            print_json(found)
+        elif found:
+            for summary in found:
+                click.echo("\n".join(_fitting(line) for line in _lines(summary)))
+        else:
+            click.echo(f"no such run in {where}")
+    _note_waiting()
 
 
 @command.command("remove")
@@ -80,13 +86,101 @@ def import_(files: tuple[Path, ...]) -> None:
             click.echo(f"stored {store.import_from(file)}")
 
 
+@command.command("push")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--all", "everything", is_flag=True, help="Send every run that this machine has stored.")
+@JSON
+def push(runs: tuple[str, ...], everything: bool, as_json: bool) -> None:
+    """Send runs of this machine to the shared store that FAIRLAP_STORE names.
+
+    Without RUN and --all, send those that could not be sent when their races ended. A run that is there already is not
+    sent again. Exit status: 1 when a run could not be sent.
+    """
+    from fairlap.errors import InvalidRequest
+    from fairlap.store.opening import store_path
+    from fairlap.store.shared.sender import Sender, named_address
+    from fairlap.store.shared.sending import all_runs, push
+    from fairlap.store.shared.shared_store import SharedStore
+    from fairlap.store.store import open_store
+
+    if runs and everything:
+        raise InvalidRequest("give runs, or --all")
+    address = named_address()
+    path = store_path()
+    with open_store(path) as local:
+        if runs:
+            chosen = list(dict.fromkeys(local.id_of(run) for run in runs))
+        else:
+            chosen = all_runs(local) if everything else Sender(address).waiting(path)
+        with SharedStore(address) as shared:
+            _report_carried(push(local, shared, chosen), len(chosen), as_json=as_json)
+
+
+@command.command("pull")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@JSON
+def pull(runs: tuple[str, ...], as_json: bool) -> None:
+    """Copy runs from the shared store that FAIRLAP_STORE names to this machine; without RUN, all of them.
+
+    A run that is here already is not copied again. Exit status: 1 when a run could not be copied.
+    """
+    from fairlap.store.opening import store_path
+    from fairlap.store.shared.sender import named_address
+    from fairlap.store.shared.sending import all_runs, pull
+    from fairlap.store.shared.shared_store import SharedStore
+    from fairlap.store.store import open_store
+
+    with SharedStore(named_address(), reading=True) as shared, open_store(store_path()) as local:
+        chosen = list(dict.fromkeys(shared.id_of(run) for run in runs)) if runs else all_runs(shared)
+        _report_carried(pull(local, shared, chosen), len(chosen), as_json=as_json)
+
+
 @command.command("repair")
 def repair() -> None:
-    """Copy what can be read of a damaged store into a new one, and keep the damaged file."""
+    """Copy what can be read of a damaged store into a new one, and keep the damaged file.
+
+    This is the store of this machine, also where FAIRLAP_STORE names a shared one.
+    """
     from fairlap.store.opening import store_path
     from fairlap.store.repair import repair_store
 
     click.echo(repair_store(store_path()).text)
+
+
+def _report_carried(carried: Iterator[Carried], chosen: int, *, as_json: bool) -> None:
+    """A line for each run that is new there, as soon as it is; the others are counted."""
+    counts: Counter[str] = Counter()
+    failures: dict[str, Carried] = {}
+    listed = []
+    for each in carried:
+        counts[each.outcome] += 1
+        listed.append(each)
+        if each.outcome == "failed":
+            failures.setdefault(each.message, each)
+        elif each.outcome != "unchanged" and not as_json:
+            click.echo(f"{each.outcome} {each.run}" + (f" (was {each.was}, which another run has)" if each.was else ""))
+    if as_json:
+        print_json(listed)
+    elif chosen:
+        click.echo(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    else:
+        click.echo("no run waits")
+    for message, each in failures.items():
+        print_error(message, each.code)
+    if failures:
+        raise SystemExit(1)
+
+
+def _note_waiting() -> None:
+    from fairlap.store.opening import shared_url, store_path
+
+    if shared_url():
+        from fairlap.quantity_text import count
+        from fairlap.store.shared.sender import sender
+
+        named = sender()
+        if named and (waiting := named.waiting(store_path())):
+            print_note(f"{count(len(waiting), 'run')} of this machine not sent yet; `fairlap runs push` sends them")
 
 
 def _lines(summary: RunSummary) -> list[str]:
