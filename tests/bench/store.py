@@ -1,10 +1,12 @@
 """A full store: how long listing, filtering and showing take, from a cold and from a warm page cache.
 
     python tests/bench/store.py --rows 1000000 --samples 100000000
+    python tests/bench/store.py --rows 1000000 --samples 100000000 --shared
 
 Every run has eight rows, of four contestants on one model under two kinds of conditions, and a process for each. The
 run that is shown is a large one: eight contestants in 24 blocks. Takes about eight bytes a sample and 5 kB a row, in a
-temporary folder that is removed at the end.
+temporary folder that is removed at the end. With --shared the store is in a PostgreSQL server on this machine, with
+its own settings as they come and a warm cache; the runs there are 500 that the server itself has multiplied.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -32,9 +34,10 @@ from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.results.results import results_of
 from fairlap.results.row import Estimate, Row
-from fairlap.store.opening import writing
+from fairlap.store.database import Database
 from fairlap.store.run_ids import id_of
 from fairlap.store.search import Wanted
+from fairlap.store.shared.shared_store import SharedStore
 from fairlap.store.store import Store, open_store
 from fairlap.store.tables import StoredProcess, insert_run, keep_rows, store_process, stored_process
 
@@ -93,23 +96,61 @@ def processes_of(plan: Plan, rng: np.random.Generator) -> list[ProcessResult]:
 def fill(store: Store, rows: int, samples: int, rng: np.random.Generator) -> str:
     """The id of the large run, which began in the middle of all the others."""
     runs, each = rows // _ROWS_OF_A_RUN, samples // rows
+    if isinstance(store, SharedStore):
+        runs = min(runs, _RUNS_AT_ONCE)
     drawn = rng.normal(2e6, 1e4, each + 10_000).astype("<f8")
     patterns = [pattern_of(model, rng) for model in _MODELS]
     done = 0
     while done < runs:
-        with writing(store._db) as _:
+        with store.database(writing=True) as db:
             for number in range(done, min(runs, done + _RUNS_AT_ONCE)):
                 run, processes, flat_rows = patterns[number * 7919 % len(patterns)]
                 run.began_at = (_FIRST + timedelta(minutes=10 * number)).isoformat()
                 run_id = id_of(run.began_at)
-                place = insert_run(store._db, run_id, "finished", run)
+                place = insert_run(db, run_id, "finished", run)
                 for process in processes:
                     start = int(rng.integers(10_000))
                     raw = {"wall_ns": drawn[start : start + each].tobytes()}
-                    store_process(store._db, place, msgspec.structs.replace(process, samples=raw))
-                keep_rows(store._db, [of_run(row, run_id, run.began_at, rng) for row in flat_rows])
+                    store_process(db, place, msgspec.structs.replace(process, samples=raw))
+                keep_rows(db, [of_run(row, run_id, run.began_at, rng) for row in flat_rows])
         done += _RUNS_AT_ONCE
-    return keep_large(store, (_FIRST + timedelta(minutes=5 * runs)).isoformat(), rng)
+    if isinstance(store, SharedStore):
+        multiply(store, rows // _ROWS_OF_A_RUN)
+    return keep_large(store, (_FIRST + timedelta(minutes=5 * rows // _ROWS_OF_A_RUN)).isoformat(), rng)
+
+
+def multiply(shared: SharedStore, runs: int) -> None:
+    """Copies of the runs that are there, each ten minutes after the one before."""
+    with shared.database(writing=True) as db:
+        [[first, made, processes, samples]] = db.execute(
+            "SELECT (SELECT max(id) FROM runs), (SELECT max(number) FROM runs), (SELECT max(number) FROM processes),"
+            " (SELECT max(number) FROM samples)"
+        ).fetchall()
+        copies = f"generate_series(1, {max(runs // made - 1, 1)}) AS copy"
+        began = f"TIMESTAMP '2020-01-01' + (copy * {made} + runs.number) * INTERVAL '10 minutes'"
+        run_id = f"to_char({began}, 'YYYYMMDD-HH24MISS') || substr(id, 16)"
+        numbers = {"number": f"number + copy * {made}", "id": run_id, "began_at": f"to_char({began}, 'YYYY-MM-DD')"}
+        _copy(db, "runs", copies, numbers)
+        for table in ("works", "contestants"):
+            _copy(db, table, copies, {"run": f"run + copy * {made}"})
+        _copy(db, "processes", copies, {"number": f"number + copy * {processes}", "run": f"run + copy * {made}"})
+        _copy(
+            db, "samples", copies, {"number": f"number + copy * {samples}", "process": f"process + copy * {processes}"}
+        )
+        _copy(db, "rows JOIN runs ON runs.id = rows.run", copies, {"run": run_id})
+        for table in ("runs", "processes", "samples"):
+            db.execute(f"SELECT setval(pg_get_serial_sequence('fairlap.{table}', 'number'), max(number)) FROM {table}")
+    with shared.database() as db:
+        assert db.execute("SELECT max(id) > ? FROM runs", (first,)).fetchall() == [(True,)]
+    shared._connection.execute("VACUUM ANALYZE")
+
+
+def _copy(db: Database, source: str, copies: str, changed: dict[str, str]) -> None:
+    table = source.split()[0]
+    names = [name for (name, *_) in db.execute(f"SELECT * FROM {table} LIMIT 0").description if name != "rowid"]
+    values = ", ".join(changed.get(name, f'{table}."{name}"') for name in names)
+    listed = ", ".join(f'"{name}"' for name in names)
+    db.execute(f"INSERT INTO {table} ({listed}) SELECT {values} FROM {source}, {copies} ORDER BY copy")
 
 
 def of_run(row: Row, run_id: str, began_at: str, rng: np.random.Generator) -> Row:
@@ -145,8 +186,8 @@ def forget(path: Path) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def command(path: Path, *arguments: str) -> Callable[[], object]:
-    environment = {**os.environ, "FAIRLAP_STORE": str(path)}
+def command(store: str, *arguments: str) -> Callable[[], object]:
+    environment = {**os.environ, "FAIRLAP_STORE": store}
     whole = [sys.executable, "-m", "fairlap", *arguments]
     return lambda: subprocess.run(whole, env=environment, check=True, capture_output=True)
 
@@ -157,7 +198,7 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def asked(path: Path, large: str) -> Iterator[tuple[str, Callable[[], object]]]:
+def asked(name: str, path: Path | None, large: str) -> Iterator[tuple[str, Callable[[], object]]]:
     def opened(ask: Callable[[Store], object]) -> Callable[[], object]:
         def opened_and_asked() -> object:
             with open_store(path, reading=True) as store:
@@ -176,17 +217,43 @@ def asked(path: Path, large: str) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "of a model, a contestant, since", opened(lambda store: store.runs(Wanted("model_7", "jax", middle), 20))
     yield "of a rare model and a common framework", opened(lambda store: store.runs(Wanted("large", "torch"), 20))
     yield "of a model that never ran", opened(lambda store: store.runs(Wanted(model="no such"), 20))
-    yield "SQL: one contestant on one model", opened(lambda store: store._db.execute(by_work).fetchall())
-    yield "SQL: by a column without an index", opened(lambda store: store._db.execute(by_verdict).fetchall())
+    yield "SQL: one contestant on one model", opened(lambda store: queried(store, by_work))
+    yield "SQL: by a column without an index", opened(lambda store: queried(store, by_verdict))
     yield "samples of one process", opened(lambda store: store.samples(large, process.block, process.contestant))
-    yield "fairlap runs", command(path, "runs")
-    yield "fairlap runs --model --on", command(path, "runs", "--model", "model_7", "--on", "jax")
-    yield "fairlap history, a model and a framework", command(path, "history", "model_7", "--on", "jax")
-    yield "fairlap stale", command(path, "stale")
-    yield "fairlap show, 192 processes", command(path, "show", large)
+    yield "fairlap runs", command(name, "runs")
+    yield "fairlap runs --model --on", command(name, "runs", "--model", "model_7", "--on", "jax")
+    yield "fairlap history, a model and a framework", command(name, "history", "model_7", "--on", "jax")
+    yield "fairlap stale", command(name, "stale")
+    yield "fairlap show, 192 processes", command(name, "show", large)
     with open_store(path, reading=True) as store:
         others = [each.run for each in store.runs(limit=5)]
-    yield "fairlap across, 6 runs", command(path, "across", large, *others)
+    yield "fairlap across, 6 runs", command(name, "across", large, *others)
+
+
+def queried(store: Store, query: str) -> list[Any]:
+    with store.database() as db:
+        return db.execute(query).fetchall()
+
+
+def measure_shared(rows: int, samples: int) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+    from postgresql_server import Server
+
+    server = Server(durable=True)
+    try:
+        os.environ["FAIRLAP_STORE"] = url = server.url(server.new_database())
+        began = time.perf_counter()
+        with open_store() as store:
+            large = fill(store, rows, samples, np.random.default_rng(0))
+            [[stored, size]] = queried(
+                store, "SELECT (SELECT count(*) FROM rows), pg_database_size(current_database())"
+            )
+        took_s = time.perf_counter() - began
+        print(f"{stored:,} rows: {size / 1e9:.2f} GB, filled in {took_s:.0f} s\n\n| | s |\n| --- | --- |")
+        for name, work in asked(url, None, large):
+            print(f"| {name} | {median([seconds(work) for _ in range(_ROUNDS)]):.3f} |", flush=True)
+    finally:
+        server.stop()
 
 
 def main() -> None:
@@ -194,7 +261,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--samples", type=int, default=10_000_000)
     parser.add_argument("--folder", type=Path, help="Where the temporary folder is made.")
+    parser.add_argument("--shared", action="store_true", help="In a PostgreSQL server of its own.")
     wanted = parser.parse_args()
+    if wanted.shared:
+        measure_shared(wanted.rows, wanted.samples)
+        return
     with tempfile.TemporaryDirectory(prefix="fairlap-bench-", dir=wanted.folder) as folder:
         path = Path(folder) / "runs.sqlite"
         began = time.perf_counter()
@@ -204,7 +275,7 @@ def main() -> None:
         gigabytes = path.stat().st_size / 1e9
         print(f"{wanted.rows:,} rows, {wanted.samples:,} samples: {gigabytes:.2f} GB, filled in {took_s:.0f} s\n")
         print("| | cold, s | warm, s |\n| --- | --- | --- |")
-        for name, work in asked(path, large):
+        for name, work in asked(str(path), path, large):
             cold = []
             for _ in range(_ROUNDS):
                 forget(path)
