@@ -27,8 +27,14 @@ DAYS = 30
 def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """A release that is 5 % slower from day 15, and a machine that is 8 % slower from day 22."""
     path = tmp_path_factory.mktemp("store") / "runs.sqlite"
-    slower = {"torch": lambda day: 1.05 if day >= 15 else 1.0, "machine": lambda day: 1.08 if day >= 22 else 1.0}
-    return path, stored(path, [daily_run(day, **slower, upgraded_on=15) for day in range(DAYS)])
+
+    def torch(day: int) -> float:
+        return 1.05 if day >= 15 else 1.0
+
+    def machine(day: int) -> float:
+        return 1.08 if day >= 22 else 1.0
+
+    return path, stored(path, [daily_run(day, torch=torch, machine=machine, upgraded_on=15) for day in range(DAYS)])
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,8 @@ def step(size: float, at: int) -> np.ndarray:
 
 
 def centred(drift: np.ndarray) -> np.ndarray:
-    return drift - drift[0]
+    shifted: np.ndarray = drift - drift[0]
+    return shifted
 
 
 @settings(max_examples=30, deadline=None)
