@@ -62,7 +62,7 @@ PythonAnswer::PythonAnswer(py::object first, py::object next, py::object prompt,
   }
 }
 
-py::tuple PythonAnswer::operator()() const {
+PythonAnswer::Answer PythonAnswer::operator()() const {
   const std::span<std::uint64_t> row = stamps_->begin();
   py::list chosen(tokens_.size() + 1);
   py::list logits(tokens_.size() + 1);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
+#include <pybind11/typing.h>
 
 #include <cstdint>
 #include <memory>
@@ -42,11 +43,14 @@ class AnswerStamps {
 // host.
 class PythonAnswer {
  public:
+  using EachToken = pybind11::typing::List<pybind11::object>;
+  using Answer = pybind11::typing::Tuple<EachToken, EachToken>;
+
   PythonAnswer(pybind11::object first, pybind11::object next, pybind11::object prompt,
                std::vector<pybind11::object> tokens, std::size_t items, std::shared_ptr<AnswerStamps> stamps);
 
   // The chosen tokens and the logits, a list of each.
-  [[nodiscard]] pybind11::tuple operator()() const;
+  [[nodiscard]] Answer operator()() const;
 
  private:
   pybind11::object first_, next_, prompt_;

@@ -58,7 +58,7 @@ class Generating(Framework):
             return found[0], found[1], kept[0]
 
         def following(state: Any, tokens: Any) -> tuple[Any, Any, Any]:
-            return step(tokens, *state, time.perf_counter() + EACH_S)
+            return step(tokens, state[0], state[1], time.perf_counter() + EACH_S)
 
         return Contestant(
             **answer_calls(work, Generation(first, following, lambda logits: logits)),

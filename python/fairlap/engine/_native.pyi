@@ -803,7 +803,7 @@ class PythonAnswer:
     """
     A callable for one whole answer.
     """
-    def __call__(self) -> tuple:
+    def __call__(self) -> tuple[list[typing.Any], list[typing.Any]]:
         ...
     def __init__(self, first: typing.Any, next: typing.Any, prompt: typing.Any, tokens: collections.abc.Sequence[typing.Any], items: typing.SupportsInt | typing.SupportsIndex, stamps: AnswerStamps) -> None:
         ...

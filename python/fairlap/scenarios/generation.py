@@ -28,7 +28,7 @@ def with_tokens(measurement: Measurement, stamps: TokenStamps) -> Measurement:
     headline = measurement.headline
     further = {
         name: Quantity(
-            name, "stamped within the timed answer", np.ascontiguousarray(values), headline.resolution_ns, {}
+            name, "stamped within the timed answer", np.ascontiguousarray(values).data, headline.resolution_ns, {}
         )
         for name, values in found.items()
         if len(values)
