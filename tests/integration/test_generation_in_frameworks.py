@@ -68,7 +68,10 @@ def test_an_answer_in_bfloat16_is_within_its_tolerance(contestant: str) -> None:
 
 
 @pytest.mark.parametrize("contestant", ["litert", "executorch", "tinygrad", "paddle", "mxnet"])
-def test_a_framework_that_keeps_no_cache_is_refused_before_it_is_imported(contestant: str) -> None:
+def test_a_framework_that_keeps_no_cache_is_refused_before_it_is_imported(
+    contestant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, framework_named(contestant).module, raising=False)
     with pytest.raises(Unsupported, match="cache"):
         framework_named(contestant)().prepare(workload_of(MODEL), Settings(1), lambda _: nullcontext())
     assert framework_named(contestant).module not in sys.modules

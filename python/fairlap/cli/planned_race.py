@@ -64,7 +64,7 @@ def race_as_asked(
 
     given = {name: value for name, value in given.items() if value not in (None, ())}
     [first, *others] = models or ("",)
-    if first.lower().endswith(".json") and not others and options.plan_file is None:
+    if first.lower().endswith(".json") and not others and "contestants" not in given and options.plan_file is None:
         models, options = (), replace(options, plan_file=Path(first))
     if options.resume is not None and options.plan_file is not None:
         raise InvalidRequest("a resumed run has its own plan; leave --plan out")

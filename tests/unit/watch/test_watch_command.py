@@ -203,4 +203,4 @@ def test_the_dashboard_needs_neither_the_extra_nor_a_sensor(tmp_path: Path) -> N
     (tmp_path / "prometheus_client.py").write_text("raise ImportError('there is none')\n")
     path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     done = fairlap("--dashboard", PYTHONPATH=path)
-    assert json.loads(done.stdout)["title"] == "fairlap watch"
+    assert json.loads(done.stdout)["title"] == "fairlap"

@@ -12,13 +12,14 @@ from fairlap.models.arrays import hash_of
 from fairlap.models.onnx_import import Graph, build, load_graph
 from fairlap.models.onnx_import.build import LibraryName
 from fairlap.models.reference import reference_answers
+from fairlap.models.registry import find
 from fairlap.models.workload import Workload
 from onnx_cases import LIBRARIES, Case, answers_of
 from workloads_of_models import quick_models, workload_of
 
 _CHOSEN: tuple[LibraryName, ...] = LIBRARIES if os.environ.get("FAIRLAP_TEST_IMPORTER") else ("numpy", "torch")
 _CLOSE = {"numpy": 1e-10, "torch": 1e-5, "jax": 1e-5, "tensorflow": 1e-5}
-_MODELS = [name for name in quick_models() if name != "callable"]
+_MODELS = [name for name in quick_models() if name != "callable" and not find(name).spec.continuation]
 
 
 def _imported(work: Workload, folder: Path) -> tuple[Case, Graph]:

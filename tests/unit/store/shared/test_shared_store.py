@@ -105,7 +105,9 @@ def test_every_table_of_a_run_is_carried(shared_url: str, postgresql: Server) ->
 
 
 def test_commands_on_stored_runs_read_it(shared_url: str, tmp_path: Path) -> None:
-    one, other = sent(a_run()), sent(a_run())
+    later = a_run()
+    later.began_at = "2026-01-03T03:04:05+00:00"
+    one, other = sent(a_run()), sent(later)
     file = tmp_path / "run.json"
     assert f"{one}  " in output("runs", "--model", "mlp")
     assert "torch" in output("show", one)
