@@ -107,8 +107,8 @@ bench-load: $(VENV)/.dev build/release/.module  ## Measure how late requests of 
 bench-report: $(VENV)/.dev build/release/.module  ## Measure the time and size of a report of a thousand rows.
 	$(BIN)/python tests/bench/report.py
 
-bench-store: build/release/.module  ## List and show runs among a million rows and 100 million samples (needs 6 GB of disk).
-	$(BIN)/python tests/bench/store.py --rows 1000000 --samples 100000000
+bench-store: build/release/.module  ## List and show runs among a million rows and 100 million samples (needs 6 GB of disk; SHARED=1: in a PostgreSQL server).
+	$(BIN)/python tests/bench/store.py --rows 1000000 --samples 100000000 $(if $(SHARED),--shared)
 
 telemetry-minute: build/release/.tests  ## Run the sampler at 1 kHz for a minute and check that no reading is lost.
 	FAIRLAP_SAMPLER_PROOF_SECONDS=60 build/release/cpp/tests/test_telemetry_sampler

@@ -86,6 +86,7 @@ def require_each_new_batch_to_be_compiled(found: CompilationResult) -> dict[int,
     return by_batch
 
 
+@pytest.mark.slow
 def test_jax_compiles_again_at_each_new_batch_and_says_what_differs() -> None:
     require("jax")
     found = found_on("jax", "mlp")["jax"]
@@ -110,6 +111,7 @@ def test_jax_compiles_again_for_a_type_that_it_promotes_and_says_that_it_has_no_
     assert "jax_enable_x64" in found["float64"].why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
 def test_a_session_refuses_another_type_in_one_plain_line_and_is_built_again_for_another_size(name: str) -> None:
     require("onnxruntime,openvino")

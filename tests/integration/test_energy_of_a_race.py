@@ -50,6 +50,7 @@ def metered(tmp_path: Path) -> Iterator[dict[str, str]]:
         meter.kill()
 
 
+@pytest.mark.slow
 def test_the_energy_of_a_race_is_in_rows_tables_files_and_pages(metered: dict[str, str], tmp_path: Path) -> None:
     asked = ["compare", "callable", "--on", "python:call=metered_work.work", "--blocks", "2", "--seconds", "0.4"]
     files = ["-o", "run.json", "-o", "rows.csv", "-o", "page.html", "-o", "rows.md"]

@@ -97,6 +97,7 @@ def test_the_threads_in_force_are_read_back(name: str) -> None:
     assert race("mlp", "infer", ALL)[name].in_force["threads"] == str(THREADS)
 
 
+@pytest.mark.slow
 def test_openvino_is_held_to_float32_though_it_prefers_bfloat16_where_the_processor_has_it() -> None:
     needs("openvino")
     assert race("mlp", "infer", ALL)["openvino"].in_force["precision"] == "fp32"

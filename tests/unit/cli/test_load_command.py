@@ -126,6 +126,7 @@ def test_a_run_that_ctrl_c_ends_is_resumed_by_the_command_that_it_prints(tmp_pat
     assert [each["outcome"] for each in processes] == ["finished"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
 @pytest.mark.usefixtures("served")
 def test_a_request_file_is_raced_with_the_options_of_the_command_line(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def test_a_store_that_cannot_be_made_ends_no_race(monkeypatch: pytest.MonkeyPatc
     assert "stored as" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_store_that_is_full_ends_with_an_error_names_no_run_and_leaves_the_files_that_were_written(
     store: Path, tmp_path: Path
 ) -> None:

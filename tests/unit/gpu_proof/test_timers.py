@@ -143,6 +143,7 @@ def test_a_timer_that_is_not_installed_is_named() -> None:
     assert packages == ["cuda-bench", "triton"]
 
 
+@pytest.mark.slow
 @on_fakes
 def test_every_timer_of_jax_reads_the_length_of_the_kernel() -> None:
     import jax

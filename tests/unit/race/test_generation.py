@@ -95,6 +95,7 @@ def test_a_token_that_is_not_on_the_host_fails() -> None:
     assert process.outcome == "failed", process.message
 
 
+@pytest.mark.slow
 def test_the_first_token_counts_from_when_its_request_was_due_under_load() -> None:
     run = raced("generating", Load(0.9, 1.0, trial_s=1.0))
     [process] = run.processes

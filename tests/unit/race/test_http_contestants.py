@@ -88,6 +88,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 def test_servers_that_go_wrong_end_their_own_rows_alone_each_in_one_line_with_a_code() -> None:
     with ExitStack() as stack:
         servers = {fault: stack.enter_context(server(fault=fault, fault_from=12)) for fault in WRONG}

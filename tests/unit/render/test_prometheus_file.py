@@ -44,6 +44,7 @@ def test_a_race_is_written_with_its_figures_in_base_units() -> None:
     assert all({"workload", "mode", "batch", "device", "conditions"} <= {name for name, _ in each} for each in labels)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(lists(rows(), max_size=4))
 def test_any_rows_are_read_back_by_the_parser(drawn: list[Row]) -> None:

@@ -45,6 +45,7 @@ except Unsupported:
 
 
 @ON_GLIBC
+@pytest.mark.sanitized  # sanitizers bring an allocator
 @pytest.mark.parametrize("allocator", ["keep", "one-arena"])
 def test_settings_of_the_c_library_are_in_force_in_a_process_that_has_them_and_refused_in_others(
     allocator: str,
@@ -54,6 +55,7 @@ def test_settings_of_the_c_library_are_in_force_in_a_process_that_has_them_and_r
 
 
 @ON_GLIBC
+@pytest.mark.sanitized  # sanitizers bring an allocator
 def test_an_allocator_that_was_not_preloaded_is_refused() -> None:
     assert in_force("jemalloc") == "refused"
     assert in_force("system") == ""

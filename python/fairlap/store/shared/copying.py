@@ -17,10 +17,11 @@ from fairlap.store.tables import BYTES_OF_A_SAMPLE, keep_rows, kept_rows, whole
 _BYTES_AT_ONCE = 4_000_000
 
 
-def copy_run(content: RunContent, source: Store, target: Store, run: str, *, replace: bool = False) -> None:
+def copy_run(content: RunContent, source: Store, target: Store, run: str, replaced: RunContent | None) -> None:
+    """What has taken the place of ``replaced`` in the meantime stays, and this run is not stored."""
     with source.database() as old, target.database(writing=True) as new:
-        if replace:
-            new.execute("DELETE FROM runs WHERE id = ?", (run,))
+        if replaced:
+            new.execute("DELETE FROM runs WHERE id = ? AND number = ?", (run, replaced.number))
         [[number]] = _insert(new, "runs", [{**content.run, "id": run}], returning="number")
         for table, entries in content.tables.items():
             _insert(new, table, [{"run": number, **entry} for entry in entries])

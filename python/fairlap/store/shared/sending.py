@@ -90,7 +90,7 @@ def _pushed(local: Store, shared: SharedStore, run: str, known_digest: str | Non
                 continue
             if related in ("same", "older"):
                 return Carried(run, "older" if related == "older" else "unchanged", was)
-            copy_run(ours, local, shared, run, replace=related == "newer")
+            copy_run(ours, local, shared, run, theirs)
             return Carried(run, "updated" if related else "sent", was)
         except StoreIsUnreachable:
             if attempt == _ATTEMPTS - 1:
@@ -116,7 +116,7 @@ def _pulled(local: Store, shared: SharedStore, run: str, known_digest: str | Non
                 )
             if related in ("same", "older"):
                 return Carried(run, "older" if related == "older" else "unchanged")
-            copy_run(theirs, shared, local, run, replace=related == "newer")
+            copy_run(theirs, shared, local, run, ours)
             return Carried(run, "updated" if related else "received")
         except StoreIsUnreachable:
             if attempt == _ATTEMPTS - 1:

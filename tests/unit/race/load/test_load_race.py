@@ -75,6 +75,7 @@ def raced(plan: Plan) -> dict[str, ProcessResult]:
     return {process.contestant: process for process in race.processes}
 
 
+@pytest.mark.slow
 def test_every_figure_of_a_trial_can_be_computed_again_from_the_stamps_that_are_stored() -> None:
     kept: list[tuple[ProcessResult, Mapping[str, np.ndarray]]] = []
     race = Race(plan_of("served"), keep=lambda process, samples_ns: kept.append((process, samples_ns)))

@@ -17,6 +17,7 @@ from fairlap.store import run_ids
 from fairlap.store.opening import store_path
 from fairlap.store.shared import waiting
 from fairlap.store.shared.address import address_of
+from fairlap.store.shared.copying import copy_run
 from fairlap.store.shared.sender import open_with
 from fairlap.store.shared.sending import pull, push
 from fairlap.store.shared.shared_store import SharedStore, open_shared_store
@@ -141,6 +142,27 @@ def test_a_run_that_was_resumed_takes_the_place_of_its_beginning_and_never_the_o
     assert [each.outcome for each in pull(local, shared, [run_id])] == ["updated"]
     assert local.state(run_id) == "finished"
     assert local.load(run_id) == shared.load(run_id)
+
+
+def test_what_another_machine_stored_in_the_meantime_is_not_replaced(
+    local: Store, shared: SharedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = a_run(blocks=4)
+    run_id = interrupted(local, run, 2)
+    outcomes(local, shared, run_id)
+    with open_store(tmp_path / "other.sqlite") as other:
+        list(pull(other, shared, [run_id]))
+        resumed(other, run_id, run, whole=2, until=4)
+        resumed(local, run_id, run, whole=2, until=None)
+
+        def overtaken(*arguments: Any) -> None:
+            monkeypatch.setattr("fairlap.store.shared.sending.copy_run", copy_run)
+            assert outcomes(local, shared, run_id) == ["updated"]
+            copy_run(*arguments)
+
+        monkeypatch.setattr("fairlap.store.shared.sending.copy_run", overtaken)
+        assert outcomes(other, shared, run_id) == ["older"]
+    assert len(shared.load(run_id).processes) == 8
 
 
 def test_a_run_that_two_machines_finished_differently_is_kept_twice(
