@@ -69,6 +69,24 @@ bool stay_off(int core) noexcept {
   CPU_CLR(core, &allowed);
   return CPU_COUNT(&allowed) > 0 && sched_setaffinity(0, sizeof(allowed), &allowed) == 0;
 }
+
+void also_run_on(const std::vector<int>& cores) noexcept {
+  cpu_set_t allowed;
+  if (cores.empty() || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  for (const int core : cores) CPU_SET(static_cast<std::size_t>(core), &allowed);
+  sched_setaffinity(0, sizeof(allowed), &allowed);
+}
+
+void run_beside(const std::vector<int>& cores) noexcept {
+  cpu_set_t had;
+  cpu_set_t others;
+  if (sched_getaffinity(0, sizeof(had), &had) != 0) return;
+  CPU_ZERO(&others);
+  for (const int core : cores) {
+    if (!CPU_ISSET(static_cast<std::size_t>(core), &had)) CPU_SET(static_cast<std::size_t>(core), &others);
+  }
+  if (CPU_COUNT(&others) > 0) sched_setaffinity(0, sizeof(others), &others);
+}
 #else
 void Bell::sleep(std::uint32_t heard, std::int64_t until_monotonic_ns) noexcept {
   std::unique_lock lock(mutex_);
@@ -99,6 +117,8 @@ void ask_for_short_slices() noexcept {}
 int current_core() noexcept { return -1; }
 bool stay_on(int) noexcept { return false; }
 bool stay_off(int) noexcept { return false; }
+void also_run_on(const std::vector<int>&) noexcept {}
+void run_beside(const std::vector<int>&) noexcept {}
 #endif
 
 }  // namespace fairlap::load

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <vector>
 #if !defined(__linux__)
 #include <condition_variable>
 #include <mutex>
@@ -50,5 +51,10 @@ void ask_for_short_slices() noexcept;
 // From now on this thread runs on this core alone, or on the others of its process. False where it cannot.
 bool stay_on(int core) noexcept;
 bool stay_off(int core) noexcept;
+
+// From now on this thread may run on these cores too, or on them without those it had. It stays where it was
+// if the system refuses, or if nothing is left.
+void also_run_on(const std::vector<int>& cores) noexcept;
+void run_beside(const std::vector<int>& cores) noexcept;
 
 }  // namespace fairlap::load

@@ -128,13 +128,16 @@ bool Load::wait_for_start() {
   }
 }
 
+// On a core that no worker runs on, where there is one.
 void Load::issue_all() {
+  run_beside(settings_.cores);
   if (!wait_for_start()) return;
   if (settings_.late_before_help == 0) call_help();
   issue_until_end();
 }
 
 void Load::help_to_issue() {
+  also_run_on(settings_.cores);
   if (!wait_for_call() || !stay_off(called_from_.load())) return;
   issue_until_end();
 }

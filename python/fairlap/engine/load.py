@@ -23,6 +23,7 @@ SPIN_NS = 30e3
 MOST_REQUESTS = 10**8
 MOST_WORKERS = 1024
 MOST_IN_BATCH = 2**20
+_MOST_CORE = 1023  # of the kernel's fixed set of cores
 _NO_NUMBERS = np.empty(0, np.uint32)
 
 
@@ -164,6 +165,7 @@ def run_load(
     keep: Callable[[int, Any], None] | None = None,
     warm_up: bool = True,
     spin_ns: float = SPIN_NS,
+    cores: Sequence[int] = (),
     clock: str = "auto",
     pause_gc: bool = True,
 ) -> LoadResult:
@@ -183,6 +185,9 @@ def run_load(
     request's latency does not contain it, but the next request waits. For a request of a group it gets the group's
     result; see `LoadResult.place_in_group`. With ``warm_up`` every worker serves the first request once before the
     start, and once the first group of ``largest_batch``, since frameworks make their threads in a thread's first call.
+
+    ``cores`` are those of the machine from which requests may be issued: on Linux by preference from one that this
+    process is not bound to, so that a contestant on a single core does not make its own requests late.
     """
     due_ns = _arrivals(arrivals_ns)
     asked = _numbers("items", items, due_ns.size, most=2**32)
@@ -221,6 +226,7 @@ def run_load(
             look=keep,
             give_up_ns=positive_number("give_up_ns", give_up_ns),
             spin_ns=_not_negative("spin_ns", spin_ns),
+            cores=[whole_number("cores", core, least=0, most=_MOST_CORE) for core in cores],
             warm_up=truth("warm_up", warm_up),
             pause_collector=pause_gc,
         )

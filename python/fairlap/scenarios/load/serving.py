@@ -72,6 +72,7 @@ class Serving:
             longest_wait_ns=1e9 * request.longest_wait_s,
             decision=_decision(request) if request.ends_early else None,
             give_up_ns=1e9 * request.give_up_s,
+            cores=request.cores,
             kept=drawn,
             keep=kept.keep,
         )
