@@ -38,6 +38,7 @@ _MEASURING = {
 _STORED_RUNS = {
     "show": "Show a stored run: the answer, machine, settings, warnings.",
     "runs": "List, remove, export, import, share and repair stored runs.",
+    "serve": "Browse stored runs in a web browser.",
     "history": "Show how a model's times changed over all stored runs.",
     "stale": "List results that a new driver, kernel or framework made stale.",
     "diff": "Compare two runs.",

@@ -14,7 +14,7 @@ import msgspec
 
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
-from fairlap.machine.atomic_files import write_atomically, write_output
+from fairlap.machine.atomic_files import write_atomically
 from fairlap.race.around_blocks.compilation_result import still_to_inspect
 from fairlap.race.resume import all_blocks_ran, search_is_over
 from fairlap.race.run import RUN_FORMAT, Run
@@ -128,12 +128,12 @@ def state_of(run: RunFile) -> State:
     return "finished" if over else "interrupted"
 
 
-def export_run(
-    path: Path, results: Results, state: State, rows: list[Row], samples: Iterable[tuple[int, str, str, bytes]]
-) -> None:
+def encode_export(
+    results: Results, state: State, rows: list[Row], samples: Iterable[tuple[int, str, str, bytes]]
+) -> bytes:
     document = run_document(results.run, results, state=state, rows=rows)
     document.samples = [SamplesOfProcess(*each) for each in samples]
-    write_output(path, msgspec.json.encode(document))
+    return msgspec.json.encode(document)
 
 
 def processes_with_samples(run: RunFile, file: Path) -> list[StoredProcess]:

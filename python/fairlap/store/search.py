@@ -24,6 +24,7 @@ class Wanted(msgspec.Struct, frozen=True):
     model: str = ""
     on: str = ""  # a contestant as it was named, or its framework
     since: str = ""  # UTC, ISO 8601
+    before: str = ""  # the id of a run; only runs with smaller ids, which began earlier
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -46,6 +47,11 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     ended_early: str
     fairlap: str
     placed: tuple[Placed, ...]  # the fastest first; empty until the run has ended
+
+    def standing(self, work: str) -> str:
+        """The contestants on a work, with their places if known."""
+        placed = [each for each in self.placed if each.work == work]
+        return ", ".join(f"{each.place or '-'} {each.contestant}" for each in placed) or ", ".join(self.contestants)
 
 
 def state_shown(store: Path, run: str, stored: State) -> State:
@@ -102,6 +108,9 @@ def _runs_found(db: Database, wanted: Wanted, limit: int | None) -> list[dict[st
     if wanted.since:
         conditions.append("id >= ?")
         values.append(time_in_ids(wanted.since))
+    if wanted.before:
+        conditions.append("id < ?")
+        values.append(wanted.before)
     fields = ("number", "id", "began_at", "state", "processes", "ended_early", "fairlap")
     found = db.execute(
         f"SELECT {', '.join(fields)}, {_DATA} FROM runs WHERE number IN"

@@ -175,6 +175,17 @@ class Store:
 
     # Reading
 
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """What is read within is of one moment, although others write or remove runs."""
+        with self._reading() as db:
+            db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._db.in_transaction:  # SQLite itself has ended it after some errors
+                    db.execute("ROLLBACK")
+
     def runs(self, wanted: Wanted | None = None, limit: int | None = None) -> list[RunSummary]:
         """The newest first."""
         with self._reading() as db:
@@ -272,8 +283,14 @@ class Store:
     # Carrying a run from one store to another
 
     def export_to(self, run: str, file: Path) -> None:
+        from fairlap.machine.atomic_files import write_output
+
+        write_output(file, self.exported(run))
+
+    def exported(self, run: str) -> bytes:
+        """The run as a file, with all its samples."""
         from fairlap.results.results import results_of
-        from fairlap.store.run_file import export_run
+        from fairlap.store.run_file import encode_export
 
         run = self.id_of(run)
         with self._reading() as db:
@@ -283,7 +300,7 @@ class Store:
                 (self._number(run),),
             )
             samples = [(*whose, whole(raw, check)) for *whose, raw, check in found]
-        export_run(file, results_of(self.load(run), run), self.state(run), self.rows(run), samples)
+        return encode_export(results_of(self.load(run), run), self.state(run), self.rows(run), samples)
 
     def import_from(self, file: Path) -> str:
         """All of it or nothing. The id, which is the one that it had elsewhere."""

@@ -12,7 +12,7 @@ from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from fairlap.store.run_file import load_run, load_run_file
 from fairlap.store.run_sources import run_named
-from fairlap.store.store import open_store
+from fairlap.store.store import Store, open_store
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,13 @@ def rows_named(text: str) -> RowsOfRun:
     if path.suffix or len(path.parts) > 1:
         run_named(text)  # raises: there is no such file
     with open_store(reading=True) as store:
-        run_id = store.id_of(text)
-        return RowsOfRun(text, run_id, tuple(store.rows(run_id)), *store.plan_and_machine(run_id))
+        return rows_stored(store, text)
+
+
+def rows_stored(store: Store, text: str) -> RowsOfRun:
+    """Of a stored run, never of a file."""
+    run_id = store.id_of(text)
+    return RowsOfRun(text, run_id, tuple(store.rows(run_id)), *store.plan_and_machine(run_id))
 
 
 def _rows_of_file(text: str, path: Path) -> RowsOfRun:

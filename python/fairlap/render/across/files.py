@@ -5,21 +5,25 @@ from __future__ import annotations
 import base64
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
 import msgspec
 
-from fairlap.history.across.differing import Differing
-from fairlap.history.across.lines import FIGURES, Line
+from fairlap.history.across.decisions import decisions_of
+from fairlap.history.across.differing import Differing, what_differs
+from fairlap.history.across.frontier import with_domination
+from fairlap.history.across.lines import FIGURES, Line, entries_of
 from fairlap.render.across.table import NO_CLAIM, by_work, columns_of, reasons, title
 from fairlap.render.across.text import across_text
 from fairlap.render.csv_file import guarded
 from fairlap.render.decision import decision_lines
 from fairlap.render.markdown_table import as_code, table_line
 from fairlap.render.report.markup import Markup, joined, table, tag, trusted
-from fairlap.results.decision.decision import Decision
+from fairlap.results.decision.decision import Decision, Question
+from fairlap.results.prices import Price
+from fairlap.store.stored_rows import RowsOfRun
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,18 @@ class Across:
     def text(self) -> str:
         decided = ["\n".join(decision_lines(each)) for each in self.decisions]
         return "\n\n".join([across_text(self.lines, self.differing), *decided])
+
+
+def across_of(
+    found: Sequence[RowsOfRun],
+    prices: Mapping[str, Price] | None = None,
+    grams_per_joule: Mapping[str, float] | None = None,
+    question: Question | None = None,
+) -> Across:
+    """Prices and the grid's carbon are by the name that the user gave a run."""
+    entries = with_domination(entries_of(found, prices or {}, grams_per_joule or {}))
+    decisions = decisions_of(entries, question) if question is not None else []
+    return Across([each.line for each in entries], what_differs(found, entries), decisions)
 
 
 SUFFIXES = (".json", ".csv", ".md", ".markdown", ".html", ".svg", ".png")

@@ -44,7 +44,7 @@ def page_of(shown: Results) -> str:
     """The whole page. Every text of the run is escaped; only scripts of this package may run in it."""
     tables = chart_tables(shown)
     charts = charts_of(shown, tables)
-    scripts = [trusted(vega_script()), trusted(_own("page.js"))]
+    scripts = _scripts()
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -77,6 +77,15 @@ def page_of(shown: Results) -> str:
         (tag("script", script) for script in scripts),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def policy() -> str:
+    """The content security policy of every such page, for a server that sends one."""
+    return _policy(_scripts())
+
+
+def _scripts() -> list[Markup]:
+    return [trusted(vega_script()), trusted(_own("page.js"))]
 
 
 def _own(name: str) -> str:

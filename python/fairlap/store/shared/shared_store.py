@@ -54,6 +54,11 @@ class SharedStore(Store):
             db.execute("DELETE FROM runs WHERE id = ?", (run,))
         return run
 
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        with self._reading():
+            yield
+
     def known_digests(self, runs: Iterable[str]) -> dict[str, str]:
         """By run: the digest of its content, of those that are here."""
         with self._reading() as db:

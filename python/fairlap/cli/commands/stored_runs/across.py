@@ -46,12 +46,8 @@ def command(
     differs between them is listed and no verdict is given. A chart of latency against cost is written with -o FILE.svg.
     """
     from fairlap.history.across.conditions_given import by_run, grams_per_joule
-    from fairlap.history.across.decisions import decisions_of
-    from fairlap.history.across.differing import what_differs
-    from fairlap.history.across.frontier import with_domination
-    from fairlap.history.across.lines import entries_of
     from fairlap.machine.atomic_files import write_output
-    from fairlap.render.across.files import SUFFIXES, Across, encoded
+    from fairlap.render.across.files import SUFFIXES, across_of, encoded
     from fairlap.results.decision.decision import question_of
     from fairlap.results.prices import price_named
     from fairlap.store.stored_rows import rows_named
@@ -60,10 +56,7 @@ def command(
     question = question_of(require or "", use or "")
     given_prices = by_run("--price", prices, runs, price_named)
     given_carbon = by_run("--carbon", carbons, runs, grams_per_joule)
-    found = [rows_named(run) for run in runs]
-    entries = with_domination(entries_of(found, given_prices, given_carbon))
-    decisions = decisions_of(entries, question) if question is not None else []
-    shown = Across([each.line for each in entries], what_differs(found, entries), decisions)
+    shown = across_of([rows_named(run) for run in runs], given_prices, given_carbon, question)
     for path, chosen in files:
         write_output(path, encoded(shown, chosen.name))
     print_json(shown.document) if as_json else click.echo(shown.text)

@@ -190,7 +190,7 @@ def _lines(summary: RunSummary) -> list[str]:
     began = summary.began_at[:16].replace("T", " ") or "unknown time"
     count = f"{summary.recorded_processes:>4} of {summary.planned_processes:<4}"
     head = f"{summary.run}  {began:<16}  {summary.state:<11}  {count}"
-    works = [f"{work_title(work, summary.data)}: {_contestants(summary, work)}" for work in summary.works]
+    works = [f"{work_title(work, summary.data)}: {summary.standing(work)}" for work in summary.works]
     return [f"{head}  {works[0]}", *(f"{' ' * len(head)}  {work}" for work in works[1:])]
 
 
@@ -200,9 +200,3 @@ def _fitting(line: str) -> str:
         return line
     width = shutil.get_terminal_size().columns
     return line if len(line) <= width else f"{line[: width - 1]}…"
-
-
-def _contestants(summary: RunSummary, work: str) -> str:
-    """With their places, if known."""
-    placed = [each for each in summary.placed if each.work == work]
-    return ", ".join(f"{each.place or '-'} {each.contestant}" for each in placed) or ", ".join(summary.contestants)

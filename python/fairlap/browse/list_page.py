@@ -1,0 +1,101 @@
+"""The list of stored runs as an HTML page without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from urllib.parse import quote, urlencode
+
+from fairlap import __version__
+from fairlap.render.report.markup import Markup, joined, table, tag, trusted
+from fairlap.request.work import work_title
+from fairlap.store.search import RunSummary, Wanted
+
+_STYLE = """
+form { margin-top: 1.5rem; } fieldset { align-items: end; gap: .6rem 1rem; margin-bottom: 1rem; }
+label { color: var(--muted); font-size: .88rem; display: grid; gap: .2rem; }
+input { background: var(--raised); border: 1px solid var(--line); border-radius: .5rem; padding: .3rem .6rem; }
+td a { white-space: nowrap; } nav { display: flex; gap: 1.5rem; margin-top: 1.5rem; }
+"""
+_FILES = {"rows.csv": "CSV", "rows.json": "JSON", "run.json": "run file"}
+
+
+@dataclass(frozen=True)
+class RunList:
+    """A page of runs, the newest first."""
+
+    wanted: Wanted
+    runs: Sequence[RunSummary]
+    older: str = ""  # the id before which the next page begins; empty on the last page
+    note: str = ""  # why there is none
+
+
+def page_of(found: RunList) -> str:
+    """Every text of the store is escaped; nothing is loaded and nothing runs."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", "Stored runs – fairlap"),
+        tag("style", trusted(files("fairlap.render.report").joinpath("page.css").read_text("utf-8") + _STYLE)),
+    )
+    body = tag(
+        "body",
+        tag("header", tag("div", tag("span", "fairlap", class_="mark"), tag("h1", "Stored runs"), class_="name")),
+        tag("main", _filters(found.wanted), _runs(found), _pages(found)),
+        tag("footer", f"fairlap {__version__}. This page only reads the store."),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _filters(wanted: Wanted) -> Markup:
+    labels = {"model": "Model", "on": "Contestant or framework", "since": "Since"}
+    fields = (
+        tag("label", label, tag("input", name=name, value=getattr(wanted, name))) for name, label in labels.items()
+    )
+    buttons = joined(
+        tag("button", "Filter", type="submit"),
+        tag("button", "History of the model", type="submit", formaction="/history"),
+    )
+    return tag("form", tag("fieldset", fields, buttons), action="/", method="get")
+
+
+def _runs(found: RunList) -> Markup:
+    if not found.runs:
+        return tag("p", found.note or "There is no such run.", class_="note")
+    heads = ["choose", "run", "began (UTC)", "state", "processes", "contestants by place", "files"]
+    rows = [dict(zip(heads, _cells(run), strict=True)) for run in found.runs]
+    return tag(
+        "form",
+        tag("div", table("Runs, the newest first", heads, rows, "cards"), class_="scroll"),
+        tag("p", tag("button", "Show chosen runs side by side", type="submit")),
+        action="/across",
+        method="get",
+    )
+
+
+def _cells(run: RunSummary) -> list[Markup | str]:
+    path = f"/runs/{quote(run.run, safe='', errors='replace')}"
+    ended_early = f": {run.ended_early}" if run.ended_early else ""
+    return [
+        tag("input", type="checkbox", name="run", value=run.run, aria_label=f"Choose {run.run}"),
+        tag("a", run.run, href=path),
+        run.began_at[:16].replace("T", " ") or "unknown time",
+        f"{run.state}{ended_early}",
+        f"{run.recorded_processes} of {run.planned_processes}",
+        joined(tag("div", f"{work_title(work, run.data)}: {run.standing(work)}") for work in run.works),
+        joined((tag("a", text, href=f"{path}/{name}"), " ") for name, text in _FILES.items()),
+    ]
+
+
+def _pages(found: RunList) -> Markup:
+    kept = {name: value for name in ("model", "on", "since") if (value := getattr(found.wanted, name))}
+    newest = tag("a", "Newest", href=_link(kept)) if found.wanted.before else None
+    older = tag("a", "Older", href=_link({**kept, "before": found.older}), rel="next") if found.older else None
+    return tag("nav", newest, older)
+
+
+def _link(parameters: dict[str, str]) -> str:
+    return f"/?{urlencode(parameters, errors='replace')}" if parameters else "/"

@@ -1,0 +1,127 @@
+"""``fairlap serve`` as a process: the port, the token, and the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from command_line import refusal
+
+pytest.importorskip("uvicorn", reason="needs the extra serve")
+
+from fairlap.store.store import open_store
+from runs_for_rows import a_run
+from runs_in_store import keep_whole
+
+
+@contextmanager
+def serving(store: Path, *arguments: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [sys.executable, "-m", "fairlap", "serve", "--port", "0", *arguments]
+    environment = {**os.environ, "FAIRLAP_STORE": str(store), **variables}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stderr is not None
+            lines = iter(process.stderr.readline, "")
+            yield process, next(found[0] for line in lines if (found := re.search(r"http://\S+(?=;)", line)))
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    with open_store(tmp_path / "runs.sqlite") as store:
+        keep_whole(store, a_run())
+    return tmp_path / "runs.sqlite"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_this_machine_is_served_without_a_token_and_a_signal_ends_it_at_once(store: Path, number: int) -> None:
+    with serving(store) as (process, address):
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+        with urllib.request.urlopen(f"{address}api/runs") as answer:
+            assert "server" not in answer.headers
+            assert len(json.load(answer)["runs"]) == 1
+        # A connection that stays open and a request that was begun keep nothing waiting.
+        port = int(address.rstrip("/").rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as half:
+            half.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+            began_s = time.monotonic()
+            process.send_signal(number)
+            assert process.wait(10) == 128 + number
+            assert time.monotonic() - began_s < 3
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_other_machines_need_the_token_that_is_printed_once(store: Path) -> None:
+    with serving(store, "--host", "0.0.0.0") as (process, address):
+        token = address.partition("?token=")[2]
+        assert len(token) >= 32
+        port = int(re.findall(r":(\d+)/", address)[0])
+        local = f"http://127.0.0.1:{port}/"
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(local)
+        assert refused.value.code == 401
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(f"{local}?token={token}") as answer:
+            assert (answer.status, answer.url) == (200, local)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+        assert process.stderr is not None
+        assert token not in process.stderr.read()
+
+
+def test_a_token_of_the_environment_is_needed_here_too_and_is_never_printed(store: Path) -> None:
+    token = "only-of-this-test"
+    with serving(store, FAIRLAP_SERVE_TOKEN=token) as (process, address):
+        assert "token" not in address
+        asked = urllib.request.Request(f"{address}api/runs", headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(asked) as answer:
+            assert answer.status == 200
+        process.send_signal(signal.SIGINT)
+        process.wait(10)
+        assert process.stderr is not None
+        assert token not in process.stderr.read()
+
+
+def test_a_port_that_is_taken_is_one_line(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(store))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert refusal("serve", "--port", taken.getsockname()[1]).code == "E_NOT_AVAILABLE"
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "203.0.113.7", "a" * 300, "\udcff"])
+def test_a_host_that_is_not_of_this_machine_is_one_line(
+    store: Path, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(store))
+    assert refusal("serve", "--host", host, "--port", "0").code == "E_NOT_AVAILABLE"
+
+
+@pytest.mark.parametrize("token", ["short", "with a space in the middle", "ümlaut-of-some-length", "x" * 257])
+def test_a_token_that_cannot_be_used_is_refused_and_not_shown(
+    store: Path, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(store))
+    monkeypatch.setenv("FAIRLAP_SERVE_TOKEN", token)
+    error = refusal("serve", "--port", "0")
+    assert error.code == "E_SERVE_TOKEN"
+    assert token not in str(error)
+
+
+def test_a_damaged_store_is_refused_before_anything_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runs.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    assert refusal("serve", "--port", "0").code == "E_STORE_DAMAGED"
