@@ -17,10 +17,11 @@ pytest.importorskip("fastapi", reason="needs the extra serve")
 
 from fairlap.browse.application import application
 from fairlap.browse.views import VIEWS
+from fairlap.race.run import Run
 from fairlap.store import opening
 from fairlap.store.run_ids import id_of
 from fairlap.store.search import Wanted
-from fairlap.store.store import open_store
+from fairlap.store.store import Store, open_store
 from fairlap.store.tables import insert_run, keep_rows
 from runs_for_rows import a_run
 from runs_in_store import a_run_with_everything, keep_whole
@@ -246,6 +247,24 @@ def test_a_run_that_is_removed_meanwhile_is_still_read_whole(tmp_path: Path) -> 
                 other.remove(run)
             assert len(reader.load(run).processes) == len(a_run().processes)
         assert reader.runs() == []
+
+
+def test_a_run_that_is_removed_while_its_page_is_made_is_still_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    with open_store() as store:
+        run = keep_whole(store, a_run())
+    load = Store.load
+
+    def removed_before(store: Store, run: str) -> Run:
+        monkeypatch.undo()
+        with open_store(tmp_path / "runs.sqlite") as other:
+            other.remove(run)
+        return load(store, run)
+
+    monkeypatch.setattr(Store, "load", removed_before)
+    assert get(f"/api/runs/{run}").json["id"] == run
 
 
 def test_reading_changes_nothing(runs: tuple[Path, list[str]], ids: Sequence[str]) -> None:
