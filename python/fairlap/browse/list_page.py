@@ -28,6 +28,7 @@ class RunList:
     wanted: Wanted
     runs: Sequence[RunSummary]
     older: str = ""  # the id before which the next page begins; empty on the last page
+    limit: str = ""  # runs on a page, where it was given
     note: str = ""  # why there is none
 
 
@@ -91,8 +92,10 @@ def _cells(run: RunSummary) -> list[Markup | str]:
 
 
 def _pages(found: RunList) -> Markup:
-    kept = {name: value for name in ("model", "on", "since") if (value := getattr(found.wanted, name))}
-    newest = tag("a", "Newest", href=_link(kept)) if found.wanted.before else None
+    wanted = found.wanted
+    given = {"model": wanted.model, "on": wanted.on, "since": wanted.since, "limit": found.limit}
+    kept = {name: value for name, value in given.items() if value}
+    newest = tag("a", "Newest", href=_link(kept)) if wanted.before else None
     older = tag("a", "Older", href=_link({**kept, "before": found.older}), rel="next") if found.older else None
     return tag("nav", newest, older)
 

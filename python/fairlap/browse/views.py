@@ -82,7 +82,8 @@ def _runs(asked: Asked) -> RunList:
             runs = store.runs(wanted, limit + 1)
     except NoSuchRun as error:
         return RunList(wanted, [], note=str(error))
-    return RunList(wanted, runs[:limit], runs[limit - 1].run if len(runs) > limit else "")
+    older = runs[limit - 1].run if len(runs) > limit else ""
+    return RunList(wanted, runs[:limit], older, asked.one("limit"))
 
 
 def _report(asked: Asked) -> Content:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from asgi_client import request
 from command_line import invoke, output, refusal
 from fairlap.errors import FairlapError
 from fairlap.race.around_blocks.profile_result import ProfileResult
@@ -80,6 +81,7 @@ def test_lists_and_ids_are_those_of_the_same_runs_in_a_file(shared_url: str) -> 
             Wanted(on="onnxruntime"),
             Wanted("mlp", "jax", "2026-01-02"),
             Wanted("x"),
+            Wanted(before="20260103-030405-222"),
         ):
             for limit in (None, 1, 20):
                 assert shared.runs(wanted, limit) == local.runs(wanted, limit)
@@ -92,6 +94,20 @@ def test_lists_and_ids_are_those_of_the_same_runs_in_a_file(shared_url: str) -> 
                     answers.append(f"{error.code} {error}")
             assert answers[0] == answers[1]
         assert {shared.state(each.run) for each in shared.runs()} == {"finished"}
+
+
+def test_it_is_browsed_as_a_file_is(shared_url: str) -> None:
+    pytest.importorskip("fastapi", reason="needs the extra serve")
+    from fairlap.browse.application import application
+
+    first, second = sent(a_run()), sent(a_run())
+    older, newer = sorted([first, second])
+    page = request(application(), "/api/runs?limit=1").json
+    assert ([run["run"] for run in page["runs"]], page["next"]) == ([newer], newer)
+    assert [run["run"] for run in request(application(), f"/api/runs?before={newer}").json["runs"]] == [older]
+    assert request(application(), f"/api/runs/{older}").json["id"] == older
+    assert request(application(), f"/api/across?run={older}&run={newer}").status == 200
+    assert request(application(), f"/runs/{older}/run.json").json["samples"]
 
 
 def test_every_table_of_a_run_is_carried(shared_url: str, postgresql: Server) -> None:
