@@ -87,7 +87,7 @@ def _cells(run: RunSummary) -> list[Markup | str]:
         f"{run.state}{ended_early}",
         f"{run.recorded_processes} of {run.planned_processes}",
         joined(tag("div", f"{work_title(work, run.data)}: {run.standing(work)}") for work in run.works),
-        joined((tag("a", text, href=f"{path}/{name}"), " ") for name, text in _FILES.items()),
+        joined(*((tag("a", text, href=f"{path}/{name}"), " ") for name, text in _FILES.items())),
     ]
 
 
