@@ -39,6 +39,7 @@ def page_of(found: RunList) -> str:
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
+        tag("link", rel="icon", href="data:,"),  # else browsers ask for one
         tag("title", "Stored runs – fairlap"),
         tag("style", trusted(files("fairlap.render.report").joinpath("page.css").read_text("utf-8") + _STYLE)),
     )

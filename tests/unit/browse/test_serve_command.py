@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import sqlite3
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -124,3 +125,14 @@ def test_a_damaged_store_is_refused_before_anything_is_served(tmp_path: Path, mo
     (tmp_path / "runs.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     assert refusal("serve", "--port", "0").code == "E_STORE_DAMAGED"
+
+
+@pytest.mark.parametrize("package", ["fastapi", "uvicorn"])
+def test_a_package_that_is_missing_is_one_line(store: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(store))
+    for name in [name for name in sys.modules if name.startswith("fairlap.browse")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    error = refusal("serve")
+    assert error.code == "E_NOT_AVAILABLE"
+    assert package in str(error)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-_EMPTY = frozenset({"br", "col", "img", "input", "meta", "source", "wbr"})
+_EMPTY = frozenset({"br", "col", "img", "input", "link", "meta", "source", "wbr"})
 _PART_OF_A_NAME = re.compile(r"(?<=[:=,])(?=\S)")
 _IN_SCRIPTS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
