@@ -53,7 +53,8 @@ def test_a_framework_ends_valid_in_all_scenarios() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "variant"), [("torch", ""), ("tensorflow", "graph"), ("jax", ""), ("onnxruntime", "")]
+    ("name", "variant"),
+    [("torch", ""), ("tensorflow", "graph"), ("jax", ""), ("onnxruntime", ""), ("openvino", ""), ("litert", "")],
 )
 def test_mobilenet_ends_valid_in_all_scenarios(name: str, variant: str) -> None:
     found = found_by(name, variant, model="mobilenet_v2", scenarios=SCENARIOS, least_s=2.0, batch=4, audit=True)
