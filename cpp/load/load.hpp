@@ -24,8 +24,9 @@ struct Settings {
   double give_up_ns = 0.0;  // after the last request is due; then running calls have as long again to return
   double spin_ns = 0.0;     // before a request is due the issuing thread wakes so early and spins
   std::uint32_t late_before_help = 3;  // late wake-ups before a second thread issues too; 0: from the start
-  std::vector<int> cores{};            // from which requests may be issued, besides those of the process
-  bool warm_up = false;                // every worker serves the first requests once before the load starts
+  // From which requests may be issued, besides those of the process. GCC warns where it has no initializer.
+  std::vector<int> cores{};  // NOLINT(readability-redundant-member-init)
+  bool warm_up = false;      // every worker serves the first requests once before the load starts
 };
 
 enum class LoadEnd { running, completed, met, missed, raised, interrupted, gave_up };
