@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlap import quantity_text
+from fairlap.history.change_points import FEWEST_RUNS
 from fairlap.history.changes import Change
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Series, Trend
@@ -64,7 +65,10 @@ def _trend_text(found: TrendHistory, history: ModelHistory) -> str:
     lines += [f"  {_series_text(series)}" for series in found.trend.asked(history.on)]
     lines += [f"  {change_text(change)}" for change in found.changes]
     if not found.changes:
-        lines.append(f"  no change of {quantity_text.share(history.margin)} or more")
+        most = max(len(series.points) for series in found.trend.asked(history.on))
+        no_change = f"no change of {quantity_text.share(history.margin)} or more"
+        few = f"too few runs to find a change in: {most} of {FEWEST_RUNS}"
+        lines.append(f"  {few if most < FEWEST_RUNS else no_change}")
     return "\n".join(lines)
 
 

@@ -19,6 +19,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.history.gate import Finding, Status
 from fairlap.race.run import Run
 from fairlap.request.work import work_title
+from fairlap.store.regular_file import content_of
 from fairlap.verdict import Change
 
 CODE = "E_OTHER_TOOL"
@@ -70,7 +71,7 @@ class _Asv(msgspec.Struct):
 def read_benchmarks(file: Path) -> Benchmarks | None:
     """None for a file of fairlap's own, or one that holds something else."""
     try:
-        content = file.read_bytes()
+        content = content_of(file)
     except OSError:
         return None
     if b'"machine_info"' not in content and b'"result_columns"' not in content:  # a run file may be large

@@ -53,8 +53,10 @@ def changed_since(run: Run, machine: Mapping[str, str]) -> tuple[FactDifference,
     facts = [name for name in FACTS if name in run.machine and name in machine]
     if run.plan.device == "cpu":
         facts = [name for name in facts if name != "driver"]
-    then = {**{name: run.machine[name] for name in facts}, **versions_then(run)}
-    now = {**{name: machine[name] for name in facts}, **versions_now(run)}
+    versions = versions_then(run)  # none of a contestant that did not start
+    then = {**{name: run.machine[name] for name in facts}, **versions}
+    now = {name: machine[name] for name in facts}
+    now |= {name: version for name, version in versions_now(run).items() if name in versions}
     return tuple(differences(then, now))
 
 

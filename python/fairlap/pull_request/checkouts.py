@@ -34,7 +34,10 @@ def base_checkout(change: Path, commit: str) -> Iterator[Path]:
     if _git(change, "cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
         fetched = _git(change, "fetch", "--quiet", "--no-tags", "--depth=1", "origin", commit)
         commit = commit if fetched.returncode else "FETCH_HEAD"
-        _require(fetched, f"the base {commit} cannot be fetched")
+        if fetched.returncode:
+            raise NoBaseline(
+                f"there is no commit {commit} here, and origin gave none; give --base a commit or a folder"
+            )
     scratch = ScratchFolder()
     folder = scratch.path / "base"
     try:

@@ -22,6 +22,7 @@ from fairlap.results.decision.decision import Decision
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
+from fairlap.store.regular_file import content_of
 from fairlap.store.run_ids import id_of, is_an_id
 from fairlap.store.search import State
 from fairlap.store.tables import BYTES_OF_A_SAMPLE, StoredProcess, stored_process
@@ -103,7 +104,7 @@ _AnyRun = TypeVar("_AnyRun", bound=Run)
 
 def _decode(path: Path, kind: type[_AnyRun]) -> tuple[_AnyRun, bytes]:
     try:
-        content = path.read_bytes()
+        content = content_of(path)
         run = msgspec.json.decode(content, type=kind)
     except OSError as error:
         raise InvalidRequest(f"cannot read the run file {path}: {error.strerror}", code="E_RUN_FILE") from None

@@ -166,3 +166,20 @@ def test_a_framework_and_a_driver_make_a_result_stale(monkeypatch: pytest.Monkey
     run.plan = replace(run.plan, device="cuda:0")
     names = {each.name for each in changed_since(run, {"driver": "560", "kernel": "6.1"})}
     assert names == {"driver", "torch"}
+
+
+def test_a_contestant_that_did_not_start_has_no_result_to_renew(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = a_run(listed="torch,jax")
+    for process in run.processes:
+        process.version = "2.0" if process.contestant == "torch" else ""
+    monkeypatch.setattr("fairlap.history.versions._version_now", lambda _framework, _device: "2.0")
+    assert changed_since(run, run.machine) == ()
+
+
+@pytest.mark.usefixtures("own_store")
+def test_few_runs_show_no_change_and_do_not_claim_that_there_is_none() -> None:
+    run_of_this_machine()
+    done = invoke("history", "mlp")
+    assert done.exit_code == 0
+    assert "1 of 8" in done.stdout
+    assert "no change" not in done.stdout

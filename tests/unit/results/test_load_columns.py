@@ -102,6 +102,16 @@ def test_the_knee_is_the_lowest_rate_at_which_p99_is_twice_that_of_lone_requests
     assert row.knee_rate_per_s == pytest.approx(300, rel=0.01)  # 9 ms against 4; 5 ms at a quarter is not twice
 
 
+def test_a_lone_request_that_was_slow_is_no_knee() -> None:
+    def disturbed(name: str, block: int) -> LoadFound:
+        whole = two(name, block)
+        trials = tuple(trial("lone", 100, 60) if each.kind == "lone" else each for each in whole.trials)
+        return msgspec.structs.replace(whole, trials=trials) if block == 3 else whole
+
+    row = next(row for row in raced(disturbed).rows if row.contestant == "torch")
+    assert row.knee_rate_per_s == pytest.approx(300, rel=0.01)
+
+
 def test_a_contestant_without_a_rate_in_one_process_is_not_ranked_and_its_row_says_so() -> None:
     shown = raced(lambda name, block: NOTHING if (name, block) == ("torch", 3) else two(name, block))
     row = next(row for row in shown.rows if row.contestant == "torch")

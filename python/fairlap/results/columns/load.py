@@ -122,7 +122,8 @@ def _point(trial: LoadTrial, times: LoadTimes) -> LatencyAtRate:
 def _knee(points: Sequence[LatencyAtRate]) -> Cell:
     """The lowest rate at which the p99 is more than twice that of lone requests."""
     lone = [point.p99_ns for point in points if point.rate_per_s == 0]
-    above = [point.rate_per_s for point in points if lone and point.p99_ns > _KNEE * float(np.median(lone))]
+    limit_ns = _KNEE * float(np.median(lone)) if lone else 0.0
+    above = [point.rate_per_s for point in points if lone and point.rate_per_s and point.p99_ns > limit_ns]
     return cell_or(min(above, default=None), "up to the largest rate, the p99 stays below twice that of lone requests")
 
 

@@ -24,9 +24,10 @@ def command(bundle: Path, expected: str | None, as_json: bool) -> None:
     """
     from fairlap.errors import InvalidRequest
     from fairlap.render.bundle.verify import CHANGED, verify
+    from fairlap.store.regular_file import content_of
 
     try:
-        content = bundle.read_bytes()
+        content = content_of(bundle)
     except OSError as error:
         raise InvalidRequest(f"cannot read the bundle {bundle}: {error.strerror}", code="E_BUNDLE") from None
     found = verify(content, str(bundle), expected or "")

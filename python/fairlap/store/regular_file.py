@@ -1,0 +1,13 @@
+"""Reading a file that a user named."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+
+def content_of(path: Path) -> bytes:
+    """OSError for a device or a pipe, which may have no end."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return path.read_bytes()
