@@ -47,8 +47,11 @@ def server_address(url: str) -> ServerAddress:
     port = int(found["port"] or 80) if found else 0
     path = (found["path"] or "/") if found else ""
     if found is None or not 0 < port <= _MOST_PORT or _NOT_IN_A_PATH.search(path):
+        shown = re.sub(r"//[^/@]*@", "//...@", url)  # a login may hold a password
         raise InvalidRequest(
-            f"{url!r} is not the address of a server; write http://127.0.0.1:8000/v2/models/NAME", code="E_CONTESTANT"
+            f"{shown!r} is not the address of a server, without login and by http; write "
+            "http://127.0.0.1:8000/v2/models/NAME",
+            code="E_CONTESTANT",
         )
     return ServerAddress(found["host"].strip("[]"), port, path)
 

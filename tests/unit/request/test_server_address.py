@@ -55,6 +55,13 @@ def test_what_is_not_an_address_is_refused(url: str) -> None:
     assert raised.value.code == "E_CONTESTANT"
 
 
+def test_a_password_is_not_shown() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        server_address("http://ada:secret@127.0.0.1:8000/v2/models/x")
+    assert refused.value.code == "E_CONTESTANT"
+    assert "secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "host", ["10.0.0.5", "example.org", "0.0.0.0", "127.1", "2130706433", "[2001:db8::1]", "localhost.x"]
 )
