@@ -46,5 +46,6 @@ def _half_width(variances: Floats, sizes: Floats, alpha: float) -> float:
         return 0.0
     from scipy.special import stdtrit  # type: ignore[import-untyped,unused-ignore]
 
-    freedom = total**2 / float((variances**2 / (sizes - 1)).sum())
+    shares = variances / total  # squares of the variances themselves may be 0
+    freedom = 1 / float((shares**2 / (sizes - 1)).sum())
     return float(stdtrit(freedom, 1 - alpha / 2) * total**0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fairlap.verdict import BadOption, OneBlock, geometric_mean_ratio
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 logs = st.lists(st.floats(-3, 3), min_size=2, max_size=12).map(np.array)
@@ -31,6 +31,7 @@ def test_works_weigh_the_same_however_many_blocks_they_have() -> None:
 
 
 @given(st.lists(logs, min_size=1, max_size=4))
+@example([np.array([0.0, 1.07e-153])])
 def test_seen_from_the_other_contestant_it_is_the_inverse(works: list[np.ndarray]) -> None:
     one, other = geometric_mean_ratio(works), geometric_mean_ratio([-each for each in works])
     assert one.ratio == pytest.approx(1 / other.ratio)
