@@ -72,7 +72,7 @@ def _list_document(asked: Asked) -> Content:
 
 
 def _runs(asked: Asked) -> RunList:
-    """One more than is shown is read, which tells whether there are older ones."""
+    """One more than is shown is read, to see whether there are older ones."""
     wanted = Wanted(asked.one("model"), asked.one("on"), _since(asked), asked.one("before"))
     if wanted.before and not is_an_id(wanted.before):
         raise InvalidRequest("before is not the id of a run, such as 20260131-140502-k3f")

@@ -62,6 +62,8 @@ _PROVIDERS = {  # on the CPU; the first is the default
 _SPINNING = {"on": "1", "off": "0"}
 _SPINNING_KEY = "session.intra_op.allow_spinning"
 
+_NO_MEMORY = "ONNX Runtime's Python interface reports no statistics of its arena"
+
 
 class OnnxRuntime(Framework):
     name = "onnxruntime"
@@ -150,7 +152,7 @@ class OnnxRuntime(Framework):
             fed=Fed(operator.attrgetter("pointer"), _runner(work, session, held)) if place.stream is None else None,
             stream=None if place.stream is None else DeviceStream("user_compute_stream", lambda _call: place.stream),
             profiler=None if place.stream is not None else _profiler(profiled_session, held, place),
-            no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
+            no_memory_because=_NO_MEMORY,
             compilation=partial(
                 _compilation, onnxruntime, work, made, wanted, place, partial(_bind, session, held, place)
             ),
@@ -169,7 +171,7 @@ def _generating(work: Workload, session: Any, place: _Place, graph: bytes | str)
         **answer_calls(work, generation(session)),
         weights=partial(dict, weights_in(graph, work.weights)),
         in_force=_in_force(session),
-        no_memory_because="ONNX Runtime's Python interface tells no statistics of its arena",
+        no_memory_because=_NO_MEMORY,
     )
 
 

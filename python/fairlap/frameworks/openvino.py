@@ -38,6 +38,8 @@ from fairlap.request.work import Precision
 _CACHE = "FAIRLAP_OPENVINO_CACHE"
 _HINTS: Mapping[Precision, str] = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "f32"}
 
+_NO_MEMORY = "on the CPU OpenVINO reports no statistics of memory"
+
 
 class OpenVino(Framework):
     name = "openvino"
@@ -99,7 +101,7 @@ class OpenVino(Framework):
                 **answer_calls(work, generation(compiled)),
                 weights=partial(_weights, work, graph, weights),
                 in_force=_in_force(compiled),
-                no_memory_because="on the CPU OpenVINO tells no statistics of memory",
+                no_memory_because=_NO_MEMORY,
             )
         return Contestant(
             bind=partial(_bind, compiled),
@@ -108,7 +110,7 @@ class OpenVino(Framework):
             weights=dict if made else partial(_weights, work, graph, weights),
             in_force=_in_force(compiled) | (_integers_in(compiled) if made else {}),
             quantization=made.quantization if made else None,
-            no_memory_because="on the CPU OpenVINO tells no statistics of memory",
+            no_memory_because=_NO_MEMORY,
             fed=Fed(operator.attrgetter("pointer"), _runner(work, compiled)),
             profiler=_profiler(lambda: core.compile_model(model, "CPU", {**properties, "PERF_COUNT": True})),
             compilation=partial(

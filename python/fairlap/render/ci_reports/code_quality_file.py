@@ -13,7 +13,7 @@ _SEVERITIES = {"slower": "major", "failed": "critical"}
 
 
 def encode(results: Results) -> bytes:
-    """An empty list where all is well, which tells GitLab that earlier issues are resolved."""
+    """An empty list where all is well: GitLab then shows earlier issues as resolved."""
     issues = [_issue(each) for each in job_outcomes(results) if each.outcome in _SEVERITIES]
     return msgspec.json.format(msgspec.json.encode(issues), indent=2) + b"\n"
 

@@ -109,7 +109,7 @@ class Serving:
 
     def _serving(self, count: int) -> list[ServingThread]:
         """The first has the contestant of the race. So do others, if its calls do not disturb each other; else each has
-        a contestant of its own."""
+        its own contestant."""
         while len(self._threads) < count:
             shares = self._contestant.shared_by_threads
             if shares and self._threads:
