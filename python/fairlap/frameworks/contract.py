@@ -20,6 +20,7 @@ from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.work_place import WorkIn
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
+from fairlap.request.scale import Rank
 from fairlap.request.work import Precision
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Settings:
     options: Mapping[str, str] = field(default_factory=dict)  # the framework's own, such as mode=max-autotune
     device_memory_limit_bytes: int | None = None  # enforced by the framework, where it can
     cache_folder: str = ""  # where its compiler keeps what it compiled, for later processes of the race; or nowhere
+    rank: Rank | None = None  # it takes each step together with other processes
 
 
 @dataclass(frozen=True)

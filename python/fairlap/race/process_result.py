@@ -17,6 +17,7 @@ from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
 from fairlap.scenarios.latency_messages import Feeding
 from fairlap.scenarios.load.load_messages import LoadFound
+from fairlap.scenarios.ranks_messages import RanksFound
 from fairlap.scenarios.training_messages import LearningCurve
 
 Outcome = Literal[
@@ -142,6 +143,7 @@ class ProcessResult(msgspec.Struct):
     scores: dict[str, Score] = {}  # by metric, of the answers to the user's data
     learning: LearningCurve | None = None  # of training to a score
     load: LoadFound | None = None  # of a race of load
+    ranks: RanksFound | None = None  # where several processes shared its steps
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     round_samples: list[int] = []  # of the headline in each of these turns; unknown in runs of before it was kept
     in_turn_because: str = ""  # why the block's contestants ran one after the other

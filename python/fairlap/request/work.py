@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from fairlap.request.load import Load
+from fairlap.request.scale import Scale
 from fairlap.request.source import Source
 from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes, TrainingData
@@ -47,6 +48,7 @@ class Work(msgspec.Struct, frozen=True):
     start: StartWeights | None = None  # in mode "train"; without it the weights are drawn
     together: tuple[Precision, ...] = ()  # ranked with each other: then every contestant has one of these
     load: Load | None = None  # where the largest rate of requests is searched for
+    scale: Scale | None = None  # where the same work is raced at several
 
     @property
     def label(self) -> str:
@@ -54,7 +56,8 @@ class Work(msgspec.Struct, frozen=True):
         start = "" if self.start is None else f" · from {self.start.text}"
         on = "" if self.train_on is None else f" · on {self.train_on.label}"
         load = "" if self.load is None else f" · load {self.load.text}"
-        return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}{start}{on}{load}"
+        scale = "" if self.scale is None else f" · {self.scale.text}"
+        return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}{scale}{start}{on}{load}"
 
     @property
     def sizes(self) -> ItemSizes | None:

@@ -13,6 +13,7 @@ import msgspec
 
 from fairlap.frameworks.work_place import WorkIn
 from fairlap.meters.memory import Memory
+from fairlap.request.scale import Rank, Scale
 from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
@@ -57,6 +58,8 @@ class Prepare(Message, frozen=True):
     unseen: tuple[str, ...] = ()  # inputs of drawn calls; none is read before its call is due
     calibration: tuple[str, ...] = ()  # sets of inputs for the quantization of precision int8
     free_sizes: dict[str, int] = {}  # of the model's inputs, where they are not the usual ones
+    scale: Scale | None = None  # with several ranks: start them, and spread the batch over them
+    rank: Rank | None = None  # of such a rank; the batch and the files are those of all ranks together
 
 
 class Answer(Message, frozen=True):

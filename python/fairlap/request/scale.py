@@ -1,0 +1,41 @@
+"""On how many threads, processes and hosts one unit of work runs.
+
+A worker imports this module before it says hello, so it must stay light.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from fairlap import quantity_text
+
+Scaling = Literal["strong", "weak"]
+"""What stays the same when ranks are added: the global batch (strong), or the batch of each rank (weak)."""
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """Of a work that is raced at several scales. Its batch is the global one, whatever the scaling."""
+
+    threads: int  # of each rank
+    ranks: int = 1  # processes that share each step or batch
+    scaling: Scaling = "strong"
+    hosts: tuple[str, ...] = ()  # that the ranks are spread over, in turn; none for this machine
+
+    @property
+    def text(self) -> str:
+        """``2 ranks of 1 thread``, or ``2 threads`` where there is one rank."""
+        threads = quantity_text.count(self.threads, "thread")
+        if self.ranks == 1:
+            return threads
+        hosts = f" on {', '.join(self.hosts)}" if self.hosts else ""
+        return f"{quantity_text.count(self.ranks, 'rank')} of {threads}{hosts}"
+
+
+class Rank(msgspec.Struct, frozen=True):
+    """One of the processes that share a step. Its inputs are its own part of the global batch."""
+
+    number: int  # from 0
+    count: int
+    coordinator: str  # "host:port", where the ranks of a framework find each other
