@@ -31,6 +31,6 @@ def test_a_filter_and_a_run_are_a_click_away_and_the_policy_stops_nothing(tmp_pa
         page.wait_for("location.search.includes('model=mlp') && document.readyState === 'complete'")
         assert page.run("document.querySelectorAll('tbody tr').length") == 1
         page.run("document.querySelector('tbody a').click()")
-        page.wait_for(f"location.pathname === '/runs/{run}' && document.documentElement.dataset.drawn === 'all'")
+        page.wait_for(f"location.pathname === '/runs/{run}' && document.documentElement?.dataset.drawn === 'all'")
         assert [each for each in page.complaints if "favicon" not in each] == []
         assert all(url.startswith((address, "data:", "blob:")) for url in page.requests)
