@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +19,7 @@ from fairlap.render.terminal import text_of
 from fairlap.request.load import LoadRequest
 from fairlap.request.units import Seconds
 from fairlap.results.results import Results, results_of
-from fairlap.scenarios.load.load_messages import LoadFound, LoadTimes, LoadTrial
+from fairlap.scenarios.load.load_messages import LoadFound, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
 from fairlap.verdict import TIME_PER_REQUEST, Verdict
 from runs_for_rows import a_process
@@ -48,8 +49,8 @@ NOTHING = LoadFound((trial("capacity", None, 300, served=50.0),), None, "lone_re
 LOAD = LoadRequest(p99=Seconds("20ms"), workers=2)
 
 
-def raced(load_of: Callable[[str, int], LoadFound], load: LoadRequest | None = LOAD) -> Results:
-    plan = planned(load=load)
+def raced(load_of: Callable[[str, int], LoadFound], load: LoadRequest | None = LOAD, **options: Any) -> Results:
+    plan = planned(load=load, **options)
     processes: list[ProcessResult] = []
     for block in plan.blocks:
         for place in block.order:
@@ -151,6 +152,28 @@ def test_the_page_has_the_chart_of_latency_against_rate_and_the_command() -> Non
     page = page_of(shown)
     assert "fairlap load mlp" in page
     assert "largest rate" in page
+
+
+def test_the_chart_has_the_first_token_and_both_bounds() -> None:
+    def with_tokens(name: str, block: int) -> LoadFound:
+        tokens = TokenTimes(2 * MS, 3 * MS, 1 * MS, 1 * MS, 100.0)
+        whole = two(name, block)
+        timed = [
+            msgspec.structs.replace(each, times=msgspec.structs.replace(each.times, tokens=tokens))
+            for each in whole.trials
+            if each.times is not None
+        ]
+        return msgspec.structs.replace(whole, trials=tuple(timed), limited_by="first_token")
+
+    load = LoadRequest(p99=Seconds("20ms"), first_token=Seconds("4ms"))
+    shown = raced(with_tokens, load, models=("characters_generate",))
+    row = shown.rows[0]
+    assert row.largest_rate_limited_by == "first token"
+    assert row.latency_by_rate[0].first_token_p99_ns == 3 * MS
+    tables = chart_tables(shown)
+    bounds = {record["percentile"]: record["bound_ns"] for record in tables["load"]}
+    assert bounds == {"p50": 20 * MS, "p90": 20 * MS, "p99": 20 * MS, "first token p99": pytest.approx(4 * MS)}
+    assert "load" in [chart.key for chart in charts_of(shown, tables)]
 
 
 def test_the_command_of_a_plan_draws_it_again() -> None:

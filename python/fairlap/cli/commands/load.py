@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairlap.race.plan import Plan
     from fairlap.request.race_request import RaceRequest
 
-_OF_LOAD = ("p50", "p90", "p99", "workers", "largest_batch", "longest_wait", "trial", "scenario", "logs")
+_OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "longest_wait", "trial", "scenario", "logs")
 
 
 @click.command("load")
@@ -27,6 +27,11 @@ _OF_LOAD = ("p50", "p90", "p99", "workers", "largest_batch", "longest_wait", "tr
 @click.option("--p99", type=DURATION, help="Ninety-nine of a hundred requests are answered within DURATION.")
 @click.option("--p90", type=DURATION, help="Nine of ten requests are answered within DURATION.")
 @click.option("--p50", type=DURATION, help="Half of the requests are answered within DURATION.")
+@click.option(
+    "--first-token",
+    type=DURATION,
+    help="The first token of as many requests comes within DURATION; alone, of ninety-nine of a hundred.",
+)
 @click.option(
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
@@ -102,9 +107,10 @@ def command(
 ) -> None:
     """Find how many requests each contestant serves under a bound on their latency.
 
-    Give one bound: --p99 20ms. Requests arrive at random (Poisson), whether or not those before them are answered, and
-    their latency counts from when they were due. In every block each contestant searches, in a new process, for the
-    largest rate that meets the bound; the verdict is about the ratio of these rates.
+    Give one bound: --p99 20ms. A model that generates may have one on its first token as well, or alone: --first-token
+    50ms. Requests arrive at random (Poisson), whether or not those before them are answered, and their latency counts
+    from when they were due. In every block each contestant searches, in a new process, for the largest rate that meets
+    the bounds; the verdict is about the ratio of these rates.
 
     Contestants have the same weights, answers to drawn requests are checked, and a contestant that drops requests or
     keeps answers is disqualified.

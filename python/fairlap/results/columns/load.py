@@ -116,7 +116,8 @@ def latency_by_rate(result: ContestantResult) -> list[LatencyAtRate]:
 
 def _point(trial: LoadTrial, times: LoadTimes) -> LatencyAtRate:
     rate = 0.0 if trial.kind == "lone" or trial.rate_per_s is None else trial.rate_per_s
-    return LatencyAtRate(rate, times.p50_ns, times.p90_ns, times.p99_ns, trial.requests)
+    first_token_ns = None if times.tokens is None else times.tokens.first_p99_ns
+    return LatencyAtRate(rate, times.p50_ns, times.p90_ns, times.p99_ns, trial.requests, first_token_ns)
 
 
 def _knee(points: Sequence[LatencyAtRate]) -> Cell:
