@@ -29,7 +29,7 @@ from fairlap.verdict.warnings import ScatteredBlocks, TooFewBlocks
 
 _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_A_REMARK = 0.02
-_SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT")
+_SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", "W_NO_RATE")
 _SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_BOUND_DOES_NOT_LIMIT", "W_LATE_REQUESTS")  # of all processes
 
 

@@ -113,14 +113,42 @@ def test_a_lone_request_that_was_slow_is_no_knee() -> None:
     assert row.knee_rate_per_s == pytest.approx(300, rel=0.01)
 
 
-def test_a_contestant_without_a_rate_in_one_process_is_not_ranked_and_its_row_says_so() -> None:
-    shown = raced(lambda name, block: NOTHING if (name, block) == ("torch", 3) else two(name, block))
+def test_a_contestant_without_a_rate_in_some_processes_has_that_of_the_others_and_says_how_many_found_none() -> None:
+    shown = raced(lambda name, block: NOTHING if (name, block) in (("torch", 3), ("torch", 5)) else two(name, block))
+    [work_result] = shown.work_results
+    row, other = (next(row for row in shown.rows if row.contestant == name) for name in ("torch", "jax"))
+    assert (row.outcome, row.code) == ("finished", "")
+    assert row.place is not None
+    assert row.largest_rate_per_s is not None
+    assert row.largest_rate_per_s.value == pytest.approx(400, rel=0.01)
+    assert row.largest_rate_limited_by == "bound"
+    [warning] = [each for each in row.warnings if each.code == "W_NO_RATE"]
+    assert "2 of 8" in warning.text
+    assert "W_NO_RATE" not in {each.code for each in other.warnings}
+    assert work_result.blocks.kept == (0, 1, 2, 4, 6, 7)
+    [comparison] = work_result.comparisons
+    assert comparison.ratio == pytest.approx(1.25, rel=0.01)
+    assert text_of(shown).count("W_NO_RATE") == 1
+
+
+def test_a_contestant_without_a_rate_in_any_process_is_not_ranked_and_its_row_says_so() -> None:
+    shown = raced(lambda name, block: NOTHING if name == "torch" else two(name, block))
     row = next(row for row in shown.rows if row.contestant == "torch")
     assert (row.outcome, row.code, row.place) == ("unqualified", "E_NO_RATE", None)
     assert row.largest_rate_per_s is None
-    assert "1 of 8" in row.absent["largest_rate_per_s"]
+    assert row.absent["largest_rate_per_s"]
+    assert row.largest_rate_limited_by == "lone request"
     assert shown.work_results[0].comparisons == ()
     assert "E_NO_RATE" in text_of(shown)
+
+
+def test_processes_without_a_rate_are_left_out_of_a_comparison_of_two_runs() -> None:
+    def before(name: str, block: int) -> LoadFound:
+        return NOTHING if (name, block) == ("torch", 3) else two(name, block)
+
+    compared = compare_saved_runs(raced(before).run, raced(two).run)
+    ratios = [each.medians_ns[1] / each.medians_ns[0] for each in compared.differences]
+    assert ratios == pytest.approx([1.0, 1.0], rel=0.01)
 
 
 def test_where_no_contestant_has_a_rate_there_is_no_verdict() -> None:
