@@ -57,6 +57,7 @@ def race_as_asked(
     """Ends the command. ``requested`` is called where the plan is neither saved nor resumed; ``require`` raises for a
     plan that the command does not run."""
     from fairlap.cli.run_race import checked_output, run_race
+    from fairlap.frameworks.command import require_programs
     from fairlap.race.plan import load_plan, save_plan
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.resume import require_same_sources
@@ -93,6 +94,7 @@ def race_as_asked(
     if options.dry_run:
         _print_plan(plan, as_json=as_json)
         return
+    require_programs(plan.contestants)
     raise SystemExit(run_race(plan, output, resumed))
 
 

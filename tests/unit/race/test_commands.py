@@ -63,6 +63,19 @@ def test_commands_are_named_once() -> None:
     assert refusal("compare", "callable", "--command", "a=x", "--on", "a").code == "E_CONTESTANT"
 
 
+@pytest.mark.parametrize("missing", ["a=no-such-program", "a=./no-such-program", "a@no-such-folder=true", "a=."])
+def test_a_program_or_folder_that_is_missing_is_found_before_the_race(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = ("--command", missing, "--command", "b=true", "--blocks", 1, "--no-store")
+    error = refusal("compare", *given, "-o", "run.json")
+    assert error.code == "E_COMMAND"
+    assert str(error).startswith("a: ")
+    assert not list(tmp_path.iterdir())
+    output("compare", *given, "--dry-run")  # it may run elsewhere
+
+
 def test_the_same_output_is_for_commands() -> None:
     with pytest.raises(InvalidRequest) as raised:
         plan_of(RaceRequest(models=("callable",), contestants=Contestants("python:call=os.getpid"), same_output=True))
