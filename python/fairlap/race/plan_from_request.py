@@ -46,6 +46,7 @@ from fairlap.request.race_request import (
 from fairlap.request.server_address import require_confirmed
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
 from fairlap.request.training import Training, optimizer_in, schedule_in
+from fairlap.request.units import require_within_a_day
 from fairlap.request.work import Precision, StartWeights, Work
 
 _MOST_SEED = 2**31
@@ -60,6 +61,7 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
     # What needs no model and no data is checked before they are read, which may take long.
     require_operation_options(request)
     require_known(request.contestants)
+    require_within_a_day("--seconds", request.seconds)
     contestants = _contestants(request)
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import field
 
 from fairlap.errors import InvalidRequest
-from fairlap.request.units import Seconds
+from fairlap.request.units import Seconds, require_within_a_day
 
 E_LOAD = "E_LOAD"
 MOST_WORKERS = 256
@@ -146,6 +146,8 @@ def _of_scenario(request: LoadRequest, scenario: Scenario, given: Mapping[str, S
 
 
 def _load(request: LoadRequest, percentile: float, bound_s: float | None) -> Load:
+    for name in ("p50", "p90", "p99", "first_token", "longest_wait", "trial"):
+        require_within_a_day(f"--{name.replace('_', '-')}", getattr(request, name))
     return Load(
         percentile,
         bound_s,

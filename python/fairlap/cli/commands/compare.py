@@ -184,7 +184,7 @@ def command(
     instead: quicker, but blind to differences between processes.)
 
     Several values of --batch, --mode and --precision are raced in every combination. A request file in TOML holds all
-    options; those on the command line win.
+    options; those on the command line win. A duration is 20ms, 90s, 10m or 1h; a bare number means seconds.
 
     Exit status: 0 when a contestant finished, even if others failed; 1 when none did, a file or data was lost or the
     run could not be stored; 2 for an invalid request, 130 after Ctrl-C.

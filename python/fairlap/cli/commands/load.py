@@ -24,7 +24,7 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
 @click.command("load")
 @click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
-@click.option("--p99", type=DURATION, help="Ninety-nine of a hundred requests are answered within DURATION.")
+@click.option("--p99", type=DURATION, help="Ninety-nine of a hundred requests are answered within DURATION: 20ms.")
 @click.option("--p90", type=DURATION, help="Nine of ten requests are answered within DURATION.")
 @click.option("--p50", type=DURATION, help="Half of the requests are answered within DURATION.")
 @click.option(
@@ -110,7 +110,8 @@ def command(
     Give one bound: --p99 20ms. A model that generates may have one on its first token as well, or alone: --first-token
     50ms. Requests arrive at random (Poisson), whether or not those before them are answered, and their latency counts
     from when they were due. In every block each contestant searches, in a new process, for the largest rate that meets
-    the bounds; the verdict is about the ratio of these rates.
+    the bounds; the verdict is about the ratio of these rates. A duration is 20ms, 90s, 10m or 1h; a bare number
+    means seconds.
 
     Contestants have the same weights, answers to drawn requests are checked, and a contestant that drops requests or
     keeps answers is disqualified.
