@@ -105,6 +105,29 @@ def test_commands_race_and_one_that_prints_something_else_is_disqualified(
 
 
 @pytest.mark.sanitized
+def test_a_race_of_commands_is_headed_by_what_is_raced_and_writes_no_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
+    done = invoke(
+        "compare", "--command", "a=true", "--blocks", "1", "--seconds", "0.02", "--conditions", "as-found",
+        "--no-store",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("commands · cpu")
+    assert "weights" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("contestants", "title"),
+    [("command:true", "commands"), ("python:call=os.getpid", "callables"), ("command:true,python:call=os.getpid", "")],
+)
+def test_a_work_without_a_model_has_the_name_of_what_is_raced(contestants: str, title: str) -> None:
+    plan = plan_of(RaceRequest(models=("callable",), contestants=Contestants(contestants), blocks=1))
+    assert plan.title_of(plan.works[0]) == (title or plan.works[0].label)
+
+
+@pytest.mark.sanitized
 def test_two_checkouts_of_a_callable_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder, value in (("base", 1), ("change/src", 2)):
         (tmp_path / folder).mkdir(parents=True)
