@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
+from fairlap.machine.atomic_files import why_not_writable
 from fairlap.request.units import Seconds, Share, require_within_a_day
-from fairlap.speed_tests.baselines import Baseline, Baselines, read_baselines, write_baselines
+from fairlap.speed_tests.baselines import CODE, Baseline, Baselines, read_baselines, write_baselines
 from fairlap.speed_tests.fresh_processes import FreshProcesses, Measured, TestFailed, report
 
 if TYPE_CHECKING:
@@ -69,6 +70,12 @@ class Session:
     @cached_property
     def baselines(self) -> Baselines:
         return read_baselines(self.file)
+
+    def require_usable(self) -> None:
+        """Raise InvalidRequest where its file cannot be read, or not be saved although that was asked for."""
+        assert self.baselines is not None  # read
+        if self.saves and (why := why_not_writable(self.file)):
+            raise InvalidRequest(f"the baselines {self.file} cannot be saved: {why}", code=CODE)
 
     @cached_property
     def facts(self) -> dict[str, str]:
