@@ -11,7 +11,9 @@ from pathlib import Path
 
 from fairlap.machine.user_folders import user_data
 from fairlap.store.errors import (
+    NoSuchRun,
     StoreError,
+    StoreIsFull,
     StoreIsNewer,
     StoreIsOlder,
     StoreIsReadOnly,
@@ -58,10 +60,10 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A store in a read-only place is read as it is."""
+    """A store in a read-only place, or on a full disk, is read as it is: SQLite writes beside it even for a reader."""
     try:
         return open_for_writing(path)
-    except StoreIsReadOnly:
+    except (StoreIsReadOnly, StoreIsFull):
         with readable_errors(path):
             return _connect_reading(path)
 
@@ -92,7 +94,10 @@ def _connect_reading(path: Path) -> sqlite3.Connection:
             ) from error
         raise
     try:
-        if _version(db, path) < len(STEPS):
+        version = _version(db, path)
+        if version == 0:
+            raise NoSuchRun(f"no run has been stored yet; runs will be stored in {path}")
+        if version < len(STEPS):
             raise StoreIsReadOnly(
                 f"{path} is of an older fairlap and may not be written, so that it cannot be brought up to date;"
                 " copy it to a folder of your own, and set FAIRLAP_STORE to the copy"
