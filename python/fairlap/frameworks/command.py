@@ -42,7 +42,7 @@ _LAST_BYTES = 4096  # of what a failed command printed
 class CommandFailed(ContestantFailed):
     """A command cannot be started, or it did not exit with status 0."""
 
-    code = reported = E_COMMAND
+    code = reported = "E_COMMAND"
 
 
 class OtherOutput(ContestantFailed):

@@ -189,7 +189,7 @@ class LoadRun:
 def notices(found: LoadFound, load: Load) -> list[Notice]:
     named = []
     if found.limited_by == "capacity":
-        text = f"{load.bound_text} holds up to its capacity, so the bound does not limit its rate"
+        text = f"{load.bound_text}: met up to its capacity, which limits its rate"
         named.append(Notice("W_BOUND_DOES_NOT_LIMIT", text))
     trial = found.at_largest_rate
     late_ns = 0.0 if trial is None or trial.times is None else trial.times.issue_lateness_p99_ns

@@ -200,7 +200,7 @@ def test_a_trial_meets_its_bounds_only_if_it_meets_both(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_misses_its_bound_ends_a_trial_early_and_one_that_meets_it_does_not(tmp_path: Path) -> None:
-    options = {"contestant": generating(Seen()), "requests": 120, "ends_early": True}
+    options: dict[str, Any] = {"contestant": generating(Seen()), "requests": 120, "ends_early": True}
     assert served(tmp_path, bound_s=0.0001, first_token_s=30.0, **options).requests < 60
     assert served(tmp_path, bound_s=30.0, first_token_s=30.0, **options).requests == 120
 
