@@ -106,6 +106,7 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _results(request: Any) -> Results:
+    from fairlap.frameworks.command import require_programs
     from fairlap.machine.cuda_devices import require_driver
     from fairlap.machine.facts import machine_facts
     from fairlap.race.around_blocks.after_blocks import Findings
@@ -124,6 +125,7 @@ def _results(request: Any) -> Results:
     price = price_named(request.price) if request.price else None
     plan = plan_of(request)
     require_driver(plan.device)
+    require_programs(plan.contestants)
     plan = with_best_settings(plan)
     ending = Ending(plan, target=request.target, budget_s=request.budget)
     findings = Findings(traces=request.trace)

@@ -35,6 +35,11 @@ class NotAvailable(FairlapError, RuntimeError):
     code = "E_NOT_AVAILABLE"
 
 
+def reason_of(error: BaseException) -> str:
+    """What went wrong, without the number that an operating system has for it."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def shortened(text: str, most: int = 200) -> str:
     """The first line of a text, cut where it gets long."""
     line = next(iter(text.strip().splitlines()), "")

@@ -52,6 +52,14 @@ def pytest_configure(config: pytest.Config) -> None:
         )
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """A file that cannot be read or saved ends the session in one line, before anything is measured."""
+    config = session.config
+    uses = any(_OWN_NAME in getattr(item, "fixturenames", ()) for item in session.items)
+    if uses and not config.option.collectonly and not hasattr(config, "workerinput"):
+        _session_of(config)
+
+
 @pytest.fixture
 def fairlap(request: pytest.FixtureRequest) -> SpeedTest:
     """Measure a callable, ``fairlap(lambda: f(x), max_slowdown="5%")``; fail when it is slower than its baseline."""
@@ -78,7 +86,7 @@ def _session_of(config: pytest.Config) -> Session:
             why_not_alone=_why_not_alone(config),
         )
         try:
-            session.baselines  # noqa: B018  (read, so that a file that is none ends the session)
+            session.require_usable()
         except FairlapError as error:
             raise pytest.UsageError(f"{error} [{error.code}]") from None
         config.stash[_session] = session

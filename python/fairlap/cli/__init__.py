@@ -144,9 +144,10 @@ def main() -> None:
         print_error(where, "E_FILE", as_json=as_json)
         sys.exit(1)
     except click.ClickException as error:
-        message = error.format_message()
+        message = error.format_message().removesuffix(".")
         if isinstance(error, click.UsageError) and error.ctx is not None:
-            message += f"; see `{error.ctx.command_path} --help`"
+            see = f"ee `{error.ctx.command_path} --help`"
+            message += f" S{see}" if message.endswith("?") else f"; s{see}"
         print_error(message, _code_of(error), as_json=as_json)
         sys.exit(error.exit_code)
     except click.Abort as abort:  # from the interrupt itself

@@ -57,6 +57,7 @@ def race_as_asked(
     """Ends the command. ``requested`` is called where the plan is neither saved nor resumed; ``require`` raises for a
     plan that the command does not run."""
     from fairlap.cli.run_race import checked_output, run_race
+    from fairlap.frameworks.command import require_programs
     from fairlap.race.plan import load_plan, save_plan
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.resume import require_same_sources
@@ -93,6 +94,7 @@ def race_as_asked(
     if options.dry_run:
         _print_plan(plan, as_json=as_json)
         return
+    require_programs(plan.contestants)
     raise SystemExit(run_race(plan, output, resumed))
 
 
@@ -145,12 +147,11 @@ def _print_plan(plan: Plan, *, as_json: bool) -> None:
         print_json(plan)
         return
     from fairlap.quantity_text import count
-    from fairlap.request.work import work_title
 
-    processes = "1 process" if plan.process_count() == 1 else f"{plan.process_count():,} processes"
-    click.echo(f"seed {plan.seed}, {count(plan.threads, 'thread')}, {processes} in {count(len(plan.blocks), 'block')}")
+    processes = f"{count(plan.process_count(), 'process')} in {count(len(plan.blocks), 'block')}"
+    click.echo(f"seed {plan.seed}, {count(plan.threads, 'thread')}, {processes}")
     for block in plan.blocks:
         order = ", ".join(plan.contestants[place].text for place in block.order)
         drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"
-        title = work_title(plan.works[block.work].label, plan.data)
+        title = plan.title_of(plan.works[block.work])
         click.echo(f"{block.number:4}  {block.conditions:<10}  {title}: {order}  ({drawn})")

@@ -40,9 +40,9 @@ def _unsent(run_id: str, reason: str) -> str:
 
 
 class Recorder:
-    """The run on its way into the store. A store that cannot be written is reported once and does not stop the race;
-    a run that cannot be resumed does. ``loss`` is an error and its code: of a run that began in the store, but is not
-    whole there."""
+    """The run on its way into the store. A store that cannot be opened or written is reported once and does not stop
+    the race; a run that cannot be resumed does. ``loss`` is an error and its code: of a run that is not in the store,
+    or not whole there."""
 
     def __init__(self, run: Run, resumed: StoredRun | None, progress: Progress) -> None:
         from fairlap.store.opening import store_path
@@ -55,12 +55,14 @@ class Recorder:
         self._unstored: list[str] = []  # findings after the blocks, which are written once
         self.loss: tuple[str, str] | None = None
         self._recording: Recording | None = None
-        with self._reported("this run is not stored", resuming=resumed is not None):
+        with self._reported("the store cannot be opened, so this run will not be stored", resuming=resumed is not None):
             store = open_store(store_path())
             if resumed:
                 self._recording = store.resume(resumed.run_id, resumed.run.processes)
             else:
                 self._recording = store.begin(run.plan, run.machine, run.began_at, run.roofs)
+        if self._trouble:
+            self.loss = (f"this run is not stored: {self._trouble}", self._code)
         if self._sender and self._recording:
             try:
                 self._sender.expect(store.path, self._recording.run)

@@ -88,7 +88,8 @@ def checked_output(
 
 
 def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:
-    """The exit status: 0 when a contestant finished; 1 when none did, or a file or data is lost; 130 after Ctrl-C."""
+    """The exit status: 0 when a contestant finished; 1 when none did, or a file, data or the run is lost; 130 after
+    Ctrl-C."""
     require_driver(plan.device)
     with interrupted_once():
         return _run_race(plan, output, resumed)

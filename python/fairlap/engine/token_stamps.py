@@ -24,8 +24,8 @@ class TokenStamps:
 
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
-        most_answers = max(1, _MOST_BYTES // (8 * (tokens + _HEAD)))
-        self._stamps = _native.AnswerStamps(tokens, most_answers, clock_named())
+        self.most_answers = max(1, _MOST_BYTES // (8 * (tokens + _HEAD)))
+        self._stamps = _native.AnswerStamps(tokens, self.most_answers, clock_named())
 
     def answer(
         self,

@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -29,8 +29,9 @@ from fairlap.frameworks.contract import (
 )
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
+from fairlap.request.commands import CODE as E_COMMAND
 from fairlap.request.commands import words_of
-from fairlap.request.names import COMMAND, FOLDER, OUTPUT, RUN
+from fairlap.request.names import COMMAND, FOLDER, OUTPUT, RUN, ContestantName
 
 _ONLY_MODEL = "callable"
 _LIMIT_S = 300.0  # of the one run whose output is what all must print
@@ -155,7 +156,7 @@ def output_of(run: str, folder: str) -> str:
     try:
         command(within_s=_LIMIT_S)
     except CommandFailed as error:
-        raise InvalidRequest(str(error), code="E_COMMAND") from None
+        raise InvalidRequest(str(error), code=E_COMMAND) from None
     return fingerprint(command.output())
 
 
@@ -169,6 +170,18 @@ def program_of(words: Sequence[str], folder: str) -> Path:
         where = f" in {folder}" if folder else ""
         raise CommandFailed(f"{named} is not an executable program{where}")
     return Path(found).resolve()
+
+
+def require_programs(contestants: Iterable[ContestantName]) -> None:
+    """Refuse commands whose program or folder is missing, before a process is started for them."""
+    for name in contestants:
+        options = name.framework_options
+        if name.framework != COMMAND or RUN not in options:
+            continue
+        try:
+            program_of(words_of(options[RUN]), options.get(FOLDER, ""))
+        except CommandFailed as error:
+            raise InvalidRequest(f"{name.text}: {error}", code=E_COMMAND) from None
 
 
 def _version(program: Path) -> str:

@@ -132,8 +132,13 @@ def _finished(run: Run) -> dict[_Key, list[ProcessResult]]:
         for key, processes in groups.items()
         if all(process.outcome != "disqualified" for process in processes)
     }
-    finished = {key: [process for process in processes if process.finished] for key, processes in ranked.items()}
+    finished = {key: _with_rate([each for each in own if each.finished]) for key, own in ranked.items()}
     return {replace(key, quantity=_quantity(processes)): processes for key, processes in finished.items() if processes}
+
+
+def _with_rate(processes: list[ProcessResult]) -> list[ProcessResult]:
+    """Of a search under load those that found a rate, unless none did."""
+    return [each for each in processes if each.load is not None and each.load.time_ns] or processes
 
 
 def _quantity(processes: Sequence[ProcessResult]) -> str:

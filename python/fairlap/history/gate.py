@@ -11,7 +11,6 @@ from fairlap.errors import InvalidRequest
 from fairlap.history.between_runs import RunsCompared
 from fairlap.history.text import difference_text
 from fairlap.race.run import Run
-from fairlap.request.work import work_title
 from fairlap.results.results import results_of
 from fairlap.results.work_result import WorkResult
 from fairlap.verdict import Change, Verdict
@@ -80,15 +79,14 @@ def findings_inside(run: Run, baseline: str, candidates: Sequence[str], *, margi
     for work in run.plan.works:
         work_results = results.of_work(work)
         if not work_results:
-            title = work_title(work.label, run.plan.data)
+            title = run.plan.title_of(work)
             found.append(Finding(Status.NOT_COMPARABLE, f"{title}: no process of it ended"))
             continue
-        found += [_inside(work_results[0], run.plan.data, baseline, name) for name in wanted]
+        found += [_inside(work_results[0], run.plan.title_of(work), baseline, name) for name in wanted]
     return found
 
 
-def _inside(work_result: WorkResult, data: str, baseline: str, candidate: str) -> Finding:
-    work = work_title(work_result.work.label, data)
+def _inside(work_result: WorkResult, work: str, baseline: str, candidate: str) -> Finding:
     for row in work_result.contestants:
         if row.contestant in (baseline, candidate) and not row.ranked:
             return Finding(Status.NOT_COMPARABLE, f"{work}: {row.contestant} is not ranked: {row.trouble}")

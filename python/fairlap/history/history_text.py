@@ -11,6 +11,7 @@ from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Series, Trend
 
 _MOST_FACTS = 3
+_NS_PER_S = 1e9
 
 
 def history_text(history: ModelHistory) -> str:
@@ -32,11 +33,36 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def change_text(change: Change) -> str:
+def figure_text(trend: Trend, value_ns: float) -> str:
+    """``1.2 ms``, or ``812 requests/s``."""
+    if not trend.per_second:
+        return quantity_text.duration(value_ns)
+    return f"{quantity_text.number(_NS_PER_S / value_ns)} {trend.per_second}/s"
+
+
+def ratio_head(trend: Trend) -> str:
+    return "times the rate" if trend.per_second else "times as long"
+
+
+def ratio_text(trend: Trend, change: Change) -> str:
+    ratio, low, high = ratio_of(trend, change)
+    return quantity_text.ratio_interval(ratio, low, high)
+
+
+def ratio_of(trend: Trend, change: Change) -> tuple[float, float | None, float | None]:
+    """With its interval, of times or of rates."""
+    if not trend.per_second:
+        return change.ratio, change.low, change.high
+    low, high = (None if end is None else 1 / end for end in (change.high, change.low))
+    return 1 / change.ratio, low, high
+
+
+def change_text(trend: Trend, change: Change) -> str:
     """In one line: when, what, how much, why, and what else differs between the two runs."""
-    size = quantity_text.ratio_interval(change.ratio, change.low, change.high)
+    size = ratio_text(trend, change)
     bounds = "" if change.low is not None else f", no interval from {change.runs[0]} and {change.runs[1]} runs"
-    parts = [f"{day(change.began_at)}  {subject_text(change)}: {size} times as long{bounds}; {cause_text(change)}"]
+    size = f"{size} {ratio_head(trend)}{bounds}"
+    parts = [f"{day(change.began_at)}  {subject_text(change)}: {size}; {cause_text(change)}"]
     if change.facts:
         more = len(change.facts) - _MOST_FACTS
         parts.append("; ".join(change.facts[:_MOST_FACTS]) + (f"; {more} more" if more > 0 else ""))
@@ -62,8 +88,8 @@ def cause_text(change: Change) -> str:
 
 def _trend_text(found: TrendHistory, history: ModelHistory) -> str:
     lines = [trend_title(found.trend)]
-    lines += [f"  {_series_text(series)}" for series in found.trend.asked(history.on)]
-    lines += [f"  {change_text(change)}" for change in found.changes]
+    lines += [f"  {_series_text(found.trend, series)}" for series in found.trend.asked(history.on)]
+    lines += [f"  {change_text(found.trend, change)}" for change in found.changes]
     if not found.changes:
         most = max(len(series.points) for series in found.trend.asked(history.on))
         no_change = f"no change of {quantity_text.share(history.margin)} or more"
@@ -72,10 +98,10 @@ def _trend_text(found: TrendHistory, history: ModelHistory) -> str:
     return "\n".join(lines)
 
 
-def _series_text(series: Series) -> str:
+def _series_text(trend: Trend, series: Series) -> str:
     first, last = series.points[0], series.points[-1]
-    times = " -> ".join(quantity_text.duration(each.value_ns) for each in (first, last))
+    figures = " -> ".join(figure_text(trend, each.value_ns) for each in (first, last))
     versions = " -> ".join(dict.fromkeys(each.version for each in (first, last) if each.version))
     when = " to ".join(dict.fromkeys(day(each.began_at) for each in (first, last)))
     name = f"{series.contestant} {versions}".rstrip()
-    return f"{name}: {times}, {quantity_text.count(len(series.points), 'run')}, {when}"
+    return f"{name}: {figures}, {quantity_text.count(len(series.points), 'run')}, {when}"

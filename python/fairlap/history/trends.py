@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from fairlap.request.names import contestant_named
-from fairlap.store.figures import RecordedFigure
+from fairlap.store.figures import TIME_OF_A_REQUEST, TIME_OF_A_SAMPLE, RecordedFigure
+
+_RATES = {TIME_OF_A_REQUEST: "requests", TIME_OF_A_SAMPLE: "samples"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,15 @@ class Trend:
     quantity: str
     runs: tuple[str, ...]
     series: tuple[Series, ...]
+
+    @property
+    def per_second(self) -> str:
+        """What is counted where the figure is a rate for people, although times are compared; else empty."""
+        return _RATES.get(self.quantity, "")
+
+    @property
+    def shown_quantity(self) -> str:
+        return f"{self.per_second} per second" if self.per_second else self.quantity
 
     def asked(self, on: str) -> tuple[Series, ...]:
         return tuple(each for each in self.series if not on or _is_asked(each, on))

@@ -25,7 +25,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from fairlap.errors import FairlapError, InvalidRequest, shortened
+from fairlap.errors import FairlapError, InvalidRequest, reason_of, shortened
 from fairlap.machine.user_folders import work_cache
 
 PLUG_IN_GROUPS = ("fairlap.frameworks", "fairlap.workloads", "fairlap.sources")
@@ -176,7 +176,7 @@ def _make(folder: Path, requirements: tuple[str, ...], report: Report) -> None:
         (folder / _MARK).write_text(json.dumps(made))
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise InstallFailed(f"cannot create an environment for {', '.join(requirements)}: {error}") from None
+        raise InstallFailed(f"cannot create an environment for {', '.join(requirements)}: {reason_of(error)}") from None
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from fairlap.errors import NotAvailable
+from fairlap.errors import NotAvailable, reason_of
 from fairlap.machine.gpu import DeviceMemory, NvmlAbsent, device_memory, open_nvml, or_none
 
 _ASK = "import json; from fairlap.engine import _native; print(json.dumps(_native.cuda_device_identities()))"
@@ -140,7 +140,7 @@ def _seen_by_cuda(visible: str | None, order: str | None) -> list[tuple[str, str
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"the driver could not be asked: {error}"
+        return f"the driver could not be asked: {reason_of(error)}"
     if asked.returncode != 0:
         lines = asked.stderr.strip().splitlines()
         return lines[-1] if lines else f"the process that asks the driver ended with status {asked.returncode}"

@@ -15,7 +15,7 @@ import msgspec
 
 from fairlap.engine.cuda.roofs import DeviceUnderTrial, device_facts
 from fairlap.engine.roofs import Trials
-from fairlap.errors import FairlapError, NotAvailable
+from fairlap.errors import FairlapError, NotAvailable, reason_of
 from fairlap.machine.cuda_devices import board_of
 from fairlap.machine.gpu import gpus
 from fairlap.machine.roofs import MEMORY, Roofs, file_for, keep, read_kept, roof_in
@@ -102,7 +102,7 @@ def _measured_apart(device: str) -> Roofs:
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_LONGEST_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotAvailable(f"the roofs of {device} could not be measured: {error}") from None
+        raise NotAvailable(f"the roofs of {device} could not be measured: {reason_of(error)}") from None
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
         why = lines[-1] if lines else f"the process that measures ended with status {done.returncode}"

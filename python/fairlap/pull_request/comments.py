@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from fairlap.errors import FairlapError, shortened
+from fairlap.errors import FairlapError, reason_of, shortened
 from fairlap.pull_request.event import PullRequest
 
 _TIMEOUT_S = 20.0  # of one answer
@@ -94,9 +94,9 @@ class Comments:
         except TimeoutError:
             raise CannotComment(f"cannot {what}: no answer within {self._timeout_s:g} s") from None
         except urllib.error.URLError as error:
-            raise CannotComment(f"cannot {what}: {self._without_token(str(error.reason))}") from None
+            raise CannotComment(f"cannot {what}: {self._without_token(_why(error.reason))}") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            reason = self._without_token(str(error) or type(error).__name__)
+            reason = self._without_token(_why(error))
             raise CannotComment(f"cannot {what}: {reason}") from None
         try:
             return msgspec.json.decode(text)
@@ -112,6 +112,11 @@ _HINTS = {
     403: "; the token may not write comments, so give the job `permissions: pull-requests: write`",
     404: "; the repository has no such pull request, or the token may not see it",
 }
+
+
+def _why(error: str | BaseException) -> str:
+    """The text of an error, or its type where it has none."""
+    return error if isinstance(error, str) else reason_of(error) or type(error).__name__
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

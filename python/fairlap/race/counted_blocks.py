@@ -93,6 +93,11 @@ class WorkBlocks:
         """What this process is ranked by."""
         return _figure_ns(process, self.metric)
 
+    def has_figure(self, process: ProcessResult) -> bool:
+        """False of a search under load that found no rate. Blocks with one do not count: it favours the contestant, and
+        of equal contestants either is as likely to have it, so no difference is claimed more often."""
+        return self.metric != verdict.TIME_PER_REQUEST or math.isfinite(self.figure_ns(process))
+
     @property
     def busy_share(self) -> float:
         """How much of the time other processes competed for the cores, when that was so all the time; else 0."""
@@ -167,7 +172,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         searched=searched,
     )
     ranked = {
-        name: {each.block: each for each in own if each.finished}
+        name: {each.block: each for each in own if each.finished and found.has_figure(each)}
         for name, own in by_contestant.items()
         if name in found.ranked
     }
@@ -212,7 +217,7 @@ def metric_of(load: Load) -> verdict.Metric:
 
 
 def _without_rate(by_contestant: Mapping[str, Sequence[ProcessResult]], load: Load) -> dict[str, Unqualified]:
-    """Contestants of which a process found no rate that meets the bound. Leaving out such blocks would favour them."""
+    """Contestants of which no process found a rate that meets the bound, or of which LoadGen calls a run INVALID."""
     found = {}
     for name, own in by_contestant.items():
         searches = [process.load or LoadFound() for process in own if process.finished]
@@ -222,11 +227,10 @@ def _without_rate(by_contestant: Mapping[str, Sequence[ProcessResult]], load: Lo
             reasons = "" if invalid is None else f": {'; '.join(WHY_INVALID[why] for why in invalid.why_invalid)}"
             of_all = f"in {len(without)} of {quantity_text.count(len(searches), 'process')}"
             found[name] = Unqualified(f"LoadGen says INVALID {of_all}{reasons}", LOADGEN_INVALID)
-        elif without:
+        elif without and len(without) == len(searches):
             lone = all(each.limited_by == "lone_request" for each in without)
             why = "even a lone request is too slow" if lone else "no rate that was tried meets the bound"
-            of_all = f"in {len(without)} of {quantity_text.count(len(searches), 'process')}"
-            found[name] = Unqualified(f"{why}, {load.bound_text}, {of_all}", NO_RATE)
+            found[name] = Unqualified(f"{why}, {load.bound_text}, in every process", NO_RATE)
     return found
 
 

@@ -28,7 +28,16 @@ from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
 from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.load.load_plan import BATCH_OF_A_REQUEST, with_load
 from fairlap.race.operations import is_operation, require_operation_options, selected_models
-from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks, require_threads, usual_data_seeds
+from fairlap.race.plan import (
+    CALLABLE,
+    Limits,
+    Measuring,
+    Plan,
+    draw_plan,
+    require_blocks,
+    require_threads,
+    usual_data_seeds,
+)
 from fairlap.request.commands import CODE as E_COMMAND
 from fairlap.request.commands import contestants_of
 from fairlap.request.names import FOLDER, RUN, ContestantName, Contestants
@@ -46,10 +55,10 @@ from fairlap.request.race_request import (
 from fairlap.request.server_address import require_confirmed
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
 from fairlap.request.training import Training, optimizer_in, schedule_in
+from fairlap.request.units import require_within_a_day
 from fairlap.request.work import Precision, StartWeights, Work
 
 _MOST_SEED = 2**31
-CALLABLE = "callable"  # the model that stands for no model
 
 
 def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None) -> Plan:
@@ -60,6 +69,7 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
     # What needs no model and no data is checked before they are read, which may take long.
     require_operation_options(request)
     require_known(request.contestants)
+    require_within_a_day("--seconds", request.seconds)
     contestants = _contestants(request)
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)

@@ -271,7 +271,10 @@ def _data(plan: Plan) -> Words:
 
 
 def _load(load: Load) -> Words:
-    words = [f"--p{_number(100 * load.percentile)}", f"{_number(load.bound_s)}s"] if load.searches else []
+    words: Words = []
+    if load.searches and load.bound_s is not None:
+        words += [f"--p{_number(100 * load.percentile)}", f"{_number(load.bound_s)}s"]
+    words += [] if load.first_token_s is None else ["--first-token", f"{_number(load.first_token_s)}s"]
     words += ["--workers", str(load.workers)] if load.scenario is None else ["--scenario", load.scenario]
     words += ["--logs", load.logs] if load.logs else []
     words += ["--largest-batch", str(load.largest_batch)] if load.largest_batch > 1 else []

@@ -15,7 +15,7 @@ from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import outcome_text
-from fairlap.request.work import Work, work_title
+from fairlap.request.work import Work
 from fairlap.results.columns.compilation import found_for
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE, WORK
 from fairlap.results.columns.roofline import FAR_BELOW
@@ -29,7 +29,7 @@ from fairlap.verdict.warnings import ScatteredBlocks, TooFewBlocks
 
 _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_A_REMARK = 0.02
-_SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT")
+_SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", "W_NO_RATE")
 _SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_BOUND_DOES_NOT_LIMIT", "W_LATE_REQUESTS")  # of all processes
 
 
@@ -70,7 +70,7 @@ def _head(results: Results, work_result: WorkResult) -> str:
     seconds = sum(process.elapsed_s for each in work_result.contestants for process in each.processes)
     lasted = f", {quantity_text.seconds(seconds)}" if seconds else ""
     where = f"{plan.device} ({threads_text(plan.threads, work_result.work.load)})"
-    title = work_title(work_result.work.label, plan.data)
+    title = plan.title_of(work_result.work)
     if plan.to_score is not None:
         title += _target(quantity_text.share(plan.to_score), plan, work_result)
     return f"{title} · {where} · {work_result.conditions}: {blocks}{lasted}"

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import field
 
 from fairlap.errors import InvalidRequest
-from fairlap.request.units import Seconds
+from fairlap.request.units import Seconds, require_within_a_day
 
 E_LOAD = "E_LOAD"
 MOST_WORKERS = 256
@@ -35,13 +35,21 @@ def _about(meaning: str) -> msgspec.Meta:
 
 
 class LoadRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """With this table, the race is one of load: `fairlap load`. Give one of the bounds, or a scenario of LoadGen."""
+    """With this table, the race is one of load: `fairlap load`. Give one bound on the whole answer, one on its first
+    token, or both; or a scenario of LoadGen."""
 
     p50: Annotated[Seconds | None, _about("Half of the requests are answered within this duration.")] = None
     p90: Annotated[Seconds | None, _about("Nine of ten requests are answered within this duration.")] = None
     p99: Annotated[Seconds | None, _about("Ninety-nine of a hundred requests are answered within this duration.")] = (
         None
     )
+    first_token: Annotated[
+        Seconds | None,
+        _about(
+            "Of a model that generates: the first token of as many requests comes within this duration; of ninety-nine "
+            "of a hundred where no other bound is given."
+        ),
+    ] = None
     workers: Annotated[
         Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)],
         _about("Threads that serve requests; 1 by default."),
@@ -68,16 +76,17 @@ class LoadRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Load(msgspec.Struct, frozen=True):
-    """Of a work: how its requests are served, and the bound that their latency has to meet."""
+    """Of a work: how its requests are served, and the bounds that their latency has to meet."""
 
     percentile: float  # 0.99
-    bound_s: float
+    bound_s: float | None  # of the whole answer
     workers: int = 1
     largest_batch: int = 1
     longest_wait_s: float = 0.0
     trial_s: float = TRIAL_S
     scenario: Scenario | None = None
     logs: str = ""  # a folder for LoadGen's own logs
+    first_token_s: float | None = None  # the bound of the first token, from when its request was due
 
     @property
     def searches(self) -> bool:
@@ -85,8 +94,16 @@ class Load(msgspec.Struct, frozen=True):
         return self.scenario in (None, "server")
 
     @property
+    def least_bound_s(self) -> float:
+        return min(bound_s for bound_s in (self.bound_s, self.first_token_s) if bound_s is not None)
+
+    @property
     def bound_text(self) -> str:
-        return f"p{100 * self.percentile:g} within {duration_text(self.bound_s)}"
+        percentile = f"p{100 * self.percentile:g}"
+        whole = "" if self.bound_s is None else f"{percentile} within {duration_text(self.bound_s)}"
+        first_s = self.first_token_s
+        first = "" if first_s is None else f"first token {percentile} within {duration_text(first_s)}"
+        return ", ".join(filter(None, (whole, first)))
 
     @property
     def text(self) -> str:
@@ -107,22 +124,30 @@ def load_of(request: LoadRequest) -> Load:
     given = {name: getattr(request, name) for name in PERCENTILES if getattr(request, name) is not None}
     if request.scenario not in (None, "server"):
         return _of_scenario(request, request.scenario, given)
-    if len(given) != 1:
+    if len(given) > 1 or (not given and request.first_token is None):
         got = " and ".join(f"--{name}" for name in given) or "none"
         raise InvalidRequest(f"give one bound on the latency, such as --p99 20ms (got {got})", code=E_LOAD)
+    if request.scenario == "server" and not given:
+        raise InvalidRequest("--scenario server judges whole answers; give a bound such as --p99 3s too", code=E_LOAD)
     if request.longest_wait is not None and request.largest_batch == 1:
         raise InvalidRequest("--longest-wait is for --largest-batch", code=E_LOAD)
+    if not given:
+        return _load(request, PERCENTILES["p99"], None)
     [(name, bound)] = given.items()
     return _load(request, PERCENTILES[name], float(bound))
 
 
 def _of_scenario(request: LoadRequest, scenario: Scenario, given: Mapping[str, Seconds]) -> Load:
-    if given:
-        raise InvalidRequest(f"--{min(given)} bounds the search; LoadGen's scenario {scenario} has none", code=E_LOAD)
-    return _load(request, PERCENTILES_OF_MLPERF[scenario], 0.0)
+    bounds = [f"--{name}" for name in given] + ([] if request.first_token is None else ["--first-token"])
+    if bounds:
+        text = f"{min(bounds)} bounds the search; LoadGen's scenario {scenario} has none"
+        raise InvalidRequest(text, code=E_LOAD)
+    return _load(request, PERCENTILES_OF_MLPERF[scenario], None)
 
 
-def _load(request: LoadRequest, percentile: float, bound_s: float) -> Load:
+def _load(request: LoadRequest, percentile: float, bound_s: float | None) -> Load:
+    for name in ("p50", "p90", "p99", "first_token", "longest_wait", "trial"):
+        require_within_a_day(f"--{name.replace('_', '-')}", getattr(request, name))
     return Load(
         percentile,
         bound_s,
@@ -132,4 +157,5 @@ def _load(request: LoadRequest, percentile: float, bound_s: float) -> Load:
         float(request.trial),
         request.scenario,
         "" if request.logs is None else str(request.logs.absolute()),
+        None if request.first_token is None else float(request.first_token),
     )

@@ -8,6 +8,8 @@ from typing import Self
 
 from fairlap.errors import InvalidRequest
 
+MOST_S_IN_A_PROCESS = 86_400.0
+
 _SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 _DURATION = re.compile(r"^(.*?)\s*(ms|s|m|h|)$", re.DOTALL)
 
@@ -33,6 +35,14 @@ class Seconds(float):
         if not 0 < seconds < math.inf:
             raise InvalidRequest(f"{text!r} is not a duration such as 500ms, 90s, 10m or 1h")
         return super().__new__(cls, seconds)
+
+
+def require_within_a_day(option: str, seconds: float | None) -> None:
+    """For what one process does without a break."""
+    if seconds is not None and seconds > MOST_S_IN_A_PROCESS:
+        raise InvalidRequest(
+            f"{option} is longer than a day in one process (got {seconds:g} s); a bare number means seconds"
+        )
 
 
 def _number(text: str) -> float:

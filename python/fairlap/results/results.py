@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fairlap import quantity_text, verdict
 from fairlap.race.counted_blocks import design_of, work_blocks
 from fairlap.race.run import Run
-from fairlap.request.work import Conditions, Work, work_title
+from fairlap.request.work import Conditions, Work
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.rows import rows_of_work
@@ -41,7 +41,7 @@ class Results:
         lines = []
         for each in self.work_results:
             kept = quantity_text.count(len(each.blocks.kept), "complete block")
-            lines.append(f"{work_title(each.work.label, self.run.plan.data)} · {each.conditions}: {kept}")
+            lines.append(f"{self.run.plan.title_of(each.work)} · {each.conditions}: {kept}")
             width = max((len(row.contestant) for row in each.rows), default=0)
             for result, row in each.with_rows():
                 lines.append(f"  {row.place or '-':<3} {row.contestant:<{width}}  {_standing(result, row)}")

@@ -43,6 +43,7 @@ class LatencyAtRate(msgspec.Struct, frozen=True):
     p90_ns: float
     p99_ns: float
     requests: int
+    first_token_p99_ns: float | None = None
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -354,7 +355,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cost_to_score: Annotated[Estimate | None, _about("Money for time_to_score_s, at the given price.", "learning")]
 
     load: Annotated[
-        str, _about("The bound on the latency of requests, and how they were served; empty without load.", "load")
+        str,
+        _about(
+            "The bounds on the latency of requests and of their first token, and how they were served; empty without "
+            "load.",
+            "load",
+        ),
     ]
     largest_rate_per_s: Annotated[
         Estimate | None, _about("The largest rate of random arrivals that was found to meet the bound.", "load")
@@ -362,8 +368,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     largest_rate_limited_by: Annotated[
         str | None,
         _about(
-            "What ended the search in most processes: bound, capacity (the bound holds up to it), lone request or no "
-            "rate (nothing meets it), budget.",
+            "What ended the search in most processes: bound, first token (its bound), capacity (the bound holds up to "
+            "it), lone request or no rate (nothing meets it), budget.",
             "load",
         ),
     ]

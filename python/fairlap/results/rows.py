@@ -327,7 +327,13 @@ def _modes(result: ContestantResult) -> list[ModeOfProcesses]:
 
 
 def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]:
-    """Each once; what holds for all contestants comes first."""
-    for_all = (work_result.busy, work_result.curves_apart, work_result.mixed, work_result.unknown_settings)
+    """Each once; what holds for all processes comes first."""
+    for_all = (
+        work_result.busy,
+        work_result.curves_apart,
+        work_result.mixed,
+        work_result.unknown_settings,
+        result.without_rate,
+    )
     of_all = [warning for warning in for_all if warning is not None]
     return list(dict.fromkeys([*of_all, *(warning for process in result.processes for warning in process.warnings)]))

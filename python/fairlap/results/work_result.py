@@ -37,7 +37,7 @@ class ContestantResult:
     causes: tuple[verdict.ModeCause, ...]
     drop: Drop = Drop()  # noqa: RUF009  (frozen)
     unqualified: Unqualified | None = None
-    figures_ns: tuple[float, ...] = ()  # what each finished process is ranked by
+    figures_ns: tuple[float, ...] = ()  # what each finished process that has such a figure is ranked by
 
     @property
     def finished(self) -> tuple[ProcessResult, ...]:
@@ -84,6 +84,17 @@ class ContestantResult:
     @property
     def range_ns(self) -> tuple[float, float]:
         return min(self.figures_ns), max(self.figures_ns)
+
+    @property
+    def without_rate(self) -> Notice | None:
+        """A warning when a search under load found a rate in some of its processes only."""
+        searches = [process.load for process in self.finished if process.load is not None and process.load.limited_by]
+        without = sum(each.largest_rate_per_s is None for each in searches)
+        if not 0 < without < len(searches):
+            return None
+        of_all = f"{without} of {quantity_text.count(len(searches), 'process')}"
+        text = f"{of_all} found no rate that meets the bound; its rate is that of the others, which favours it"
+        return Notice("W_NO_RATE", text)
 
     @property
     def smallest_memory(self) -> SmallestMemory | None:
@@ -201,7 +212,7 @@ def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison])
 
 def _contestant(name: str, basis: WorkBlocks, processes: tuple[ProcessResult, ...]) -> ContestantResult:
     drop, unqualified = basis.drops.get(name, Drop()), basis.unqualified.get(name)
-    finished = [process for process in processes if process.finished]
+    finished = [process for process in processes if process.finished and basis.has_figure(process)]
     figures_ns = tuple(basis.figure_ns(process) for process in finished)
     if not finished or not np.isfinite(figures_ns).all():
         return ContestantResult(name, basis.conditions, processes, None, (), drop, unqualified)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
-from fairlap.request.units import Seconds, Share
-from fairlap.speed_tests.baselines import Baseline, Baselines, read_baselines, write_baselines
+from fairlap.machine.atomic_files import why_not_writable
+from fairlap.request.units import Seconds, Share, require_within_a_day
+from fairlap.speed_tests.baselines import CODE, Baseline, Baselines, read_baselines, write_baselines
 from fairlap.speed_tests.fresh_processes import FreshProcesses, Measured, TestFailed, report
 
 if TYPE_CHECKING:
@@ -70,6 +71,12 @@ class Session:
     def baselines(self) -> Baselines:
         return read_baselines(self.file)
 
+    def require_usable(self) -> None:
+        """Raise InvalidRequest where its file cannot be read, or not be saved although that was asked for."""
+        assert self.baselines is not None  # read
+        if self.saves and (why := why_not_writable(self.file)):
+            raise InvalidRequest(f"the baselines {self.file} cannot be saved: {why}", code=CODE)
+
     @cached_property
     def facts(self) -> dict[str, str]:
         from fairlap.machine.facts import machine_facts
@@ -116,6 +123,7 @@ class SpeedTest:
         if not callable(call):
             raise InvalidRequest(f"fairlap(call) takes a callable without arguments (got {type(call).__name__})")
         allowed, measured_s = float(Share(max_slowdown)), float(Seconds(seconds))
+        require_within_a_day("seconds", measured_s)
         key = self._key(name)
         if self._report_to is not None:
             found = Measured(key, _median_ns(call, measured_s))

@@ -17,6 +17,10 @@ _ESTIMATES = (
 )  # fmt: skip
 
 
+TIME_OF_A_REQUEST = "time of a request at the largest rate"
+TIME_OF_A_SAMPLE = "time of a sample by LoadGen"
+
+
 class RecordedFigure(msgspec.Struct, frozen=True):
     """One contestant on one work in one run."""
 
@@ -70,11 +74,11 @@ def _judged(cells: list[float | None], batch: int) -> tuple[str, float, float | 
     """The quantity that decides a race of this kind, as a time: the smaller, the faster."""
     latency, fed, to_score, largest_rate, loadgen_latency, loadgen_rate = (cells[at : at + 3] for at in range(0, 18, 3))
     if largest_rate[0]:
-        return ("time of a request at the largest rate", *_time_of_rate(largest_rate, 1))
+        return (TIME_OF_A_REQUEST, *_time_of_rate(largest_rate, 1))
     if loadgen_latency[0]:
         return ("latency by LoadGen", loadgen_latency[0], loadgen_latency[1], loadgen_latency[2])
     if loadgen_rate[0]:
-        return ("time of a sample by LoadGen", *_time_of_rate(loadgen_rate, 1))
+        return (TIME_OF_A_SAMPLE, *_time_of_rate(loadgen_rate, 1))
     if to_score[0]:
         value, low, high = (None if each is None else each * _NS_PER_S for each in to_score)
         return None if value is None else ("time to the score", value, low, high)

@@ -9,9 +9,17 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from fairlap.errors import InvalidRequest
 from fairlap.machine.user_folders import user_data
-from fairlap.store.errors import StoreIsNewer, StoreIsOlder, StoreIsReadOnly, primary_code, readable_errors
+from fairlap.store.errors import (
+    NoSuchRun,
+    StoreError,
+    StoreIsFull,
+    StoreIsNewer,
+    StoreIsOlder,
+    StoreIsReadOnly,
+    primary_code,
+    readable_errors,
+)
 from fairlap.store.schema import APPLICATION_ID, FIRST_SCHEMA, STEPS, add_columns, lacking_columns
 
 _WAIT_FOR_OTHERS_S = 30.0
@@ -33,13 +41,14 @@ def store_path() -> Path:
 def open_for_writing(path: Path) -> sqlite3.Connection:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        is_folder = path.is_dir()
     except OSError as error:
         raise StoreIsReadOnly(
             f"{path.parent}, where runs are stored, cannot be created: {error.strerror};"
             " set FAIRLAP_STORE to a file elsewhere"
         ) from None
-    if path.is_dir():
-        raise InvalidRequest(f"{path} is a folder; FAIRLAP_STORE names the store's file")
+    if is_folder:
+        raise StoreError(f"{path} is a folder; FAIRLAP_STORE names the store's file")
     with readable_errors(path):
         db = _connect(path)
         try:
@@ -51,10 +60,10 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A store in a read-only place is read as it is."""
+    """A store in a read-only place, or on a full disk, is read as it is: SQLite writes beside it even for a reader."""
     try:
         return open_for_writing(path)
-    except StoreIsReadOnly:
+    except (StoreIsReadOnly, StoreIsFull):
         with readable_errors(path):
             return _connect_reading(path)
 
@@ -85,7 +94,10 @@ def _connect_reading(path: Path) -> sqlite3.Connection:
             ) from error
         raise
     try:
-        if _version(db, path) < len(STEPS):
+        version = _version(db, path)
+        if version == 0:
+            raise NoSuchRun(f"no run has been stored yet; runs will be stored in {path}")
+        if version < len(STEPS):
             raise StoreIsReadOnly(
                 f"{path} is of an older fairlap and may not be written, so that it cannot be brought up to date;"
                 " copy it to a folder of your own, and set FAIRLAP_STORE to the copy"
@@ -118,7 +130,7 @@ def require_own(db: sqlite3.Connection, path: Path) -> None:
     [[application]] = db.execute("PRAGMA application_id")
     [[tables]] = db.execute("SELECT count(*) FROM sqlite_master")
     if tables and application != APPLICATION_ID:
-        raise InvalidRequest(f"{path} is a database of something else; set FAIRLAP_STORE to another file")
+        raise StoreError(f"{path} is a database of something else; set FAIRLAP_STORE to another file")
 
 
 def _version(db: sqlite3.Connection, path: Path) -> int:

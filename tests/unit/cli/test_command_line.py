@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -75,6 +76,15 @@ def test_what_was_sampled_before_an_exception_is_still_printed(tmp_path: Path) -
     assert done.returncode == 2
     assert "49 of 1 call each" in done.stdout
     assert "AssertionError" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("compare", "mlp", "--seed", "-1"), ("compare", "--nonsense"), ("compere",), ("show",)]
+)
+def test_a_usage_error_has_one_end_of_a_sentence(arguments: tuple[str, ...]) -> None:
+    done = fairlap(*arguments)
+    assert done.returncode == 2
+    assert not re.search(r"[.?!];", done.stderr), done.stderr
 
 
 def test_an_unknown_option_is_named() -> None:

@@ -18,7 +18,7 @@ from fairlap.store.store import open_store
 from msgspec.structs import replace
 from runs_for_rows import a_run
 from runs_in_store import keep_whole
-from stored_histories import NEW, OLD, daily_run, stored
+from stored_histories import NEW, OLD, daily_run, stored, under_load
 
 DAYS = 30
 
@@ -69,6 +69,30 @@ def test_the_text_names_both_changes_and_their_causes(history: tuple[Path, list[
     assert [history[1][day] in line for day, line in zip((15, 22), changes, strict=True)] == [True, True]
     assert f"{OLD} -> {NEW}" in changes[0]
     assert "the machine" in changes[1]
+
+
+def test_a_history_of_load_shows_requests_per_second_in_every_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    days = [daily_run(day, torch=lambda day: 1.25 if day >= 12 else 1.0, upgraded_on=12) for day in range(24)]
+    stored(path, [under_load(day) for day in days])
+    monkeypatch.setenv("FAIRLAP_STORE", str(path))
+    files = {suffix: tmp_path / f"trend.{suffix}" for suffix in ("html", "md", "svg", "csv", "json")}
+    done = invoke("history", "mlp", "--on", "torch", *[part for file in files.values() for part in ("-o", file)])
+    assert done.exit_code == 0, done.output
+    [series, change] = done.stdout.splitlines()[1:]
+    [first, last] = [float(rate.replace(",", "")) for rate in re.findall(r"([\d,.]+) requests/s", series)]
+    assert last / first == pytest.approx(0.8, rel=0.05)
+    assert float(re.findall(r"([\d.]+) \[[^]]*\] times the rate", change)[0]) == pytest.approx(0.8, rel=0.01)
+    assert "times as long" not in done.stdout + files["html"].read_text() + files["md"].read_text()
+    assert "requests per second" in files["svg"].read_text()
+    assert "requests/s" in files["html"].read_text()
+    [recorded] = json.loads(files["json"].read_text())["trends"][0]["changes"]
+    assert recorded["ratio"] == pytest.approx(1.25, rel=0.01)  # of times, as its quantity says
+    assert {line["quantity"] for line in csv.DictReader(io.StringIO(files["csv"].read_text()))} == {
+        "time of a request at the largest rate"
+    }
 
 
 def test_every_format_is_written(tmp_path: Path, history: tuple[Path, list[str]]) -> None:

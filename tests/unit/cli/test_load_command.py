@@ -28,6 +28,8 @@ _QUICK = ("--p90", "100ms", "--trial", "200ms", "--threads", 1, "--seconds", "20
         (["mlp", "--on", "torch"], "E_LOAD"),
         (["mlp", "--on", "torch", "--p99", "20ms", "--p50", "1ms"], "E_LOAD"),
         (["mlp", "--on", "torch", "--p99", "20ms", "--longest-wait", "1ms"], "E_LOAD"),
+        (["mlp", "--on", "torch", "--first-token", "50ms"], "E_LOAD"),
+        (["mlp", "--on", "torch", "--p99", "20ms", "--first-token", "5ms"], "E_LOAD"),
         (["mlp", "--on", "torch", "--p99", "20ms", "--largest-batch", "4", "--batch", "8"], "E_LOAD"),
         (["--p99", "20ms"], "E_REQUEST"),
         (["mlp", "--p99", "20ms"], "E_REQUEST"),
@@ -53,6 +55,14 @@ def test_a_dry_run_prints_the_plan_that_is_saved_and_run_from_its_file(tmp_path:
     assert output("load", "--plan", plan, "--dry-run", "--json") == printed
     assert output("load", plan, "--dry-run", "--json") == printed
     assert "block" in output("load", *_PLANNED, "--dry-run")
+
+
+def test_a_model_that_generates_may_have_a_bound_on_the_first_token_alone_or_with_another() -> None:
+    generates = ("characters_generate", "--on", "torch", "--first-token", "50ms", "--blocks", 1, "--dry-run", "--json")
+    alone = json.loads(output("load", *generates))["works"][0]["load"]
+    assert (alone["bound_s"], alone["first_token_s"], alone["percentile"]) == (None, 0.05, 0.99)
+    both = json.loads(output("load", *generates, "--p90", "3s"))["works"][0]["load"]
+    assert (both["bound_s"], both["first_token_s"], both["percentile"]) == (3.0, 0.05, 0.9)
 
 
 def test_a_saved_plan_has_its_bound_and_must_be_one_of_load(tmp_path: Path) -> None:

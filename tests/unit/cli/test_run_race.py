@@ -53,13 +53,27 @@ def test_without_storing_there_is_no_store(tmp_path: Path) -> None:
     assert all(row.error_relative is None for row in results_of(load_run(file), "r").rows)
 
 
-def test_a_store_that_cannot_be_made_ends_no_race(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRLAP_STORE", "/proc/nowhere/runs.sqlite")
-    done = fairlap(*RACE, "--blocks", "1")
-    assert done.returncode == 0
+@pytest.mark.parametrize(
+    ("where", "code"),
+    [("/proc/nowhere/runs.sqlite", "E_STORE_READ_ONLY"), ("/proc/x", "E_STORE_READ_ONLY"), (".", "E_STORE")],
+)
+def test_a_store_that_cannot_be_opened_ends_no_race_and_its_code_is_the_last_line(
+    where: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", where)
+    file = tmp_path / "race.csv"
+    done = fairlap(*RACE, "--blocks", "1", "-o", file, cwd=tmp_path)
+    assert done.returncode == 1
     assert "python:call=os.getpid" in done.stdout
-    assert done.stderr.count("this run is not stored: /proc/nowhere") == 1
+    assert len(read_rows(file)) == 2
+    assert done.stderr.count(f"[{code}]") == 1, done.stderr
+    assert done.stderr.rstrip().endswith(f"[{code}]")
     assert "stored as" not in done.stderr
+
+
+def test_a_contestant_that_failed_leaves_the_status_to_those_that_finished() -> None:
+    assert fairlap(*RACE[:3], "python:call=os.getpid,python:call=os.abort", *RACE[4:], "--blocks", "1").returncode == 0
+    assert fairlap(*RACE[:3], "python:call=os.abort", *RACE[4:], "--blocks", "1").returncode == 1
 
 
 @pytest.mark.slow

@@ -163,7 +163,7 @@ def test_repair_leaves_alone_what_it_can_read_no_run_in(path: Path) -> None:
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE runs (id)")
     content = path.read_bytes()
-    assert refusal("runs", "repair").code == "E_REQUEST"
+    assert refusal("runs", "repair").code == "E_STORE"
     assert path.read_bytes() == content
     assert list(path.parent.iterdir()) == [path]
 

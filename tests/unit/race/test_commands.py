@@ -63,6 +63,19 @@ def test_commands_are_named_once() -> None:
     assert refusal("compare", "callable", "--command", "a=x", "--on", "a").code == "E_CONTESTANT"
 
 
+@pytest.mark.parametrize("missing", ["a=no-such-program", "a=./no-such-program", "a@no-such-folder=true", "a=."])
+def test_a_program_or_folder_that_is_missing_is_found_before_the_race(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = ("--command", missing, "--command", "b=true", "--blocks", 1, "--no-store")
+    error = refusal("compare", *given, "-o", "run.json")
+    assert error.code == "E_COMMAND"
+    assert str(error).startswith("a: ")
+    assert not list(tmp_path.iterdir())
+    output("compare", *given, "--dry-run")  # it may run elsewhere
+
+
 def test_the_same_output_is_for_commands() -> None:
     with pytest.raises(InvalidRequest) as raised:
         plan_of(RaceRequest(models=("callable",), contestants=Contestants("python:call=os.getpid"), same_output=True))
@@ -89,6 +102,29 @@ def test_commands_race_and_one_that_prints_something_else_is_disqualified(
         "d": ("failed", "E_COMMAND"),
     }
     assert found["a"].work_in == "child"
+
+
+@pytest.mark.sanitized
+def test_a_race_of_commands_is_headed_by_what_is_raced_and_writes_no_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
+    done = invoke(
+        "compare", "--command", "a=true", "--blocks", "1", "--seconds", "0.02", "--conditions", "as-found",
+        "--no-store",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("commands · cpu")
+    assert "weights" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("contestants", "title"),
+    [("command:true", "commands"), ("python:call=os.getpid", "callables"), ("command:true,python:call=os.getpid", "")],
+)
+def test_a_work_without_a_model_has_the_name_of_what_is_raced(contestants: str, title: str) -> None:
+    plan = plan_of(RaceRequest(models=("callable",), contestants=Contestants(contestants), blocks=1))
+    assert plan.title_of(plan.works[0]) == (title or plan.works[0].label)
 
 
 @pytest.mark.sanitized

@@ -96,6 +96,26 @@ def test_a_token_that_is_not_on_the_host_fails() -> None:
 
 
 @pytest.mark.slow
+def test_a_bound_on_the_first_token_alone_is_met_by_the_rate_that_is_found() -> None:
+    bound_s = 0.25
+    run = raced("generating", Load(0.9, None, trial_s=1.0, first_token_s=bound_s))
+    [process] = run.processes
+    assert process.outcome == "finished", process.message
+    assert process.load is not None
+    assert process.load.limited_by in ("first_token", "capacity")
+    last = process.load.at_largest_rate
+    assert last is not None
+    assert last.late_first_tokens <= 0.1 * last.requests
+    [row] = results_of(run, "r").rows
+    assert row.largest_rate_per_s is not None, row.absent
+    assert row.first_token_at_largest_rate_p50_ns is not None
+    assert row.first_token_at_largest_rate_p50_ns.value <= 1e9 * bound_s
+    assert row.load == "first token p90 within 250 ms"
+    assert all(point.first_token_p99_ns is not None for point in row.latency_by_rate)
+    assert "loadgen" in row.absent  # it judges whole answers
+
+
+@pytest.mark.slow
 def test_the_first_token_counts_from_when_its_request_was_due_under_load() -> None:
     run = raced("generating", Load(0.9, 1.0, trial_s=1.0))
     [process] = run.processes

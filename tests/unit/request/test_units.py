@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.request.load import LoadRequest, load_of
 from fairlap.request.names import Device
 from fairlap.request.units import Seconds, Share
+from runs_of_precisions import planned
 
 
 @pytest.mark.parametrize(("text", "share"), [("1%", 0.01), ("0.02", 0.02), ("0.5%", 0.005), (0.02, 0.02)])
@@ -18,6 +22,21 @@ def test_a_share_may_be_written_in_per_cent(text: str | float, share: float) -> 
 )
 def test_a_duration_may_have_a_unit(text: str | float, seconds: float) -> None:
     assert Seconds(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("option", ["p99", "first_token", "trial"])
+def test_more_than_a_day_in_one_process_of_load_is_refused(option: str) -> None:
+    given: dict[str, Any] = {"p99": Seconds(1)} | {option: Seconds("25h")}
+    with pytest.raises(InvalidRequest, match=f"--{option.replace('_', '-')} ") as refused:
+        load_of(LoadRequest(**given))
+    assert refused.value.code == "E_REQUEST"
+
+
+def test_more_than_a_day_measured_in_one_process_is_refused_and_a_budget_of_days_is_not() -> None:
+    with pytest.raises(InvalidRequest, match="--seconds "):
+        planned(seconds=Seconds(1e9))
+    assert planned(seconds=Seconds("24h")).measuring.seconds == 86_400
+    planned(blocks=None, budget=Seconds("72h"))
 
 
 @pytest.mark.parametrize(("text", "device"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:3", "cuda:3")])

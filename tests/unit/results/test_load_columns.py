@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +19,7 @@ from fairlap.render.terminal import text_of
 from fairlap.request.load import LoadRequest
 from fairlap.request.units import Seconds
 from fairlap.results.results import Results, results_of
-from fairlap.scenarios.load.load_messages import LoadFound, LoadTimes, LoadTrial
+from fairlap.scenarios.load.load_messages import LoadFound, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
 from fairlap.verdict import TIME_PER_REQUEST, Verdict
 from runs_for_rows import a_process
@@ -48,8 +49,8 @@ NOTHING = LoadFound((trial("capacity", None, 300, served=50.0),), None, "lone_re
 LOAD = LoadRequest(p99=Seconds("20ms"), workers=2)
 
 
-def raced(load_of: Callable[[str, int], LoadFound], load: LoadRequest | None = LOAD) -> Results:
-    plan = planned(load=load)
+def raced(load_of: Callable[[str, int], LoadFound], load: LoadRequest | None = LOAD, **options: Any) -> Results:
+    plan = planned(load=load, **options)
     processes: list[ProcessResult] = []
     for block in plan.blocks:
         for place in block.order:
@@ -112,14 +113,42 @@ def test_a_lone_request_that_was_slow_is_no_knee() -> None:
     assert row.knee_rate_per_s == pytest.approx(300, rel=0.01)
 
 
-def test_a_contestant_without_a_rate_in_one_process_is_not_ranked_and_its_row_says_so() -> None:
-    shown = raced(lambda name, block: NOTHING if (name, block) == ("torch", 3) else two(name, block))
+def test_a_contestant_without_a_rate_in_some_processes_has_that_of_the_others_and_says_how_many_found_none() -> None:
+    shown = raced(lambda name, block: NOTHING if (name, block) in (("torch", 3), ("torch", 5)) else two(name, block))
+    [work_result] = shown.work_results
+    row, other = (next(row for row in shown.rows if row.contestant == name) for name in ("torch", "jax"))
+    assert (row.outcome, row.code) == ("finished", "")
+    assert row.place is not None
+    assert row.largest_rate_per_s is not None
+    assert row.largest_rate_per_s.value == pytest.approx(400, rel=0.01)
+    assert row.largest_rate_limited_by == "bound"
+    [warning] = [each for each in row.warnings if each.code == "W_NO_RATE"]
+    assert "2 of 8" in warning.text
+    assert "W_NO_RATE" not in {each.code for each in other.warnings}
+    assert work_result.blocks.kept == (0, 1, 2, 4, 6, 7)
+    [comparison] = work_result.comparisons
+    assert comparison.ratio == pytest.approx(1.25, rel=0.01)
+    assert text_of(shown).count("W_NO_RATE") == 1
+
+
+def test_a_contestant_without_a_rate_in_any_process_is_not_ranked_and_its_row_says_so() -> None:
+    shown = raced(lambda name, block: NOTHING if name == "torch" else two(name, block))
     row = next(row for row in shown.rows if row.contestant == "torch")
     assert (row.outcome, row.code, row.place) == ("unqualified", "E_NO_RATE", None)
     assert row.largest_rate_per_s is None
-    assert "1 of 8" in row.absent["largest_rate_per_s"]
+    assert row.absent["largest_rate_per_s"]
+    assert row.largest_rate_limited_by == "lone request"
     assert shown.work_results[0].comparisons == ()
     assert "E_NO_RATE" in text_of(shown)
+
+
+def test_processes_without_a_rate_are_left_out_of_a_comparison_of_two_runs() -> None:
+    def before(name: str, block: int) -> LoadFound:
+        return NOTHING if (name, block) == ("torch", 3) else two(name, block)
+
+    compared = compare_saved_runs(raced(before).run, raced(two).run)
+    ratios = [each.medians_ns[1] / each.medians_ns[0] for each in compared.differences]
+    assert ratios == pytest.approx([1.0, 1.0], rel=0.01)
 
 
 def test_where_no_contestant_has_a_rate_there_is_no_verdict() -> None:
@@ -151,6 +180,28 @@ def test_the_page_has_the_chart_of_latency_against_rate_and_the_command() -> Non
     page = page_of(shown)
     assert "fairlap load mlp" in page
     assert "largest rate" in page
+
+
+def test_the_chart_has_the_first_token_and_both_bounds() -> None:
+    def with_tokens(name: str, block: int) -> LoadFound:
+        tokens = TokenTimes(2 * MS, 3 * MS, 1 * MS, 1 * MS, 100.0)
+        whole = two(name, block)
+        timed = [
+            msgspec.structs.replace(each, times=msgspec.structs.replace(each.times, tokens=tokens))
+            for each in whole.trials
+            if each.times is not None
+        ]
+        return msgspec.structs.replace(whole, trials=tuple(timed), limited_by="first_token")
+
+    load = LoadRequest(p99=Seconds("20ms"), first_token=Seconds("4ms"))
+    shown = raced(with_tokens, load, models=("characters_generate",))
+    row = shown.rows[0]
+    assert row.largest_rate_limited_by == "first token"
+    assert row.latency_by_rate[0].first_token_p99_ns == 3 * MS
+    tables = chart_tables(shown)
+    bounds = {record["percentile"]: record["bound_ns"] for record in tables["load"]}
+    assert bounds == {"p50": 20 * MS, "p90": 20 * MS, "p99": 20 * MS, "first token p99": pytest.approx(4 * MS)}
+    assert "load" in [chart.key for chart in charts_of(shown, tables)]
 
 
 def test_the_command_of_a_plan_draws_it_again() -> None:

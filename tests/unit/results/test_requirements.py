@@ -62,7 +62,7 @@ def test_a_requirement_names_a_column_and_has_its_limit_in_the_unit_of_the_colum
     [
         "", ",", "latency", "latency<", "latency<20", "latency<20MB", "latency<-1ms", "latency<1e999ms", "latnecy<1ms",
         "verdict<1", "contestant<1", "memory<4", "memory=4GB", "cost<0.02EURO", "latency<1ms<2ms", "latency<nanms",
-        "throughput>5ms", "absent<1",
+        "throughput>5ms", "absent<1", "latency<5ms,,memory<1GB", "latency<5ms,", ",latency<5ms", "latency<5ms, ,cost<1",
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused_with_a_code(text: str) -> None:

@@ -99,12 +99,32 @@ def test_parametrized_tests_with_options_and_several_callables_are_run_again(pyt
     ]
 
 
-def test_a_file_that_holds_no_baselines_ends_the_test_with_a_code(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(test_it=SLEEP.format(seconds=0.001))
+@pytest.mark.parametrize(
+    "arguments", [("--fairlap-baseline=old.json",), ("--fairlap-baseline=no-such-folder/new.json", "--fairlap-save")]
+)
+def test_a_file_that_cannot_be_read_or_saved_ends_the_session_in_one_line_before_anything_is_measured(
+    pytester: pytest.Pytester, arguments: tuple[str, ...]
+) -> None:
+    pytester.makepyfile(
+        test_it="""
+        def test_speed(fairlap):
+            open("measured", "w").close()
+            fairlap(list, seconds=0.01)
+        """
+    )
     (pytester.path / "old.json").write_text('{"format": 1, "tests": {"a": {"medians_ns": [-1], "machine": ""}}}')
-    result = run(pytester, "--fairlap-baseline", "old.json")
-    assert result.ret != 0
-    result.stdout.fnmatch_lines(["*E_BASELINE_FILE*"])
+    result = run(pytester, *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert not (pytester.path / "measured").exists()
+    lines = [line for line in [*result.outlines, *result.errlines] if line.startswith("ERROR")]
+    assert [line.endswith("[E_BASELINE_FILE]") for line in lines] == [True]
+    assert "def test_speed" not in result.stdout.str() + result.stderr.str()
+
+
+def test_a_file_that_is_damaged_is_no_matter_to_a_session_without_speed_tests(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_it="def test_other(): pass")
+    (pytester.path / "fairlap-baseline.json").write_text("{")
+    run(pytester).assert_outcomes(passed=1)
 
 
 def test_too_few_processes_are_refused(pytester: pytest.Pytester) -> None:

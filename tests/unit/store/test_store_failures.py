@@ -137,6 +137,43 @@ def test_on_a_full_disk_all_that_fitted_is_kept_and_the_rest_when_there_is_space
         )
 
 
+_READS_WHERE_NOTHING_CAN_BE_WRITTEN = """
+import resource, signal, sys
+from pathlib import Path
+from fairlap.errors import FairlapError
+from fairlap.store.store import open_store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+for reading in (True, False):
+    try:
+        with open_store(Path(sys.argv[1]), reading=reading) as store:
+            found = f"{len(store.load('last').processes)} processes"
+    except FairlapError as error:
+        found = error.code
+    print(found, file=sys.stderr)
+"""
+
+
+@pytest.mark.sanitized
+def test_a_store_on_a_full_disk_can_be_read_and_is_written_again_when_there_is_space(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    with open_store(path) as store:
+        recording_of(store, a_run(), processes=2).end({})
+    code, env = _READS_WHERE_NOTHING_CAN_BE_WRITTEN, {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def read(where: Path) -> list[str]:
+        done = subprocess.run([sys.executable, "-c", code, where], env=env, stderr=subprocess.PIPE, text=True)
+        return done.stderr.splitlines()
+
+    assert read(path) == ["2 processes", "E_STORE_FULL"]
+    (tmp_path / "empty.sqlite").touch()  # as SQLite leaves it where there was no space for its first page
+    assert read(tmp_path / "empty.sqlite") == ["E_NO_RUN", "E_STORE_FULL"]
+    for name in ("runs.sqlite", "empty.sqlite"):
+        with open_store(tmp_path / name) as store:
+            recording_of(store, a_run(), processes=3).end({})
+            assert store.state("last") == "finished"
+
+
 def test_a_store_that_may_grow_no_more_says_that_the_disk_is_full(tmp_path: Path) -> None:
     with open_store(tmp_path / "runs.sqlite") as store:
         run = a_run()

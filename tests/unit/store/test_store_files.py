@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.errors import FairlapError
 from fairlap.store import opening
 from fairlap.store import schema as store_schema
 from fairlap.store.errors import StoreError, StoreIsDamaged, StoreIsNewer, StoreIsReadOnly
@@ -109,14 +109,16 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE photos (name TEXT)")
     before = path.read_bytes()
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(StoreError) as refused:
         open_store(path)
+    assert refused.value.code == "E_STORE"
     assert path.read_bytes() == before
 
 
 def test_a_folder_in_the_place_of_the_store_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(FairlapError, match=str(tmp_path)):
+    with pytest.raises(StoreError, match=str(tmp_path)) as refused:
         open_store(tmp_path)
+    assert refused.value.code == "E_STORE"
     (tmp_path / "file").write_text("")
     with pytest.raises(FairlapError, match="file"):
         open_store(tmp_path / "file" / "runs.sqlite")

@@ -18,15 +18,20 @@ if TYPE_CHECKING:
     from fairlap.race.plan import Plan
     from fairlap.request.race_request import RaceRequest
 
-_OF_LOAD = ("p50", "p90", "p99", "workers", "largest_batch", "longest_wait", "trial", "scenario", "logs")
+_OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "longest_wait", "trial", "scenario", "logs")
 
 
 @click.command("load")
 @click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
-@click.option("--p99", type=DURATION, help="Ninety-nine of a hundred requests are answered within DURATION.")
+@click.option("--p99", type=DURATION, help="Ninety-nine of a hundred requests are answered within DURATION: 20ms.")
 @click.option("--p90", type=DURATION, help="Nine of ten requests are answered within DURATION.")
 @click.option("--p50", type=DURATION, help="Half of the requests are answered within DURATION.")
+@click.option(
+    "--first-token",
+    type=DURATION,
+    help="The first token of as many requests comes within DURATION; alone, of ninety-nine of a hundred.",
+)
 @click.option(
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
@@ -102,9 +107,11 @@ def command(
 ) -> None:
     """Find how many requests each contestant serves under a bound on their latency.
 
-    Give one bound: --p99 20ms. Requests arrive at random (Poisson), whether or not those before them are answered, and
-    their latency counts from when they were due. In every block each contestant searches, in a new process, for the
-    largest rate that meets the bound; the verdict is about the ratio of these rates.
+    Give one bound: --p99 20ms. A model that generates may have one on its first token as well, or alone: --first-token
+    50ms. Requests arrive at random (Poisson), whether or not those before them are answered, and their latency counts
+    from when they were due. In every block each contestant searches, in a new process, for the largest rate that meets
+    the bounds; the verdict is about the ratio of these rates. A duration is 20ms, 90s, 10m or 1h; a bare number
+    means seconds.
 
     Contestants have the same weights, answers to drawn requests are checked, and a contestant that drops requests or
     keeps answers is disqualified.
@@ -112,8 +119,8 @@ def command(
     With --scenario single-stream, multi-stream or offline, MLPerf's LoadGen runs instead, and its figure is compared.
     Where it is installed (pip install 'fairlap[load]'), it also judges 90 % of the largest rate, once.
 
-    Exit status: 0 when a contestant finished, 1 when none did or a file was lost, 2 for an invalid request, 130 after
-    Ctrl-C.
+    Exit status: 0 when a contestant finished, even if others failed; 1 when none did, a file was lost or the run could
+    not be stored; 2 for an invalid request, 130 after Ctrl-C.
     """
     options = PlanOptions(dry_run, save_plan, plan_file, resume)
     race_as_asked(models, given, _requested, options, store=store, quiet=quiet, as_json=as_json, require=_require_load)

@@ -23,6 +23,7 @@ def command(run: str, store: bool, quiet: bool, as_json: bool, **given: Any) -> 
     RUN is `last`, the id of a stored run or its beginning; FILE is a run file.
     """
     from fairlap.cli.run_race import checked_output, run_race
+    from fairlap.frameworks.command import require_programs
     from fairlap.race.resume import require_same_sources
     from fairlap.request.race_request import RaceOptions
     from fairlap.store.run_sources import run_named
@@ -35,6 +36,7 @@ def command(run: str, store: bool, quiet: bool, as_json: bool, **given: Any) -> 
         print_note(line)
     options = RaceOptions(**{name: value for name, value in given.items() if value is not None})
     output = checked_output(then.plan, options, store=store, quiet=quiet, as_json=as_json)
+    require_programs(then.plan.contestants)
     raise SystemExit(run_race(then.plan, output))
 
 

@@ -27,6 +27,7 @@ from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, v
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import DEFAULT_BUDGET_S
 from fairlap.request.server_address import require_confirmed
+from fairlap.request.units import require_within_a_day
 from fairlap.request.work import Conditions, Work
 from fairlap.verdict.false_positive_rate import false_positives
 
@@ -66,6 +67,7 @@ def run_self_test(
         raise InvalidRequest(
             f"{name.text}: a self-test races fixed settings; write the variant and the options instead of best"
         )
+    require_within_a_day("--seconds", seconds)
     require_driver(str(device))
     cores = tuple(sorted(os.sched_getaffinity(0)))
     writable(output, only=(".json",))

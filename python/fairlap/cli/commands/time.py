@@ -20,6 +20,7 @@ from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
+from fairlap.request.units import require_within_a_day
 
 if TYPE_CHECKING:
     from fairlap.engine.measurement import Measurement
@@ -88,6 +89,7 @@ def command(
 
     if raw and not as_json and not output:
         raise InvalidRequest("--raw needs --json or -o FILE.json")
+    require_within_a_day("--seconds", given["seconds"])
     several = len(names) > 1
     options = {name: _plain(value) for name, value in given.items() if value is not None}
     on_device = device_timing_of(names, options)

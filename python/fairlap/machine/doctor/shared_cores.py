@@ -125,7 +125,7 @@ def check_hardware_threads(seen: Examined) -> list[Finding]:
             Finding(
                 "hardware_threads",
                 "note",
-                f"{len(shared)} cores are shared with hardware threads that fairlap may not use",
+                f"{quantity_text.count(len(shared), 'core')} shared with hardware threads that fairlap may not use",
                 "work on those threads slows these cores down without being visible",
                 f"keep them idle, or: {_SMT_OFF}",
             )

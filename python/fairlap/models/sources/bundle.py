@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from fairlap.errors import reason_of
 from fairlap.models.sources.contract import Bundle, Route, SourceError
 from fairlap.models.sources.registry import kind_at
 
@@ -48,7 +49,7 @@ def bundle_in(folder: Path) -> Bundle:
     try:
         return msgspec.json.decode((folder / BUNDLE).read_bytes(), type=Bundle)
     except (OSError, msgspec.MsgspecError) as error:
-        raise SourceError(f"{folder} does not hold an opened source: {error}") from None
+        raise SourceError(f"{folder} does not hold an opened source: {reason_of(error)}") from None
 
 
 def route_to(bundle: Bundle, framework: str, implementation: str) -> Route:

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from fairlap import quantity_text
+from fairlap.errors import reason_of
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.safetensors import BadFile
@@ -74,9 +75,10 @@ class Checkpoints:
             _replace(self._file(self._folder, process), {**checkpoint.state, _ABOUT: text})
             self._trouble = ""
         except (BadFile, OSError) as error:
+            why = reason_of(error)
             if not self._trouble:
-                self._report(f"no checkpoint of {process.contestant} was written; the race goes on without it: {error}")
-            self._trouble = str(error)
+                self._report(f"no checkpoint of {process.contestant} was written; the race goes on without it: {why}")
+            self._trouble = why
 
     def find(self, process: ProcessResult, origin_after: Callable[[int], Origin]) -> Checkpoint | None:
         """None, with a line that says why, where there is one that training cannot go on from. ``origin_after`` says

@@ -245,7 +245,8 @@ def materials_for(work: Work, data_seed: int, notify: Callable[[str], None] = la
     materials = Materials(work, spec, found.package, work_cache() / "work" / f"{spec.name}-b{work.batch}-{key}")
     materials.folder.mkdir(parents=True, exist_ok=True)
     if not safetensors.is_whole(materials.weights_file):
-        notify(f"{work.model}: writing weights and inputs (done once)")
+        if spec.computes:
+            notify(f"{work.model}: writing weights and inputs (done once)")
         drawn = draw_weights(spec, data_seed) if work.start is None else weights_of(work.start, spec)
         safetensors.write(materials.weights_file, drawn)
     for which, seed in seeds_of_inputs(data_seed).items():

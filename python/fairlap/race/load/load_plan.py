@@ -6,7 +6,7 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.models.spec import BATCH, Spec
-from fairlap.request.load import E_LOAD, load_of
+from fairlap.request.load import E_LOAD, Load, load_of
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.scenarios.load.loadgen_messages import require_loadgen
@@ -43,7 +43,14 @@ def with_load(request: RaceRequest, work: Work, spec: Spec) -> Work:
         require_loadgen()
         if work.batch != 1:
             raise InvalidRequest(f"LoadGen asks about single items; leave out --batch {work.batch}", code=E_LOAD)
+    _require_first_token(load, work, spec)
     return msgspec.structs.replace(work, load=load)
+
+
+def _require_first_token(load: Load, work: Work, spec: Spec) -> None:
+    if load.first_token_s is not None and not spec.continuation:
+        text = f"--first-token is for models that generate, such as gpt2_generate; {work.model} does not"
+        raise InvalidRequest(text, code=E_LOAD)
 
 
 def _in_batches(spec: Spec) -> bool:

@@ -34,6 +34,8 @@ class LoadGenCheck:
         runs in this environment."""
         if rate_per_s is None:
             return "no rate meets the bound"
+        if self._load.bound_s is None:
+            return "LoadGen judges whole answers, and only their first token has a bound"
         if self._materials.work.batch != 1:
             return "LoadGen asks about single items"
         if not here:

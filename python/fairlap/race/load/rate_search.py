@@ -67,7 +67,7 @@ def rate_search(load: Load, call_s: float, *, curve: bool) -> Search:
     test = verdict.LateShareTest(1 - load.percentile)
     requests = _between(test.fewest // 2, rate * load.trial_s, _MOST_REQUESTS)
     lone = yield Offered("lone", min(requests, max(int(rate * _longest_s(load)), 3)), rate, at_random=False)
-    if test.is_missed(lone.late, lone.requests) or 2 * lone.late > lone.requests:
+    if test.is_missed(lone.most_late, lone.requests) or 2 * lone.most_late > lone.requests:
         return Searched(None, "lone_request")
     found = yield from _bisected(load, capacity)
     if found.largest_rate_per_s is not None:
@@ -93,7 +93,7 @@ def _confirmed(load: Load, found: Searched, smallest: float) -> Search:
             return Searched(None, "no_rate")
         misses += 1
         step = RESOLUTION ** (1 + misses // _MISSES_OF_A_STEP)  # it was far off
-        rate, limited_by = max(rate / step, smallest), "bound"
+        rate, limited_by = max(rate / step, smallest), trial.missed_bound
 
 
 def smallest_rate(load: Load, capacity: float) -> float:
@@ -104,22 +104,25 @@ def smallest_rate(load: Load, capacity: float) -> float:
 def _bisected(load: Load, capacity: float) -> Search:
     low: float | None = None
     high: float | None = None
+    limited_by: LimitedBy = "bound"
+    bound_s = load.bound_s or 0.0
     smallest = min(smallest_rate(load, capacity), capacity)
     rate = max(_FIRST_SHARE * capacity, smallest)
     while True:
         requests = _requests_of_a_trial(load, rate)
-        fewest = min(int(rate * max(_SHORTEST_TRIAL * load.trial_s, _BOUNDS_IN_A_TRIAL * load.bound_s)), requests)
-        trial = yield Offered("search", requests, rate, ends_early=True, fewest=fewest)
+        fewest = min(int(rate * max(_SHORTEST_TRIAL * load.trial_s, _BOUNDS_IN_A_TRIAL * bound_s)), requests)
+        # The engine decides early by whole answers alone: when their first token came is known after the trial.
+        trial = yield Offered("search", requests, rate, ends_early=load.bound_s is not None, fewest=fewest)
         if trial.outcome == "met":
             low = rate
         else:
-            high = rate
+            high, limited_by = rate, trial.missed_bound
         if high is None and rate >= capacity:
             return Searched(rate, "capacity")
         if low is None and rate <= smallest:
             return Searched(None, "no_rate")
         if low is not None and high is not None and high / low <= RESOLUTION:
-            return Searched(low, "bound")
+            return Searched(low, limited_by)
         if low is None:
             rate = max(rate / 2, smallest)
         elif high is None:

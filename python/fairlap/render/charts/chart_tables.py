@@ -223,14 +223,22 @@ def _load(shown: Results) -> Iterator[Record]:
     for work_result, result, row in shown.every_row():
         load = work_result.work.load
         for point in row.latency_by_rate if load is not None else ():
-            for name, value in (("p50", point.p50_ns), ("p90", point.p90_ns), ("p99", point.p99_ns)):
-                yield _key(work_result, result.contestant) | {
-                    "rate": point.rate_per_s,
-                    "percentile": name,
-                    "ns": value,
-                    "requests": point.requests,
-                    "bound_ns": 1e9 * load.bound_s if load is not None else None,
-                }
+            assert load is not None
+            lines = [
+                ("p50", point.p50_ns, load.bound_s),
+                ("p90", point.p90_ns, load.bound_s),
+                ("p99", point.p99_ns, load.bound_s),
+                ("first token p99", point.first_token_p99_ns, load.first_token_s),
+            ]
+            for name, value, bound_s in lines:
+                if value is not None:
+                    yield _key(work_result, result.contestant) | {
+                        "rate": point.rate_per_s,
+                        "percentile": name,
+                        "ns": value,
+                        "requests": point.requests,
+                        "bound_ns": None if bound_s is None else 1e9 * bound_s,
+                    }
 
 
 def _learning(shown: Results) -> Iterator[Record]:

@@ -13,7 +13,6 @@ from fairlap.render.charts.chart_tables import chart_tables, group_of
 from fairlap.render.charts.charts_of_run import MAIN_CHART, charts_of
 from fairlap.render.charts.libraries import vega_lite_version, vl_convert
 from fairlap.render.charts.look import LIGHT, filled_in
-from fairlap.request.work import work_title
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
@@ -125,7 +124,7 @@ def static_spec(
     else:
         spec.setdefault("height", len(names) * chart.row_height)
         spec |= {"width": _WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}, "datasets": data}
-    subtitle = f"{work_title(work_result.work.label, shown.run.plan.data)} · {work_result.conditions}"
+    subtitle = f"{shown.run.plan.title_of(work_result.work)} · {work_result.conditions}"
     title = {"text": chart.title, "subtitle": subtitle, "anchor": "start", "offset": 14}
     return spec | {
         "title": title,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlap.machine.differences import lasting
+from fairlap.quantity_text import count
 from fairlap.race.run import Run
 from fairlap.render.recipe.container import (
     data_to_bring,
@@ -12,16 +13,15 @@ from fairlap.render.recipe.container import (
 )
 from fairlap.render.recipe.own_models import FOLDER, OwnModels
 from fairlap.render.recipe.versions import Versions
-from fairlap.request.work import work_title
 
 
 def readme(run: Run, versions: Versions, own: OwnModels) -> str:
-    works = work_title(", ".join(work.label for work in run.plan.works), run.plan.data)
+    works = ", ".join(map(run.plan.title_of, run.plan.works))
     ran = {process.block for process in run.processes}
     parts = [
         f"# Repeat of {_code(works)}",
         f"{_code(', '.join(each.text for each in run.plan.contestants))}; fairlap {_code(run.fairlap)}, "
-        f"Python {versions.python}, {len(run.processes)} processes in {len(ran)} blocks"
+        f"Python {versions.python}, {count(len(run.processes), 'process')} in {count(len(ran), 'block')}"
         + (f"; started at {_code(run.began_at)}." if run.began_at else "."),
         f"Put a wheel of fairlap {_code(run.fairlap)} into `wheels`, unless your package index has one. Then run:",
         _block(f"docker build --tag fairlap-again . && docker run --rm {_options(run)} fairlap-again"),

@@ -6,7 +6,6 @@ from fairlap import quantity_text, verdict
 from fairlap.render.load import threads_text
 from fairlap.render.report.markup import Markup, breaking, tag
 from fairlap.render.terminal import listed
-from fairlap.request.work import work_title
 from fairlap.results.other_quantities import QUANTITIES_OF_LEARNING
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
@@ -66,7 +65,7 @@ def _basis(shown: Results, work_result: WorkResult) -> str:
     threads = threads_text(shown.run.plan.threads, work_result.work.load)
     where = f"on {shown.run.plan.device} with {threads}"
     blocks = f"{len(work_result.blocks.kept)} of {quantity_text.count(len(seen), 'block')} used"
-    return f"{work_title(work_result.work.label, shown.run.plan.data)}, {where}, {work_result.conditions}; {blocks}."
+    return f"{shown.run.plan.title_of(work_result.work)}, {where}, {work_result.conditions}; {blocks}."
 
 
 def _sentences(work_result: WorkResult) -> Markup | None:

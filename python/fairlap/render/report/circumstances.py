@@ -6,7 +6,6 @@ from fairlap import quantity_text
 from fairlap.race.process_result import ProcessResult
 from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, table, tag
-from fairlap.request.work import work_title
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
@@ -36,7 +35,7 @@ def feeding(shown: Results, work_result: WorkResult) -> Markup | None:
     ]
     heads = ["contestant", "fed by", "items a second", "waited", *causes]
     names = [result.contestant for result, _ in fed]
-    caption = f"{work_title(work_result.work.label, shown.run.plan.data)}, {work_result.conditions}"
+    caption = f"{shown.run.plan.title_of(work_result.work)}, {work_result.conditions}"
     return table(caption, heads, rows, "feeding cards", names)
 
 

@@ -8,7 +8,6 @@ from fairlap import quantity_text
 from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 from fairlap.render.compilation import counts_text, heading, what_happened
 from fairlap.render.report.markup import Markup, table, tag
-from fairlap.request.work import work_title
 from fairlap.results.columns.compilation import found_for
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
@@ -24,7 +23,7 @@ def compilation_table(shown: Results, work_result: WorkResult) -> Markup | None:
     if not known:
         return None
     rows = [(each.contestant, row) for each in known for row in _rows(each)]
-    caption = f"{work_title(work_result.work.label, shown.run.plan.data)}, {work_result.conditions}"
+    caption = f"{shown.run.plan.title_of(work_result.work)}, {work_result.conditions}"
     return table(caption, _HEADS, [row for _, row in rows], "cards", [name for name, _ in rows])
 
 

@@ -117,9 +117,9 @@ def _colours(shown: Results) -> str:
 
 def _title(shown: Results) -> str:
     works = shown.works()
-    return work_title(
-        works[0].label if len(works) == 1 else quantity_text.count(len(works), "work"), shown.run.plan.data
-    )
+    if len(works) == 1:
+        return shown.run.plan.title_of(works[0])
+    return work_title(quantity_text.count(len(works), "work"), shown.run.plan.data)
 
 
 def _header(shown: Results) -> Markup:

@@ -10,7 +10,6 @@ from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
 from fairlap.render.terminal import causes_of_modes
-from fairlap.request.work import work_title
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row, judged_time_ns
 from fairlap.results.work_result import ContestantResult, WorkResult
@@ -52,7 +51,7 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
     if any(row.largest_rate_limited_by for row in rows_of_work):
         heads.insert(2, _RATE)
     heads += [head for head, has in _IF_ANY.items() if any(map(has, rows_of_work))]
-    caption = f"{work_title(work_result.work.label, shown.run.plan.data)}, {work_result.conditions}"
+    caption = f"{shown.run.plan.title_of(work_result.work)}, {work_result.conditions}"
     return table(caption, heads, rows, "ranked cards", names)
 
 

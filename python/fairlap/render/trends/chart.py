@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from fairlap.history.changes import Change
-from fairlap.history.history_text import subject_text, trend_title
+from fairlap.history.history_text import ratio_of, subject_text, trend_title
 from fairlap.history.model_history import ModelHistory, TrendHistory
-from fairlap.history.trends import Series
+from fairlap.history.trends import Series, Trend
 from fairlap.render.charts.chart import duration_labels
 from fairlap.render.charts.libraries import vega_lite_version, vl_convert
 from fairlap.render.charts.look import LIGHT, Look
 
 _WIDTH, _HEIGHT = 860, 240
 _PNG_SCALE = 2.0
+_NS_PER_S = 1e9
 _FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
 
 
@@ -56,13 +57,14 @@ def chart_of(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[s
         "legend": {"title": None, "orient": "top"},
     }
     x = {"field": "began_at", "type": "temporal", "title": None}
-    axis = {"title": found.trend.quantity, "labelExpr": duration_labels(), "tickCount": 5}
-    y = {"field": "ns", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 20}, "axis": axis}
+    labels = {"format": "~s"} if found.trend.per_second else {"labelExpr": duration_labels()}
+    axis = {"title": found.trend.shown_quantity, **labels, "tickCount": 5}
+    y = {"field": "value", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 20}, "axis": axis}
     bounds = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
-    marks = [_mark(change, asked) for change in found.changes]
+    marks = [_mark(found.trend, change, asked) for change in found.changes]
     layers: list[dict[str, Any]] = [
         {
-            "data": {"values": [record for each in asked for record in _points(each)]},
+            "data": {"values": [record for each in asked for record in _points(found.trend, each)]},
             "encoding": {"x": x, "y": y, "color": colour},
             "layer": [
                 {"mark": {"type": "rule", "opacity": 0.35}, "encoding": bounds},
@@ -70,7 +72,7 @@ def chart_of(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[s
             ],
         },
         {
-            "data": {"values": [record for each in asked for record in _levels(each, found.changes)]},
+            "data": {"values": [record for each in asked for record in _levels(found.trend, each, found.changes)]},
             "mark": {"type": "line", "strokeWidth": 2},
             "encoding": {"x": x, "y": y, "color": colour, "detail": {"field": "level"}},
         },
@@ -89,34 +91,38 @@ def chart_of(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[s
     return {"width": _WIDTH, "height": _HEIGHT, "layer": layers, **head}
 
 
-def _points(series: Series) -> list[dict[str, Any]]:
+def _shown(trend: Trend, value_ns: float) -> float:
+    return _NS_PER_S / value_ns if trend.per_second else value_ns
+
+
+def _points(trend: Trend, series: Series) -> list[dict[str, Any]]:
     return [
         {
             "contestant": series.contestant,
             "began_at": point.began_at,
-            "ns": point.value_ns,
-            "low": point.value_ns if point.low_ns is None else point.low_ns,
-            "high": point.value_ns if point.high_ns is None else point.high_ns,
+            "value": _shown(trend, point.value_ns),
+            "low": _shown(trend, point.value_ns if point.low_ns is None else point.low_ns),
+            "high": _shown(trend, point.value_ns if point.high_ns is None else point.high_ns),
         }
         for point in series.points
     ]
 
 
-def _levels(series: Series, changes: tuple[Change, ...]) -> list[dict[str, Any]]:
+def _levels(trend: Trend, series: Series, changes: tuple[Change, ...]) -> list[dict[str, Any]]:
     """A line from the first to the last run between two changes, at their median."""
     begin = [change.run for change in changes if series.contestant in change.contestants]
     edges = ["", *begin, "~"]
     found = []
     for number, (start, end) in enumerate(pairwise(edges)):
         own = [point for point in series.points if start <= point.run < end]
-        level = float(np.median([point.value_ns for point in own])) if own else 0.0
+        level = float(np.median([_shown(trend, point.value_ns) for point in own])) if own else 0.0
         for point in own[:1] + own[-1:]:
             common = {"contestant": series.contestant, "level": f"{series.contestant} {number}"}
-            found.append({**common, "began_at": point.began_at, "ns": level})
+            found.append({**common, "began_at": point.began_at, "value": level})
     return found
 
 
-def _mark(change: Change, asked: tuple[Series, ...]) -> dict[str, Any]:
-    share = f"{change.ratio - 1:+.1%}"
+def _mark(trend: Trend, change: Change, asked: tuple[Series, ...]) -> dict[str, Any]:
+    share = f"{ratio_of(trend, change)[0] - 1:+.1%}"
     name = "machine" if change.cause == "machine" else subject_text(change) if len(asked) > 1 else change.versions[1]
     return {"began_at": change.began_at, "text": f"{name} {share}"}

@@ -9,7 +9,15 @@ from typing import Any
 import msgspec
 
 from fairlap import quantity_text
-from fairlap.history.history_text import cause_text, day, subject_text, trend_title
+from fairlap.history.history_text import (
+    cause_text,
+    day,
+    figure_text,
+    ratio_head,
+    ratio_text,
+    subject_text,
+    trend_title,
+)
 from fairlap.history.model_history import ModelHistory
 from fairlap.render.csv_file import guarded
 from fairlap.render.markdown_table import as_code, table_line
@@ -85,13 +93,13 @@ def _markdown(history: ModelHistory) -> bytes:
         lines = [table_line(heads), table_line(["---"] * len(heads))]
         for own in series:
             first, last = own.points[0], own.points[-1]
-            times = [quantity_text.duration(point.value_ns) for point in (first, last)]
-            lines.append(table_line([as_code(own.contestant), as_code(last.version), *times, str(len(own.points))]))
+            figures = [figure_text(each.trend, point.value_ns) for point in (first, last)]
+            lines.append(table_line([as_code(own.contestant), as_code(last.version), *figures, str(len(own.points))]))
         parts.append("\n".join(lines))
-        heads = ("date", "what changed", "times as long", "evidence", "run")
+        heads = ("date", "what changed", ratio_head(each.trend), "evidence", "run")
         lines = [table_line(heads), table_line(["---"] * len(heads))]
         for change in each.changes:
-            size = quantity_text.ratio_interval(change.ratio, change.low, change.high)
+            size = ratio_text(each.trend, change)
             cells = [day(change.began_at), as_code(subject_text(change)), size, as_code(cause_text(change), most=200)]
             lines.append(table_line([*cells, change.run]))
         nothing = f"No change of {quantity_text.share(history.margin)} or more."

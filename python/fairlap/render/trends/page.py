@@ -6,7 +6,15 @@ import base64
 from importlib.resources import files
 
 from fairlap import __version__, quantity_text
-from fairlap.history.history_text import cause_text, day, subject_text, trend_title
+from fairlap.history.history_text import (
+    cause_text,
+    day,
+    figure_text,
+    ratio_head,
+    ratio_text,
+    subject_text,
+    trend_title,
+)
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.render.charts.look import DARK, LIGHT, Look
 from fairlap.render.report.markup import Markup, breaking, table, tag, trusted
@@ -57,7 +65,9 @@ def _section(found: TrendHistory, on: str) -> Markup:
 
 
 def _picture(found: TrendHistory, on: str) -> Markup:
-    described = f"{found.trend.quantity} of {', '.join(each.contestant for each in found.trend.asked(on))} by date"
+    described = (
+        f"{found.trend.shown_quantity} of {', '.join(each.contestant for each in found.trend.asked(on))} by date"
+    )
     return tag(
         "picture",
         tag("source", srcset=_data(found, on, DARK), media="(prefers-color-scheme: dark)"),
@@ -71,12 +81,13 @@ def _data(found: TrendHistory, on: str, look: Look) -> str:
 
 
 def _changes(found: TrendHistory) -> Markup:
-    heads = ["date", "what changed", "times as long", "evidence", "differs between the runs", "first run"]
+    size = ratio_head(found.trend)
+    heads = ["date", "what changed", size, "evidence", "differs between the runs", "first run"]
     rows: list[dict[str, Markup | str]] = [
         {
             "date": day(change.began_at),
             "what changed": breaking(subject_text(change)),
-            "times as long": quantity_text.ratio_interval(change.ratio, change.low, change.high),
+            size: ratio_text(found.trend, change),
             "evidence": cause_text(change),
             "differs between the runs": "; ".join(change.facts),
             "first run": change.run,
@@ -96,8 +107,8 @@ def _series(found: TrendHistory, on: str) -> Markup:
                 "contestant": breaking(series.contestant),
                 "version": last.version,
                 "runs": str(len(series.points)),
-                "first": f"{quantity_text.duration(first.value_ns)}, {day(first.began_at)}",
-                "last": f"{quantity_text.duration(last.value_ns)}, {day(last.began_at)}",
+                "first": f"{figure_text(found.trend, first.value_ns)}, {day(first.began_at)}",
+                "last": f"{figure_text(found.trend, last.value_ns)}, {day(last.began_at)}",
             }
         )
     return table("Contestants", heads, rows)

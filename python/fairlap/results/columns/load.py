@@ -51,20 +51,22 @@ def load_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
     if work.load is not None and not work.load.searches:
         no_search = f"LoadGen's scenario {work.load.scenario} searches for no rate"
         return {name: Cell(None, no_search) for name in _COLUMNS} | _of_loadgen(processes)
-    without = sum(process.load is None or process.load.largest_rate_per_s is None for process in processes)
-    no_rate = f"{without} of {len(processes)} processes found no rate that meets the bound" if without else ""
-    limits = Counter(process.load.limited_by for process in processes if process.load and process.load.limited_by)
-    at_rate = partial(_at_largest_rate, processes, no_rate or "the budget ended before the trial at this rate")
+    with_rate = [process for process in processes if _largest_rate(process) is not None]
+    no_rate = "" if with_rate else "no process found a rate that meets the bound"
+    limits = Counter(
+        process.load.limited_by for process in with_rate or processes if process.load and process.load.limited_by
+    )
+    at_rate = partial(_at_largest_rate, with_rate, no_rate or "the budget ended before the trial at this rate")
     return {
-        "largest_rate_per_s": cell_or(estimate(processes, _largest_rate), no_rate),
+        "largest_rate_per_s": cell_or(estimate(with_rate, _largest_rate), no_rate),
         "largest_rate_limited_by": Cell(limits.most_common(1)[0][0].replace("_", " ")),
         "capacity_per_s": cell_or(estimate(processes, _capacity), "the budget ended before it was measured"),
         "latency_at_largest_rate_p50_ns": at_rate(lambda times: times.p50_ns),
         "latency_at_largest_rate_p90_ns": at_rate(lambda times: times.p90_ns),
         "latency_at_largest_rate_p99_ns": at_rate(lambda times: times.p99_ns),
         "issue_lateness_p99_ns": at_rate(lambda times: times.issue_lateness_p99_ns),
-        "mean_batch_at_largest_rate": _mean_batch(processes, no_rate),
-        **_tokens(processes, no_rate),
+        "mean_batch_at_largest_rate": _mean_batch(with_rate, no_rate),
+        **_tokens(with_rate, no_rate),
         "first_request_s": cell_or(
             estimate(processes, lambda process: process.phases_s.get("first_call")), "its worker reports no such phase"
         ),
@@ -116,7 +118,8 @@ def latency_by_rate(result: ContestantResult) -> list[LatencyAtRate]:
 
 def _point(trial: LoadTrial, times: LoadTimes) -> LatencyAtRate:
     rate = 0.0 if trial.kind == "lone" or trial.rate_per_s is None else trial.rate_per_s
-    return LatencyAtRate(rate, times.p50_ns, times.p90_ns, times.p99_ns, trial.requests)
+    first_token_ns = None if times.tokens is None else times.tokens.first_p99_ns
+    return LatencyAtRate(rate, times.p50_ns, times.p90_ns, times.p99_ns, trial.requests, first_token_ns)
 
 
 def _knee(points: Sequence[LatencyAtRate]) -> Cell:

@@ -86,10 +86,12 @@ class Requirement(msgspec.Struct, frozen=True):
 
 def requirements_of(text: str) -> tuple[Requirement, ...]:
     """Separated by commas; all of them count."""
-    parts = [part for part in text.split(",") if part.strip()]
-    if not parts:
+    parts = [part.strip() for part in text.split(",")]
+    if not any(parts):
         raise _wrong("it is empty; write it as latency_p99<20ms, memory<4GB")
-    return tuple(_requirement(part.strip()) for part in parts)
+    if not all(parts):
+        raise _wrong(f"a condition is empty in {text!r}; one is missing between commas, or there is a comma too many")
+    return tuple(map(_requirement, parts))
 
 
 class Qualification(msgspec.Struct, frozen=True):

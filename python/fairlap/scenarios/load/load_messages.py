@@ -14,7 +14,7 @@ from fairlap.scenarios.load.loadgen_messages import LoadGenResult
 TrialKind = Literal["capacity", "lone", "search", "at_largest_rate", "curve", "one_item", "unique_items"]
 """What a trial is for. Those of one item and of unique items are compared: kept answers make the first fast."""
 
-LimitedBy = Literal["bound", "capacity", "lone_request", "no_rate", "budget", ""]
+LimitedBy = Literal["bound", "first_token", "capacity", "lone_request", "no_rate", "budget", ""]
 """Why the largest rate is not larger, or why there is none; empty while it is searched for."""
 
 STAMPS = ("due_ns", "issued_ns", "started_ns", "completed_ns")
@@ -28,7 +28,7 @@ class OfferLoad(msgspec.Struct, frozen=True, tag_field="type", tag="offer_load")
 
     kind: TrialKind
     requests: int  # at most
-    bound_s: float
+    bound_s: float | None  # of whole answers
     percentile: float
     seed: int  # draws the times and items of the requests, new items, and the requests whose answers are kept
     path: str  # a safetensors file for these answers
@@ -43,6 +43,7 @@ class OfferLoad(msgspec.Struct, frozen=True, tag_field="type", tag="offer_load")
     give_up_s: float = 60.0  # after the last arrival
     cores: tuple[int, ...] = ()  # from which requests may be issued, besides those that the worker is bound to
     stamps: bool = False  # send those of every request after the reply
+    first_token_s: float | None = None  # the bound of the first token, from when its request was due
 
     @property
     def text(self) -> str:
@@ -86,6 +87,17 @@ class LoadTrial(msgspec.Struct, frozen=True, tag_field="type", tag="load_trial")
     without_answer: str = ""  # what reading one of them raised
     pending: int = 0  # of those unanswered: every call returned, but the worker gave up before their turn
     bytes: int = 0  # of the stamps that follow, in the order of STAMPS; each has one float64 for every request
+    late_first_tokens: int = 0  # of these requests, those whose first token came later than its bound
+
+    @property
+    def most_late(self) -> int:
+        """By the bound that more of them missed: each bound holds for a share of the requests."""
+        return max(self.late, self.late_first_tokens)
+
+    @property
+    def missed_bound(self) -> LimitedBy:
+        """The one that more of them missed."""
+        return "first_token" if self.late_first_tokens > self.late else "bound"
 
 
 def require_whole_stamps(trial: LoadTrial, most_bytes: int) -> None:

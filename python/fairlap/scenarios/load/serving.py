@@ -13,7 +13,7 @@ from msgspec import structs
 
 from fairlap import verdict
 from fairlap.errors import described
-from fairlap.frameworks.contract import Contestant
+from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
@@ -22,13 +22,14 @@ from fairlap.scenarios.load.item_pool import ItemPool
 from fairlap.scenarios.load.load_messages import STAMPS, LoadTimes, LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.load.serving_thread import ServingThread
-from fairlap.scenarios.load.tokens_of_requests import token_times
+from fairlap.scenarios.load.tokens_of_requests import TokensOfRequests, tokens_of
 from fairlap.scenarios.reading import deferred_type
 
 if TYPE_CHECKING:
     from fairlap.engine.load import Decision, LoadResult
 
 _KEPT = 8  # answers of a trial
+_NEVER = -1  # of a decision
 _EARLY = 100  # half of them are drawn from the first requests: a trial may end early
 
 
@@ -51,6 +52,7 @@ class Serving:
         """With the stamps of its requests, where they were asked for."""
         from fairlap.engine.load import Worker, run_load
 
+        request = self._in_memory(request)
         items = self._items(request)
         rng = np.random.default_rng(request.seed)
         due_ns = _due_ns(request)
@@ -80,13 +82,27 @@ class Serving:
             raise KeyboardInterrupt
         safetensors.write(Path(request.path), kept.outputs)
         stamps = [np.ascontiguousarray(getattr(result, name), "<f8") for name in STAMPS if request.stamps]
-        trial = _trial(request, result, kept, sum(each.nbytes for each in stamps))
-        if trial.times is not None and self._contestant.stamps is not None:
-            contestants = [each for thread in threads for each in thread.contestants(request.largest_batch)]
-            idents = [thread.ident for thread in threads]
-            tokens = token_times(result, idents, [each.stamps for each in contestants if each.stamps is not None])
-            trial = structs.replace(trial, times=structs.replace(trial.times, tokens=tokens))
+        tokens = self._tokens(request, result, threads)
+        trial = _trial(request, result, tokens, kept, sum(each.nbytes for each in stamps))
         return trial, [each.data.cast("B") for each in stamps]
+
+    def _in_memory(self, request: OfferLoad) -> OfferLoad:
+        """Where the first token has a bound, with only as many requests as leave their stamps, even when random
+        arrivals bring more of them."""
+        if request.first_token_s is None:
+            return request
+        if self._contestant.stamps is None:
+            raise Unsupported("its adapter does not stamp tokens, so their first one can have no bound")
+        return structs.replace(request, requests=min(request.requests, self._contestant.stamps.most_answers // 2))
+
+    def _tokens(
+        self, request: OfferLoad, result: LoadResult, threads: Sequence[ServingThread]
+    ) -> TokensOfRequests | None:
+        if self._contestant.stamps is None or not np.isfinite(result.completed_ns).any():
+            return None
+        contestants = [each for thread in threads for each in thread.contestants(request.largest_batch)]
+        stamps = [each.stamps for each in contestants if each.stamps is not None]
+        return tokens_of(result, [thread.ident for thread in threads], stamps)
 
     def run_loadgen(self, request: LoadGenRun) -> LoadGenResult:
         """On the known items."""
@@ -201,21 +217,30 @@ def _drawn(asked: npt.NDArray[np.uint32], known: int, rng: np.random.Generator) 
 def _decision(request: OfferLoad) -> Decision:
     from fairlap.engine.load import Decision
 
+    assert request.bound_s is not None
     missed_at, met_at = verdict.LateShareTest(1 - request.percentile).limits(request.requests, request.fewest)
+    if request.first_token_s is not None:  # whether both bounds are met is known at the end
+        met_at = np.full_like(met_at, _NEVER)
     return Decision(1e9 * request.bound_s, missed_at, met_at)
 
 
-def _trial(request: OfferLoad, result: LoadResult, kept: _Kept, bytes_of_stamps: int) -> LoadTrial:
+def _trial(
+    request: OfferLoad, result: LoadResult, tokens: TokensOfRequests | None, kept: _Kept, bytes_of_stamps: int
+) -> LoadTrial:
     answered = np.isfinite(result.completed_ns)
     due, issued, started, completed = (
         each[answered] for each in (result.due_ns, result.issued_ns, result.started_ns, result.completed_ns)
     )
     latency_ns, requests = completed - due, int(answered.sum())
-    late = int((latency_ns > 1e9 * request.bound_s).sum())
+    late = 0 if request.bound_s is None else int((latency_ns > 1e9 * request.bound_s).sum())
+    late_first_tokens = 0
+    if request.first_token_s is not None:  # an answer without stamps is not shown to be in time
+        late_first_tokens = requests - (0 if tokens is None else tokens.in_time(request.first_token_s))
+    most_late = max(late, late_first_tokens)
     waiting = 0 if result.decided else int((np.isfinite(result.issued_ns) & ~answered).sum())
     pending = 0 if result.left_in_call else waiting  # they wait for calls that returned, so they are late at most
     test = verdict.LateShareTest(1 - request.percentile)
-    outcome = result.decided or test.outcome(late + pending, requests + pending)
+    outcome = result.decided or test.outcome(most_late + pending, requests + pending)
     times = None
     if requests and not pending:
         p50, p90, p99 = (float(each) for each in np.quantile(latency_ns, (0.5, 0.9, 0.99)))
@@ -225,6 +250,7 @@ def _trial(request: OfferLoad, result: LoadResult, kept: _Kept, bytes_of_stamps:
             p99_ns=p99,
             service_p50_ns=float(np.median(completed - started)),
             issue_lateness_p99_ns=float(np.quantile(issued - due, 0.99)),
+            tokens=None if tokens is None else tokens.times,
         )
     return LoadTrial(
         kind=request.kind,
@@ -241,4 +267,5 @@ def _trial(request: OfferLoad, result: LoadResult, kept: _Kept, bytes_of_stamps:
         checked=kept.checked,
         without_answer=kept.without_answer,
         bytes=bytes_of_stamps,
+        late_first_tokens=late_first_tokens,
     )

@@ -4,6 +4,7 @@ stamped and the groups that it served are in the same order."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,27 @@ if TYPE_CHECKING:
 Times = npt.NDArray[np.float64]
 
 
-def token_times(result: LoadResult, idents: Sequence[int | None], stamps: Sequence[TokenStamps]) -> TokenTimes | None:
+@dataclass(frozen=True)
+class TokensOfRequests:
+    """Of the requests that were answered and whose answers are still in memory."""
+
+    first_ns: Times  # from when the request was due to its first token
+    each_ns: Times  # the mean of its tokens after that
+    per_s: float  # tokens of all requests that were answered
+
+    def in_time(self, bound_s: float) -> int:
+        return int((self.first_ns <= 1e9 * bound_s).sum())
+
+    @property
+    def times(self) -> TokenTimes:
+        first50, first99 = (float(each) for each in np.quantile(self.first_ns, (0.5, 0.99)))
+        each50, each99 = (float(each) for each in np.quantile(self.each_ns, (0.5, 0.99)))
+        return TokenTimes(first50, first99, each50, each99, self.per_s)
+
+
+def tokens_of(
+    result: LoadResult, idents: Sequence[int | None], stamps: Sequence[TokenStamps]
+) -> TokensOfRequests | None:
     """``idents`` are those of the threads by the number of their worker. None where no answer left stamps."""
     if result.left_in_call:  # which answer is whose is not known then
         return None
@@ -40,9 +61,7 @@ def token_times(result: LoadResult, idents: Sequence[int | None], stamps: Sequen
     if not len(first_ns):
         return None
     tokens = stamps[0].tokens * int(answered.sum())
-    first50, first99 = (float(each) for each in np.quantile(first_ns, (0.5, 0.99)))
-    each50, each99 = (float(each) for each in np.quantile(each_ns, (0.5, 0.99)))
-    return TokenTimes(first50, first99, each50, each99, 1e9 * tokens / float(result.completed_ns[answered].max()))
+    return TokensOfRequests(first_ns, each_ns, 1e9 * tokens / float(result.completed_ns[answered].max()))
 
 
 def _of_thread(stamps: Sequence[TokenStamps], ident: int | None, count: int) -> Times:

@@ -15,8 +15,8 @@ def found(lateness_ns: float, limited_by: LimitedBy = "bound") -> LoadFound:
     return LoadFound((trial,), 500.0, limited_by)
 
 
-def codes(of: LoadFound) -> list[str]:
-    return [notice.code for notice in notices(of, BOUND)]
+def codes(of: LoadFound, load: Load = BOUND) -> list[str]:
+    return [notice.code for notice in notices(of, load)]
 
 
 def test_a_search_that_the_bound_ended_on_a_quiet_machine_has_no_warning() -> None:
@@ -26,6 +26,11 @@ def test_a_search_that_the_bound_ended_on_a_quiet_machine_has_no_warning() -> No
 def test_requests_that_are_issued_late_by_a_tenth_of_the_bound_are_named() -> None:
     assert codes(found(2.1e6)) == ["W_LATE_REQUESTS"]
     assert codes(found(1.9e6)) == []
+
+
+def test_the_shorter_of_two_bounds_says_what_is_late() -> None:
+    assert codes(found(1.9e6), Load(0.99, 0.02, first_token_s=0.005)) == ["W_LATE_REQUESTS"]
+    assert codes(found(1.9e6), Load(0.99, None, first_token_s=0.02)) == []
 
 
 def test_a_bound_that_the_capacity_meets_is_named() -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan import Plan, load_plan, save_plan
+from fairlap.render.plan_command import command_of
 from fairlap.request.load import Load, LoadRequest, load_of
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
@@ -40,6 +41,10 @@ def test_the_name_of_a_work_under_load_says_the_bound_and_how_it_is_served() -> 
         {"load": P99, "models": ("callable",)},
         {"load": LoadRequest(scenario="offline", p99=Seconds(1))},
         {"load": LoadRequest(scenario="server")},
+        {"load": LoadRequest(scenario="server", first_token=Seconds(1)), "models": ("characters_generate",)},
+        {"load": LoadRequest(scenario="offline", first_token=Seconds(1)), "models": ("characters_generate",)},
+        {"load": LoadRequest(first_token=Seconds(1))},
+        {"load": LoadRequest(p99=Seconds(1), first_token=Seconds(1))},
     ],
 )
 def test_what_cannot_be_served_is_refused_with_a_code(options: dict[str, Any]) -> None:
@@ -53,6 +58,32 @@ def test_a_saved_plan_of_load_is_the_same_when_it_is_read(tmp_path: Any) -> None
     save_plan(plan, tmp_path / "plan.json")
     assert load_plan(tmp_path / "plan.json") == plan
     assert plan.load == Load(0.5, 0.001, workers=2, trial_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("request_of_load", "expected", "text"),
+    [
+        (
+            LoadRequest(first_token=Seconds("50ms")),
+            Load(0.99, None, first_token_s=0.05),
+            "first token p99 within 50 ms",
+        ),
+        (
+            LoadRequest(p90=Seconds(3), first_token=Seconds("50ms")),
+            Load(0.9, 3.0, first_token_s=0.05),
+            "p90 within 3 s, first token p90 within 50 ms",
+        ),
+    ],
+)
+def test_the_first_token_has_the_percentile_of_the_other_bound_and_p99_alone(
+    request_of_load: LoadRequest, expected: Load, text: str, tmp_path: Any
+) -> None:
+    plan = planned(load=request_of_load, models=("characters_generate",))
+    assert plan.load == expected
+    assert plan.works[0].label.endswith(f" · load {text}")
+    assert "--first-token 0.05s" in command_of(plan)
+    save_plan(plan, tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json") == plan
 
 
 def test_a_plan_of_before_there_was_load_can_be_read() -> None:

@@ -16,10 +16,12 @@ _OF_RATES = ("search", "at_largest_rate")
 
 
 class Queue:
-    """One worker; requests are served in order (Lindley). ``one_item_s`` is the time of items that were seen before."""
+    """One worker; requests are served in order (Lindley). ``one_item_s`` is the time of items that were seen before,
+    and ``after_first_s`` what is left of a service after its first token."""
 
-    def __init__(self, service_s: float, one_item_s: float | None = None) -> None:
+    def __init__(self, service_s: float, one_item_s: float | None = None, after_first_s: float = 0.0) -> None:
         self._service_s, self._one_item_s = service_s, service_s if one_item_s is None else one_item_s
+        self._after_first_s = after_first_s
         self._rng = np.random.default_rng(3)
 
     def trial(self, offered: Offered, load: Load) -> LoadTrial:
@@ -34,19 +36,22 @@ class Queue:
             free = max(free, at) + service_s
             ends[number] = free
         latency = ends - due
-        late = np.cumsum(latency > load.bound_s)
+        late = np.cumsum(latency > (math.inf if load.bound_s is None else load.bound_s))
+        first_s = math.inf if load.first_token_s is None else load.first_token_s
+        late_first = np.cumsum(latency - self._after_first_s > first_s)
         test = verdict.LateShareTest(1 - load.percentile)
         count = len(due)
         if offered.ends_early:
             missed_at, met_at = test.limits(count, offered.fewest)
-            over = (late >= missed_at[1:]) | (late <= met_at[1:])
+            met = (late <= met_at[1:]) & (load.first_token_s is None)
+            over = (late >= missed_at[1:]) | met
             count = int(over.argmax()) + 1 if over.any() else count
-        outcome = test.outcome(int(late[count - 1]), count)
+        outcome = test.outcome(int(max(late[count - 1], late_first[count - 1])), count)
         p50, p90, p99 = np.quantile(latency[:count], (0.5, 0.9, 0.99)) * 1e9
         times = LoadTimes(p50, p90, p99, service_s * 1e9, 0.0)
         return LoadTrial(
             offered.kind, offered.rate_per_s, count, int(late[count - 1]), outcome, 0, count / ends[count - 1],
-            float(ends[count - 1]), times,
+            float(ends[count - 1]), times, late_first_tokens=int(late_first[count - 1]),
         )  # fmt: skip
 
 
@@ -125,6 +130,42 @@ def test_trials_of_the_curve_follow_the_search_and_never_end_early() -> None:
     shares = [each.rate_per_s / rate for each in after if each.rate_per_s is not None]
     assert shares[-4:] == pytest.approx([1.0, 0.25, 0.5, 0.75])
     assert all(each.requests >= 100 for each in after)
+
+
+def test_a_bound_on_the_first_token_finds_the_rate_at_which_its_queue_begins_to_miss_it() -> None:
+    truth = rate_of_md1(MS, 6 * MS + 0.7 * MS, 0.99)  # the first token comes 0.7 ms before the end of a service
+    load = Load(0.99, None, trial_s=4.0, first_token_s=6 * MS)
+    queue = Queue(MS, after_first_s=0.7 * MS)
+    found = [searched(load, queue)[0] for _ in range(9)]
+    assert {each.limited_by for each in found} == {"first_token"}
+    rates = [each.largest_rate_per_s for each in found]
+    assert np.median([rate for rate in rates if rate is not None]) == pytest.approx(truth, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("bound_ms", "first_ms", "limited_by"), [(6, 5.9, "bound"), (12, 3, "first_token"), (6, 1000, "bound")]
+)
+def test_of_two_bounds_the_one_that_is_missed_first_limits_the_rate(
+    bound_ms: float, first_ms: float, limited_by: str
+) -> None:
+    queue = Queue(MS, after_first_s=0.7 * MS)
+    both, trials = searched(Load(0.99, bound_ms * MS, trial_s=4.0, first_token_s=first_ms * MS), queue)
+    tighter_ms = min(bound_ms, first_ms + 0.7)
+    assert both.limited_by == limited_by
+    assert both.largest_rate_per_s == pytest.approx(rate_of_md1(MS, tighter_ms * MS, 0.99), rel=0.15)
+    last = [each for each in trials if each.kind == "at_largest_rate"][-1]
+    assert last.most_late <= 0.01 * last.requests
+
+
+def test_where_the_first_token_of_a_lone_request_is_too_late_there_is_no_rate() -> None:
+    load = Load(0.99, 1.0, first_token_s=0.2 * MS)
+    found, _ = searched(load, Queue(MS, after_first_s=0.7 * MS))
+    assert found == Searched(None, "lone_request")
+
+
+def test_trials_do_not_end_early_where_only_the_first_token_has_a_bound() -> None:
+    _, trials = searched(Load(0.9, None, first_token_s=6 * MS), Queue(MS))
+    assert all(each.requests >= 2 * (each.rate_per_s or 0) - 1 for each in trials if each.kind == "search")
 
 
 def test_answers_that_are_fast_for_one_item_alone_are_kept_from_before() -> None:

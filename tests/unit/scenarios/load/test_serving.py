@@ -12,7 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from fairlap.frameworks.contract import Contestant
+import pytest
+from fairlap.engine.token_stamps import TokenStamps
+from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Tensor
@@ -141,6 +143,79 @@ def test_a_trial_that_may_end_early_ends_as_soon_as_the_bound_is_missed(tmp_path
     assert trial.outcome == "missed"
     assert trial.requests < 100
     assert trial.unanswered == 0
+
+
+FIRST_S, EACH_S = 0.002, 0.002
+TOKENS = 5
+
+
+def generating(seen: Seen) -> Contestant:
+    """Answers of known times, token by token."""
+    stamps = TokenStamps(TOKENS)
+
+    def first(prompt: Any) -> Any:
+        seen.batches.append(len(prompt))
+        time.sleep(FIRST_S)
+        return [0] * len(prompt), prompt, None
+
+    def following(_state: Any, token: Any) -> Any:
+        time.sleep(EACH_S)
+        return [0] * len(token), token, None
+
+    def bind(inputs: Arrays) -> Callable[[], Any]:
+        token = np.zeros((1, 1), np.int32)
+        return stamps.answer(first, following, inputs["x"], [token] * (TOKENS - 1), 1)
+
+    return Contestant(bind, None, lambda result: {"y": 2 * result[1][0]}, dict, {}, stamps=stamps)
+
+
+def test_a_first_token_is_late_by_when_its_request_was_due_and_not_by_when_it_was_begun(tmp_path: Path) -> None:
+    """All requests are due at once, so the first tokens come one answer apart."""
+    answer_s = FIRST_S + (TOKENS - 1) * EACH_S
+    bound_s = 10.5 * answer_s
+    trial = served(tmp_path, contestant=generating(Seen()), requests=40, bound_s=None, first_token_s=bound_s)
+    assert (trial.requests, trial.late, trial.outcome) == (40, 0, "missed")
+    assert 40 - 11 <= trial.late_first_tokens <= 40  # at most eleven, on a machine that is never late itself
+    assert trial.times is not None
+    assert trial.times.tokens is not None
+    assert trial.times.tokens.first_p99_ns >= 1e9 * 38 * answer_s
+    assert trial.times.tokens.first_p99_ns + 1e9 * (TOKENS - 1) * EACH_S <= trial.times.p99_ns * 1.0001
+
+
+def test_a_trial_meets_its_bounds_only_if_it_meets_both(tmp_path: Path) -> None:
+    bounds: list[tuple[float | None, float | None, str]] = [
+        (None, 30.0, "met"), (30.0, 30.0, "met"), (30.0, 0.0001, "missed"), (0.0001, 30.0, "missed"),
+    ]  # fmt: skip
+    for bound_s, first_token_s, outcome in bounds:
+        for ends_early in (False, True) if bound_s else (False,):
+            trial = served(
+                tmp_path,
+                contestant=generating(Seen()),
+                requests=30,
+                bound_s=bound_s,
+                first_token_s=first_token_s,
+                ends_early=ends_early,
+            )
+            assert trial.outcome == outcome, (bound_s, first_token_s, ends_early)
+
+
+def test_an_answer_that_misses_its_bound_ends_a_trial_early_and_one_that_meets_it_does_not(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"contestant": generating(Seen()), "requests": 120, "ends_early": True}
+    assert served(tmp_path, bound_s=0.0001, first_token_s=30.0, **options).requests < 60
+    assert served(tmp_path, bound_s=30.0, first_token_s=30.0, **options).requests == 120
+
+
+def test_with_a_bound_on_the_first_token_a_trial_has_no_more_requests_than_leave_stamps(tmp_path: Path) -> None:
+    contestant = generating(Seen())
+    assert contestant.stamps is not None
+    contestant.stamps.most_answers = 50
+    trial = served(tmp_path, contestant=contestant, requests=120, bound_s=None, first_token_s=30.0)
+    assert (trial.requests, trial.late_first_tokens) == (25, 0)
+
+
+def test_a_contestant_without_stamps_of_tokens_can_have_no_bound_on_them(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported):
+        served(tmp_path, bound_s=None, first_token_s=1.0)
 
 
 def test_waiting_requests_are_joined_and_padded_to_the_next_prepared_batch(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def command(bundle: Path, expected: str | None, as_json: bool) -> None:
             }
         )
     elif found.is_whole:
-        again = ", ".join(f"{count:,} {what}" for what, count in found.counts.items())
+        again = ", ".join(f"{what} {count:,}" for what, count in found.counts.items())
         click.echo(f"{bundle}: run {found.run}, {found.parts} parts with the hashes of the manifest")
         click.echo(f"computed again, and the same: {again}")
         click.echo("\n".join(f"not computed again: {text}" for text in found.unchecked))
