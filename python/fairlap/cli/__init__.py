@@ -146,8 +146,8 @@ def main() -> None:
     except click.ClickException as error:
         message = error.format_message().removesuffix(".")
         if isinstance(error, click.UsageError) and error.ctx is not None:
-            see = f"ee `{error.ctx.command_path} --help`"
-            message += f" S{see}" if message.endswith("?") else f"; s{see}"
+            see = f"`{error.ctx.command_path} --help`"
+            message += f" See {see}" if message.endswith("?") else f"; see {see}"
         print_error(message, _code_of(error), as_json=as_json)
         sys.exit(error.exit_code)
     except click.Abort as abort:  # from the interrupt itself

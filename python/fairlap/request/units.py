@@ -1,4 +1,4 @@
-"""Shares and durations as users write them: 1%, 0.01; 500ms, 90s, 10m, 1h."""
+"""Shares and durations as users write them: 1%, 0.01; 50us, 500ms, 90s, 10m, 1h."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fairlap.errors import InvalidRequest
 
 MOST_S_IN_A_PROCESS = 86_400.0
 
-_SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
-_DURATION = re.compile(r"^(.*?)\s*(ms|s|m|h|)$", re.DOTALL)
+_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+_DURATION = re.compile(r"^(.*?)\s*(us|µs|ms|s|m|h|)$", re.DOTALL)
 
 
 class Share(float):

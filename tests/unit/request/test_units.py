@@ -18,7 +18,8 @@ def test_a_share_may_be_written_in_per_cent(text: str | float, share: float) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90", 90), (90, 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), ("500 ms", 0.5)]
+    ("text", "seconds"),
+    [("90", 90), (90, 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), ("500 ms", 0.5), ("50us", 5e-5), ("50µs", 5e-5)],
 )
 def test_a_duration_may_have_a_unit(text: str | float, seconds: float) -> None:
     assert Seconds(text) == pytest.approx(seconds)
