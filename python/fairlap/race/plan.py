@@ -70,7 +70,7 @@ class SkippedWork(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     contestants: tuple[ContestantName, ...]
     works: tuple[Work, ...]
-    threads: int
+    threads: int  # the most of any work; ``threads_of`` has those of one
     seed: int  # draws orders and settings of processes
     blocks: tuple[Block, ...]
     until_decided: bool = False  # ends as soon as all that was asked for is decided
@@ -150,6 +150,10 @@ class Plan(msgspec.Struct, frozen=True):
     def work_of(self, block: Block, place: int) -> Work:
         """What the contestant at this place does in this block, in its own precision."""
         return self.works[block.work].in_precision(self.contestants[place].precision)
+
+    def threads_of(self, work: Work) -> int:
+        """That every contestant is given on this work; as ranks, each of them."""
+        return self.threads if work.scale is None else work.scale.threads
 
     def process_count(self) -> int:
         return sum(len(block.order) for block in self.blocks)
