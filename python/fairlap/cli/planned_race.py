@@ -148,7 +148,9 @@ def _print_plan(plan: Plan, *, as_json: bool) -> None:
     from fairlap.request.work import work_title
 
     processes = "1 process" if plan.process_count() == 1 else f"{plan.process_count():,} processes"
-    click.echo(f"seed {plan.seed}, {count(plan.threads, 'thread')}, {processes} in {count(len(plan.blocks), 'block')}")
+    *fewer, most = plan.threads_of_works
+    threads = "".join(f"{each} or " for each in fewer) + count(most, "thread")
+    click.echo(f"seed {plan.seed}, {threads}, {processes} in {count(len(plan.blocks), 'block')}")
     for block in plan.blocks:
         order = ", ".join(plan.contestants[place].text for place in block.order)
         drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"

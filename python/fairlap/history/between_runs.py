@@ -228,7 +228,7 @@ def _environment(
     """Of the machine, of the plan, and of the settings in force."""
     quantity = next(iter(processes[0].timings))
     planned = {
-        "threads": str(run.plan.threads),
+        "threads": ", ".join(map(str, run.plan.threads_of_works)),
         "device": run.plan.device,
         "data seeds": ", ".join(map(str, run.plan.data_seeds)),
         "quantity": quantity,

@@ -16,6 +16,7 @@ from fairlap.request.load import Load
 from fairlap.request.names import ContestantName
 from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S, MOST_BLOCKS
+from fairlap.request.scale import E_SCALE
 from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work
 
@@ -116,6 +117,8 @@ class Plan(msgspec.Struct, frozen=True):
             return "contestants hold the device's memory while they are frozen"
         if self.data:
             return "the pipelines that feed them run on while they are frozen"
+        if any(work.scale is not None and (work.scale.ranks > 1 or work.scale.hosts) for work in self.works):
+            return "ranks are started by launchers, and are not frozen with them"
         if self.measuring.samples is not None:
             return "a number of samples was asked for"
         return "" if self.measuring.rounds > 1 else "one turn was asked for"
@@ -154,6 +157,11 @@ class Plan(msgspec.Struct, frozen=True):
     def threads_of(self, work: Work) -> int:
         """That every contestant is given on this work; as ranks, each of them."""
         return self.threads if work.scale is None else work.scale.threads
+
+    @property
+    def threads_of_works(self) -> tuple[int, ...]:
+        """Each number once, the smallest first."""
+        return tuple(sorted({self.threads_of(work) for work in self.works})) or (self.threads,)
 
     def process_count(self) -> int:
         return sum(len(block.order) for block in self.blocks)
@@ -194,7 +202,8 @@ def draw_plan(
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
-    require_threads(threads, available_cores)
+    for work in works:
+        require_cores(work, threads, available_cores)
     rng = random.Random(seed)
     drawn: list[Block] = []
     kinds: list[Conditions] = ["controlled", "as-found"] if conditions == "both" else [conditions]
@@ -211,7 +220,7 @@ def draw_plan(
                         order=tuple(rng.sample(range(len(contestants)), len(contestants))),
                         hash_seed=rng.randint(0, _MOST_HASH_SEED),
                         padding_bytes=rng.randint(0, _MOST_PADDING_BYTES),
-                        cores=_cores(rng, kind, threads, available_cores),
+                        cores=_cores(rng, kind, _cores_of(works[work], threads), available_cores),
                         data_seed=seeds[number],
                         started="together" if until_decided and number > 0 else "alone",
                     )
@@ -252,14 +261,36 @@ def _balanced(rng: random.Random, data_seeds: Sequence[int], blocks: int) -> lis
     return [drawn[0], *drawn[:blocks]][:blocks]
 
 
-def _cores(rng: random.Random, kind: Conditions, threads: int, available: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(rng.sample(available, threads))) if kind == "controlled" else available
+def _cores_of(work: Work, threads: int) -> int | None:
+    """How many a block of this work is bound to; None where its ranks run on hosts, whose cores are not drawn."""
+    if work.scale is None:
+        return threads
+    return None if work.scale.hosts else work.scale.cores
+
+
+def _cores(rng: random.Random, kind: Conditions, count: int | None, available: tuple[int, ...]) -> tuple[int, ...]:
+    if kind != "controlled" or count is None:
+        return available
+    return tuple(sorted(rng.sample(available, count)))
 
 
 def require_threads(threads: int, available_cores: Sequence[int]) -> None:
     if not 1 <= threads <= len(available_cores):
         raise InvalidRequest(
             f"threads must be between 1 and {len(available_cores)}, the cores available to this process (got {threads})"
+        )
+
+
+def require_cores(work: Work, threads: int, available_cores: Sequence[int]) -> None:
+    """For every rank as many as it has threads; those of hosts are not known here."""
+    scale = work.scale
+    if scale is None:
+        require_threads(threads, available_cores)
+    elif not scale.hosts and scale.cores > len(available_cores):
+        raise InvalidRequest(
+            f"{scale.text} need {scale.cores} cores, and {len(available_cores)} are available to this process; give "
+            "fewer --threads or --processes, or --hosts",
+            code=E_SCALE,
         )
 
 

@@ -165,6 +165,8 @@ class Race:
         work = self.plan.works[block.work].label
         still_in = contestants_of(self.plan, block, self.processes)
         places = [place for place in block.order if self.plan.contestants[place].text in still_in]
+        threads = self.plan.threads_of(self.plan.works[block.work])
+        runners = [runner.with_threads(threads) for runner in runners]
         return [
             ProcessRun(
                 ProcessResult(

@@ -31,7 +31,7 @@ from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_ba
 from fairlap.results.columns.learning import learning_of
 from fairlap.results.columns.load import latency_by_rate, load_of
 from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
-from fairlap.results.columns.roofline import roofline_of
+from fairlap.results.columns.roofline import roofline_of, roofs_under
 from fairlap.results.columns.scores import accuracy_of, scores_of
 from fairlap.results.columns.utilisation import utilisation_of
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate, times
@@ -85,13 +85,20 @@ def _row(
         **_latencies(result, work, latency),
         **feeding_of(result),
         **generation_of(result, work),
-        **roofline_of(result, run.roofs, work.in_precision(name.precision).precision, run.plan.device, latency),
+        **roofline_of(
+            result,
+            roofs_under(run, work),
+            work.in_precision(name.precision).precision,
+            run.plan.device,
+            latency,
+            ranks=1 if work.scale is None else work.scale.ranks,
+        ),
         **_phases(result, work),
         **compilation_of(run, work_result, result),
         **memory_of(result),
         **smallest_memory_of(result, asked_for=run.plan.min_memory and work_result.conditions == run.plan.headline),
         **largest_batch_of(result, asked_for=run.plan.max_batch > 0 and work_result.conditions == run.plan.headline),
-        **utilisation_of(result, threads=run.plan.threads, device=run.plan.device),
+        **utilisation_of(result, threads=run.plan.threads_of(work), device=run.plan.device),
         **energy_of(result, work),
         **_cost(estimate(result.finished, lambda process: process.headline_ns), work, price),
         **_errors(result),
@@ -118,7 +125,7 @@ def _row(
         precision=work.in_precision(name.precision).precision,
         ranked_precisions=list(work.precisions),
         batch=work.batch,
-        threads=run.plan.threads,
+        threads=run.plan.threads_of(work),
         device=run.plan.device,
         data=run.plan.data,
         train_on="" if work.train_on is None else work.train_on.label,

@@ -76,7 +76,7 @@ class AfterBlocks:
             block = next((each for each in drawn if each.conditions == plan.headline), None)
             if block is None:
                 continue
-            for number, runner in enumerate(runners):
+            for number, runner in enumerate(each.with_threads(plan.threads_of(work)) for each in runners):
                 named = (runner.name.text, work.label, plan.headline)
                 processes = [
                     process
@@ -135,8 +135,8 @@ class AfterBlocks:
             return self._materials_of(work, seed)
 
         for block in plan.blocks:
-            work = plan.works[block.work].label
-            for number, runner in enumerate(runners):
+            work, threads = plan.works[block.work].label, plan.threads_of(plan.works[block.work])
+            for number, runner in enumerate(each.with_threads(threads) for each in runners):
                 name = runner.name.text
                 if block.conditions != plan.headline or (name, work) not in waiting:
                     continue

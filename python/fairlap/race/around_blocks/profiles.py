@@ -59,7 +59,7 @@ def run_profiles(profiling: Profiling, processes: Sequence[ProcessResult], befor
         for number in range(plan.profile_processes if blocks else 0):
             block = blocks[number % len(blocks)]
             for runner_place in random.Random(f"{plan.seed} {number}").sample(block.order, len(block.order)):
-                runner = profiling.runners[runner_place]
+                runner = profiling.runners[runner_place].with_threads(plan.threads_of(work))
                 key = (number, runner.name.text, work.label)
                 if key in done or key[1:] not in finished:
                     continue
@@ -101,7 +101,7 @@ def _profiled(profiling: Profiling, block: Block, materials: Materials, runner: 
         left.unlink(missing_ok=True)
     with block_worker(block, runner, limits) as worker:
         prepared = worker.prepare(request_for(plan, materials, runner), within_s=limits.prepare_s)
-        answers.require_settings(prepared.in_force, plan.threads, materials.work.precision)
+        answers.require_settings(prepared.in_force, plan.threads_of(materials.work), materials.work.precision)
         answers.require_weights(materials, prepared.weights_hash)
         worker.answer("inputs", answer, within_s=limits.answer_s)
         answers.require_right(answers.answer_errors(materials, answer, "inputs", "profiled"), prepared.in_force)

@@ -210,7 +210,7 @@ class TimedWork:
         return 1e9 * worker.answer("data", answer, within_s=self._plan.limits.answer_s, inputs=inputs).seconds
 
     def _notices(self) -> list[Notice]:
-        threads, found = self._plan.threads, []
+        threads, found = self._plan.threads_of(self._materials.work), []
         cores = max(self._cores_wanted, self._cpu_s / max(self._measured_s, 1e-9))
         if self._process.work_in == "own_server":
             cores += self._in_others_s / max(self._watched_s, 1e-9)

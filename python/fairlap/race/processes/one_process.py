@@ -137,7 +137,7 @@ class ProcessRun:
         self.result.call_cost = call_cost(self._materials.spec, self._materials.work)
         self.result.tokens_per_call = self._materials.spec.tokens_of_an_answer * self._materials.work.batch
         self.result.warnings = [*self.result.warnings, *self._materials.notices]
-        threads = self._runner.name.threads(self.plan.threads)
+        threads = self._runner.name.threads(self.plan.threads_of(self._materials.work))
         answers.require_settings(prepared.in_force, threads, self._materials.work.precision)
         answers.require_weights(self._materials, prepared.weights_hash)
 
@@ -388,7 +388,7 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         framework=runner.adapter,
         workload=materials.package,
         batch=work.batch,
-        threads=runner.name.threads(plan.threads),
+        threads=runner.name.threads(plan.threads_of(work)),
         weights=str(materials.weights_file),
         inputs=inputs,
         changed=str(materials.inputs_file("changed")),
