@@ -184,15 +184,8 @@ def _model(work: Work) -> str:
 
 def _key(work: Work) -> Key:
     if work.source is None:
-        return work.model, (), _batch_asked(work), work.mode, work.precisions
+        return work.model, (), work.without_scale().batch, work.mode, work.precisions
     return work.source.text, work.source.shapes, work.source.batch, work.mode, work.precisions
-
-
-def _batch_asked(work: Work) -> int:
-    """In weak scaling that of each rank."""
-    if work.scale is None or work.scale.scaling == "strong":
-        return work.batch
-    return work.batch // work.scale.ranks
 
 
 def _scales(plan: Plan) -> Words:
@@ -212,7 +205,7 @@ def _scales(plan: Plan) -> Words:
 
 def _batches(works: Iterable[Work]) -> tuple[int, ...]:
     """Those that were asked for, if any were."""
-    asked = (_batch_asked(work) if work.source is None else work.source.batch for work in works)
+    asked = (work.without_scale().batch if work.source is None else work.source.batch for work in works)
     return tuple(dict.fromkeys(batch for batch in asked if batch is not None))
 
 

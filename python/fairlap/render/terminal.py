@@ -13,6 +13,7 @@ from fairlap.render.generation import generation_lines
 from fairlap.render.load import is_rate, load_lines, rate_interval, threads_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
+from fairlap.render.scaling import scaling_lines
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import outcome_text
 from fairlap.request.work import Work, work_title
@@ -44,6 +45,8 @@ def text_of(results: Results) -> str:
             lines += [f"  {line}" for line in _closing_lines(work_result)]
             lines += [f"  {line}" for line in _compilation_lines(results, work_result)]
         lines += operator_lines(results.run, work.label)
+        parts.append("\n".join(lines))
+    if lines := scaling_lines(results):
         parts.append("\n".join(lines))
     if lines := operations_lines(results):
         parts.append("\n".join(lines))
