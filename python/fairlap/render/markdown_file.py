@@ -55,8 +55,9 @@ def _scaling(rows: Sequence[Row]) -> list[tuple[Row, str]]:
         head += f"{table_line(HEADS)}\n{table_line(['---'] * len(HEADS))}\n"
         ordered = sorted(group, key=lambda row: (row.contestant, row.threads * row.ranks, row.ranks))
         for number, row in enumerate(ordered):
-            contestant, scale, *cells = cells_of(row)
-            shown = [as_code(contestant), as_code(scale), *(as_code(cell) or "-" for cell in cells)]
+            contestant, scale, time, speed_up, *cells, straggler = cells_of(row)
+            shown = [as_code(contestant), as_code(scale), time, speed_up if row.speed_up else as_code(speed_up)]
+            shown = [cell or "-" for cell in (*shown, *cells, as_code(straggler))]
             lines.append((row, ("" if number else head) + table_line(shown)))
     return lines
 

@@ -71,7 +71,7 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every combination of model, mode, precision and batch is raced."""
+    """Every combination of model, mode, precision, batch, threads and processes is raced."""
 
     models: Annotated[
         _Some[str],

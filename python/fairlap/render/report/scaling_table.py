@@ -11,7 +11,7 @@ from fairlap.results.scaling import ScalingSeries
 
 NOTE = (
     "Speed-up is over the smallest scale of the same contestant, within the same pass over the works; efficiency is "
-    "its share of a linear one. Brackets are 95 % intervals. Contestants are compared with each other at the same scale."
+    "its share of a linear one. Brackets are 95 % intervals. Contestants are compared with each other at one scale."
 )
 
 

@@ -49,15 +49,19 @@ def nonnegative_fit(terms: Floats, values: Floats) -> Floats:
     choice of those that are 0 is tried, and the best that is allowed is exact.
     """
     samples, _, count = terms.shape
+    sizes = np.sqrt(np.sum(terms**2, axis=1))  # columns of one size keep the normal equations well conditioned
+    terms = terms / sizes[:, None, :]
     best = np.zeros((samples, count))
     least = np.sum(values**2, axis=1)
     for size in range(1, count + 1):
         for kept in map(list, combinations(range(count), size)):
             some = terms[:, :, kept]
-            found = np.einsum("sce,se->sc", np.linalg.pinv(some), values)
+            products = np.einsum("sec,sed->scd", some, some)
+            found = np.linalg.solve(products, np.einsum("sec,se->sc", some, values)[..., None])[..., 0]
             left = np.sum((values - np.einsum("sec,sc->se", some, found)) ** 2, axis=1)
             better = (found >= 0).all(axis=1) & (left < least)
             least = np.where(better, left, least)
             best[better] = 0.0
             best[np.ix_(better, kept)] = found[better]
-    return best
+    fitted: Floats = best / sizes
+    return fitted
