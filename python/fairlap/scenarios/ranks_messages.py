@@ -16,6 +16,7 @@ class StepAlone(msgspec.Struct, frozen=True, tag_field="type", tag="step_alone")
 
     seconds: float  # of both kinds together
     turns: int  # of each kind
+    steps: int = 0  # of each turn, the same for all ranks; a conductor chooses it
 
 
 class SteppedAlone(msgspec.Struct, frozen=True, tag_field="type", tag="stepped_alone"):

@@ -20,6 +20,7 @@ from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad, require_whole_stamps
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
+from fairlap.scenarios.ranks_messages import StepAlone, SteppedAlone
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
@@ -92,6 +93,7 @@ Request = (
     | Overhead
     | Describe
     | Resize
+    | StepAlone
     | Quit
 )
 
@@ -102,6 +104,14 @@ class Hello(Message, frozen=True):
     protocol: int
     language: str
     pid: int
+
+
+class Join(Message, frozen=True):
+    """The first line of a rank over its connection, before its ``hello``."""
+
+    number: int
+    host: str
+    token: str  # of its environment, which proves that the conductor started it
 
 
 class Begin(Message, frozen=True):
@@ -124,6 +134,7 @@ class Prepared(Message, frozen=True):
     route: str = ""  # how a user's model got into the framework
     conversion_s: float | None = None  # how long that took, where it was converted
     work_in: WorkIn = "worker"  # the process that does the work of a call
+    hosts: tuple[str, ...] = ()  # of a conductor: where its ranks run, in order of their numbers
 
 
 class Answered(Message, frozen=True):
@@ -139,7 +150,8 @@ class OverheadMeasured(Message, frozen=True, tag="overhead_measured"):
 class Ended(Message, frozen=True):
     """The answer to quit, and the last message."""
 
-    memory: Memory = Memory()
+    memory: Memory = Memory()  # of all ranks together, where there are several
+    ranks: tuple[Memory, ...] = ()  # of each, in order of their numbers
 
 
 class Failed(Message, frozen=True):
@@ -149,7 +161,7 @@ class Failed(Message, frozen=True):
     kind: FailureKind
     message: str
     traceback: str = ""
-    code: Literal["", "E_COMMAND", "E_OUTPUT", "E_SERVER"] = ""  # a more specific one than that of the kind
+    code: Literal["", "E_COMMAND", "E_OUTPUT", "E_SERVER", "E_RANK", "E_HOST"] = ""  # a more specific one than that of the kind
 
 
 Reply = (
@@ -168,6 +180,7 @@ Reply = (
     | OverheadMeasured
     | Described
     | Resized
+    | SteppedAlone
     | Ended
     | Failed
 )
