@@ -175,6 +175,10 @@ UNKNOWN = "unknown"
 """What a setting in ``in_force`` begins with that cannot be read back, so that it may differ from the others'."""
 
 
+RANKS = "ranks"
+"""The setting in ``in_force`` of a contestant that runs as ranks: how they exchange, over what, and how many."""
+
+
 FailureCode = Literal["E_COMMAND", "E_OUTPUT", "E_SERVER"]
 
 

@@ -20,7 +20,7 @@ from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad, require_whole_stamps
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
-from fairlap.scenarios.ranks_messages import StepAlone, SteppedAlone
+from fairlap.scenarios.ranks_messages import RankLimits, StepAlone, SteppedAlone
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
@@ -31,6 +31,7 @@ MOST_RAW_BYTES = 8 * 10**9
 
 Which = Literal["inputs", "changed", "fed", "data"]
 FailureKind = Literal["unsupported", "exception", "out_of_memory"]
+FailedCode = Literal["", "E_COMMAND", "E_OUTPUT", "E_SERVER", "E_RANK", "E_HOST"]
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
@@ -61,6 +62,12 @@ class Prepare(Message, frozen=True):
     free_sizes: dict[str, int] = {}  # of the model's inputs, where they are not the usual ones
     scale: Scale | None = None  # with several ranks: start them, and spread the batch over them
     rank: Rank | None = None  # of such a rank; the batch and the files are those of all ranks together
+    limits: RankLimits = RankLimits()  # how long ranks may take
+
+    @property
+    def conducts(self) -> bool:
+        """Whether the worker that gets it starts ranks."""
+        return self.rank is None and self.scale is not None and (self.scale.ranks > 1 or bool(self.scale.hosts))
 
 
 class Answer(Message, frozen=True):
@@ -111,7 +118,7 @@ class Join(Message, frozen=True):
 
     number: int
     host: str
-    token: str  # of its environment, which proves that the conductor started it
+    token: str  # FAIRLAP_RANKS of its environment, which proves that the conductor started it
 
 
 class Begin(Message, frozen=True):
@@ -161,7 +168,7 @@ class Failed(Message, frozen=True):
     kind: FailureKind
     message: str
     traceback: str = ""
-    code: Literal["", "E_COMMAND", "E_OUTPUT", "E_SERVER", "E_RANK", "E_HOST"] = ""  # a more specific one than that of the kind
+    code: FailedCode = ""  # a more specific one than that of the kind
 
 
 Reply = (
