@@ -68,18 +68,6 @@ class Runner:
             return self.environment
         return _environment(framework_named(self.name.framework), replace(self.settings, **changes))
 
-    def with_threads(self, threads: int) -> Runner:
-        """As it is started for a work with other threads than those of the race."""
-        if self.settings is None or self.name.threads(threads) == self.settings.threads:
-            return self
-        settings = replace(self.settings, threads=self.name.threads(threads))
-        try:
-            node_cores = _require_available(process_options_in(settings.options), settings.threads)
-        except FairlapError as error:
-            return replace(self, missing=error)
-        wanted = _environment(framework_named(self.name.framework), settings)
-        return replace(self, environment=wanted, settings=settings, node_cores=node_cores)
-
     def cores(self, drawn: tuple[int, ...]) -> tuple[int, ...]:
         """Where its processes run: the cores that the block drew, or as many of its node, drawn ones first."""
         if not self.node_cores:

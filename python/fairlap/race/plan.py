@@ -117,8 +117,6 @@ class Plan(msgspec.Struct, frozen=True):
             return "contestants hold the device's memory while they are frozen"
         if self.data:
             return "the pipelines that feed them run on while they are frozen"
-        if any(work.scale is not None and (work.scale.ranks > 1 or work.scale.hosts) for work in self.works):
-            return "ranks are started by launchers, and are not frozen with them"
         if self.measuring.samples is not None:
             return "a number of samples was asked for"
         return "" if self.measuring.rounds > 1 else "one turn was asked for"
