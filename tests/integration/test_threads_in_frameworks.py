@@ -11,7 +11,7 @@ from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.scale import Scale
 from fairlap.request.training import Sgd, Training
-from fairlap.request.work import Work
+from fairlap.request.work import Mode, Work
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -22,7 +22,7 @@ def test_every_work_of_a_race_has_its_own_number_of_threads_in_force(contestant:
     if not is_importable(framework_named(contestant)):
         pytest.skip(f"{contestant} is not installed")
     training = None if contestant == "onnxruntime" else Training(Sgd(lr=0.01))
-    mode = "infer" if training is None else "train"
+    mode: Mode = "infer" if training is None else "train"
     plan = draw_plan(
         Contestants(contestant),
         tuple(Work("mlp", 4, mode, training=training, scale=Scale(threads)) for threads in (1, 2)),

@@ -200,8 +200,8 @@ def draw_plan(
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
-    for work in works:
-        require_cores(work, threads, available_cores)
+    for each in works:
+        require_cores(each, threads, available_cores)
     rng = random.Random(seed)
     drawn: list[Block] = []
     kinds: list[Conditions] = ["controlled", "as-found"] if conditions == "both" else [conditions]

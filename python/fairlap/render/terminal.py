@@ -72,7 +72,9 @@ def _head(results: Results, work_result: WorkResult) -> str:
     blocks = quantity_text.count(len(work_result.blocks.kept), "complete block")
     seconds = sum(process.elapsed_s for each in work_result.contestants for process in each.processes)
     lasted = f", {quantity_text.seconds(seconds)}" if seconds else ""
-    where = f"{plan.device} ({threads_text(plan.threads_of(work_result.work), work_result.work.load)})"
+    where = plan.device  # a scale names its threads itself
+    if work_result.work.scale is None:
+        where += f" ({threads_text(plan.threads, work_result.work.load)})"
     title = work_title(work_result.work.label, plan.data)
     if plan.to_score is not None:
         title += _target(quantity_text.share(plan.to_score), plan, work_result)

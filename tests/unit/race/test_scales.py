@@ -10,7 +10,6 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan import Plan, load_plan, save_plan
 from fairlap.race.plan_from_request import plan_of
-from fairlap.request.commands import commands_in
 from fairlap.request.load import LoadRequest
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
@@ -119,7 +118,7 @@ TRAINING = {**RANKS, "mode": "train"}
         {**RANKS, "min_memory": True},
         {**RANKS, "profile": True},
         {**RANKS, "recompile": (4,)},
-        {**RANKS, "commands": commands_in(("old=true",))},
+        {**RANKS, "commands": {"old": "true"}},
         {**RANKS, "mode": "grad"},
         {**RANKS, "mode": ("train", "grad")},
         {**RANKS, "on": "torch:best"},

@@ -43,7 +43,7 @@ def latency_bandwidth(exchanges_ns: Floats, ranks: Sequence[int], sizes_bytes: S
     times = exchanges_ns[resampled(blocks)].mean(axis=1)
     usual = np.abs(times[0])
     if not (times[0] > 0).all():
-        raise TooFewScales("an exchange could not be told from noise, so its cost is not known")
+        raise TooFewScales("an exchange is not above the noise, so its cost is unknown")
     draws = nonnegative_fit(np.broadcast_to(terms / usual[:, None], (len(times), *terms.shape)), times / usual)
     with np.errstate(divide="ignore"):
         per_s = _NS_PER_S / draws[:, 1]
