@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlap.render.charts.chart import Chart, coloured, contestant_only, named, spec_of
+from fairlap.render.charts.chart import Chart, coloured, named, spec_of
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import INK, MUTED
 from fairlap.results.results import Results
@@ -85,8 +85,8 @@ def speed_up() -> Chart:
     y = alt.Y("speed_up:Q", scale=scale, axis=alt.Axis(title="times as fast as the smallest scale", format="~g"))
     ideal = alt.Chart(named("scaling_linear")).mark_line(color=MUTED, strokeWidth=1.5).encode(x=x, y=y)
     projection = alt.Chart(named("scaling_projection"))
-    band = projection.mark_area(opacity=0.12).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=contestant_only())
-    dashes = projection.mark_line(strokeDash=[5, 4], strokeWidth=1.5).encode(x=x, y=y, color=contestant_only())
+    band = projection.mark_area(opacity=0.12).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=coloured())
+    dashes = projection.mark_line(strokeDash=[5, 4], strokeWidth=1.5).encode(x=x, y=y, color=coloured())
     return Chart(
         "speed_up",
         "Speed-up",
@@ -94,7 +94,7 @@ def speed_up() -> Chart:
         "are projections by the universal scalability law, with their intervals: they were not measured and rank "
         "nothing. Both axes are logarithmic.",
         ("scaling", "scaling_linear", "scaling_projection"),
-        spec_of(alt.layer(band, dashes, ideal, *_measured(x, y, "speed_up")).properties(height=320)),
+        spec_of(alt.layer(dashes, band, ideal, *_measured(x, y, "speed_up")).properties(height=320)),
         keyed=True,
         section="scaling",
     )
@@ -124,12 +124,12 @@ def _measured(x: Any, y: Any, name: str) -> list[Any]:
     spans = (
         base.transform_filter(f"isValid(datum.{name}_low)")
         .mark_rule(strokeWidth=3, opacity=0.5)
-        .encode(x=x, y=alt.Y(f"{name}_low:Q"), y2=f"{name}_high:Q", color=contestant_only())
+        .encode(x=x, y=alt.Y(f"{name}_low:Q"), y2=f"{name}_high:Q", color=coloured())
     )
     dots = base.mark_point(filled=True, size=80, opacity=1).encode(
         x=x,
         y=y,
-        color=contestant_only(),
+        color=coloured(),
         tooltip=["contestant:N", "scale:N", alt.Tooltip(f"{name}:Q", format=",.3~r")],
     )
     return [lines, spans, dots]
@@ -144,7 +144,7 @@ def exchange_share() -> Chart:
     spans = (
         base.transform_filter("isValid(datum.share_low)")
         .mark_rule(strokeWidth=4, opacity=0.5)
-        .encode(x=x, xOffset=offset, y=alt.Y("share_low:Q"), y2="share_high:Q", color=contestant_only())
+        .encode(x=x, xOffset=offset, y=alt.Y("share_low:Q"), y2="share_high:Q", color=coloured())
     )
     dots = base.mark_point(filled=True, size=110, opacity=1).encode(
         x=x,
