@@ -172,7 +172,8 @@ class Failed(Message, frozen=True):
 
 
 Reply = (
-    Hello
+    Join
+    | Hello
     | Begin
     | Phase
     | Prepared

@@ -32,9 +32,8 @@ def after_trouble(ranks: Ranks, phase: str) -> Failed:
     ranks.hear_out(lambda: all(rank.is_over for rank in ranks.joined) and not ranks.missing())
     if ranks.in_order_of_loss:
         return _of_lost_rank(ranks, ranks.in_order_of_loss[0], phase)
-    failed = [rank for rank in ranks.joined if rank.failed is not None]
-    if failed:
-        return _of_failed(ranks, failed)
+    if ranks.in_order_of_failure:
+        return _of_failed(ranks)
     launched = next(each for each in ranks.launched if each.process.poll() not in (None, 0))
     return _of_launcher(launched, phase)
 
@@ -95,8 +94,10 @@ def described_status(status: int) -> str:
         return f"was ended by signal {-status}"
 
 
-def _of_failed(ranks: Ranks, failed: list[Connected]) -> Failed:
-    """What all of them refuse is not one rank's. Otherwise the gravest, and of those the lowest number."""
+def _of_failed(ranks: Ranks) -> Failed:
+    """What all of them refuse is not one rank's. Otherwise the gravest, and of those the first: others fail because
+    they can exchange nothing with it any more."""
+    failed = ranks.in_order_of_failure
     messages = {rank.failed.message for rank in failed if rank.failed is not None}
     first = min(failed, key=lambda rank: _ORDER[rank.failed.kind] if rank.failed is not None else 9)
     found = first.failed

@@ -20,7 +20,7 @@ from typing import TypeVar
 import msgspec
 
 from fairlap.worker.guardian import RANKS_TOKEN, kill_session
-from fairlap.worker.protocol import Begin, Failed, Hello, Join, Phase, Reply, Request, line_of
+from fairlap.worker.protocol import Begin, Ended, Failed, Hello, Join, Phase, Reply, Request, line_of
 from fairlap.worker.ranks.joining import notice_lost_host
 from fairlap.worker.ranks.launchers import Launch
 from fairlap.worker.received import NotAMessage, Received
@@ -45,6 +45,7 @@ class Connected:
     phase: str = "start"
     replies: list[tuple[Reply, bytes]] = field(default_factory=list)
     failed: Failed | None = None
+    ended: bool = False  # it was asked to
     lost: bool = False  # its connection closed without a last message
 
     @property
@@ -87,7 +88,8 @@ class Ranks:
     def __init__(self, launches: Sequence[Launch], listener: socket.socket, token: str, count: int) -> None:
         self.count = count
         self.launched: list[Launched] = []
-        self.in_order_of_loss: list[Connected] = []
+        self.in_order_of_loss: list[Connected] = []  # without a last message
+        self.in_order_of_failure: list[Connected] = []
         self.relay: Callable[[Begin | Phase], None] = lambda _message: None  # phases of rank 0
         self._token, self._listener = token, listener
         self._connected: list[Connected] = []
@@ -168,7 +170,7 @@ class Ranks:
             if time.monotonic() >= deadline_s:
                 raise TooLate
             self._turn(min(deadline_s, time.monotonic() + _LOOK_AT_LAUNCHERS_EVERY_S))
-            if self.in_order_of_loss or any(rank.failed for rank in self._connected):
+            if self.in_order_of_loss or self.in_order_of_failure:
                 raise Trouble
             if any(launched.process.poll() not in (None, 0) for launched in self.launched):
                 raise Trouble
@@ -203,7 +205,7 @@ class Ranks:
             rank.connection.close()
             if rank.join is None:
                 self._connected.remove(rank)  # a stranger
-            elif rank.failed is None:
+            elif rank.failed is None and not rank.ended:
                 rank.lost = True
                 self.in_order_of_loss.append(rank)
 
@@ -225,11 +227,15 @@ class Ranks:
                     rank.phase = reply.phase if isinstance(reply, Begin) else rank.phase
                     if rank.number == 0:
                         self.relay(reply)
+                case Join():
+                    raise NotAMessage("it has joined already")
                 case Hello():
                     rank.hello = reply
                 case Failed():
                     rank.failed = reply
+                    self.in_order_of_failure.append(rank)
                 case _:
+                    rank.ended = isinstance(reply, Ended)
                     rank.replies.append((reply, raw))
 
     def _read_prints(self, launched: Launched) -> None:
