@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import median, median_low
 
 import numpy as np
 
@@ -41,9 +41,7 @@ def ranks_of(result: ContestantResult, work: Work, energy: Cell) -> dict[str, Ce
         "exchange_share": cell_or(_over_blocks([_exchange_share(each) for each in result.finished]), not_stepped),
         "straggler": _straggler(result.finished, slowest, not_stepped),
         "slowest_rank_excess": cell_or(None if slowest is None else _shown(slowest.excess), not_stepped),
-        "largest_rank_memory_bytes": cell_or(
-            estimate(result.finished, _largest_peak), "the ranks did not report their memory"
-        ),
+        "largest_rank_memory_bytes": cell_or(_memory(result.finished), "the ranks did not report their memory"),
         "energy_per_item_and_rank_j": _energy(ranks, energy),
     }
 
@@ -124,6 +122,15 @@ def _shown(found: verdict.Bounded) -> Estimate:
     if not np.isfinite([found.low, found.high]).all():
         return Estimate(found.value)
     return Estimate(found.value, found.low, found.high)
+
+
+def _memory(processes: Sequence[ProcessResult]) -> Estimate | None:
+    """Whole bytes, that one of its processes really had."""
+    found = estimate(processes, _largest_peak)
+    if found is None:
+        return None
+    low, high = (None if end is None else float(round(end)) for end in (found.low, found.high))
+    return Estimate(median_low(peak for each in processes if (peak := _largest_peak(each)) is not None), low, high)
 
 
 def _largest_peak(process: ProcessResult) -> float | None:
