@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from fairlap import quantity_text
 from fairlap.results.results import Results
-from fairlap.results.row import Estimate, Row
-from fairlap.results.scaling import ScalingSeries
+from fairlap.results.row import Estimate, Row, judged_time_ns
+from fairlap.results.scaling_series import ScalingSeries
 from fairlap.verdict import LatencyBandwidth
 
-HEADS = ("contestant", "scale", "time of a call", "speed-up", "efficiency", "exchange", "straggler")
+HEADS = ("contestant", "scale", "median", "speed-up", "efficiency", "exchange", "straggler")
 _AGAINST_LINEAR = {"faster": "above linear", "slower": "below linear", "equivalent": "linear"}
 _PROJECTED = 2  # times the largest scale
 
@@ -56,9 +56,16 @@ def rows_of(results: Results, group: Sequence[ScalingSeries]) -> list[Row]:
 
 def cells_of(row: Row) -> tuple[str, ...]:
     """Under the heads, empty where there is nothing."""
-    time = "" if row.latency_p50_ns is None else _duration(row.latency_p50_ns)
     speed_up = row.absent["speed_up"] if row.speed_up is None else speed_up_text(row)
-    return row.contestant, row.scale, time, speed_up, efficiency_text(row), exchange_text(row), straggler_text(row)
+    return (
+        row.contestant,
+        row.scale,
+        _median(row),
+        speed_up,
+        efficiency_text(row),
+        exchange_text(row),
+        straggler_text(row),
+    )
 
 
 def speed_up_text(row: Row) -> str:
@@ -112,6 +119,16 @@ def _exchange_law(law: LatencyBandwidth) -> str:
     beta = law.beta_bytes_per_s.value
     bytes_ = "bytes cost nothing that can be seen" if math.isinf(beta) else f"{quantity_text.size(beta)}/s"
     return f"{step} for each step, {bytes_} (fitted by latency and bandwidth)"
+
+
+def _median(row: Row) -> str:
+    """Of what it is ranked by."""
+    if row.largest_rate_per_s is not None:
+        return quantity_text.rate(row.largest_rate_per_s.value)
+    if row.time_to_score_s is not None:
+        return quantity_text.seconds(row.time_to_score_s.value)
+    time = judged_time_ns(row)
+    return "" if time is None else _duration(time)
 
 
 def _duration(estimate: Estimate) -> str:

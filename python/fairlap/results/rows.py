@@ -39,7 +39,7 @@ from fairlap.results.columns.utilisation import utilisation_of
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
-from fairlap.results.scaling import ScalingSeries
+from fairlap.results.scaling_series import ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 _DIGITS = 12

@@ -8,8 +8,7 @@ of the same kind as two contestants have: is it faster than at the smallest scal
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,99 +19,11 @@ from fairlap.request.scale import Scale
 from fairlap.request.work import Conditions, Work
 from fairlap.results.columns.ranks import exchange_ns
 from fairlap.results.row import Estimate
+from fairlap.results.scaling_series import ScalePoint, ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 SPEED_UP = verdict.THROUGHPUT
 EFFICIENCY = verdict.Metric("throughput per core", "items/s", better="higher")
-FARTHEST = 8.0
-"""Times the largest scale that was measured: a projection goes no further."""
-
-
-@dataclass(frozen=True)
-class ScalePoint:
-    """One contestant at one scale. What is absent at the smallest one needs no reason: it is the reference."""
-
-    work: Work
-    scale: Scale
-    speed_up: Estimate | None = None
-    speed_up_verdict: str = ""
-    efficiency: Estimate | None = None
-    efficiency_verdict: str = ""
-    absent: str = ""  # why there is no speed-up
-    no_efficiency: str = ""  # why there is none, where there is a speed-up
-
-
-@dataclass(frozen=True)
-class Projection:
-    """What the laws say of scales that were not raced, or why they say nothing. Nothing is ranked by it."""
-
-    axis: str  # what is projected: "threads" or "ranks"
-    law: verdict.UniversalScalability | None = None
-    why: str = ""
-    exchange: verdict.LatencyBandwidth | None = None
-    why_no_exchange: str = ""
-
-
-@dataclass(frozen=True)
-class ScalingSeries:
-    """One contestant on one work under one kind of conditions, at all its scales, the smallest first."""
-
-    contestant: str
-    work: Work  # without a scale
-    weak: bool
-    conditions: Conditions
-    points: tuple[ScalePoint, ...]
-    passes: int  # in which every scale that is compared finished
-    _log_times: Mapping[Scale, Sequence[float]] = field(default_factory=dict)  # of an item, by pass
-    _exchanges_ns: Mapping[Scale, Sequence[float]] = field(default_factory=dict)  # by pass
-    _exchanged_bytes: Mapping[Scale, float] = field(default_factory=dict)
-
-    @property
-    def title(self) -> str:
-        return f"{self.work.label}{' for each rank, weak scaling' if self.weak else ''}"
-
-    def at(self, work: Work) -> ScalePoint:
-        return next(point for point in self.points if point.work == work)
-
-    @cached_property
-    def projection(self) -> Projection:
-        """Along the threads, or along the ranks where their threads are the same."""
-        scales = list(self._log_times)
-        axis = "ranks" if len({scale.ranks for scale in scales}) > 1 else "threads"
-        if axis == "ranks" and len({scale.threads for scale in scales}) > 1:
-            why = "both threads and ranks differ between these scales, and a law has one size"
-            return Projection(axis, why=why, why_no_exchange=why)
-        if not scales:
-            why = "fewer than two scales can be compared"
-            return Projection(axis, why=why, why_no_exchange=why)
-        law, why = None, ""
-        try:
-            logs = np.column_stack([np.asarray(self._log_times[scale]) for scale in scales])
-            law = verdict.universal_scalability(logs, [float(getattr(scale, axis)) for scale in scales])
-        except verdict.TooFewScales as few:
-            why = str(few)
-        return Projection(axis, law, why, *self._exchange())
-
-    def _exchange(self) -> tuple[verdict.LatencyBandwidth | None, str]:
-        scales = [scale for scale in self._exchanges_ns if scale in self._exchanged_bytes]
-        if not scales:
-            return None, "no exchange between ranks was measured"
-        times = np.column_stack([np.asarray(self._exchanges_ns[scale]) for scale in scales])
-        sizes = [self._exchanged_bytes[scale] for scale in scales]
-        try:
-            found = verdict.latency_bandwidth(times, [scale.ranks for scale in scales], sizes)
-        except verdict.TooFewScales as few:
-            return None, str(few)
-        return found, ""
-
-    def projected(self) -> Iterator[tuple[float, verdict.Bounded]]:
-        """The law's speed-up by size, from the smallest scale to the farthest."""
-        projection = self.projection
-        if projection.law is None:
-            return
-        sizes = [getattr(point.scale, projection.axis) for point in self.points]
-        for size in np.geomspace(min(sizes), FARTHEST * max(sizes), 25):
-            yield float(size), projection.law.speed_up(float(size))
 
 
 def scaling_of(plan: Plan, found: Sequence[WorkResult], *, margin: float = 0.02) -> tuple[ScalingSeries, ...]:
@@ -218,9 +129,7 @@ class _Measured:
         """Why no scale can be compared with the smallest."""
         if self.smallest in self.whys:
             return f"on {self.smallest.text}: {self.whys[self.smallest]}"
-        if len(self.common) < 2:
-            return "all scales finished in fewer than two passes"
-        return ""
+        return "" if self.common else "there is no pass in which all scales finished"
 
     def no_efficiency(self, device: str) -> str:
         """Why speed-up has no linear one beside it."""
@@ -233,7 +142,7 @@ class _Measured:
         return scale.cores / self.smallest.cores if device == "cpu" else scale.ranks / self.smallest.ranks
 
     def table(self, metric: verdict.Metric, device: str) -> verdict.BlockTable | None:
-        if self.why_none or len(self.processes) < 2:
+        if self.why_none or len(self.processes) < 2 or len(self.common) < 2:
             return None
         parts = {scale: 1.0 if metric == SPEED_UP else self.resources(scale, device) for scale in self.processes}
         figures = {
@@ -285,6 +194,8 @@ class _Measured:
         if scale == self.smallest:
             one = Estimate(1.0)
             return ScalePoint(work, scale, one, efficiency=None if no_efficiency else one, no_efficiency=no_efficiency)
+        if (self.name, scale.text) not in speed_ups:
+            return self._of_one_pass(work, device)
         speed_up = speed_ups[self.name, scale.text]
         efficiency = efficiencies.get((self.name, scale.text))
         return ScalePoint(
@@ -296,6 +207,15 @@ class _Measured:
             "" if efficiency is None else efficiency.verdict.value,
             no_efficiency=no_efficiency,
         )
+
+    def _of_one_pass(self, work: Work, device: str) -> ScalePoint:
+        """Nothing was repeated: figures without intervals, and no verdict."""
+        scale, why = work.scale, self.no_efficiency(device)
+        assert scale is not None
+        speed_up = self.times_ns(self.smallest)[0] / self.times_ns(scale)[0]
+        efficiency = None if why else Estimate(speed_up / self.resources(scale, device))
+        undecided = verdict.Verdict.INCONCLUSIVE.value
+        return ScalePoint(work, scale, Estimate(speed_up), undecided, efficiency, "" if why else undecided, "", why)
 
 
 def _why_not(found: ContestantResult | None) -> str:

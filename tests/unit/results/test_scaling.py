@@ -85,6 +85,16 @@ def test_few_passes_have_no_interval_and_no_verdict() -> None:
     assert row.speed_up_verdict == row.efficiency_verdict == "inconclusive"
 
 
+def test_one_pass_has_figures_without_intervals() -> None:
+    row = row_at(results_of(a_run(TWO, {TWO[0]: 1.0, TWO[1]: 1.6}, blocks=1), "r"), TWO[1])
+    assert row.speed_up is not None
+    assert row.speed_up.value == pytest.approx(1.6, rel=0.03)
+    assert row.speed_up.low is None
+    assert row.efficiency is not None
+    assert row.efficiency.value == pytest.approx(0.8, rel=0.03)
+    assert row.speed_up_verdict == row.efficiency_verdict == "inconclusive"
+
+
 def test_one_scale_has_no_speed_up_and_gives_the_reason() -> None:
     run = a_run(TWO[:1], {TWO[0]: 1.0})
     row = row_at(results_of(run, "r"), TWO[0])

@@ -10,7 +10,7 @@ from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import INK, MUTED
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate
-from fairlap.results.scaling import ScalingSeries
+from fairlap.results.scaling_series import ScalingSeries
 
 Record = dict[str, Any]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fairlap.render.report.markup import Markup, table, tag
 from fairlap.render.scaling import HEADS, cells_of, group_title, projection_lines, rows_of, scaling_groups
 from fairlap.results.results import Results
-from fairlap.results.scaling import ScalingSeries
+from fairlap.results.scaling_series import ScalingSeries
 
 NOTE = (
     "Speed-up is over the smallest scale of the same contestant, within the same pass over the works; efficiency is "
