@@ -21,9 +21,10 @@ from fairlap.frameworks.adapter_parts.answers import (
     trained_names,
 )
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
+from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.torch_on_device import on_device, prepare_device
 from fairlap.frameworks.adapter_parts.torch_settings import integers_in_force, modes_of_a_thread, settings_in_force
-from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP, in_parts, join, shared, whole
+from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP, join, shared, whole
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     RANKS,
@@ -129,9 +130,7 @@ class Torch(Framework):
             done=None,
             outputs=partial(_answers, work),
             weights=dict if made else partial(_weights, work, model),
-            in_force=settings_in_force(model, wanted)
-            | (integers_in_force() if made else {})
-            | ({} if wanted.rank is None else {RANKS: in_parts()}),
+            in_force=settings_in_force(model, wanted) | (integers_in_force() if made else {}) | in_parts(wanted.rank),
             quantization=made.quantization if made else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             **on_device(wanted.device),
