@@ -149,7 +149,9 @@ def _print_plan(plan: Plan, *, as_json: bool) -> None:
     from fairlap.quantity_text import count
 
     processes = f"{count(plan.process_count(), 'process')} in {count(len(plan.blocks), 'block')}"
-    click.echo(f"seed {plan.seed}, {count(plan.threads, 'thread')}, {processes}")
+    *fewer, most = plan.threads_of_works
+    threads = "".join(f"{each} or " for each in fewer) + count(most, "thread")
+    click.echo(f"seed {plan.seed}, {threads}, {processes}")
     for block in plan.blocks:
         order = ", ".join(plan.contestants[place].text for place in block.order)
         drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"

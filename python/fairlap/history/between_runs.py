@@ -227,13 +227,17 @@ def _listed(values: Sequence[str]) -> str:
     return " and ".join(values) if len(values) <= _MOST_LISTED else f"{len(values)} different values"
 
 
+def _threads_on(run: Run, work: str) -> list[int]:
+    return sorted({run.plan.threads_of(each) for each in run.plan.works if each.label == work})
+
+
 def _environment(
     run: Run, processes: Sequence[ProcessResult], machine: Mapping[str, str], settings: Mapping[str, str]
 ) -> Mapping[str, str]:
     """Of the machine, of the plan, and of the settings in force."""
     quantity = next(iter(processes[0].timings))
     planned = {
-        "threads": str(run.plan.threads),
+        "threads": ", ".join(map(str, _threads_on(run, processes[0].work))),
         "device": run.plan.device,
         "data seeds": ", ".join(map(str, run.plan.data_seeds)),
         "quantity": quantity,

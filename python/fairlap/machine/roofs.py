@@ -54,6 +54,13 @@ class Roofs(msgspec.Struct, frozen=True):
     absent: dict[str, str] = {}  # why a number type or level that others have is not there
     device: str = "cpu"
     device_name: str = ""  # as the driver has it; empty for a CPU
+    with_fewer_threads: tuple[Roofs, ...] = ()  # in a run whose works have several numbers of threads
+
+    def of_threads(self, threads: int) -> Roofs | None:
+        """Of this machine with so many, where they are known; a device has one set for all."""
+        if self.threads in (None, threads):
+            return self
+        return next((each for each in self.with_fewer_threads if each.threads == threads), None)
 
     def ridge(self, number_type: str = "fp32", level: str = MEMORY) -> float | None:
         """Operations per byte at which arithmetic takes over from memory as the limit; None without either roof."""

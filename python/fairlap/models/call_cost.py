@@ -31,6 +31,7 @@ class CallCost(msgspec.Struct, frozen=True):
     operators: int  # at least
     operations: float | None = None
     counted: str = ""  # how, or why not
+    exchanged_bytes: float | None = None  # of the gradients, where ranks share a step of training
 
 
 def call_cost(spec: Spec, work: Work) -> CallCost | None:
@@ -55,6 +56,7 @@ def call_cost(spec: Spec, work: Work) -> CallCost | None:
         operators=max(1, len(spec.weights)),
         operations=None if operations is None else operations * _INFERENCES[work.mode],
         counted=counted,
+        exchanged_bytes=_exchanged_bytes(spec, work),
     )
 
 
@@ -83,6 +85,12 @@ def _written_bytes(spec: Spec, work: Work) -> int:
     if work.mode == "grad" or work.training is None:
         return trained
     return trained * (1 + 2 * _kept_by(work.training.optimizer))
+
+
+def _exchanged_bytes(spec: Spec, work: Work) -> float | None:
+    if work.mode != "train" or work.scale is None or work.scale.ranks < 2:
+        return None
+    return float(spec.trained_parameters() * _WEIGHT_BYTES.get(work.precision, 4))
 
 
 def _kept_by(optimizer: Sgd | AdamW) -> int:

@@ -16,6 +16,7 @@ from fairlap.request.load import Load
 from fairlap.request.names import COMMAND, ContestantName
 from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S, MOST_BLOCKS
+from fairlap.request.scale import E_SCALE
 from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work, work_title
 
@@ -72,7 +73,7 @@ class SkippedWork(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     contestants: tuple[ContestantName, ...]
     works: tuple[Work, ...]
-    threads: int
+    threads: int  # the most of any work; ``threads_of`` has those of one
     seed: int  # draws orders and settings of processes
     blocks: tuple[Block, ...]
     until_decided: bool = False  # ends as soon as all that was asked for is decided
@@ -160,6 +161,15 @@ class Plan(msgspec.Struct, frozen=True):
         """What the contestant at this place does in this block, in its own precision."""
         return self.works[block.work].in_precision(self.contestants[place].precision)
 
+    def threads_of(self, work: Work) -> int:
+        """That every contestant is given on this work; as ranks, each of them."""
+        return self.threads if work.scale is None else work.scale.threads
+
+    @property
+    def threads_of_works(self) -> tuple[int, ...]:
+        """Each number once, the smallest first."""
+        return tuple(sorted({self.threads_of(work) for work in self.works})) or (self.threads,)
+
     def process_count(self) -> int:
         return sum(len(block.order) for block in self.blocks)
 
@@ -199,7 +209,8 @@ def draw_plan(
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks."""
     require_blocks(blocks)
-    require_threads(threads, available_cores)
+    for each in works:
+        require_cores(each, threads, available_cores)
     rng = random.Random(seed)
     drawn: list[Block] = []
     kinds: list[Conditions] = ["controlled", "as-found"] if conditions == "both" else [conditions]
@@ -216,7 +227,7 @@ def draw_plan(
                         order=tuple(rng.sample(range(len(contestants)), len(contestants))),
                         hash_seed=rng.randint(0, _MOST_HASH_SEED),
                         padding_bytes=rng.randint(0, _MOST_PADDING_BYTES),
-                        cores=_cores(rng, kind, threads, available_cores),
+                        cores=_cores(rng, kind, _cores_of(works[work], threads), available_cores),
                         data_seed=seeds[number],
                         started="together" if until_decided and number > 0 else "alone",
                     )
@@ -257,14 +268,36 @@ def _balanced(rng: random.Random, data_seeds: Sequence[int], blocks: int) -> lis
     return [drawn[0], *drawn[:blocks]][:blocks]
 
 
-def _cores(rng: random.Random, kind: Conditions, threads: int, available: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(rng.sample(available, threads))) if kind == "controlled" else available
+def _cores_of(work: Work, threads: int) -> int | None:
+    """How many a block of this work is bound to; None where its ranks run on hosts, whose cores are not drawn."""
+    if work.scale is None:
+        return threads
+    return None if work.scale.hosts else work.scale.cores
+
+
+def _cores(rng: random.Random, kind: Conditions, count: int | None, available: tuple[int, ...]) -> tuple[int, ...]:
+    if kind != "controlled" or count is None:
+        return available
+    return tuple(sorted(rng.sample(available, count)))
 
 
 def require_threads(threads: int, available_cores: Sequence[int]) -> None:
     if not 1 <= threads <= len(available_cores):
         raise InvalidRequest(
             f"threads must be between 1 and {len(available_cores)}, the cores available to this process (got {threads})"
+        )
+
+
+def require_cores(work: Work, threads: int, available_cores: Sequence[int]) -> None:
+    """For every rank as many as it has threads; those of hosts are not known here."""
+    scale = work.scale
+    if scale is None:
+        require_threads(threads, available_cores)
+    elif not scale.hosts and scale.cores > len(available_cores):
+        raise InvalidRequest(
+            f"{scale.text} need {scale.cores} cores, and {len(available_cores)} are available to this process; give "
+            "fewer --threads or --processes, or --hosts",
+            code=E_SCALE,
         )
 
 

@@ -28,16 +28,8 @@ from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
 from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.load.load_plan import BATCH_OF_A_REQUEST, with_load
 from fairlap.race.operations import is_operation, require_operation_options, selected_models
-from fairlap.race.plan import (
-    CALLABLE,
-    Limits,
-    Measuring,
-    Plan,
-    draw_plan,
-    require_blocks,
-    require_threads,
-    usual_data_seeds,
-)
+from fairlap.race.plan import CALLABLE, Limits, Measuring, Plan, draw_plan, require_blocks, usual_data_seeds
+from fairlap.race.scales import at_scales, scales_asked, threads_asked
 from fairlap.request.commands import CODE as E_COMMAND
 from fairlap.request.commands import contestants_of
 from fairlap.request.names import FOLDER, RUN, ContestantName, Contestants
@@ -52,6 +44,7 @@ from fairlap.request.race_request import (
     PROFILE_PROCESSES,
     RaceRequest,
 )
+from fairlap.request.scale import Scale
 from fairlap.request.server_address import require_confirmed
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
 from fairlap.request.training import Training, optimizer_in, schedule_in
@@ -78,10 +71,9 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
     blocks = _blocks(request, until_decided=until_decided)
     require_blocks(blocks)
     cores = tuple(sorted(os.sched_getaffinity(0)))
-    threads = len(cores) if request.threads is None else request.threads
-    require_threads(threads, cores)
+    threads, scales = max(threads_asked(request, cores)), scales_asked(request, cores)
     best_budget_s, most_epochs = _best_budget_s(request), _most_epochs(request)
-    offered = _works(request, notify)
+    offered = _works(request, scales, notify)
     works = tuple(work for work, _ in offered)
     data = require_data(request.data, offered, device)
     if request.to_score is not None:
@@ -227,18 +219,20 @@ def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
     return usual[:1] if one else usual
 
 
-def _works(request: RaceRequest, notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:
+def _works(request: RaceRequest, scales: Sequence[Scale], notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:
     """Every combination, each once, with its model. A combination that the model does not support is refused."""
     _require_training_settings(request)
     found: list[tuple[Work, Spec]] = []
+    unscaled: list[Work] = []
     for model in request.models:
         for work, spec in _works_of(request, model, notify):
             for precision in work.precisions:
                 require_offered(spec, work.in_precision(precision))
             work = with_load(request, work, spec)
-            if any(work == other for other, _ in found):
+            if work in unscaled:
                 raise InvalidRequest(f"{work.label} is given twice")
-            found.append((work, spec))
+            unscaled.append(work)
+            found += [(each, spec) for each in at_scales(work, spec, scales)]
     works = [work for work, _ in found]
     _require_use_of_bindings(request, works)
     if (request.optimizer or request.schedule) and not any(work.training for work in works):

@@ -9,7 +9,7 @@ import msgspec
 from fairlap import __version__
 from fairlap.errors import FairlapError
 from fairlap.machine.device_roofs import kept_roofs_of_device, roofs_of_device
-from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of
+from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.plan import Plan
@@ -32,7 +32,7 @@ class Run(msgspec.Struct):
     format: int = RUN_FORMAT
     profiles: list[ProfileResult] = []  # of untimed processes; no row and no verdict rests on them
     compilations: list[CompilationResult] = []  # from processes that were not raced
-    roofs: Roofs | None = None  # of what it ran on: the machine with the threads of the plan, or a GPU
+    roofs: Roofs | None = None  # of what it ran on: the machine with the threads of the plan's works, or a GPU
 
     @property
     def searches(self) -> tuple[SettingsSearch, ...]:
@@ -51,9 +51,12 @@ def roofs_for(
             if kept_roofs_of_device(plan.device) is None:
                 announce(f"measuring the roofs of {plan.device}, which is done once and takes some seconds")
             return roofs_of_device(plan.device)
-        if kept_roofs(plan.threads) is None:
+        *fewer, most = [threads for threads in plan.threads_of_works if threads <= len(usable_cores())] or [
+            plan.threads
+        ]
+        if any(kept_roofs(threads) is None for threads in (*fewer, most)):
             announce("measuring the roofs of this machine, which is done once and takes some seconds")
-        return roofs_of(plan.threads)
+        return msgspec.structs.replace(roofs_of(most), with_fewer_threads=tuple(map(roofs_of, fewer)))
     except FairlapError as error:
         report(f"rows will not say what bounds them: {error}")
         return None

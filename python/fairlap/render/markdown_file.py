@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from fairlap import quantity_text
 from fairlap.render.markdown_table import as_code, columns_shown, table_line
 from fairlap.render.repeated_warnings import WarningKind, warning_kinds
+from fairlap.render.scaling import HEADS, cells_of
 from fairlap.results.row import Row
 from fairlap.verdict import Verdict
 from fairlap.verdict.sentence import sensitivity
@@ -36,8 +37,29 @@ def encode(rows: Sequence[Row]) -> bytes:
         for number, row in enumerate(group):
             below = _on_other_inputs(group) + _warnings(group) if number == len(group) - 1 else ""
             lines.append((row, ("" if number else head) + table_line([column.cell(row) for column in shown]) + below))
-    parts += _as_many_as_fit(lines, room)
+    parts += _as_many_as_fit([*lines, *_scaling(rows)], room)
     return ("\n".join(parts) + "\n").encode()
+
+
+def _scaling(rows: Sequence[Row]) -> list[tuple[Row, str]]:
+    """Below all other tables, one for each work that was raced at several scales."""
+    groups: dict[object, list[Row]] = {}
+    for row in rows:
+        if row.scale:
+            batch = row.batch // row.ranks if row.scaling == "weak" else row.batch
+            key = (row.run, row.workload, row.mode, *row.ranked_precisions, batch, row.device, row.data, row.train_on)
+            groups.setdefault((*key, row.conditions), []).append(row)
+    lines = []
+    for group in groups.values():
+        head = f"\n**Scaling** of {as_code(group[0].workload)} {group[0].mode}, {group[0].conditions}\n\n"
+        head += f"{table_line(HEADS)}\n{table_line(['---'] * len(HEADS))}\n"
+        ordered = sorted(group, key=lambda row: (row.contestant, row.threads * row.ranks, row.ranks))
+        for number, row in enumerate(ordered):
+            contestant, scale, time, speed_up, *cells, straggler = cells_of(row)
+            shown = [as_code(contestant), as_code(scale), time, speed_up if row.speed_up else as_code(speed_up)]
+            shown = [cell or "-" for cell in (*shown, *cells, as_code(straggler))]
+            lines.append((row, ("" if number else head) + table_line(shown)))
+    return lines
 
 
 def _mixed(rows: Sequence[Row]) -> list[str]:
@@ -146,7 +168,7 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
     groups: dict[object, list[Row]] = {}
     for row in rows:
         key = (row.run, row.workload, row.mode, *row.ranked_precisions, row.batch, row.threads, row.device, row.data)
-        key = (*key, row.train_on)
+        key = (*key, row.train_on, row.scale)
         groups.setdefault((*key, row.conditions), []).append(row)
     return list(groups.values())
 
@@ -159,4 +181,5 @@ def _work(row: Row) -> str:
 
 def _circumstances(row: Row) -> str:
     kept = quantity_text.count(row.blocks_kept, "block")
-    return f"{as_code(row.device)}, {quantity_text.count(row.threads, 'thread')}, {row.conditions}, {kept}"
+    scale = row.scale or quantity_text.count(row.threads, "thread")
+    return f"{as_code(row.device)}, {scale}, {row.conditions}, {kept}"

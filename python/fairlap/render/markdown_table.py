@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fairlap import quantity_text
 from fairlap.errors import shortened
+from fairlap.render.scaling import efficiency_text, exchange_text, speed_up_text, straggler_text
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
 from fairlap.results.row import Estimate, Row, judged_time_ns
@@ -91,6 +92,10 @@ _COLUMNS = (
     ShownColumn("version", lambda row: as_code(row.version or "")),
     ShownColumn("median", _median, always=True),
     ShownColumn("times the baseline", _ratio),
+    ShownColumn("speed-up", speed_up_text),
+    ShownColumn("efficiency", efficiency_text),
+    ShownColumn("exchange", exchange_text),
+    ShownColumn("straggler", lambda row: as_code(straggler_text(row))),
     ShownColumn("p99", lambda row: _value(row.latency_p99_ns, quantity_text.duration)),
     ShownColumn("items/s", lambda row: _value(row.throughput_per_s, quantity_text.number)),
     ShownColumn("first token", lambda row: _value(row.time_to_first_token_ns, quantity_text.duration)),

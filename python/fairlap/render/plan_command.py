@@ -16,6 +16,7 @@ from fairlap.request.commands import is_named_command
 from fairlap.request.load import Load
 from fairlap.request.names import FOLDER, OUTPUT, RUN, ContestantName, Contestants
 from fairlap.request.race_request import BEST_BUDGET_S, BLOCKS_UNTIL_DECIDED, PROFILE_PROCESSES
+from fairlap.request.scale import Scale
 from fairlap.request.source import Source, dims_in, range_in, shapes_in
 from fairlap.request.training import optimizer_in, schedule_in
 from fairlap.request.work import Conditions, Mode, Precision, Work
@@ -48,7 +49,7 @@ def _words(plan: Plan) -> Words:
     models, works = _works(plan.works)
     words = [*models, *(["--on", ",".join(named)] if named else []), *_commands(plan), *works]
     words += _load(plan.load) if plan.load else ["--device", plan.device]
-    words += ["--threads", str(plan.threads), "--conditions", conditions]
+    words += [*_scales(plan), "--conditions", conditions]
     if plan.until_decided:
         _require(blocks == BLOCKS_UNTIL_DECIDED)
     else:
@@ -158,10 +159,11 @@ def _works(works: Sequence[Work]) -> tuple[Words, Words]:
     together = any(len(each) > 1 for each in precisions)
     _require(not together or len(precisions) == 1)
     shapes = tuple(dict.fromkeys(work.source.shapes for work in works if work.source))
-    found = [_key(work) for work in works]
+    scales = tuple(dict.fromkeys(work.scale for work in works))
+    found = [(_key(work), work.scale) for work in works]
     for batches in dict.fromkeys((_batches(works), ())):
         wanted = [key for model in models for key in _combinations(model, works, modes, precisions, shapes, batches)]
-        if found == wanted:
+        if found == list(product(wanted, scales)):
             break
     else:
         raise _NoCommand
@@ -182,13 +184,28 @@ def _model(work: Work) -> str:
 
 def _key(work: Work) -> Key:
     if work.source is None:
-        return work.model, (), work.batch, work.mode, work.precisions
+        return work.model, (), work.without_scale().batch, work.mode, work.precisions
     return work.source.text, work.source.shapes, work.source.batch, work.mode, work.precisions
+
+
+def _scales(plan: Plan) -> Words:
+    scales = tuple(dict.fromkeys(work.scale for work in plan.works if work.scale is not None))
+    if not scales:
+        return ["--threads", str(plan.threads)]
+    threads = tuple(dict.fromkeys(each.threads for each in scales))
+    ranks = tuple(dict.fromkeys(each.ranks for each in scales))
+    hosts, scaling = max((each.hosts for each in scales), key=len), scales[0].scaling
+    _require(scales == tuple(Scale(each, count, scaling, hosts[:count]) for count in ranks for each in threads))
+    words = ["--threads", ",".join(map(str, threads))]
+    if max(ranks) > 1 or hosts or len(threads) == 1:
+        words += ["--processes", ",".join(map(str, ranks))]
+        words += ["--scaling", scaling] if max(ranks) > 1 else []
+    return [*words, *(["--hosts", ",".join(hosts)] if hosts else [])]
 
 
 def _batches(works: Iterable[Work]) -> tuple[int, ...]:
     """Those that were asked for, if any were."""
-    asked = (work.batch if work.source is None else work.source.batch for work in works)
+    asked = (work.without_scale().batch if work.source is None else work.source.batch for work in works)
     return tuple(dict.fromkeys(batch for batch in asked if batch is not None))
 
 

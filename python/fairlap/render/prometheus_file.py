@@ -14,7 +14,7 @@ from fairlap.results.row import Estimate, Row
 
 PREFIX = "fairlap_race_"
 _LABELS = (
-    "workload", "mode", "precision", "batch", "device", "threads", "conditions", "data", "train_on", "load",
+    "workload", "mode", "precision", "batch", "device", "threads", "conditions", "data", "train_on", "load", "scale",
     "contestant", "framework", "version",
 )  # fmt: skip
 

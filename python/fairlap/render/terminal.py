@@ -13,6 +13,7 @@ from fairlap.render.generation import generation_lines
 from fairlap.render.load import is_rate, load_lines, rate_interval, threads_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
+from fairlap.render.scaling import scaling_lines
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import outcome_text
 from fairlap.request.work import Work
@@ -45,6 +46,8 @@ def text_of(results: Results) -> str:
             lines += [f"  {line}" for line in _compilation_lines(results, work_result)]
         lines += operator_lines(results.run, work.label)
         parts.append("\n".join(lines))
+    if lines := scaling_lines(results):
+        parts.append("\n".join(lines))
     if lines := operations_lines(results):
         parts.append("\n".join(lines))
     if results.decision is not None:
@@ -69,7 +72,9 @@ def _head(results: Results, work_result: WorkResult) -> str:
     blocks = quantity_text.count(len(work_result.blocks.kept), "complete block")
     seconds = sum(process.elapsed_s for each in work_result.contestants for process in each.processes)
     lasted = f", {quantity_text.seconds(seconds)}" if seconds else ""
-    where = f"{plan.device} ({threads_text(plan.threads, work_result.work.load)})"
+    where = plan.device  # a scale names its threads itself
+    if work_result.work.scale is None:
+        where += f" ({threads_text(plan.threads, work_result.work.load)})"
     title = plan.title_of(work_result.work)
     if plan.to_score is not None:
         title += _target(quantity_text.share(plan.to_score), plan, work_result)

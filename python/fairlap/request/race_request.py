@@ -17,6 +17,7 @@ from fairlap.machine.atomic_files import write_output
 from fairlap.request.commands import Commands
 from fairlap.request.load import LoadRequest
 from fairlap.request.names import NO_CONTESTANTS, Contestants, Device
+from fairlap.request.scale import Scaling
 from fairlap.request.toml_file import read_toml
 from fairlap.request.units import Seconds, Share
 from fairlap.request.work import Conditions, Mode, Precision
@@ -70,7 +71,7 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every combination of model, mode, precision and batch is raced."""
+    """Every combination of model, mode, precision, batch, threads and processes is raced."""
 
     models: Annotated[
         _Some[str],
@@ -162,7 +163,22 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         _about("The right answers for the metrics, a .npy file with one for each item; for map, COCO's .json."),
     ] = None
     trust: Annotated[bool, _about("Allow your own model's file to run code when it is loaded.")] = False
-    threads: Annotated[_AtLeast1 | None, _about("Threads of every contestant; all cores by default.")] = None
+    threads: Annotated[
+        int | _Some[int] | None,
+        _about("Threads of every contestant; all cores by default. With several, each number is raced."),
+    ] = None
+    processes: Annotated[
+        int | _Some[int] | None,
+        _about("Processes that share each step or batch of a contestant, its ranks; each number is raced."),
+    ] = None
+    scaling: Annotated[
+        Scaling | None,
+        _about("With processes: all ranks share one batch (strong, the default), or each rank has one (weak)."),
+    ] = None
+    hosts: Annotated[
+        _Some[str] | None,
+        _about("With processes: the hosts that ranks are spread over, in turn; this machine by default."),
+    ] = None
     blocks: Annotated[
         Annotated[int, msgspec.Meta(ge=1, le=MOST_BLOCKS)] | None,
         _about("A fixed number of new processes for every contestant, instead of as many as it takes to decide."),

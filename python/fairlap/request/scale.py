@@ -11,6 +11,8 @@ import msgspec
 
 from fairlap import quantity_text
 
+E_SCALE = "E_SCALE"
+
 Scaling = Literal["strong", "weak"]
 """What stays the same when ranks are added: the global batch (strong), or the batch of each rank (weak)."""
 
@@ -27,10 +29,15 @@ class Scale(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """``2 ranks of 1 thread``, or ``2 threads`` where there is one rank."""
         threads = quantity_text.count(self.threads, "thread")
-        if self.ranks == 1:
+        if self.ranks == 1 and not self.hosts:
             return threads
         hosts = f" on {', '.join(self.hosts)}" if self.hosts else ""
         return f"{quantity_text.count(self.ranks, 'rank')} of {threads}{hosts}"
+
+    @property
+    def cores(self) -> int:
+        """That all ranks together have work for."""
+        return self.threads * self.ranks
 
 
 class Rank(msgspec.Struct, frozen=True):
@@ -38,4 +45,5 @@ class Rank(msgspec.Struct, frozen=True):
 
     number: int  # from 0
     count: int
-    coordinator: str  # "host:port", where the ranks of a framework find each other
+    coordinator: str  # "host:port", where the ranks of a framework find each other: at the first of the addresses
+    addresses: tuple[str, ...] = ()  # "host:port" by rank, free for the framework to listen at

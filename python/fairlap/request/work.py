@@ -68,6 +68,14 @@ class Work(msgspec.Struct, frozen=True):
     def precisions(self) -> tuple[Precision, ...]:
         return self.together or (self.precision,)
 
+    def without_scale(self) -> Work:
+        """As it was asked for: in weak scaling, with the batch of each rank."""
+        scale = self.scale
+        if scale is None:
+            return self
+        batch = self.batch // scale.ranks if scale.scaling == "weak" else self.batch
+        return msgspec.structs.replace(self, batch=batch, scale=None)
+
     def in_precision(self, precision: Precision | None) -> Work:
         """What one contestant does of it; ``precision`` is None where all contestants have the same one."""
         return msgspec.structs.replace(self, precision=precision or self.precision, together=())

@@ -15,6 +15,8 @@ from fairlap.request.work import Conditions, Work
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.rows import rows_of_work
+from fairlap.results.scaling import scaling_of
+from fairlap.results.scaling_series import ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult, work_result_of
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ class Results:
     price: Price | None = None
     samples: Samples | None = None  # where raw samples were stored
     decision: Decision | None = None  # where requirements or a use were given
+    scaling: tuple[ScalingSeries, ...] = ()  # of works that were raced at several scales
 
     def __repr__(self) -> str:
         """What an interactive session shows: a line for each row, with its median and its verdict."""
@@ -127,11 +130,13 @@ def results_of(
         tables = [basis.table for basis in bases if basis.table is not None]
         comparisons = verdict.judge(tables, margin=margin, design=design_of(run.plan, tables)) if tables else ()
         found += [work_result_of(basis, comparisons) for basis in bases]
+    scaling = scaling_of(run.plan, found, margin=margin)
     return Results(
         run,
         run_id,
-        tuple(replace(each, rows=rows_of_work(run, run_id, each, baseline, price)) for each in found),
+        tuple(replace(each, rows=rows_of_work(run, run_id, each, baseline, price, scaling)) for each in found),
         baseline,
         price,
         samples,
+        scaling=scaling,
     )

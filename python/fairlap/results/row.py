@@ -63,6 +63,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     threads: Annotated[
         int, _about("Threads that every contestant was asked to use; `settings` has what it uses.", "work")
     ]
+    ranks: Annotated[int, _about("Processes that shared each step or batch; each had these threads.", "work")]
+    hosts: Annotated[list[str], _about("Hosts that the ranks were spread over; none for this machine alone.", "work")]
+    scale: Annotated[
+        str, _about("These three in words, where the work was raced at several scales; else empty.", "work")
+    ]
+    scaling: Annotated[
+        str,
+        _about(
+            "Strong: the ranks shared one batch. Weak: each had one, and `batch` is the sum. Empty for one.", "work"
+        ),
+    ]
     device: Annotated[str, _about("Where the work ran.", "work")]
     data: Annotated[
         str, _about("What the calls were fed: synthetic, or a path; empty when their inputs stayed.", "work")
@@ -417,6 +428,40 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
     latency_by_rate: Annotated[
         list[LatencyAtRate], _about("Latency by rate, from trials of a fixed length; at rate 0 lone requests.", "load")
+    ]
+
+    speed_up: Annotated[
+        Estimate | None,
+        _about("How many times the items per second of the same contestant at the smallest scale.", "scaling"),
+    ]
+    speed_up_verdict: Annotated[
+        str | None, _about("Against the smallest scale: faster, slower, equivalent or inconclusive.", "scaling")
+    ]
+    efficiency: Annotated[
+        Estimate | None,
+        _about("Its speed-up over a linear one: by how many more threads times ranks it has.", "scaling"),
+    ]
+    efficiency_verdict: Annotated[
+        str | None, _about("Against linear: slower, equivalent, faster or inconclusive.", "scaling")
+    ]
+    exchange_ns: Annotated[
+        Estimate | None,
+        _about("What exchanging between ranks adds to a step: it, less that of the slowest rank alone.", "scaling"),
+    ]
+    exchange_share: Annotated[Estimate | None, _about("How much of a step that is.", "scaling")]
+    straggler: Annotated[
+        str | None, _about("A rank that the others wait for: 10 % slower alone, by an interval above 0.", "scaling")
+    ]
+    slowest_rank_excess: Annotated[
+        Estimate | None,
+        _about("How much longer the slowest rank takes alone than the others, as a share of them.", "scaling"),
+    ]
+    largest_rank_memory_bytes: Annotated[
+        Estimate | None, _about("The most that any one of its ranks held at once.", "scaling")
+    ]
+    energy_per_item_and_rank_j: Annotated[
+        Estimate | None,
+        _about("Energy for one item, as the machine's sensors saw it, over the number of ranks.", "scaling"),
     ]
 
     baseline: Annotated[str | None, _about("The contestant that it is compared with.", "verdict")]

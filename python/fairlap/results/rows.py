@@ -31,12 +31,15 @@ from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_ba
 from fairlap.results.columns.learning import learning_of
 from fairlap.results.columns.load import latency_by_rate, load_of
 from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
-from fairlap.results.columns.roofline import roofline_of
+from fairlap.results.columns.ranks import ranks_of, straggler_notice
+from fairlap.results.columns.roofline import roofline_of, roofs_under
+from fairlap.results.columns.scaling import scale_of, scaling_cells
 from fairlap.results.columns.scores import accuracy_of, scores_of
 from fairlap.results.columns.utilisation import utilisation_of
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
+from fairlap.results.scaling_series import ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 _DIGITS = 12
@@ -61,18 +64,32 @@ _ON_DEVICE = ("device_span_ns", "context_span_ns", "kernel_sum_ns")
 _QUANTITIES = ("host_issue_ns", *_ON_DEVICE)
 
 
-def rows_of_work(run: Run, run_id: str, found: WorkResult, baseline: str, price: Price | None) -> tuple[Row, ...]:
+def rows_of_work(
+    run: Run,
+    run_id: str,
+    found: WorkResult,
+    baseline: str,
+    price: Price | None,
+    scaling: Sequence[ScalingSeries] = (),
+) -> tuple[Row, ...]:
     """``baseline`` names the contestant to compare with; the fastest ranked one when empty."""
-    return tuple(_row(run, run_id, found, result, baseline, price) for result in found.contestants)
+    return tuple(_row(run, run_id, found, result, baseline, price, scaling) for result in found.contestants)
 
 
 def _row(
-    run: Run, run_id: str, work_result: WorkResult, result: ContestantResult, baseline: str, price: Price | None
+    run: Run,
+    run_id: str,
+    work_result: WorkResult,
+    result: ContestantResult,
+    baseline: str,
+    price: Price | None,
+    scaling: Sequence[ScalingSeries],
 ) -> Row:
     work = work_result.work
     name = next(each for each in run.plan.contestants if each.text == result.contestant)
     machine, environment = fingerprints_of(run, result)
     latency = estimate(result.finished, lambda process: process.headline.p50_ns)
+    energy = energy_of(result, work)
     cells: dict[str, Cell] = {
         "version": cell_or(
             next((process.version for process in result.processes if process.version), None),
@@ -85,14 +102,21 @@ def _row(
         **_latencies(result, work, latency),
         **feeding_of(result),
         **generation_of(result, work),
-        **roofline_of(result, run.roofs, work.in_precision(name.precision).precision, run.plan.device, latency),
+        **roofline_of(
+            result,
+            roofs_under(run, work),
+            work.in_precision(name.precision).precision,
+            run.plan.device,
+            latency,
+            ranks=1 if work.scale is None else work.scale.ranks,
+        ),
         **_phases(result, work),
         **compilation_of(run, work_result, result),
         **memory_of(result),
         **smallest_memory_of(result, asked_for=run.plan.min_memory and work_result.conditions == run.plan.headline),
         **largest_batch_of(result, asked_for=run.plan.max_batch > 0 and work_result.conditions == run.plan.headline),
-        **utilisation_of(result, threads=run.plan.threads, device=run.plan.device),
-        **energy_of(result, work),
+        **utilisation_of(result, threads=run.plan.threads_of(work), device=run.plan.device),
+        **energy,
         **_cost(estimate(result.finished, lambda process: process.headline_ns), work, price),
         **_errors(result),
         "error_drop": _drop(run.plan, result.drop.error, _why_unchecked(result)),
@@ -104,6 +128,8 @@ def _row(
         "accuracy": accuracy_of(result),
         **learning_of(result, price),
         **load_of(result, work),
+        **scaling_cells(scaling, result.contestant, work, work_result.conditions),
+        **ranks_of(result, work, energy["energy_per_item_j"]),
         **_against(work_result, result, baseline, only_winner=run.plan.only_winner),
         "order_depends_on_data": order_depends_on_data(work_result.basis),
     }
@@ -118,7 +144,8 @@ def _row(
         precision=work.in_precision(name.precision).precision,
         ranked_precisions=list(work.precisions),
         batch=work.batch,
-        threads=run.plan.threads,
+        threads=run.plan.threads_of(work),
+        **scale_of(work),
         device=run.plan.device,
         data=run.plan.data,
         train_on="" if work.train_on is None else work.train_on.label,
@@ -334,6 +361,7 @@ def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]
         work_result.mixed,
         work_result.unknown_settings,
         result.without_rate,
+        straggler_notice(result),
     )
     of_all = [warning for warning in for_all if warning is not None]
     return list(dict.fromkeys([*of_all, *(warning for process in result.processes for warning in process.warnings)]))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.store.database import Database
 from fairlap.store.run_ids import time_in_ids
 
 _NS_PER_S = 1e9
 _KEY = (
     "mode", "precision", "ranked_precisions", "batch", "data", "train_on", "load", "conditions", "threads", "device",
+    "ranks", "hosts",
 )  # fmt: skip
 _ESTIMATES = (
     "latency_p50_ns", "pipeline_throughput_per_s", "time_to_score_s", "largest_rate_per_s", "loadgen_latency_ns",
@@ -51,13 +53,13 @@ def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigur
     )
     figures = []
     for run, began_at, contestant, framework, version, *rest in found:
-        mode, precision, together, batch, data, train_on, load, conditions, threads, device = rest[: len(_KEY)]
+        mode, precision, together, batch, data, train_on, load, conditions, threads, device, *at = rest[: len(_KEY)]
         judged = _judged(rest[len(_KEY) :], batch)
         if judged is None:
             continue
         quantity, value, low, high = judged
         precisions = ", ".join(msgspec.json.decode(together or "[]")) or precision
-        parts = [mode, precisions, f"batch {batch}"]
+        parts = [mode, precisions, f"batch {batch}", *_scale(*at)]
         parts += [f"on {train_on}"] if train_on else []
         parts += [f"load {load}"] if load else []
         parts += [f"fed {data}"] if data else []
@@ -68,6 +70,13 @@ def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigur
             )
         )  # fmt: skip
     return figures
+
+
+def _scale(ranks: int | None, hosts: str | None) -> list[str]:
+    """Nothing of one process, whose threads are known besides; rows of before scales were raced have neither."""
+    on = ", ".join(msgspec.json.decode(hosts or "[]"))
+    text = quantity_text.count(ranks or 1, "rank")
+    return [f"{text} on {on}" if on else text] if (ranks or 1) > 1 or on else []
 
 
 def _judged(cells: list[float | None], batch: int) -> tuple[str, float, float | None, float | None] | None:

@@ -30,6 +30,7 @@ class RowsOfRun:
             for work in self.plan.works
             if (work.model, work.batch, work.mode, list(work.precisions))
             == (row.workload, row.batch, row.mode, row.ranked_precisions)
+            and ("" if work.scale is None else work.scale.text) == row.scale
         )
         return next(found, None)
 

@@ -47,6 +47,10 @@ from fairlap.verdict.metric import (
 )
 from fairlap.verdict.noisy_blocks import GateLimits, GateOutcome, noise_gate
 from fairlap.verdict.regression import Change, Regression, compare_runs
+from fairlap.verdict.scaling.bounded_fit import Bounded
+from fairlap.verdict.scaling.latency_bandwidth import LatencyBandwidth, latency_bandwidth
+from fairlap.verdict.scaling.ranks import WORTH_A_WARNING, Straggler, difference, slowest_rank
+from fairlap.verdict.scaling.universal_scalability import TooFewScales, UniversalScalability, universal_scalability
 from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence
 from fairlap.verdict.several_works import GeometricMean, geometric_mean_ratio
 from fairlap.verdict.standing import Place, Standing, standing
@@ -60,9 +64,11 @@ __all__ = [
     "TIME_PER_REQUEST",
     "TIME_TO_FIRST_GRADIENT",
     "TIME_TO_SCORE",
+    "WORTH_A_WARNING",
     "BadInput",
     "BadOption",
     "BlockTable",
+    "Bounded",
     "Change",
     "Comparison",
     "ComparisonText",
@@ -75,6 +81,7 @@ __all__ = [
     "GeometricMean",
     "Interval",
     "LateShareTest",
+    "LatencyBandwidth",
     "Look",
     "MeanAndSpread",
     "Metric",
@@ -94,7 +101,10 @@ __all__ = [
     "SteadyState",
     "StoppingAdvice",
     "StoppingRule",
+    "Straggler",
+    "TooFewScales",
     "UnequalBlocks",
+    "UniversalScalability",
     "UnlikeQuantities",
     "Verdict",
     "Welch",
@@ -109,9 +119,11 @@ __all__ = [
     "course_of_all",
     "decided",
     "design_so_far",
+    "difference",
     "find_modes",
     "geometric_mean_ratio",
     "judge",
+    "latency_bandwidth",
     "looks",
     "means_and_spreads",
     "median_time",
@@ -123,8 +135,10 @@ __all__ = [
     "power",
     "process_figure",
     "sentence",
+    "slowest_rank",
     "standing",
     "steady_state",
     "throughput",
+    "universal_scalability",
     "welch",
 ]

@@ -8,6 +8,7 @@ from fairlap.errors import NotAvailable
 from fairlap.machine.roofs import Roofs
 from fairlap.race import run
 from fairlap.race.run import roofs_for
+from runs_at_scales import a_plan, threads
 from runs_for_rows import a_run
 from runs_under_roofs import some_roofs
 
@@ -46,3 +47,16 @@ def test_roofs_that_cannot_be_measured_cost_the_race_nothing(monkeypatch: pytest
     notes: list[str] = []
     assert roofs_for(msgspec.structs.replace(a_run().plan, device="cuda"), report=notes.append) is None
     assert "busy" in notes[0]
+
+
+def test_works_of_several_threads_have_the_roofs_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "kept_roofs", lambda _: None)
+    monkeypatch.setattr(run, "usable_cores", lambda: [0, 1, 2, 3])
+    monkeypatch.setattr(run, "roofs_of", lambda count: msgspec.structs.replace(some_roofs(), threads=count))
+    found = roofs_for(a_plan(threads(1, 2, 4)))
+    assert found is not None
+    for count in (1, 2, 4):
+        own = found.of_threads(count)
+        assert own is not None
+        assert own.threads == count
+    assert found.of_threads(3) is None

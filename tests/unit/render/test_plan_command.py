@@ -165,3 +165,20 @@ def test_combinations_that_are_not_all_raced_have_no_command() -> None:
 def test_an_older_plan_without_its_cores_has_the_command_where_its_blocks_show_them_all() -> None:
     plan = planned("mlp", "--on", "torch,jax", "--blocks", 3, "--conditions", "as-found")
     assert again(msgspec.structs.replace(plan, available_cores=())) == plan
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--threads", "1,2"),
+        ("--threads", "1", "--processes", "1,2"),
+        ("--threads", "1", "--processes", "2", "--scaling", "weak"),
+        ("--threads", "1,2", "--processes", "1,4", "--hosts", "a,b"),
+    ],
+)
+def test_several_scales_are_named_as_they_were(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _process: {0, 1, 2, 3})
+    plan = planned("mlp", "convnet", "--on", "torch,jax", "--batch", "8,16", "--blocks", 2, *words)
+    assert len(plan.works) > 2
+    assert again(plan) == plan
+    assert command_of(msgspec.structs.replace(plan, works=plan.works[:-1])) == ""

@@ -9,6 +9,7 @@ import click
 
 from fairlap.cli.output_options import race_options
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
+from fairlap.cli.scale_options import scale_options
 from fairlap.cli.source_options import source_options
 from fairlap.cli.values import COMMAND, CONTESTANTS, DEVICE, DURATION, NAMES, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.errors import InvalidRequest
@@ -90,7 +91,10 @@ if TYPE_CHECKING:
 @click.option(
     "--labels", metavar="FILE", help="The right answers to --inputs for --metric: .npy; for map, COCO's .json."
 )
-@click.option("--threads", type=int, help="Threads of every contestant.  [default: all cores]")
+@click.option(
+    "--threads", type=WHOLE_NUMBERS, help="Threads of every contestant; 1,2 races both.  [default: all cores]"
+)
+@scale_options
 @click.option(
     "--budget",
     type=DURATION,
@@ -183,8 +187,9 @@ def command(
     comparison is decided, or when the budget is spent. (`fairlap.compare` in Python compares callables in one process
     instead: quicker, but blind to differences between processes.)
 
-    Several values of --batch, --mode and --precision are raced in every combination. A request file in TOML holds all
-    options; those on the command line win. A duration is 20ms, 90s, 10m or 1h; a bare number means seconds.
+    Several values of --batch, --mode, --precision, --threads and --processes are raced in every combination. A request
+    file in TOML holds all options; those on the command line win. A duration is 20ms, 90s, 10m or 1h; a bare number
+    means seconds.
 
     Exit status: 0 when a contestant finished, even if others failed; 1 when none did, a file or data was lost or the
     run could not be stored; 2 for an invalid request, 130 after Ctrl-C.

@@ -52,7 +52,7 @@ def _of_runs(runs: Sequence[RowsOfRun], entries: Sequence[Entry]) -> Mapping[str
     return {
         "fairlap": {name: each.row.fairlap if each else _UNKNOWN for name, each in first.items()},
         "device": {run.run: run.plan.device for run in runs},
-        "threads": {run.run: str(run.plan.threads) for run in runs},
+        "threads": {run.run: ", ".join(map(str, run.plan.threads_of_works)) for run in runs},
         "conditions": {run.run: run.plan.headline for run in runs},
     }
 

@@ -21,7 +21,9 @@ from fairlap.race.around_blocks.smallest_memory import Trial, smallest_memory
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.processes.one_process import Bench, request_for
+from fairlap.race.processes.at_scale import runner_for
+from fairlap.race.processes.one_process import Bench
+from fairlap.race.processes.request_for_worker import request_for
 from fairlap.race.progress import Progress
 from fairlap.request.work import Work
 
@@ -76,7 +78,7 @@ class AfterBlocks:
             block = next((each for each in drawn if each.conditions == plan.headline), None)
             if block is None:
                 continue
-            for number, runner in enumerate(runners):
+            for number, runner in enumerate(runner_for(each, plan, work) for each in runners):
                 named = (runner.name.text, work.label, plan.headline)
                 processes = [
                     process
@@ -136,7 +138,7 @@ class AfterBlocks:
 
         for block in plan.blocks:
             work = plan.works[block.work].label
-            for number, runner in enumerate(runners):
+            for number, runner in enumerate(runner_for(each, plan, plan.works[block.work]) for each in runners):
                 name = runner.name.text
                 if block.conditions != plan.headline or (name, work) not in waiting:
                     continue

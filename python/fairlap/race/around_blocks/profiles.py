@@ -24,8 +24,9 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
+from fairlap.race.processes.at_scale import runner_for
 from fairlap.race.processes.block_worker import block_worker
-from fairlap.race.processes.one_process import request_for
+from fairlap.race.processes.request_for_worker import request_for
 from fairlap.request.work import Work
 from fairlap.scenarios.untimed.profile_messages import Profiled
 
@@ -59,7 +60,7 @@ def run_profiles(profiling: Profiling, processes: Sequence[ProcessResult], befor
         for number in range(plan.profile_processes if blocks else 0):
             block = blocks[number % len(blocks)]
             for runner_place in random.Random(f"{plan.seed} {number}").sample(block.order, len(block.order)):
-                runner = profiling.runners[runner_place]
+                runner = runner_for(profiling.runners[runner_place], plan, work)
                 key = (number, runner.name.text, work.label)
                 if key in done or key[1:] not in finished:
                     continue
@@ -101,7 +102,7 @@ def _profiled(profiling: Profiling, block: Block, materials: Materials, runner: 
         left.unlink(missing_ok=True)
     with block_worker(block, runner, limits) as worker:
         prepared = worker.prepare(request_for(plan, materials, runner), within_s=limits.prepare_s)
-        answers.require_settings(prepared.in_force, plan.threads, materials.work.precision)
+        answers.require_settings(prepared.in_force, plan.threads_of(materials.work), materials.work.precision)
         answers.require_weights(materials, prepared.weights_hash)
         worker.answer("inputs", answer, within_s=limits.answer_s)
         answers.require_right(answers.answer_errors(materials, answer, "inputs", "profiled"), prepared.in_force)

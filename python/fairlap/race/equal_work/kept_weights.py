@@ -69,7 +69,8 @@ class KeptWeights:
 
     def _file(self, folder: Path, process: ProcessResult) -> Path:
         work = self._works[process.work]
-        name = f"{work.model}-batch-{work.batch}-{process.contestant}"
+        scale = "" if work.scale is None else f"-{work.scale.text}"
+        name = f"{work.model}-batch-{work.batch}{scale}-{process.contestant}"
         return folder / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}.safetensors"
 
 

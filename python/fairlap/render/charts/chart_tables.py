@@ -10,7 +10,7 @@ from typing import Any
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find
-from fairlap.render.charts import roofline
+from fairlap.render.charts import roofline, scaling
 from fairlap.render.charts.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.request.work import Precision, Work
 from fairlap.results.frontier import points_of
@@ -50,6 +50,10 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "precisions": _precisions,
         "learning": _learning,
         "load": _load,
+        "scaling": scaling.points,
+        "scaling_linear": scaling.linear,
+        "scaling_projection": scaling.projected,
+        "exchanges": scaling.exchanges,
         "roofline": roofline.points,
         "roof_lines": roofline.lines,
         "tolerances": _tolerances,
@@ -61,7 +65,8 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
 
 def group_of(work: Work) -> str:
     """What a sweep over batches holds fixed."""
-    return f"{work.model} · {work.mode} · {', '.join(work.precisions)}"
+    scale = "" if work.scale is None else f" · {work.scale.text}"
+    return f"{work.model} · {work.mode} · {', '.join(work.precisions)}{scale}"
 
 
 def _plainly(record: Record) -> Record:

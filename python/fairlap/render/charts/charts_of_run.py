@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairlap.render.charts import resources as other_charts
+from fairlap.render.charts import scaling
 from fairlap.render.charts import speed as speed_charts
 from fairlap.render.charts.chart import Chart, left_out
 from fairlap.render.charts.chart_tables import group_of
@@ -36,6 +37,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
         speed_charts.curves_of_all_samples(sampled),
         speed_charts.over_time(sampled),
         *_sweep(shown),
+        *_if_scaled(shown, tables),
         *_if_under_roofs(shown, tables),
         other_charts.latency_against_throughput(),
         other_charts.cold_and_warm(),
@@ -82,6 +84,12 @@ def _if_trained_to_a_score(shown: Results) -> list[Chart]:
 
 def _if_batches_were_tried(shown: Results) -> list[Chart]:
     return [memory_by_batch()] if shown.run.plan.max_batch else []
+
+
+def _if_scaled(shown: Results, tables: Tables) -> list[Chart]:
+    if not shown.scaling:
+        return []
+    return [scaling.speed_up(), scaling.efficiency(), *([scaling.exchange_share()] if tables["exchanges"] else [])]
 
 
 def _if_under_roofs(shown: Results, tables: Tables) -> list[Chart]:

@@ -10,7 +10,7 @@ from fairlap.machine.roofs import Roofs
 from fairlap.render.charts.chart import Chart, coloured, contestant_only, named, spec_of
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import INK, MUTED
-from fairlap.results.columns.roofline import LEVELS, NUMBER_TYPES, PLAIN
+from fairlap.results.columns.roofline import LEVELS, NUMBER_TYPES, PLAIN, roofs_under
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
@@ -36,15 +36,13 @@ def points(shown: Results) -> Iterator[Record]:
 
 def lines(shown: Results) -> Iterator[Record]:
     """Two ends of each roof, for each work: of a level, up to where arithmetic becomes the lower one."""
-    roofs = shown.run.roofs
-    if roofs is None:
-        return
     found: dict[tuple[str, str], list[Record]] = {}
     for each in points(shown):
         found.setdefault((each["work"], each["conditions"]), []).append(each)
     for work_result in shown.work_results:
         own = found.get((work_result.work.label, work_result.conditions))
-        if own:
+        roofs = roofs_under(shown.run, work_result.work)
+        if own and roofs is not None:
             yield from _lines_of(work_result, roofs, [each["operations_per_byte"] for each in own])
 
 

@@ -30,7 +30,7 @@ def _samples(name: str, row: Row, estimate: Estimate | None, scale: float) -> It
     if estimate is None:
         return
     labels = {
-        "work": f"{row.workload} {row.mode} {row.precision} batch {row.batch}",
+        "work": f"{row.workload} {row.mode} {row.precision} batch {row.batch} {row.scale}".rstrip(),
         "conditions": row.conditions,
         "contestant": row.contestant,
     }

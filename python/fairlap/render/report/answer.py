@@ -62,7 +62,8 @@ def _unknown_settings(work_result: WorkResult) -> Markup | None:
 
 def _basis(shown: Results, work_result: WorkResult) -> str:
     seen = {process.block for result, _ in work_result.with_rows() for process in result.processes}
-    threads = threads_text(shown.run.plan.threads, work_result.work.load)
+    scale = work_result.work.scale
+    threads = threads_text(shown.run.plan.threads, work_result.work.load) if scale is None else scale.text
     where = f"on {shown.run.plan.device} with {threads}"
     blocks = f"{len(work_result.blocks.kept)} of {quantity_text.count(len(seen), 'block')} used"
     return f"{shown.run.plan.title_of(work_result.work)}, {where}, {work_result.conditions}; {blocks}."

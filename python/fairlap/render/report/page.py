@@ -28,12 +28,15 @@ from fairlap.render.report.markup import Markup, joined, json_island, table, tag
 from fairlap.render.report.operators import NOTE, operators
 from fairlap.render.report.page_data import for_the_program
 from fairlap.render.report.ranked_table import ranked_table
+from fairlap.render.report.scaling_table import NOTE as NOTE_ON_SCALES
+from fairlap.render.report.scaling_table import scaling_tables
 from fairlap.render.report.settings_searches import settings_search
 from fairlap.request.work import Work, work_title
 from fairlap.results.results import Results
 
 _SECTIONS = {
     "speed": "Time of a call",
+    "scaling": "Speed-up",
     "cold": "Start-up",
     "resources": "Memory, energy, cost",
     "answers": "Numerical errors",
@@ -64,6 +67,7 @@ def page_of(shown: Results) -> str:
             decided(shown),
             _filters(shown),
             _tables(shown),
+            _scaled(shown),
             _fed(shown),
             _batches(shown),
             _operators(shown),
@@ -226,6 +230,14 @@ def _tables(shown: Results) -> Markup:
         "Brackets are 95 % intervals."
     )
     return tag("section", tag("h2", "Ranked"), parts, tag("p", note, class_="caption"), id="ranked")
+
+
+def _scaled(shown: Results) -> Markup | None:
+    if not shown.scaling:
+        return None
+    return tag(
+        "section", tag("h2", "Scaling"), scaling_tables(shown), tag("p", NOTE_ON_SCALES, class_="caption"), id="scales"
+    )
 
 
 def _fed(shown: Results) -> Markup | None:

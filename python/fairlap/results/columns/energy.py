@@ -31,7 +31,13 @@ class Span:
         return Span(value, low, high, self.why)
 
 
+_OF_ENERGY = ("energy_per_item_j", "idle_energy_per_item_j", "mean_power_w", "peak_power_w", "idle_power_w")
+_OTHER_HOSTS = "its ranks run on other hosts, and the sensors of this machine do not see those"
+
+
 def energy_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
+    if work.scale is not None and work.scale.hosts:
+        return dict.fromkeys(_OF_ENERGY, Cell(None, _OTHER_HOSTS))
     processes = result.finished
     return {
         "energy_per_item_j": over_processes(
@@ -80,6 +86,8 @@ def unresolved(spans: Sequence[Span], unit: str) -> str:
 
 def energy_by_sensor(result: ContestantResult, work: Work) -> dict[str, float]:
     """By the rule of the sum: a sensor that one process did not resolve has no figure."""
+    if work.scale is not None and work.scale.hosts:
+        return {}
     processes = result.finished
     sensors = dict.fromkeys(
         each.sensor for process in processes if process.energy is not None for each in process.energy.read

@@ -16,7 +16,8 @@ from typing import Literal
 from fairlap import quantity_text
 from fairlap.machine.roofs import Roofs
 from fairlap.models.call_cost import CallCost
-from fairlap.request.work import Precision
+from fairlap.race.run import Run
+from fairlap.request.work import Precision, Work
 from fairlap.results.estimates import Cell, absence_reason, cell_or
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
@@ -105,8 +106,21 @@ def _memory_time(cost: CallCost, roofs: Roofs, call_ns: float) -> tuple[str, flo
     return found
 
 
+def roofs_under(run: Run, work: Work) -> Roofs | None:
+    """Those of the threads that a process of this work has; none where ranks share its calls."""
+    if run.roofs is None or (work.scale is not None and work.scale.ranks > 1):
+        return None
+    return run.roofs.of_threads(run.plan.threads_of(work))
+
+
 def roofline_of(
-    result: ContestantResult, roofs: Roofs | None, precision: Precision, device: str, latency: Estimate | None
+    result: ContestantResult,
+    roofs: Roofs | None,
+    precision: Precision,
+    device: str,
+    latency: Estimate | None,
+    *,
+    ranks: int = 1,
 ) -> dict[str, Cell]:
     cost = next((process.call_cost for process in result.processes if process.call_cost), None)
     unknown = absence_reason(result) or "it is unknown what a call computes"
@@ -116,6 +130,7 @@ def roofline_of(
     why = (
         absence_reason(result)
         or next((process.elsewhere for process in result.finished if process.work_in == "other_server"), "")
+        or ("" if ranks == 1 else "ranks share its calls, and roofs are of one process")
         or ("" if _are_complete(roofs) else "the roofs of the machine were not measured")
         or _no_peak(roofs, precision, device)
         or ("" if cost.operations is not None else cost.counted)

@@ -21,8 +21,10 @@ from fairlap.race.plan_from_request import plan_of
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
+from fairlap.request.scale import Scale
 from fairlap.request.work import Work
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
+from msgspec.structs import replace
 
 SPEC = find("digits").spec
 Weights = dict[str, np.ndarray]
@@ -168,6 +170,18 @@ def test_a_resumed_race_keeps_what_was_better_before(tmp_path: Path) -> None:
     assert {float(array.max()) for array in safetensors.read(file).values()} == {2.0}
     offer(again, 0.96, 4.0)
     assert {float(array.max()) for array in safetensors.read(file).values()} == {4.0}
+
+
+def test_each_scale_of_a_work_keeps_its_own_weights(tmp_path: Path) -> None:
+    plan = plan_to(0.9)
+    works = tuple(replace(plan.works[0], scale=Scale(threads)) for threads in (1, 2))
+    kept = KeptWeights(replace(plan, works=works), tmp_path)
+    for work in works:
+        process = ended(0.9)
+        process.work = work.label
+        assert process.learning is not None
+        kept.offer(process, process.learning, state(1.0))
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_file_that_cannot_be_written_is_a_failure_of_the_race_alone(tmp_path: Path) -> None:

@@ -1,0 +1,143 @@
+"""The scales of a request: the works that they make, and what cannot be raced at several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from fairlap import quantity_text
+from fairlap.engine.arguments import whole_number
+from fairlap.errors import InvalidRequest
+from fairlap.models.spec import Spec
+from fairlap.race.operations import is_operation
+from fairlap.race.plan import require_threads
+from fairlap.request.names import THREADS
+from fairlap.request.race_request import MOST_BATCH, RaceRequest
+from fairlap.request.scale import E_SCALE, Scale
+from fairlap.request.work import Work
+
+MOST_RANKS = MOST_THREADS = 4096
+
+
+def threads_asked(request: RaceRequest, cores: Sequence[int]) -> tuple[int, ...]:
+    """Each number once, the smallest first. Without any, all cores, shared by the ranks of a host."""
+    if request.threads is None:
+        on_a_host = math.ceil(max(_ranks_asked(request), default=1) / max(len(request.hosts or ()), 1))
+        return (max(len(cores) // on_a_host, 1),)
+    asked = request.threads if isinstance(request.threads, tuple) else (request.threads,)
+    for each in asked:
+        if request.hosts is None:
+            require_threads(each, cores)
+        else:  # whose cores are not known here
+            whole_number("threads", each, least=1, most=MOST_THREADS)
+    return tuple(sorted(set(asked)))
+
+
+def scales_asked(request: RaceRequest, cores: Sequence[int]) -> tuple[Scale, ...]:
+    """Every combination of processes and threads, fewer processes first; none where the request has one scale alone."""
+    threads, ranks = threads_asked(request, cores), _ranks_asked(request)
+    if request.scaling is not None and max(ranks, default=1) < 2:
+        raise InvalidRequest(
+            "--scaling says what is shared between the processes of a step; add --processes 1,2", code=E_SCALE
+        )
+    if len(threads) < 2 and not ranks:
+        return ()
+    hosts, scaling = request.hosts or (), request.scaling or "strong"
+    if len(set(hosts)) < len(hosts):
+        raise InvalidRequest(f"--hosts names a host twice: {', '.join(hosts)}", code=E_SCALE)
+    found = tuple(Scale(each, count, scaling, hosts[:count]) for count in ranks or (1,) for each in threads)
+    _require_contestants(request, found)
+    if any(scale.ranks > 1 or scale.hosts for scale in found):
+        _require_no_more(request)
+    return found
+
+
+def _ranks_asked(request: RaceRequest) -> tuple[int, ...]:
+    """The smallest first. Hosts without a number have one each."""
+    if request.processes is None:
+        return () if request.hosts is None else (len(request.hosts),)
+    asked = request.processes if isinstance(request.processes, tuple) else (request.processes,)
+    for each in asked:
+        whole_number("processes", each, least=1, most=MOST_RANKS)
+    return tuple(sorted(set(asked)))
+
+
+def _require_contestants(request: RaceRequest, scales: Sequence[Scale]) -> None:
+    for name in request.contestants:
+        if name.best:
+            raise InvalidRequest(
+                f"{name.text}: a search for the best settings is for one scale; name one number of --threads, and no "
+                "--processes",
+                code=E_SCALE,
+            )
+        if THREADS in name.framework_options and len({scale.threads for scale in scales}) > 1:
+            raise InvalidRequest(
+                f"{name.text}: it names its own threads, and --threads gives it several; leave one of them out",
+                code=E_SCALE,
+            )
+
+
+def _require_no_more(request: RaceRequest) -> None:
+    """Of what a race of single processes can be asked besides."""
+    modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
+    given = {
+        "--load": request.load is not None,
+        "--to-score": request.to_score is not None,
+        "--data": request.data is not None,
+        "--max-batch": request.max_batch is not None,
+        "--min-memory": request.min_memory,
+        "--profile": request.profile,
+        "--recompile": request.recompile != (),
+        "--command": bool(request.commands),
+        "--mode grad": "grad" in modes,
+    }
+    for option, asked in given.items():
+        if asked:
+            raise InvalidRequest(
+                f"{option} is for contestants of one process; leave it out, or leave out --processes and --hosts. "
+                "`fairlap explain E_SCALE` gives the reasons",
+                code=E_SCALE,
+            )
+
+
+def at_scales(work: Work, spec: Spec, scales: Sequence[Scale]) -> list[Work]:
+    """The work once at each of them; its batch is the global one."""
+    if not scales:
+        return [work]
+    return [_at(work, spec, scale) for scale in scales]
+
+
+def _at(work: Work, spec: Spec, scale: Scale) -> Work:
+    if scale.ranks > 1:
+        _require_parts(work, spec)
+    batch = work.batch
+    if scale.scaling == "weak":
+        batch = whole_number("batch", work.batch * scale.ranks, least=1, most=MOST_BATCH)
+    elif work.batch % scale.ranks:
+        up = work.batch + -work.batch % scale.ranks
+        down = work.batch - work.batch % scale.ranks
+        would_do = f"{down} or {up}" if down else f"{up}"
+        raise InvalidRequest(
+            f"{work.model}: {quantity_text.count(scale.ranks, 'rank')} cannot share a batch of {work.batch} equally; "
+            f"--batch {would_do} would do, or --scaling weak",
+            code=E_SCALE,
+        )
+    return msgspec.structs.replace(work, batch=batch, scale=scale)
+
+
+def _require_parts(work: Work, spec: Spec) -> None:
+    """A model whose batch cannot be parted between ranks, or that would compute something else in parts."""
+    if work.source is not None or is_operation(work.model) or not spec.computes:
+        raise InvalidRequest(
+            f"{work.model} has inputs of a fixed size, which ranks cannot share; race a built-in model, or leave out "
+            "--processes",
+            code=E_SCALE,
+        )
+    if work.mode == "train" and spec.has_statistics():
+        raise InvalidRequest(
+            f"{work.model} normalises by the statistics of a batch, and each rank sees a part of it alone; race it in "
+            "mode infer, or leave out --processes",
+            code=E_SCALE,
+        )

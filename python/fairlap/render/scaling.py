@@ -1,0 +1,148 @@
+"""How contestants scale, as text: a table for each work that was raced at several scales, and what is projected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fairlap import quantity_text
+from fairlap.results.results import Results
+from fairlap.results.row import Estimate, Row, judged_time_ns
+from fairlap.results.scaling_series import ScalingSeries
+from fairlap.verdict import LatencyBandwidth
+
+HEADS = ("contestant", "scale", "median", "speed-up", "efficiency", "exchange", "straggler")
+_AGAINST_LINEAR = {"faster": "above linear", "slower": "below linear", "equivalent": "linear"}
+_PROJECTED = 2  # times the largest scale
+
+
+def scaling_lines(results: Results) -> list[str]:
+    """Nothing where every work had one scale."""
+    lines: list[str] = []
+    for group in scaling_groups(results):
+        rows = [HEADS, *(cells_of(row) for row in rows_of(results, group))]
+        shown = [column for column in range(len(HEADS)) if any(row[column] for row in rows[1:])]
+        widths = {column: max(len(row[column]) for row in rows) for column in shown}
+        lines.append(f"Scaling: {group_title(group)}")
+        lines += ["  " + "  ".join(row[column].ljust(widths[column]) for column in shown).rstrip() for row in rows]
+        lines += [f"  {line}" for line in projection_lines(group)]
+    return lines
+
+
+def scaling_groups(results: Results) -> list[list[ScalingSeries]]:
+    """All contestants of one work under one kind of conditions."""
+    groups: dict[tuple[str, str], list[ScalingSeries]] = {}
+    for each in results.scaling:
+        groups.setdefault((each.title, each.conditions), []).append(each)
+    return list(groups.values())
+
+
+def group_title(group: Sequence[ScalingSeries]) -> str:
+    passes = quantity_text.count(max(each.passes for each in group), "pass")
+    return f"{group[0].title} · {group[0].conditions}, {passes} over the scales"
+
+
+def rows_of(results: Results, group: Sequence[ScalingSeries]) -> list[Row]:
+    """Of each contestant in turn, the smallest scale first."""
+    found = [(each.contestant, results.under(point.work, each.conditions)) for each in group for point in each.points]
+    return [
+        row
+        for contestant, work_result in found
+        if work_result is not None
+        for row in work_result.rows
+        if row.contestant == contestant
+    ]
+
+
+def cells_of(row: Row) -> tuple[str, ...]:
+    """Under the heads, empty where there is nothing."""
+    speed_up = row.absent["speed_up"] if row.speed_up is None else speed_up_text(row)
+    return (
+        row.contestant,
+        row.scale,
+        _median(row),
+        speed_up,
+        efficiency_text(row),
+        exchange_text(row),
+        straggler_text(row),
+    )
+
+
+def speed_up_text(row: Row) -> str:
+    if row.speed_up is None:
+        return ""
+    text, bounds = quantity_text.ratio_and_bounds(row.speed_up.value, row.speed_up.low, row.speed_up.high)
+    return " ".join(filter(None, [f"{text}×", bounds, row.speed_up_verdict]))
+
+
+def efficiency_text(row: Row) -> str:
+    word = row.efficiency_verdict or ""
+    return " ".join(filter(None, [_share(row.efficiency), _AGAINST_LINEAR.get(word, word)]))
+
+
+def exchange_text(row: Row) -> str:
+    return "" if row.exchange_share is None else f"{_share(row.exchange_share)} of a step"
+
+
+def straggler_text(row: Row) -> str:
+    return "" if row.straggler is None else f"{row.straggler}, {_share(row.slowest_rank_excess)} longer"
+
+
+def projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
+    """What the laws say, marked as such; a reason that holds for all contestants once."""
+    lines: list[str] = []
+    reasons: dict[str, list[str]] = {}
+    for each in group:
+        projection = each.projection
+        if projection.law is None:
+            reasons.setdefault(projection.why, []).append(each.contestant)
+        else:
+            size = _PROJECTED * max(getattr(point.scale, projection.axis) for point in each.points)
+            found = projection.law.speed_up(size)
+            speed_up = quantity_text.ratio_interval(found.value, found.low, found.high)
+            law = ", ".join(
+                f"{name} {_bounded(value.value, value.low, value.high)}"
+                for name, value in (("sigma", projection.law.sigma), ("kappa", projection.law.kappa))
+            )
+            at = f"at {size} {projection.axis} {speed_up} times as fast ({law})"
+            lines.append(f"Projected, not measured: {each.contestant} {at}")
+        if projection.exchange is not None:
+            lines.append(f"Exchange of {each.contestant} in a ring: {_exchange_law(projection.exchange)}")
+    for why, names in reasons.items():
+        whose = "" if len(names) == len(group) else f" of {', '.join(names)}"
+        lines.append(f"No projection{whose}: {why}.")
+    return lines
+
+
+def _exchange_law(law: LatencyBandwidth) -> str:
+    step = quantity_text.duration_interval(law.alpha_ns.value, law.alpha_ns.low, law.alpha_ns.high)
+    beta = law.beta_bytes_per_s.value
+    bytes_ = "bytes cost nothing that can be seen" if math.isinf(beta) else f"{quantity_text.size(beta)}/s"
+    return f"{step} for each step, {bytes_} (fitted by latency and bandwidth)"
+
+
+def _median(row: Row) -> str:
+    """Of what it is ranked by."""
+    if row.largest_rate_per_s is not None:
+        return quantity_text.rate(row.largest_rate_per_s.value)
+    if row.time_to_score_s is not None:
+        return quantity_text.seconds(row.time_to_score_s.value)
+    time = judged_time_ns(row)
+    return "" if time is None else _duration(time)
+
+
+def _duration(estimate: Estimate) -> str:
+    return quantity_text.duration_interval(estimate.value, estimate.low, estimate.high)
+
+
+def _share(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return ""
+    if estimate.low is None or estimate.high is None:
+        return quantity_text.share(estimate.value)
+    low, high = map(quantity_text.share, (estimate.low, estimate.high))
+    return f"{quantity_text.share(estimate.value)} [{low}, {high}]"
+
+
+def _bounded(value: float, low: float, high: float) -> str:
+    return f"{quantity_text.number(value)} [{quantity_text.number(low)}, {quantity_text.number(high)}]"

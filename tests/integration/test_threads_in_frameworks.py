@@ -1,0 +1,43 @@
+"""The real frameworks run on each number of threads that a race names, and are checked to do so."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.race import Race
+from fairlap.request.names import Contestants
+from fairlap.request.scale import Scale
+from fairlap.request.training import Sgd, Training
+from fairlap.request.work import Mode, Work
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two threads need two cores")
+@pytest.mark.parametrize("contestant", ["torch", "jax", "tensorflow", "onnxruntime"])
+def test_every_work_of_a_race_has_its_own_number_of_threads_in_force(contestant: str) -> None:
+    if not is_importable(framework_named(contestant)):
+        pytest.skip(f"{contestant} is not installed")
+    training = None if contestant == "onnxruntime" else Training(Sgd(lr=0.01))
+    mode: Mode = "infer" if training is None else "train"
+    plan = draw_plan(
+        Contestants(contestant),
+        tuple(Work("mlp", 4, mode, training=training, scale=Scale(threads)) for threads in (1, 2)),
+        blocks=1,
+        conditions="controlled",
+        threads=2,
+        available_cores=tuple(sorted(os.sched_getaffinity(0))),
+        seed=1,
+        measuring=Measuring(seconds=0.05),
+    )
+    race = Race(plan)
+    race.run()
+    found = {process.work.rpartition(" · ")[2]: process for process in race.processes}
+    assert [process.outcome for process in race.processes] == ["finished"] * 2, [p.message for p in race.processes]
+    for threads, name in ((1, "1 thread"), (2, "2 threads")):
+        in_force = found[name].in_force
+        assert str(threads) in (in_force.get("threads"), in_force.get("threads_asked"))
+        assert len(found[name].cores) == threads

@@ -1,0 +1,148 @@
+"""Several numbers of threads and ranks make works of one plan; what cannot be raced at them is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.race.plan import Plan, load_plan, save_plan
+from fairlap.race.plan_from_request import plan_of
+from fairlap.request.load import LoadRequest
+from fairlap.request.names import Contestants
+from fairlap.request.race_request import RaceRequest
+from fairlap.request.scale import Scale
+from fairlap.request.units import Share
+
+CORES = frozenset(range(8))
+
+
+@pytest.fixture(autouse=True)
+def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: set(CORES))
+
+
+def planned(*models: str, on: str = "torch,jax", **more: Any) -> Plan:
+    return plan_of(RaceRequest(models=models or ("mlp",), contestants=Contestants(on), **{"blocks": 2, **more}))
+
+
+def scales(plan: Plan) -> list[Scale | None]:
+    return [work.scale for work in plan.works]
+
+
+def refusal(*models: str, **more: Any) -> InvalidRequest:
+    with pytest.raises(InvalidRequest) as raised:
+        planned(*models, **more)
+    return raised.value
+
+
+@pytest.mark.parametrize("threads", [3, (3,)])
+def test_one_number_of_threads_makes_the_plan_that_it_always_made(threads: int | tuple[int, ...]) -> None:
+    plan = planned(threads=threads, seed=1)
+    assert scales(plan) == [None]
+    assert plan.threads == plan.threads_of(plan.works[0]) == 3
+    assert "thread" not in plan.works[0].label
+    assert {len(block.cores) for block in plan.blocks} == {3}
+
+
+def test_several_numbers_of_threads_are_works_of_one_plan_each_on_as_many_cores() -> None:
+    plan = planned("mlp", "convnet", threads=(4, 1), seed=1)
+    assert scales(plan) == [Scale(1), Scale(4)] * 2
+    assert plan.threads == 4
+    assert plan.threads_of_works == (1, 4)
+    assert len({work.label for work in plan.works}) == 4
+    assert all(len(block.cores) == plan.threads_of(plan.works[block.work]) for block in plan.blocks)
+    assert {work.batch for work in plan.works if work.model == "mlp"} == {planned("mlp").works[0].batch}
+
+
+def test_ranks_share_the_batch_in_strong_scaling_and_each_has_one_in_weak_scaling() -> None:
+    asked: dict[str, Any] = {"mode": "train", "batch": 64, "threads": 2, "processes": (1, 2, 4)}
+    strong, weak = planned(**asked), planned(**asked, scaling="weak")
+    assert [work.batch for work in strong.works] == [64, 64, 64]
+    assert [work.batch for work in weak.works] == [64, 128, 256]
+    assert {work.without_scale() for work in weak.works} == {work.without_scale() for work in strong.works}
+    assert {(plan.works[block.work].scale, len(block.cores)) for plan in (strong,) for block in plan.blocks} == {
+        (Scale(2, 1), 2),
+        (Scale(2, 2), 4),
+        (Scale(2, 4), 8),
+    }
+
+
+def test_threads_and_ranks_are_raced_in_every_combination() -> None:
+    plan = planned(batch=8, threads=(1, 2), processes=(1, 2))
+    assert scales(plan) == [Scale(1, 1), Scale(2, 1), Scale(1, 2), Scale(2, 2)]
+
+
+def test_without_a_number_of_threads_the_ranks_of_a_machine_share_its_cores() -> None:
+    assert scales(planned(batch=8, processes=(1, 4))) == [Scale(2, 1), Scale(2, 4)]
+
+
+def test_ranks_go_to_hosts_in_turn_and_bind_no_cores_of_this_machine() -> None:
+    plan = planned(batch=32, threads=4, processes=(1, 2, 4), hosts=("a", "b"))
+    assert [work.scale.hosts for work in plan.works if work.scale] == [("a",), ("a", "b"), ("a", "b")]
+    assert {block.cores for block in plan.blocks} == {tuple(sorted(CORES))}
+    assert scales(planned(batch=8, threads=64, hosts=("a", "b"))) == [Scale(64, 2, "strong", ("a", "b"))]
+
+
+def test_a_plan_of_several_scales_survives_being_saved(tmp_path: Path) -> None:
+    plan = planned(batch=8, threads=(1, 2), processes=(1, 2), hosts=("a", "b"))
+    save_plan(plan, tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json") == plan
+
+
+def test_a_batch_that_ranks_cannot_share_names_those_that_would_do() -> None:
+    error = refusal(mode="train", batch=10, threads=1, processes=(1, 4))
+    assert error.code == "E_SCALE"
+    assert "8 or 12" in str(error)
+    assert scales(planned(mode="train", batch=10, threads=1, processes=(1, 4), scaling="weak"))
+
+
+def test_more_cores_than_there_are_are_refused() -> None:
+    assert refusal(batch=8, threads=4, processes=(1, 4)).code == "E_SCALE"
+    assert refusal(threads=(1, 9)).code == "E_REQUEST"
+
+
+RANKS: dict[str, Any] = {"threads": 1, "processes": (1, 2), "batch": 8}
+TRAINING = {**RANKS, "mode": "train"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {**RANKS, "load": LoadRequest(p99=None)},
+        {**TRAINING, "to_score": Share("90%")},
+        {**RANKS, "data": "synthetic"},
+        {**RANKS, "max_batch": 64},
+        {**RANKS, "min_memory": True},
+        {**RANKS, "profile": True},
+        {**RANKS, "recompile": (4,)},
+        {**RANKS, "commands": {"old": "true"}},
+        {**RANKS, "mode": "grad"},
+        {**RANKS, "mode": ("train", "grad")},
+        {**RANKS, "on": "torch:best"},
+        {"threads": (1, 2), "on": "torch:best"},
+        {"threads": (1, 2), "on": "torch:threads=1"},
+        {"scaling": "weak"},
+        {"threads": (1, 2), "scaling": "weak"},
+        {**RANKS, "hosts": ("a", "a")},
+    ],
+)
+def test_what_has_no_meaning_at_several_scales_is_refused(more: dict[str, Any]) -> None:
+    assert refusal(**more).code == "E_SCALE"
+
+
+@pytest.mark.parametrize("model", ["gemm-m64-n1-k1216", "callable"])
+def test_models_of_fixed_sizes_have_no_ranks(model: str) -> None:
+    assert refusal(model, threads=1, processes=2).code == "E_SCALE"
+
+
+def test_statistics_of_a_batch_have_no_ranks_in_training_and_have_them_in_inference() -> None:
+    assert refusal("mnist", **TRAINING).code == "E_SCALE"
+    assert len(planned("mnist", **RANKS).works) == 2
+
+
+def test_a_count_below_one_is_refused() -> None:
+    assert refusal(threads=(0, 1)).code == "E_REQUEST"
+    assert refusal(batch=8, processes=(0, 1)).code == "E_REQUEST"
