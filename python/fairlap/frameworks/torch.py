@@ -21,9 +21,13 @@ from fairlap.frameworks.adapter_parts.answers import (
     trained_names,
 )
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
-from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.torch_on_device import on_device, prepare_device
-from fairlap.frameworks.adapter_parts.torch_settings import integers_in_force, modes_of_a_thread, settings_in_force
+from fairlap.frameworks.adapter_parts.torch_settings import (
+    integers_in_force,
+    modes_of_a_thread,
+    require_fitting,
+    settings_in_force,
+)
 from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP, join, shared, whole
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
@@ -38,7 +42,6 @@ from fairlap.frameworks.contract import (
     TrainingState,
     Unsupported,
     refuse_what_is_unknown,
-    whole_option,
 )
 from fairlap.frameworks.generation import answer_calls
 from fairlap.models.arrays import Arrays
@@ -86,7 +89,7 @@ class Torch(Framework):
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         compiled = wanted.variant == "compile"
         refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
-        _require_fitting(work, wanted)
+        require_fitting(work, wanted)
         with phase("import"):
             import torch
         if wanted.device != "cpu":
@@ -130,7 +133,7 @@ class Torch(Framework):
             done=None,
             outputs=partial(_answers, work),
             weights=dict if made else partial(_weights, work, model),
-            in_force=settings_in_force(model, wanted) | (integers_in_force() if made else {}) | in_parts(wanted.rank),
+            in_force=settings_in_force(model, wanted) | (integers_in_force() if made else {}),
             quantization=made.quantization if made else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             **on_device(wanted.device),
@@ -315,16 +318,6 @@ def _labels(work: Workload, device: str) -> Any:
 def _as_labels(tensor: Any) -> Any:
     """Classes as PyTorch takes them: one row of int64; values as they are."""
     return tensor if tensor.is_floating_point() else tensor.reshape(-1).long()
-
-
-def _require_fitting(work: Workload, wanted: Settings) -> None:
-    whole_option(wanted.options, "interop_threads", wanted.threads)
-    if wanted.options.get("freezing") == "on" and (work.mode != "infer" or wanted.device != "cpu"):
-        raise Unsupported("torch:compile:freezing=on makes constants of the weights: it is for inference on the CPU")
-    if wanted.variant == FSDP and work.mode != "train":
-        raise Unsupported(
-            "torch:fsdp divides weights, gradients and optimizer among ranks that train: use --mode train"
-        )
 
 
 def _use(wanted: Settings) -> None:

@@ -12,10 +12,10 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from fairlap.frameworks.contract import RANKS, Contestant, Framework, Phase, Settings, TrainingState
+from fairlap.frameworks.contract import RANKS, Contestant, Framework, Phase, RankLauncher, Settings, TrainingState
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
 from fairlap.models.training import reference
@@ -36,7 +36,7 @@ class RankedNumpy(Framework):
     module = "numpy"
     modes = ("infer", "train")
     variants = ("", *MISTAKES, *MISFORTUNES, "slow-exchange", "slow-rank", "refuses")
-    rank_launcher = "processes"
+    rank_launcher: ClassVar[RankLauncher] = "processes"
     environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # noqa: RUF012
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
@@ -63,12 +63,12 @@ class RankedNumpy(Framework):
 
 class RankedByMpirun(RankedNumpy):
     name = "ranked-mpirun"
-    rank_launcher = "mpirun"
+    rank_launcher: ClassVar[RankLauncher] = "mpirun"
 
 
 class NoRanks(RankedNumpy):
     name = "no-ranks"
-    rank_launcher = ""
+    rank_launcher: ClassVar[RankLauncher] = ""
 
 
 def _misfortune_in_preparing(rank: Rank | None, variant: str) -> None:
@@ -104,7 +104,7 @@ class Exchange:
         host, _, port = rank.coordinator.rpartition(":")
         if rank.number == 0:
             with socket.create_server((host, int(port))) as listener:
-                joined = {}
+                joined: dict[int, socket.socket] = {}
                 while len(joined) < rank.count - 1:
                     connection, _ = listener.accept()
                     joined[connection.recv(1)[0]] = connection

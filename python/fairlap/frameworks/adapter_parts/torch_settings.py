@@ -1,4 +1,4 @@
-"""The settings that are in force in PyTorch, read back from it."""
+"""The settings of PyTorch: those that it is refused, and those in force, read back from it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,20 @@ from typing import Any
 
 from fairlap import quantity_text
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import integer_products
-from fairlap.frameworks.contract import NO_WEIGHTS, Settings
+from fairlap.frameworks.adapter_parts.ranks import in_parts
+from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP
+from fairlap.frameworks.contract import NO_WEIGHTS, Settings, Unsupported, whole_option
 from fairlap.models.workload import Workload
+
+
+def require_fitting(work: Workload, wanted: Settings) -> None:
+    whole_option(wanted.options, "interop_threads", wanted.threads)
+    if wanted.options.get("freezing") == "on" and (work.mode != "infer" or wanted.device != "cpu"):
+        raise Unsupported("torch:compile:freezing=on makes constants of the weights: it is for inference on the CPU")
+    if wanted.variant == FSDP and work.mode != "train":
+        raise Unsupported(
+            "torch:fsdp divides weights, gradients and optimizer among ranks that train: use --mode train"
+        )
 
 
 def settings_in_force(model: Any, wanted: Settings) -> dict[str, str]:
@@ -26,6 +38,7 @@ def settings_in_force(model: Any, wanted: Settings) -> dict[str, str]:
         "onednn": _on(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "vector_instructions": torch.backends.cpu.get_cpu_capability(),
     }
+    found |= in_parts(wanted.rank)
     if wanted.device != "cpu":
         found["device"] = torch.cuda.get_device_name()
         found["tf32"] = _on(torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32)

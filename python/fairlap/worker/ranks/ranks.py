@@ -128,7 +128,7 @@ class Ranks:
         """One of each rank, in order of their numbers. Raises Trouble or TooLate."""
         ranks = self.joined
         self._wait(lambda: all(rank.replies for rank in ranks), deadline_s)
-        found = []
+        found: list[tuple[Answer, bytes]] = []
         for rank in ranks:
             reply, raw = rank.replies.pop(0)
             if not isinstance(reply, kind):
