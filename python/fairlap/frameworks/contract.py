@@ -32,6 +32,10 @@ Phase = Callable[[str], AbstractContextManager[None]]
 """``with phase("build"):`` times a part of the preparation under its name: import, build, compile."""
 
 
+RankLauncher = Literal["", "torchrun", "processes", "mpirun"]
+"""``processes`` are started one by one, and find each other at the addresses of ``Rank``."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings requested of every contestant. Those in force are read back from the framework."""
@@ -42,7 +46,9 @@ class Settings:
     options: Mapping[str, str] = field(default_factory=dict)  # the framework's own, such as mode=max-autotune
     device_memory_limit_bytes: int | None = None  # enforced by the framework, where it can
     cache_folder: str = ""  # where its compiler keeps what it compiled, for later processes of the race; or nowhere
-    rank: Rank | None = None  # it takes each step together with other processes
+    # It takes each step together with other processes: its work is its own part of the batch, and in mode "train" the
+    # gradients of all ranks are averaged. ``TrainingState.read`` gives the whole state, and all ranks call it together.
+    rank: Rank | None = None
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,10 @@ UNKNOWN = "unknown"
 """What a setting in ``in_force`` begins with that cannot be read back, so that it may differ from the others'."""
 
 
+RANKS = "ranks"
+"""The setting in ``in_force`` of a contestant that runs as ranks: how they exchange, over what, and how many."""
+
+
 FailureCode = Literal["E_COMMAND", "E_OUTPUT", "E_SERVER"]
 
 
@@ -211,6 +221,7 @@ class Framework(ABC):
     no_precision: ClassVar[Mapping[Precision, str]] = {}  # why it lacks one, where that is known
     device_memory_limit: ClassVar[str] = ""  # how it limits a device's memory
     generates: ClassVar[bool] = False  # its adapter can answer token by token
+    rank_launcher: ClassVar[RankLauncher] = ""  # what starts the ranks that share its steps; "" if it has none
     has_own_model: ClassVar[bool] = False  # a server, which is not given the model that is raced
     environment: ClassVar[Mapping[str, str]] = {}  # set before the process starts: telemetry off, quiet logs
 

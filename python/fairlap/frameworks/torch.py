@@ -23,8 +23,10 @@ from fairlap.frameworks.adapter_parts.answers import (
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
 from fairlap.frameworks.adapter_parts.torch_on_device import on_device, prepare_device
 from fairlap.frameworks.adapter_parts.torch_settings import integers_in_force, modes_of_a_thread, settings_in_force
+from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP, in_parts, join, shared, whole
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
+    RANKS,
     Contestant,
     Fed,
     Framework,
@@ -51,7 +53,8 @@ class Torch(Framework):
     packages = ("torch==2.13.0",)  # on Linux the package index has the build with CUDA under the same name
     packages_in: ClassVar = {"int8": ("torchao==0.18.0",)}
     module = "torch"
-    variants = ("", "compile")
+    variants = ("", "compile", FSDP)
+    rank_launcher = "torchrun"
     options: ClassVar = {
         "memory_format": ("contiguous", "channels_last"),
         "onednn": ("on", "off"),
@@ -90,6 +93,9 @@ class Torch(Framework):
             prepare_device(wanted.device, wanted.device_memory_limit_bytes, self.packages[0], tf32=tf32)
         _use(wanted)
         self._version = str(torch.__version__)
+        if wanted.rank is not None and work.mode == "train":
+            with phase("connect"):
+                join(wanted)
         if work.mode == "infer":
             # For the whole process: a context around each call would be timed with it.
             self._no_gradients = torch.inference_mode()
@@ -123,7 +129,9 @@ class Torch(Framework):
             done=None,
             outputs=partial(_answers, work),
             weights=dict if made else partial(_weights, work, model),
-            in_force=settings_in_force(model, wanted) | (integers_in_force() if made else {}),
+            in_force=settings_in_force(model, wanted)
+            | (integers_in_force() if made else {})
+            | ({} if wanted.rank is None else {RANKS: in_parts()}),
             quantization=made.quantization if made else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             **on_device(wanted.device),
@@ -142,7 +150,8 @@ class Torch(Framework):
     def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
         from fairlap.frameworks.adapter_parts.training.torch_training import TorchTraining, in_autocast
 
-        loss = _loss_of_batch(model, work.spec.loss)
+        called, exchange = (model, "") if wanted.rank is None else shared(model, wanted)
+        loss = _loss_of_batch(called, work.spec.loss)
         if work.precision == "autocast":
             loss = in_autocast(loss, wanted.device)
         if wanted.variant == "compile":
@@ -182,7 +191,7 @@ class Torch(Framework):
             done=None,
             outputs=lambda loss: {LOSS: as_float32(loss.detach().cpu().numpy())},
             weights=partial(_weights, work, model),
-            in_force={**in_force, **training.in_force()},
+            in_force={**in_force, **training.in_force(), **({RANKS: exchange} if exchange else {})},
             training=TrainingState(training.state, training.reset, training.restore, answering, training.held_bytes),
             fed=Fed(_lent_tensor, lambda tensors: training.step(*parts(tensors))),
             profiler=Profiler("torch.profiler", _record),
@@ -313,6 +322,10 @@ def _require_fitting(work: Workload, wanted: Settings) -> None:
     whole_option(wanted.options, "interop_threads", wanted.threads)
     if wanted.options.get("freezing") == "on" and (work.mode != "infer" or wanted.device != "cpu"):
         raise Unsupported("torch:compile:freezing=on makes constants of the weights: it is for inference on the CPU")
+    if wanted.variant == FSDP and work.mode != "train":
+        raise Unsupported(
+            "torch:fsdp divides weights, gradients and optimizer among ranks that train: use --mode train"
+        )
 
 
 def _use(wanted: Settings) -> None:
@@ -395,4 +408,4 @@ def _answers(work: Workload, result: Any) -> Answers:
 
 def _weights(work: Workload, model: Any) -> Answers:
     held = model.state_dict()
-    return {weight.name: as_float32(held[weight.name].float().cpu().numpy()) for weight in work.spec.weights}
+    return {weight.name: as_float32(whole(held[weight.name]).float().cpu().numpy()) for weight in work.spec.weights}

@@ -11,18 +11,12 @@ import select
 import subprocess
 import time
 
-import msgspec
-
-from fairlap.worker.protocol import LONGEST_LINE_BYTES, Reply, raw_bytes_after, reply_in
+from fairlap.worker.protocol import Reply
+from fairlap.worker.received import Received
 
 KEPT_OF_PRINTS_BYTES = 64 * 2**10
 _CHUNK_BYTES = 2**20
 _LOOK_AT_PROCESS_EVERY_S = 0.05  # where the system has no pidfd
-_QUOTED = 80
-
-
-class NotAMessage(Exception):
-    """The bytes in the pipe are not a message of the protocol."""
 
 
 class PipeClosed(Exception):
@@ -39,9 +33,7 @@ class Wire:
         self._end = _descriptor_of(process.pid)
         self._owned += [] if self._end is None else [self._end]
         self._printed = bytearray()
-        self._received = bytearray()
-        self._expected: tuple[Reply, int] | None = None
-        self._searched = 0
+        self._received = Received()
         self._closed = False
         self._poll = select.poll()
         for fd in (requests, replies, prints):
@@ -68,7 +60,7 @@ class Wire:
     def receive(self, deadline_s: float) -> tuple[Reply, bytes]:
         """The next message with its raw bytes. Raises TimeoutError, PipeClosed or NotAMessage."""
         while True:
-            whole = self._whole_message()
+            whole = self._received.message()
             if whole is not None:
                 return whole
             if self._closed:
@@ -114,7 +106,7 @@ class Wire:
             chunk = os.read(self._replies, _CHUNK_BYTES)
         except BlockingIOError:
             return False
-        self._received += chunk
+        self._received.add(chunk)
         self._closed = self._closed or not chunk
         return bool(chunk)
 
@@ -128,27 +120,6 @@ class Wire:
         del self._printed[:-KEPT_OF_PRINTS_BYTES]
         return bool(chunk)
 
-    def _whole_message(self) -> tuple[Reply, bytes] | None:
-        if self._expected is None:
-            end = self._received.find(b"\n", self._searched)
-            if end < 0:
-                self._searched = len(self._received)
-                if self._searched > LONGEST_LINE_BYTES:
-                    raise NotAMessage(f"a line of over {LONGEST_LINE_BYTES >> 20} MiB: {_quoted(self._received)}")
-                return None
-            line = bytes(self._received[:end])
-            del self._received[: end + 1]
-            self._searched = 0
-            reply = _parsed(line)
-            self._expected = reply, raw_bytes_after(reply)
-        reply, raw = self._expected
-        if len(self._received) < raw:
-            return None
-        self._expected = None
-        payload = bytes(self._received[:raw])
-        del self._received[:raw]
-        return reply, payload
-
 
 def _descriptor_of(pid: int) -> int | None:
     """A descriptor that becomes readable when the process ends, where the kernel has one."""
@@ -156,15 +127,3 @@ def _descriptor_of(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
         return None
-
-
-def _parsed(line: bytes) -> Reply:
-    try:
-        return reply_in(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise NotAMessage(f"{_quoted(line)} ({error})") from None
-
-
-def _quoted(raw: bytes | bytearray) -> str:
-    short = bytes(raw[:_QUOTED]).decode("utf-8", "backslashreplace")
-    return repr(short) + ("..." if len(raw) > _QUOTED else "")

@@ -24,18 +24,20 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.launch.wire import NotAMessage, PipeClosed, Wire
+from fairlap.launch.wire import PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
 from fairlap.request.other_inputs import OtherInputs
 from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
 from fairlap.scenarios.load.load_messages import STAMPS, LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
+from fairlap.scenarios.ranks_messages import StepAlone, SteppedAlone
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Request, Which
+from fairlap.worker.received import NotAMessage
 
 
 def start_process(
@@ -279,6 +281,10 @@ class WorkerProcess:
     def overhead(self, *, within_s: float) -> protocol.OverheadMeasured:
         """Of a call that has next to nothing to compute; only :meth:`quit` may follow."""
         return self._request(protocol.Overhead(), protocol.OverheadMeasured, within_s)
+
+    def step_alone(self, seconds: float, turns: int, *, within_s: float) -> SteppedAlone:
+        """Of one that conducts ranks; only :meth:`quit` may follow."""
+        return self._request(StepAlone(seconds, turns), SteppedAlone, within_s)
 
     def describe(self, *, within_s: float) -> Described:
         return self._request(Describe(), Described, within_s)

@@ -23,6 +23,7 @@ from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import CompileCaches, ProcessResult, Started
+from fairlap.race.processes.at_scale import in_turn_because_of_ranks
 from fairlap.race.processes.one_process import Bench, ProcessRun
 from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
 from fairlap.race.progress import Messages, Progress
@@ -68,7 +69,7 @@ class Race:
         self._in_frameworks_s = 0.0
         self._materials: dict[tuple[Work, int], Materials] = {}
         self._compiled: set[tuple[str, str]] = set()  # contestants and works whose caches on disk are filled
-        self._in_turn_because = plan.in_turn_because
+        self._in_turn_because = plan.in_turn_because or in_turn_because_of_ranks(plan)
         self.findings = findings or Findings()
         self._after_blocks = AfterBlocks(plan, self.processes, self.findings, self._materials_of, keep, self._progress)
 

@@ -38,4 +38,5 @@ class Rank(msgspec.Struct, frozen=True):
 
     number: int  # from 0
     count: int
-    coordinator: str  # "host:port", where the ranks of a framework find each other
+    coordinator: str  # "host:port", where the ranks of a framework find each other: at the first of the addresses
+    addresses: tuple[str, ...] = ()  # "host:port" by rank, free for the framework to listen at

@@ -10,12 +10,23 @@ import msgspec
 from fairlap.meters.memory import Memory
 
 
+class RankLimits(msgspec.Struct, frozen=True):
+    """How long the ranks of a contestant may take, in seconds. What conducts them then names those that did not answer,
+    for which the parent leaves it some time."""
+
+    start_s: float = 60.0
+    prepare_s: float = 900.0
+    answer_s: float = 300.0
+    measure_s: float = 600.0
+
+
 class StepAlone(msgspec.Struct, frozen=True, tag_field="type", tag="step_alone"):
     """Take turns: steps of all ranks together, and the same steps of each rank on its own part, without exchanging
     anything. Nothing but ``overhead`` and ``quit`` follows."""
 
     seconds: float  # of both kinds together
     turns: int  # of each kind
+    steps: int = 0  # of each turn, the same for all ranks; a conductor chooses it
 
 
 class SteppedAlone(msgspec.Struct, frozen=True, tag_field="type", tag="stepped_alone"):

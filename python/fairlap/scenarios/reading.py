@@ -22,17 +22,20 @@ _FEWEST_TRIES = 3
 _LONGEST_TRIES_S = 2.0
 
 
-def read_result(contestant: Contestant, call: Callable[[], Any], result: Any, call_s: float) -> tuple[Arrays, Reading]:
+def read_result(
+    contestant: Contestant, call: Callable[[], Any] | None, result: Any, call_s: float
+) -> tuple[Arrays, Reading]:
     """No arrays if the result is still to be computed.
 
     A reading that takes suspiciously long is repeated on the results of further calls, and the shortest one counts:
-    on a busy machine a single one may have been interrupted.
+    on a busy machine a single one may have been interrupted. Without a ``call`` there are no further ones: a rank may
+    make none that the others do not make.
     """
     if kind := deferred_type(result):
         return {}, Reading(kind)
     arrays, shortest = _read(contestant, result)
     began_s, tries = time.perf_counter(), 1
-    while takes_suspiciously_long(shortest, call_s) and contestant.device is None:
+    while call is not None and takes_suspiciously_long(shortest, call_s) and contestant.device is None:
         if tries >= _MOST_TRIES or (tries >= _FEWEST_TRIES and time.perf_counter() - began_s > _LONGEST_TRIES_S):
             break
         again = call()

@@ -28,10 +28,18 @@ if TYPE_CHECKING:
 
 
 class TimedInputs:
-    """One contestant's callables, a callable for each set of inputs."""
+    """One contestant's callables, a callable for each set of inputs. ``part`` takes that of a rank out of unseen ones;
+    the sets are parts already."""
 
-    def __init__(self, contestant: Contestant, sets: Sequence[Arrays], unseen: Sequence[str]) -> None:
+    def __init__(
+        self,
+        contestant: Contestant,
+        sets: Sequence[Arrays],
+        unseen: Sequence[str],
+        part: Callable[[Arrays], Arrays] | None = None,
+    ) -> None:
         self._contestant, self._sets, self._unseen = contestant, sets, unseen
+        self._is_rank, self._part = part is not None, part or _in_memory_all
         self._bound: dict[int, Callable[[], Any]] = {}
         self._measurements = 0
         self._unseen_inputs: list[Arrays] = []
@@ -55,7 +63,7 @@ class TimedInputs:
 
         if self._contestant.training is not None:
             self._contestant.training.reset()  # after many steps on few batches nothing is left to learn
-        drawing = _Drawing(self._contestant, request, self._drawn_call)
+        drawing = _Drawing(self._contestant, request, self._drawn_call, is_rank=self._is_rank)
         demand = CoreDemandMeter() if request.drawn else None
         measurement = time_calls(
             self._first_turn(),
@@ -103,7 +111,7 @@ class TimedInputs:
         if number < len(self._sets):
             return self.bound(number)
         arrays = safetensors.read(Path(self._unseen[number - len(self._sets)]))
-        inputs = {name: in_memory(arrays[BATCH_LABELS if name == LABELS else name]) for name in self._sets[0]}
+        inputs = self._part({name: arrays[BATCH_LABELS if name == LABELS else name] for name in self._sets[0]})
         self._unseen_inputs.append(inputs)  # some frameworks only point to them
         return self._contestant.bind(inputs)
 
@@ -111,8 +119,10 @@ class TimedInputs:
 class _Drawing:
     """The drawn calls of one measurement and what came out of them."""
 
-    def __init__(self, contestant: Contestant, request: Measure, bound: Callable[[int], Callable[[], Any]]) -> None:
-        self._contestant, self._request, self._bound = contestant, request, bound
+    def __init__(
+        self, contestant: Contestant, request: Measure, bound: Callable[[int], Callable[[], Any]], *, is_rank: bool
+    ) -> None:
+        self._contestant, self._request, self._bound, self._is_rank = contestant, request, bound, is_rank
         self._call: Callable[[], Any] = lambda: None
         self._cpu_began_ns = 0
         self.results: list[DrawnResult] = []
@@ -147,7 +157,8 @@ class _Drawing:
         if self._contestant.training is not None:
             after = self._contestant.training.read()
             self.outputs |= {f"{number}/{name}": array for name, array in after.items()}
-        arrays, reading = read_result(self._contestant, self._call, result, call_ns / 1e9)
+        call = None if self._is_rank else self._call
+        arrays, reading = read_result(self._contestant, call, result, call_ns / 1e9)
         self.outputs |= {f"{number}/{name}": array for name, array in arrays.items()}
         self.results.append(DrawnResult(number, call_ns, reading, cpu_ns))
         if self._contestant.stamps is not None:
@@ -170,6 +181,10 @@ def _limits(request: Measure) -> Mapping[str, Any]:
         "warmup": "auto" if request.warmup is None else request.warmup,
         "calls_per_sample": "auto" if request.calls_per_sample is None else request.calls_per_sample,
     }
+
+
+def _in_memory_all(arrays: Arrays) -> Arrays:
+    return {name: in_memory(array) for name, array in arrays.items()}
 
 
 def in_memory(mapped: np.ndarray) -> np.ndarray:

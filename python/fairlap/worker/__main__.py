@@ -1,7 +1,8 @@
-"""One contestant's process: ``python -m fairlap.worker --read FD --write FD --parent PID``.
+"""One contestant's process: ``python -m fairlap.worker --read FD --write FD --parent PID``, or one of its ranks:
+``python -m fairlap.worker --connect HOST:PORT``.
 
-It speaks the protocol of docs/reference/worker-protocol.md over the two inherited descriptors, never over standard
-output, which frameworks print on. Nothing expensive is imported before the first request.
+It speaks the protocol of docs/reference/worker-protocol.md over the two inherited descriptors, or over the connection,
+never over standard output, which frameworks print on. Nothing expensive is imported before the first request.
 """
 
 from __future__ import annotations
@@ -12,31 +13,31 @@ from fairlap.worker.early_clock import wait_until_calibrated  # first: it calibr
 import faulthandler
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from fairlap.scenarios.latency_messages import Feed, Measure
 from fairlap.scenarios.load.load_messages import OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenRun
+from fairlap.scenarios.ranks_messages import StepAlone
 from fairlap.scenarios.training_messages import Epoch, Restore
 from fairlap.scenarios.untimed.compilation_messages import Describe, Resize
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls
-from fairlap.worker.guardian import die_with_parent
+from fairlap.worker.guardian import die_with_connection, die_with_parent
 from fairlap.worker.phases import NUMPY, OURS, Phases
 from fairlap.worker.protocol import VERSION, Answer, Hello, Overhead, Prepare, Quit, Reply, Request, line_of, request_in
 
 if TYPE_CHECKING:
+    from fairlap.worker.ranks.conductor import Conductor
     from fairlap.worker.service import Service
 
 
 def main() -> None:
     options = _options()
-    for fd in (options.read, options.write):
-        os.set_inheritable(fd, False)
     wait_until_calibrated()
-    die_with_parent(options.parent, options.read)
-    faulthandler.enable()
-    with open(options.read, "rb") as requests, open(options.write, "wb") as replies:  # noqa: PTH123
+    with _rank_streams(options) if isinstance(options, str) else _streams(options) as (requests, replies):
+        faulthandler.enable()
 
         def send(reply: Reply, raw: Sequence[memoryview] = ()) -> None:
             replies.write(line_of(reply))
@@ -48,7 +49,7 @@ def main() -> None:
         try:
             send(Hello(VERSION, "python", os.getpid()))
             _serve(requests, send, phases)
-        except BrokenPipeError:
+        except ConnectionError:
             os._exit(1)  # the parent has ended
         except Exception as error:
             from fairlap.worker.failure import failure
@@ -59,17 +60,36 @@ def main() -> None:
         _leave()
 
 
+@contextmanager
+def _streams(options: _Options) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    for fd in (options.read, options.write):
+        os.set_inheritable(fd, False)
+    die_with_parent(options.parent, options.read)
+    with open(options.read, "rb") as requests, open(options.write, "wb") as replies:  # noqa: PTH123
+        yield requests, replies
+
+
+@contextmanager
+def _rank_streams(address: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    from fairlap.worker.ranks.joining import joined
+
+    connection = joined(address)
+    die_with_connection(connection.fileno())
+    with connection, connection.makefile("rb") as requests, connection.makefile("wb") as replies:
+        yield requests, replies
+
+
 def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> None:
-    service: Service | None = None
+    service: Service | Conductor | None = None
     for line in requests:
         request = request_in(line)
-        service = service or _service(phases)
+        service = service or _service(phases, request)
         send(*_replies(service, request))
         if isinstance(request, Quit):
             return
 
 
-def _replies(service: Service, request: Request) -> tuple[Reply, Sequence[memoryview]]:
+def _replies(service: Service | Conductor, request: Request) -> tuple[Reply, Sequence[memoryview]]:
     """The reply, and the raw samples that follow it."""
     if isinstance(request, Measure):
         return service.measure(request)
@@ -86,15 +106,20 @@ def _replies(service: Service, request: Request) -> tuple[Reply, Sequence[memory
         Overhead: lambda _: service.overhead(),
         Describe: service.describe,
         Resize: service.resize,
+        StepAlone: service.step_alone,
         Quit: lambda _: service.quit(),
     }
     return handlers[type(request)](request), ()
 
 
-def _service(phases: Phases) -> Service:
+def _service(phases: Phases, first: Request) -> Service | Conductor:
     with phases(NUMPY):
         import numpy as np  # noqa: F401  (needed by fairlap and by every framework)
     with phases(OURS):
+        if isinstance(first, Prepare) and first.conducts:
+            from fairlap.worker.ranks.conductor import Conductor
+
+            return Conductor(phases)
         from fairlap.worker.service import Service
 
         return Service(phases)
@@ -113,9 +138,11 @@ class _Options(NamedTuple):
     parent: int
 
 
-def _options() -> _Options:
-    """Parsed by hand: importing a parser would take a fifth of the import time."""
+def _options() -> _Options | str:
+    """Or where a rank connects to. Parsed by hand: importing a parser would take a fifth of the import time."""
     words = sys.argv[1:]
+    if words[:1] == ["--connect"] and len(words) == 2:
+        return words[1]
     pairs = dict(zip(words[::2], words[1::2], strict=False))
     try:
         return _Options(int(pairs["--read"]), int(pairs["--write"]), int(pairs["--parent"]))

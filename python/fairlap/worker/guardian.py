@@ -6,6 +6,9 @@ environment, which its descendants inherit. Linux shows both under /proc; elsewh
 The kernel kills the worker when the thread that started it dies (Linux). In addition, a guardian process sleeps until
 the parent's end of the request pipe closes, and then kills the whole session: the worker may be stuck in native code
 that never releases the interpreter.
+
+The ranks of a contestant may run on other hosts, so they have a token of their own, and their guardians watch the
+connection to what conducts them.
 """
 
 from __future__ import annotations
@@ -17,28 +20,29 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fairlap.machine.processes import process_ids, process_stat
 
 TOKEN = "FAIRLAP_WORKER"
+RANKS_TOKEN = "FAIRLAP_RANKS"  # of one contestant's ranks and of what started them; the conductor does not have it
 _PROC = "/proc"
 _DEAD = ("Z", "X")
 
 
-def living_processes(session: int, token: str) -> list[int]:
+def living_processes(session: int, token: str, variable: str = TOKEN) -> list[int]:
     """All but zombies and this process, as far as this user may inspect them."""
-    mark = f"{TOKEN}={token}".encode()
+    mark = f"{variable}={token}".encode()
     return [pid for pid in process_ids() if pid != os.getpid() and _belongs(pid, session, mark)]
 
 
-def kill_session(session: int, token: str, within_s: float = 10.0) -> tuple[int, ...]:
+def kill_session(session: int, token: str, within_s: float = 10.0, variable: str = TOKEN) -> tuple[int, ...]:
     """Send SIGKILL until no process is left. Return those that the kernel did not end in time."""
     deadline_s = time.monotonic() + within_s
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(session, signal.SIGKILL)
     pause_s = 0.001
-    while found := living_processes(session, token):
+    while found := living_processes(session, token, variable):
         for pid in found:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -78,12 +82,27 @@ def die_with_parent(parent: int, read_fd: int) -> None:
     _start_guardian(read_fd)
 
 
+def die_with_connection(connection: int) -> None:
+    """For a rank, which its launcher started: in a session of its own, or not."""
+    rank = os.getpid()
+    with contextlib.suppress(OSError):  # it leads its process group already
+        os.setsid()
+    rank_ended = _end_of(rank)
+    _fork_guardian(lambda: _guard_rank(rank, connection, rank_ended))
+    if rank_ended is not None:
+        os.close(rank_ended)
+
+
 def _start_guardian(read_fd: int) -> None:
-    """Fork twice, so that the guardian is not a child that a framework could wait for or count. When this returns it
-    has left the worker's process group, or it could be frozen with it and outlive it."""
     session = os.getsid(0)
     if session != os.getpid():
         return  # started by hand: the session belongs to the user's shell
+    _fork_guardian(lambda: _guard(session, read_fd))
+
+
+def _fork_guardian(guard: Callable[[], None]) -> None:
+    """Fork twice, so that the guardian is not a child that a framework could wait for or count. When this returns it
+    has left the worker's process group, or it could be frozen with it and outlive it."""
     between = os.fork()
     if between:
         os.waitpid(between, 0)
@@ -91,7 +110,8 @@ def _start_guardian(read_fd: int) -> None:
     try:
         guardian = os.fork()
         if guardian == 0:
-            _guard(session, read_fd)
+            os.setpgid(0, 0)  # so that it survives freezing and killing the first process group of the session
+            guard()
         with contextlib.suppress(OSError):  # it was quicker itself, and may have ended
             os.setpgid(guardian, guardian)
     finally:
@@ -99,13 +119,47 @@ def _start_guardian(read_fd: int) -> None:
 
 
 def _guard(session: int, read_fd: int) -> None:
-    os.setpgid(0, 0)  # so that it survives freezing and killing the first process group of the session
     _keep_only([read_fd])
     poll = select.poll()
     poll.register(read_fd, 0)  # only the hang-up, which is always reported
     with contextlib.suppress(InterruptedError):
         poll.poll()
     kill_session(session, os.environ.get(TOKEN, ""))
+
+
+_LOOK_AT_RANK_EVERY_MS = 200  # where the system has no pidfd
+
+
+def _guard_rank(rank: int, connection: int, rank_ended: int | None) -> None:
+    """When the connection closes, end all ranks of this host. A rank that ended leaves only its own session: while the
+    connection is open here, the conductor cannot see that the rank has lost it."""
+    _keep_only([connection] if rank_ended is None else [connection, rank_ended])
+    poll = select.poll()
+    poll.register(connection, select.POLLRDHUP)
+    if rank_ended is not None:
+        poll.register(rank_ended, select.POLLIN)
+    while True:
+        ready = [fd for fd, _ in poll.poll(_LOOK_AT_RANK_EVERY_MS if rank_ended is None else None)]
+        if connection in ready:
+            break
+        if ready or (rank_ended is None and not _lives(rank)):
+            os.close(connection)
+            kill_session(rank, "nothing has this token")
+            return
+    kill_session(rank, os.environ.get(RANKS_TOKEN, ""), variable=RANKS_TOKEN)
+
+
+def _end_of(pid: int) -> int | None:
+    """A descriptor that becomes readable when the process ends, where the kernel has one."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _lives(pid: int) -> bool:
+    stat = process_stat(pid)
+    return stat is not None and stat.state not in _DEAD
 
 
 def _keep_only(kept: Sequence[int]) -> None:

@@ -88,7 +88,8 @@ def settings_in(request: Prepare) -> tuple[Settings, float]:
     options = without_process_options(without_choice(request.options))
     slowdown = slowdown_in(options)
     limit_bytes = request.device_memory_limit_bytes
-    return Settings(request.threads, request.variant, request.device, options, limit_bytes), slowdown
+    settings = Settings(request.threads, request.variant, request.device, options, limit_bytes, rank=request.rank)
+    return settings, slowdown
 
 
 def _allocator_in_force(wanted: str, root: Root = THIS_MACHINE) -> str:

@@ -20,6 +20,7 @@ from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad, require_whole_stamps
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
+from fairlap.scenarios.ranks_messages import RankLimits, StepAlone, SteppedAlone
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
@@ -30,6 +31,7 @@ MOST_RAW_BYTES = 8 * 10**9
 
 Which = Literal["inputs", "changed", "fed", "data"]
 FailureKind = Literal["unsupported", "exception", "out_of_memory"]
+FailedCode = Literal["", "E_COMMAND", "E_OUTPUT", "E_SERVER", "E_RANK", "E_HOST"]
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
@@ -60,6 +62,12 @@ class Prepare(Message, frozen=True):
     free_sizes: dict[str, int] = {}  # of the model's inputs, where they are not the usual ones
     scale: Scale | None = None  # with several ranks: start them, and spread the batch over them
     rank: Rank | None = None  # of such a rank; the batch and the files are those of all ranks together
+    limits: RankLimits = RankLimits()  # how long ranks may take
+
+    @property
+    def conducts(self) -> bool:
+        """Whether the worker that gets it starts ranks."""
+        return self.rank is None and self.scale is not None and (self.scale.ranks > 1 or bool(self.scale.hosts))
 
 
 class Answer(Message, frozen=True):
@@ -92,6 +100,7 @@ Request = (
     | Overhead
     | Describe
     | Resize
+    | StepAlone
     | Quit
 )
 
@@ -102,6 +111,14 @@ class Hello(Message, frozen=True):
     protocol: int
     language: str
     pid: int
+
+
+class Join(Message, frozen=True):
+    """The first line of a rank over its connection, before its ``hello``."""
+
+    number: int
+    host: str
+    token: str  # FAIRLAP_RANKS of its environment, which proves that the conductor started it
 
 
 class Begin(Message, frozen=True):
@@ -124,6 +141,7 @@ class Prepared(Message, frozen=True):
     route: str = ""  # how a user's model got into the framework
     conversion_s: float | None = None  # how long that took, where it was converted
     work_in: WorkIn = "worker"  # the process that does the work of a call
+    hosts: tuple[str, ...] = ()  # of a conductor: where its ranks run, in order of their numbers
 
 
 class Answered(Message, frozen=True):
@@ -139,7 +157,8 @@ class OverheadMeasured(Message, frozen=True, tag="overhead_measured"):
 class Ended(Message, frozen=True):
     """The answer to quit, and the last message."""
 
-    memory: Memory = Memory()
+    memory: Memory = Memory()  # of all ranks together, where there are several
+    ranks: tuple[Memory, ...] = ()  # of each, in order of their numbers
 
 
 class Failed(Message, frozen=True):
@@ -149,11 +168,12 @@ class Failed(Message, frozen=True):
     kind: FailureKind
     message: str
     traceback: str = ""
-    code: Literal["", "E_COMMAND", "E_OUTPUT", "E_SERVER"] = ""  # a more specific one than that of the kind
+    code: FailedCode = ""  # a more specific one than that of the kind
 
 
 Reply = (
-    Hello
+    Join
+    | Hello
     | Begin
     | Phase
     | Prepared
@@ -168,6 +188,7 @@ Reply = (
     | OverheadMeasured
     | Described
     | Resized
+    | SteppedAlone
     | Ended
     | Failed
 )

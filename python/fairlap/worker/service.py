@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from fairlap.scenarios import latency
 from fairlap.scenarios.latency_messages import Drawn, Fed, Feed, Measure, Measured
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
+from fairlap.scenarios.ranks_messages import StepAlone, SteppedAlone
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
@@ -58,10 +60,11 @@ class Service:
         self._fed: FedCalls | None = None
         self._epochs: Epochs | None = None
         self._was_profiled = False
-        self._memory_before_overhead: Memory | None = None
+        self._memory_before_second: Memory | None = None
         self._build: Callable[[Workload], Contestant] | None = None
         self._compilation: CompilationCalls | None = None
         self._serving: Serving | None = None
+        self._part: Callable[[Arrays], Arrays] | None = None  # of a rank
 
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
@@ -71,7 +74,7 @@ class Service:
             from fairlap.engine import measure  # noqa: F401  (loaded here, so that it does not count as the first call)
             from fairlap.models.arrays import hash_of
             from fairlap.scenarios.timed_inputs import TimedInputs
-            from fairlap.worker.work_files import workload_of
+            from fairlap.worker.work_files import part_of_rank, workload_of
 
             framework = framework_class(request.framework)()
             _require_support(framework, request)
@@ -95,7 +98,8 @@ class Service:
         self._memory.prepared(_elsewhere(contestant))
         self._phase.now = "reading back"
         self._contestant, self._build = contestant, prepared
-        self._timed = TimedInputs(contestant, self._sets, request.unseen)
+        self._part = part_of_rank(request)
+        self._timed = TimedInputs(contestant, self._sets, request.unseen, self._part)
         weights = contestant.weights() if route is None or route.holds_weights else {}
         quantization = contestant.quantization
         names = ([] if route is None else [route.name]) + ([] if quantization is None else [quantization.name])
@@ -149,7 +153,7 @@ class Service:
         from fairlap.scenarios.reading import read_result
 
         state = {} if contestant.training is None else contestant.training.read()
-        arrays, reading = read_result(contestant, bound, result, seconds)
+        arrays, reading = read_result(contestant, None if self._part else bound, result, seconds)
         _write(request.path, {**arrays, **state})
         return Answered(seconds, reading)
 
@@ -157,7 +161,8 @@ class Service:
         """To inputs that are used once, outside of every measurement."""
         from fairlap.models import safetensors
 
-        bound = contestant.bind(safetensors.read(Path(request.inputs)))
+        inputs: Arrays = safetensors.read(Path(request.inputs))
+        bound = contestant.bind(inputs if self._part is None else self._part(inputs))
         result, seconds = self._call_once(bound, contestant)
         _write(request.path, contestant.outputs(result))
         return Answered(seconds)
@@ -308,7 +313,7 @@ class Service:
         self._phase.now = "quit"
         if self._fed is not None:
             self._fed.close()
-        return Ended(self._memory_before_overhead or self._memory.result())
+        return Ended(self._memory_before_second or self._memory.result())
 
     def overhead(self) -> OverheadMeasured:
         """A second contestant in this process, so the memory is read before. Whatever it raises is the reason why its
@@ -316,7 +321,7 @@ class Service:
         self._phase.now = "overhead"
         loaded = self._loaded
         assert loaded is not None
-        self._memory_before_overhead = self._memory.result()
+        self._memory_before_second = self._memory.result()
         from fairlap.scenarios.untimed.overhead import overhead_of_a_call_ns
 
         if why := _elsewhere(self.contestant):
@@ -326,6 +331,28 @@ class Service:
             return OverheadMeasured(overhead_of_a_call_ns(framework, settings_in(loaded)[0], loaded.precision))
         except (Exception, SystemExit) as error:
             return OverheadMeasured(why=described(error))
+
+    def step_alone(self, request: StepAlone) -> SteppedAlone:
+        """A second contestant in this process, as in ``overhead``. All ranks must get through it, or none."""
+        from fairlap.scenarios.steps_alone import stepped_alone
+        from fairlap.worker.work_files import workload_of
+
+        self._phase.now = "step_alone"
+        loaded = self._loaded
+        assert loaded is not None
+        if loaded.rank is None:
+            raise Unsupported("it is no rank: all of its steps are alone")
+        self._memory_before_second = self._memory.result()
+        settings, slowdown = settings_in(loaded)
+        work, sets = workload_of(loaded)
+        framework = framework_class(loaded.framework)()
+        with self._phase.unreported():
+            alone = slowed(framework.prepare(work, replace(settings, rank=None), self._phase), slowdown, loaded.device)
+        if loaded.device != "cpu":
+            from fairlap.scenarios.device_quantities import with_completion
+
+            alone = with_completion(alone, device_number(loaded.device))
+        return stepped_alone(self.contestant, alone, sets, request)
 
     def _bound(self, changed: bool) -> Callable[[], Any]:
         assert self._timed is not None

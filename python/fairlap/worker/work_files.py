@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlap.models import safetensors
 from fairlap.models.arrays import repeated_items
+from fairlap.models.rank_parts import parts_of
 from fairlap.models.registry import spec_at, spec_with
 from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.models.workload import Workload
+from fairlap.scenarios.timed_inputs import in_memory
 
 if TYPE_CHECKING:
     from fairlap.models.arrays import Arrays
@@ -33,24 +36,36 @@ def workload_of(request: Prepare) -> tuple[Workload, list[Arrays]]:
             of_set[LABELS] = arrays[BATCH_LABELS]
         sets.append(of_set)
     labels = None
-    if request.mode == "train":  # each batch has its own
-        labels = sets[0].get(LABELS)
-    elif request.labels is not None:
+    if request.mode != "train" and request.labels is not None:
         labels = _for_batch(safetensors.read(Path(request.labels)), spec, request.batch)[LABELS]
+    batch, part = request.batch, part_of_rank(request)
+    if part is not None:
+        sets = [part(arrays) for arrays in sets]
+        labels = labels if labels is None else part({LABELS: labels})[LABELS]
+        batch = batch // request.rank.count if request.rank is not None else batch
     work = Workload(
         spec,
         request.workload,
-        request.batch,
+        batch,
         request.mode,
         request.precision,
         weights,
         {name: sets[0][name] for name in names},
-        labels,
+        sets[0].get(LABELS) if request.mode == "train" else labels,  # in training each batch has its own
         request.training,
         tuple(map(Path, request.calibration)),
         request.free_sizes,
     )
     return work, sets
+
+
+def part_of_rank(request: Prepare) -> Callable[[Arrays], Arrays] | None:
+    """Its own part of inputs or labels that are of all ranks together; None for a worker that is no rank."""
+    rank = request.rank
+    if rank is None:
+        return None
+    number, count = rank.number, rank.count
+    return lambda arrays: {name: in_memory(array) for name, array in parts_of(arrays, number, count).items()}
 
 
 def _for_batch(arrays: Arrays, spec: Spec, batch: int) -> dict[str, Any]:

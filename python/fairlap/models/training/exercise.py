@@ -49,6 +49,7 @@ class Exercise:
     batches: Sequence[Batch]
     mistake: Mistake = Mistake()  # noqa: RUF009  (frozen)
     precision: Precision = "fp32"
+    ranks: int = 1  # that share each batch, a part for each
     first_slopes: FirstSlopes = field(default_factory=FirstSlopes, compare=False, repr=False)
 
     def taken(self, dtype: Any = np.float64) -> dict[str, Array]:

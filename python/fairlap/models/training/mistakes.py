@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from fairlap.models.rank_parts import part_of, parts_of
 from fairlap.models.training.exercise import Array, Exercise, Trained
-from fairlap.models.training.reference import LOSS, WEIGHT, Batch, Mistake
+from fairlap.models.training.reference import LOSS, WEIGHT, Batch, FirstSlopes, Mistake
 from fairlap.request.training import AdamW, Schedule, Training
 
 _ALONG = 0.9  # the cosine of the angle between what a contestant is off by and the way
@@ -74,6 +75,7 @@ def mistakes(exercise: Exercise) -> Iterator[tuple[str, Exercise]]:
     """Each with the steps that it makes."""
     yield from _of_the_optimizer(exercise)
     yield from _of_the_batches(exercise)
+    yield from _of_the_ranks(exercise)
     if exercise.spec.has_statistics():
 
         def as_in_inference(weights: Any, inputs: Any, _statistics: Any) -> Any:
@@ -90,7 +92,8 @@ def _of_the_optimizer(exercise: Exercise) -> Iterator[tuple[str, Exercise]]:
 
     for times in (2.0, 0.5, 10.0, 0.1):
         yield f"its learning rate is {times:g} times the one asked for", by(lr=times * optimizer.lr)
-    yield "it adds up its gradients twice", replace(exercise, mistake=Mistake(gradient_times=2.0))
+    if exercise.ranks == 1:
+        yield "it adds up its gradients twice", replace(exercise, mistake=Mistake(gradient_times=2.0))
     if schedule != Schedule():
         constant = replace(exercise, training=Training(optimizer))
         yield "it does not follow the schedule of the learning rate", constant
@@ -124,3 +127,32 @@ def _of_the_batches(exercise: Exercise) -> Iterator[tuple[str, Exercise]]:
     if first.labels is not None:
         late = [Batch(now.inputs, before.labels) for before, now in pairwise(exercise.batches)]
         yield "it takes the labels of the batch before", replace(exercise, batches=[first, *late])
+
+
+_ON_PART_OF = "it trains on the part of the batch of rank {} alone"
+
+
+def _of_the_ranks(exercise: Exercise) -> Iterator[tuple[str, Exercise]]:
+    if exercise.ranks == 1:
+        return
+    times = float(exercise.ranks)
+    what = "its ranks add up their gradients instead of averaging them"
+    yield what, replace(exercise, mistake=Mistake(gradient_times=times))
+    yield "its ranks divide their gradients twice by their number", replace(exercise, mistake=Mistake(1 / times))
+    for number in range(exercise.ranks):
+        parts = [_part(batch, number, exercise.ranks) for batch in exercise.batches]
+        yield _ON_PART_OF.format(number), replace(exercise, batches=parts, first_slopes=FirstSlopes())
+
+
+def _part(batch: Batch, number: int, count: int) -> Batch:
+    labels = None if batch.labels is None else part_of(batch.labels, number, count)
+    return Batch(parts_of(batch.inputs, number, count), labels)
+
+
+def mistake_of_ranks(whys: Sequence[str]) -> str:
+    """What all ranks together did, from what was found of the state of each; empty where that says no more."""
+    if len(whys) > 1 and list(whys) == [_ON_PART_OF.format(number) for number in range(len(whys))]:
+        return "its ranks do not exchange their gradients: each trains on its own part of the batch"
+    if len(whys) > 1 and len(set(whys)) == 1 and whys[0] in [_ON_PART_OF.format(each) for each in range(len(whys))]:
+        return f"all of its ranks read the same part of the batch: {whys[0].removeprefix('it trains on ')}"
+    return ""

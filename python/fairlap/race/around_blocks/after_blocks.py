@@ -21,7 +21,8 @@ from fairlap.race.around_blocks.smallest_memory import Trial, smallest_memory
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
-from fairlap.race.processes.one_process import Bench, request_for
+from fairlap.race.processes.one_process import Bench
+from fairlap.race.processes.request_for_worker import request_for
 from fairlap.race.progress import Progress
 from fairlap.request.work import Work
 

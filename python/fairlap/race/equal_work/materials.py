@@ -154,7 +154,9 @@ class Materials:
         """Of training, which rounding to bfloat16 hides; the check of the steps of an answer cannot find them."""
         if self.work.training is None or self.work.precision == "fp32":
             return []
-        hidden = self._kept("unseen", self.training_check("inputs").unseen_mistakes)
+        check = self.training_check("inputs")
+        of_ranks = "" if check.exercise.ranks == 1 else f"-{check.exercise.ranks}-ranks"
+        hidden = self._kept(f"unseen{of_ranks}", check.unseen_mistakes)
         if not hidden:
             return []
         named = "; ".join(sorted(hidden))
@@ -179,7 +181,8 @@ class Materials:
         forward = self.workload("inputs").implementation_of_reference().forward
         assert self.work.training is not None
         start = given if before is None else state_named(before)
-        exercise = Exercise(self.spec, forward, self.work.training, start, batches)
+        ranks = 1 if self.work.scale is None else self.work.scale.ranks
+        exercise = Exercise(self.spec, forward, self.work.training, start, batches, ranks=ranks)
         return in_precision(exercise, self.work.precision)
 
     def drawn_step(self, which: str, before: Arrays) -> Exercise:

@@ -210,11 +210,13 @@ class TimedWork:
         return 1e9 * worker.answer("data", answer, within_s=self._plan.limits.answer_s, inputs=inputs).seconds
 
     def _notices(self) -> list[Notice]:
-        threads, found = self._plan.threads, []
+        scale = self._materials.work.scale
+        threads, processes = (self._plan.threads, 1) if scale is None else (scale.threads * scale.ranks, scale.ranks)
+        found = []
         cores = max(self._cores_wanted, self._cpu_s / max(self._measured_s, 1e-9))
         if self._process.work_in == "own_server":
             cores += self._in_others_s / max(self._watched_s, 1e-9)
-        if cores > threads + _HELPERS:
+        if cores > threads + processes * _HELPERS:
             found.append(
                 Notice(
                     "W_MORE_THREADS",
@@ -222,7 +224,7 @@ class TimedWork:
                     f"{quantity_text.count(threads, 'thread')} had been asked for",
                 )
             )
-        if self._process.elsewhere:
+        if self._process.elsewhere or self._process.ranks is not None:  # whose time is counted as the worker's
             return found
         if self._in_others_s > _SHARE_IN_OTHERS * self._watched_s:
             found.append(

@@ -7,7 +7,7 @@ training of the reference ends at the same place.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.models.arrays import Arrays
+from fairlap.models.rank_parts import RANK_STATE
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.exercise import Exercise
+from fairlap.models.training.mistakes import mistake_of_ranks
 from fairlap.models.training.reference import LOSS
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.process_result import AnswerError
@@ -67,12 +69,36 @@ def lost_sums(errors: Iterable[AnswerError]) -> list[Notice]:
     return [Notice("W_TRAINING_SUMS", why)] if why else []
 
 
-@np.errstate(over="ignore", invalid="ignore")  # training may diverge
 def state_errors(check: TrainingCheck, got: Arrays, when: str) -> list[AnswerError]:
     """One for the loss, one for the weights, one for each thing that the optimizer keeps: the distance of all its
-    arrays together, and whether each of them is right."""
+    arrays together, and whether each of them is right. Of ranks, those of rank 0, and of others those that are wrong:
+    all of them have to arrive at the same place."""
+    ranks = states_of_ranks(got, check.exercise.ranks)
+    judged = [check.judged(state) for state in ranks]
+    why_all = mistake_of_ranks([why for _, why in judged])
+    errors: list[AnswerError] = []
+    for number, (state, (times_allowed, why)) in enumerate(zip(ranks, judged, strict=True)):
+        of_rank = when if number == 0 else f"{when}, rank {number}"
+        found = _errors_of_state(check, state, of_rank, times_allowed, why_all or why)
+        errors += found if number == 0 else [error for error in found if not error.right]
+    return errors
+
+
+def states_of_ranks(got: Arrays, ranks: int) -> list[dict[str, Array]]:
+    """Each with the loss, which is that of all together."""
+    own = [{name: array for name, array in got.items() if not name.startswith(RANK_STATE)}]
+    for number in range(1, ranks):
+        prefix = f"{RANK_STATE}{number}/"
+        state = {name.removeprefix(prefix): array for name, array in got.items() if name.startswith(prefix)}
+        own.append({**state, **({LOSS: got[LOSS]} if LOSS in got else {})})
+    return own
+
+
+@np.errstate(over="ignore", invalid="ignore")  # training may diverge
+def _errors_of_state(
+    check: TrainingCheck, got: Arrays, when: str, times_allowed: Mapping[str, float], why: str
+) -> list[AnswerError]:
     found, exercise = check.found, check.exercise
-    times_allowed, why = check.judged(got)
     kinds: dict[str, list[str]] = {}
     for name in found.expected:
         kinds.setdefault(name.partition("/")[0], []).append(name)

@@ -27,16 +27,19 @@ from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.held_out_answers import HELD_OUT
 from fairlap.race.equal_work.kept_weights import KeptWeights
 from fairlap.race.equal_work.learning import Learner
-from fairlap.race.equal_work.materials import UNSEEN, Materials
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH, lost_sums
 from fairlap.race.load.load_run import LoadRun
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
+from fairlap.race.processes.at_scale import plan_for, record_memory, runner_for, step_alone, threads_of
 from fairlap.race.processes.block_worker import block_worker
 from fairlap.race.processes.overheads import Overheads
 from fairlap.race.processes.recorded_turns import Turn, record_one_turn, record_rounds
+from fairlap.race.processes.request_for_worker import request_for
+from fairlap.scenarios.ranks_messages import RanksFound
 from fairlap.worker import protocol
 
 
@@ -97,12 +100,13 @@ class ProcessRun:
     def __init__(
         self, result: ProcessResult, block: Block, plan: Plan, materials: Materials, runner: Runner, bench: Bench
     ) -> None:
-        self.result, self.plan = result, plan
+        self.result, self.plan = result, plan_for(plan, materials.work)
         self.over = False
         self.turns: list[Turn] = []
-        self._block, self._materials, self._runner, self._bench = block, materials, runner, bench
+        self._block, self._materials, self._bench = block, materials, bench
+        self._given_plan, self._runner = plan, runner_for(runner, plan, materials.work)
         self._worker: WorkerProcess | None = None
-        self._timed_work = TimedWork(plan, block, result, materials, bench.scratch)
+        self._timed_work = TimedWork(self.plan, block, result, materials, bench.scratch)
         load = materials.work.load
         self._load = None if load is None else LoadRun(load, plan, block, materials, bench.scratch, runner.name)
         self.samples: Samples = {} if self._load is None else self._load.samples  # kept also of a lost one
@@ -123,7 +127,7 @@ class ProcessRun:
     @_stage
     def begin_to_prepare(self) -> None:
         self._here.greet()
-        request = request_for(self.plan, self._materials, self._runner)
+        request = request_for(self._given_plan, self._materials, self._runner)
         self._here.begin_to_prepare(request, within_s=self.plan.limits.prepare_s)
 
     @_stage
@@ -137,7 +141,9 @@ class ProcessRun:
         self.result.call_cost = call_cost(self._materials.spec, self._materials.work)
         self.result.tokens_per_call = self._materials.spec.tokens_of_an_answer * self._materials.work.batch
         self.result.warnings = [*self.result.warnings, *self._materials.notices]
-        threads = self._runner.name.threads(self.plan.threads)
+        if prepared.hosts:
+            self.result.ranks = RanksFound(prepared.hosts)
+        threads = self._runner.name.threads(threads_of(self.plan, self._materials.work))
         answers.require_settings(prepared.in_force, threads, self._materials.work.precision)
         answers.require_weights(self._materials, prepared.weights_hash)
 
@@ -340,9 +346,15 @@ class ProcessRun:
         if self._materials.work.mode == "train":
             self.result.warnings = [*self.result.warnings, *lost_sums(self.result.errors)]
         self._timed_work.require_no_kept_answers(self._here)
-        if self._bench.overheads.measured(self._here, self.result, self.plan):
-            self.result.memory = self._here.quit().memory
+        if self._measured_at_the_end():
+            record_memory(self.result, self._here.quit())
         self.over = True
+
+    def _measured_at_the_end(self) -> bool:
+        """False if the worker was lost over it."""
+        if self.result.ranks is not None and self._materials.work.mode == "train":
+            return step_alone(self._here, self.plan, self.result)
+        return self._bench.overheads.measured(self._here, self.result, self.plan)
 
     def _end_training(self) -> None:
         learner = self._learner
@@ -379,27 +391,3 @@ class ProcessRun:
             self.result.errors += errors
         answers.require_right_on(self._materials, answer, which, errors, self.result.in_force, where)
         return file
-
-
-def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
-    work = materials.work
-    inputs = str(materials.inputs_file("inputs"))
-    return protocol.Prepare(
-        framework=runner.adapter,
-        workload=materials.package,
-        batch=work.batch,
-        threads=runner.name.threads(plan.threads),
-        weights=str(materials.weights_file),
-        inputs=inputs,
-        changed=str(materials.inputs_file("changed")),
-        unseen=tuple(str(materials.inputs_file(which)) for which in UNSEEN),
-        calibration=tuple(map(str, materials.calibration_files)),
-        labels=None if materials.spec.loss == "mean_square" else inputs,
-        mode=work.mode,
-        precision=work.precision,
-        training=work.training,
-        sizes=work.sizes,
-        variant=runner.name.variant,
-        device=plan.device,
-        options=runner.name.framework_options,
-    )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, copied, named_outputs, trained_names
+from fairlap.frameworks.adapter_parts.training.torch_ranks import own_bytes, whole
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
 from fairlap.models.workload import Workload
@@ -129,20 +130,20 @@ class TorchTraining:
         kept = [each for of_one in self._optimizer.state.values() for each in of_one.values()]
         tensors = [each for each in kept if isinstance(each, torch.Tensor)]
         return {
-            "weights": sum(each.nbytes for each in self._model.state_dict().values()),
-            "optimizer_state": sum(each.nbytes for each in tensors),
+            "weights": sum(own_bytes(each) for each in self._model.state_dict().values()),
+            "optimizer_state": sum(own_bytes(each) for each in tensors),
         }
 
     def state(self) -> Answers:
         held = self._model.state_dict()
         weights = [weight.name for weight in self._work.spec.weights]
-        found = {WEIGHT + name: copied(held[name].float().numpy(force=True)) for name in weights}
+        found = {WEIGHT + name: copied(whole(held[name]).float().numpy(force=True)) for name in weights}
         found[STEP] = copied(self._steps_taken())
         for name in trained_names(self._work.spec):
             kept = self._optimizer.state.get(self._parameters[name], {})
             for kind, key in _KEPT.items():
                 if kept.get(key) is not None:
-                    found[kind + name] = copied(kept[key].float().numpy(force=True))
+                    found[kind + name] = copied(whole(kept[key]).float().numpy(force=True))
         return found
 
     def _steps_taken(self) -> float:

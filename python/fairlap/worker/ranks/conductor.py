@@ -1,0 +1,273 @@
+"""Conduct a contestant's ranks: start them, pass requests on to all of them, and answer as if they were one worker.
+
+Steps that exchange something come to a standstill unless all ranks make equally many of them. So nothing is left to
+each rank: the conductor chooses how many calls a measurement has, from the time of a few.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+import numpy as np
+
+from fairlap.errors import InvalidRequest
+from fairlap.frameworks.contract import Framework, Unsupported
+from fairlap.meters.memory import Memory
+from fairlap.models.rank_parts import why_not_divided
+from fairlap.models.registry import spec_at, spec_with
+from fairlap.request.scale import Rank
+from fairlap.scenarios.latency_messages import Measure, Measured
+from fairlap.scenarios.ranks_messages import StepAlone, SteppedAlone
+from fairlap.worker import over_http
+from fairlap.worker.failure import FailedElsewhere
+from fairlap.worker.guardian import RANKS_TOKEN
+from fairlap.worker.phases import Phases
+from fairlap.worker.protocol import (
+    Answer,
+    Answered,
+    Ended,
+    Failed,
+    OverheadMeasured,
+    Prepare,
+    Prepared,
+    Quit,
+    Reply,
+    Request,
+)
+from fairlap.worker.ranks import lost, merging
+from fairlap.worker.ranks.launchers import Launching, NoLauncher, base_environment, launches
+from fairlap.worker.ranks.placement import draw_addresses, listener_for, places_of
+from fairlap.worker.ranks.ranks import Ranks, TooLate, Trouble
+from fairlap.worker.service import framework_class
+
+LAUNCH = "launch"
+_TRIES = 3  # with another port each
+_FIRST_SAMPLES, _FIRST_WARM_UP = 5, 2
+_SECOND_S = 0.05
+_FEWEST_SAMPLES, _MOST_SAMPLES = 3, 2**20
+_SHORTEST_SAMPLE_NS = 20e3  # of several calls, where a call is shorter
+_WARM_UP_S = 0.15
+_FEWEST_WARM_UP, _MOST_WARM_UP = 3, 10_000
+_FEWEST_STEPS = 3
+_QUIT_S = 20.0
+
+Merged = TypeVar("Merged", bound=Reply)
+
+
+class Conductor:
+    """Has the methods of :class:`fairlap.worker.service.Service`."""
+
+    def __init__(self, phase: Phases) -> None:
+        self._phase = phase
+        self._ranks: Ranks | None = None
+        self._prepare: Prepare | None = None
+        self._call_ns: float | None = None
+
+    def prepare(self, request: Prepare) -> Prepared:
+        self._phase.now = "prepare"
+        self._prepare = request
+        framework = framework_class(request.framework)
+        if why := _why_not(framework, request):
+            raise Unsupported(why)
+        for tries_left in reversed(range(_TRIES)):
+            prepared = self._prepared(framework, request, tries_left)
+            if prepared is not None:
+                return prepared
+        raise AssertionError("the last try reports its failure")
+
+    def _prepared(self, framework: type[Framework], request: Prepare, tries_left: int) -> Prepared | None:
+        """None where the port was taken and another one is to be tried."""
+        assert request.scale is not None
+        places = places_of(request.scale.ranks, request.scale.hosts)
+        listener = listener_for(places)
+        token = secrets.token_hex(16)
+        environment = {**base_environment(request.threads), RANKS_TOKEN: token}
+        files = (request.weights, request.inputs, request.changed)
+        addresses = draw_addresses(places)
+        launching = Launching(places, listener.getsockname()[1], addresses, environment, files)
+        count = launching.count
+        try:
+            self._phase.begin(LAUNCH)
+            began_s = time.monotonic()
+            ranks = self._ranks = Ranks(launches(framework.rank_launcher, launching), listener, token, count)
+            ranks.await_all(began_s + request.limits.start_s)
+            self._phase.end(LAUNCH, time.monotonic() - began_s, "prepare")
+            ranks.relay = self._phase.relay
+            ranks.send(
+                [
+                    self._of_rank(request, Rank(number, count, addresses.coordinator, addresses.by_rank))
+                    for number in range(count)
+                ]
+            )
+            replies = ranks.answers(Prepared, time.monotonic() + request.limits.prepare_s)
+        except NoLauncher as missing:
+            raise FailedElsewhere(Failed(LAUNCH, "exception", str(missing), "", lost.E_RANK)) from None
+        except OSError as error:
+            text = f"{framework.rank_launcher} cannot be started: {error}"
+            raise FailedElsewhere(Failed(LAUNCH, "exception", text, "", lost.E_RANK)) from None
+        except Trouble:
+            failed = lost.after_trouble(ranks, self._phase.now)
+            if not lost.port_was_taken(ranks):
+                raise FailedElsewhere(failed) from None
+            if tries_left:
+                ranks.end()
+                return None
+            text = f"the port of {addresses.coordinator}, where its ranks meet, is taken, as were {_TRIES - 1} others"
+            raise FailedElsewhere(Failed(failed.phase, "exception", text, failed.traceback, lost.E_RANK)) from None
+        except TooLate:
+            limit_s = request.limits.start_s if ranks.missing() else request.limits.prepare_s
+            raise FailedElsewhere(lost.after_deadline(ranks, "prepare", limit_s)) from None
+        self._phase.now = "prepare"
+        hosts = [rank.join.host for rank in ranks.joined if rank.join is not None]
+        return merging.merged_prepared([reply for reply, _ in replies], hosts, request)
+
+    def _of_rank(self, request: Prepare, rank: Rank) -> Prepare:
+        device = request.device
+        if device == "cuda":  # one for each rank of a host
+            assert request.scale is not None
+            places = places_of(request.scale.ranks, request.scale.hosts)
+            first = max(place.first for place in places if place.first <= rank.number)
+            device = f"cuda:{rank.number - first}"
+        return msgspec.structs.replace(request, rank=rank, device=device)
+
+    def answer(self, request: Answer) -> Answered:
+        self._phase.now = "answer"
+        prepared = self._prepared_request
+        parts = self._parts(request.path)
+        requests = [msgspec.structs.replace(request, path=str(part)) for part in parts]
+        replies = [reply for reply, _ in self._asked(requests, Answered, "answer", prepared.limits.answer_s)]
+        self._merge_files(parts, request.path)
+        return merging.merged_answered(replies)
+
+    def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
+        self._phase.now = "measure"
+        if self._call_ns is None:
+            self._call_ns = self._time_of_a_call_ns(_FIRST_SAMPLES, _FIRST_WARM_UP)
+            again = math.ceil(min(_SECOND_S * 1e9 / self._call_ns, _MOST_SAMPLES))
+            self._call_ns = self._time_of_a_call_ns(max(again, _FIRST_SAMPLES), 0)
+        fixed = fixed_calls(request, self._call_ns)
+        parts = self._parts(request.drawn_path) if request.drawn else []
+        count = self._running.count
+        requests = [
+            msgspec.structs.replace(
+                fixed,
+                energy=request.energy if number == 0 and self._on_one_host else None,
+                drawn_path=str(parts[number]) if parts else "",
+            )
+            for number in range(count)
+        ]
+        measured, raw = self._measured(requests)
+        if parts:
+            self._merge_files(parts, request.drawn_path)
+        headline = np.frombuffer(raw[0], dtype="<f8")
+        if np.isfinite(headline).any():
+            self._call_ns = float(np.nanmedian(headline))
+        return measured, raw
+
+    def step_alone(self, request: StepAlone) -> SteppedAlone:
+        self._phase.now = "step_alone"
+        steps = request.steps
+        if not steps:
+            of_a_turn_ns = request.seconds * 1e9 / max(2 * request.turns, 1)
+            steps = max(_FEWEST_STEPS, int(of_a_turn_ns / (self._call_ns or of_a_turn_ns)))
+        fixed = msgspec.structs.replace(request, steps=steps)
+        limit_s = self._prepared_request.limits.measure_s
+        replies = self._asked([fixed] * self._running.count, SteppedAlone, "step alone", limit_s)
+        return merging.merged_steps([reply for reply, _ in replies])
+
+    def overhead(self) -> OverheadMeasured:
+        return OverheadMeasured(why="a call of several ranks has no counterpart with nothing to compute")
+
+    def quit(self) -> Ended:
+        self._phase.now = "quit"
+        if self._ranks is None:
+            return Ended()
+        replies = self._asked([Quit()] * self._running.count, Ended, "quit", _QUIT_S)
+        memory: Sequence[Memory] = [reply.memory for reply, _ in replies]
+        self._running.end()
+        return Ended(merging.merged_memory(memory), tuple(memory))
+
+    def _unsupported(self, request: Any) -> NoReturn:
+        raise Unsupported(f"{type(request).__name__} is for one process; this contestant runs as several ranks")
+
+    feed = offer_load = run_loadgen = train = restore = profile = describe = resize = _unsupported
+
+    @property
+    def _running(self) -> Ranks:
+        if self._ranks is None:
+            raise InvalidRequest("no contestant is prepared yet")
+        return self._ranks
+
+    @property
+    def _prepared_request(self) -> Prepare:
+        assert self._prepare is not None
+        return self._prepare
+
+    @property
+    def _on_one_host(self) -> bool:
+        return len(self._running.launched) == 1 or all(each.launch.place.is_here for each in self._running.launched)
+
+    def _time_of_a_call_ns(self, samples: int, warmup: int) -> float:
+        request = Measure(samples=samples, warmup=warmup, calls_per_sample=1)
+        _, raw = self._measured([request] * self._running.count)
+        return max(float(np.nanmedian(np.frombuffer(raw[0], dtype="<f8"))), 1.0)
+
+    def _measured(self, requests: Sequence[Measure]) -> tuple[Measured, list[memoryview]]:
+        limit_s = self._prepared_request.limits.measure_s
+        return merging.merged_measured(self._asked(requests, Measured, "measure", limit_s))
+
+    def _asked(
+        self, requests: Sequence[Request], kind: type[Merged], doing: str, within_s: float
+    ) -> list[tuple[Merged, bytes]]:
+        ranks = self._running
+        ranks.send(requests)
+        try:
+            return ranks.answers(kind, time.monotonic() + within_s)
+        except Trouble:
+            raise FailedElsewhere(lost.after_trouble(ranks, doing)) from None
+        except TooLate:
+            raise FailedElsewhere(lost.after_deadline(ranks, doing, within_s)) from None
+
+    def _parts(self, path: str) -> list[Path]:
+        return [Path(f"{path}.rank-{number}") for number in range(self._running.count)]
+
+    def _merge_files(self, parts: Sequence[Path], path: str) -> None:
+        for rank, part in zip(self._running.joined, parts, strict=True):
+            if not part.exists():
+                text = f"what {rank.name} wrote to {part} is not here: hosts must see the same files"
+                raise FailedElsewhere(Failed(self._phase.now, "exception", text, "", lost.E_HOST))
+        merging.merge_files(parts, Path(path), self._prepared_request.mode)
+
+
+def fixed_calls(request: Measure, call_ns: float) -> Measure:
+    """The same measurement with a number of calls instead of a time."""
+    calls = request.calls_per_sample or max(1, math.ceil(_SHORTEST_SAMPLE_NS / call_ns))
+    samples = _MOST_SAMPLES if request.samples is None else request.samples
+    if request.seconds is not None:
+        samples = min(samples, max(_FEWEST_SAMPLES, round(request.seconds * 1e9 / (calls * call_ns))))
+    warmup = request.warmup
+    if warmup is None:
+        warmup = min(max(_FEWEST_WARM_UP, round(_WARM_UP_S * 1e9 / call_ns)), _MOST_WARM_UP)
+    return msgspec.structs.replace(request, seconds=None, samples=samples, warmup=warmup, calls_per_sample=calls)
+
+
+def _why_not(framework: type[Framework], request: Prepare) -> str:
+    scale = request.scale
+    assert scale is not None
+    if not framework.rank_launcher:
+        return f"{framework.name} has no way here to share its steps among processes"
+    if over_http.OPTION in request.options:
+        return "a contestant behind a server does not run as ranks"
+    if request.free_sizes:
+        spec = spec_with(request.workload, request.free_sizes)
+    else:
+        spec = spec_at(request.workload, request.sizes)
+    if spec.continuation:
+        return "ranks share steps of training or batches of inference, not the tokens of an answer"
+    return why_not_divided(spec, request.mode, request.batch, scale.ranks)

@@ -1,0 +1,155 @@
+"""How ranks are started: torchrun, mpirun, or one process after the other; on other hosts through the remote shell."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from fairlap.frameworks.contract import RankLauncher
+from fairlap.worker.ranks.joining import HOST, NUMBERS, RANK
+from fairlap.worker.ranks.placement import Addresses, Place, conductor_host_for
+from fairlap.worker.ranks.remote_shell import carried, command_on, remote_shell, script
+
+_WATCH_EVERY_S = "0.1"  # torchrun looks whether its ranks live
+
+
+class NoLauncher(Exception):
+    """The program that starts the ranks of a framework is not installed here."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One process that starts ranks: the launcher of a host, or a rank itself."""
+
+    place: Place
+    first: int
+    ranks: int
+    command: list[str]
+    environment: dict[str, str]
+    input: bytes = b""
+    is_rank: bool = False
+
+    def start(self) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE if self.input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=self.environment,
+        )
+        if process.stdin is not None:
+            try:
+                process.stdin.write(self.input)
+                process.stdin.close()
+            except BrokenPipeError:  # it has ended, and its status and output say why
+                pass
+        return process
+
+
+@dataclass(frozen=True)
+class Launching:
+    """What all launches of one contestant have in common."""
+
+    places: tuple[Place, ...]
+    port: int  # where the conductor listens
+    addresses: Addresses
+    environment: Mapping[str, str]
+    files: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        return sum(place.ranks for place in self.places)
+
+    def worker(self, place: Place) -> list[str]:
+        return [sys.executable, "-P", "-m", "fairlap.worker", "--connect", f"{conductor_host_for(place)}:{self.port}"]
+
+    def launch(
+        self,
+        place: Place,
+        command: list[str],
+        *,
+        first: int,
+        ranks: int,
+        variables: Mapping[str, str] | None = None,
+        is_rank: bool = False,
+    ) -> Launch:
+        """Of a command on this host, or of the same on another."""
+        environment = {**self.environment, **(variables or {})}
+        if place.is_here:
+            return Launch(place, first, ranks, command, environment, is_rank=is_rank)
+        of_host = {**environment, HOST: place.host}
+        files = (sys.executable, *self.files)
+        there = script(command, of_host, files)
+        return Launch(place, first, ranks, command_on(place.host), environment, there, is_rank)
+
+
+def launches(kind: RankLauncher, launching: Launching) -> list[Launch]:
+    """Raises NoLauncher."""
+    ways: dict[str, Callable[[Launching], list[Launch]]] = {
+        "torchrun": _torchrun,
+        "processes": _processes,
+        "mpirun": _mpirun,
+    }
+    return ways[kind](launching)
+
+
+def base_environment(threads: int) -> dict[str, str]:
+    """Of this process, which a framework's own settings are part of; without the number of a rank around fairlap."""
+    variables = {name: value for name, value in os.environ.items() if name not in NUMBERS}
+    variables.setdefault("OMP_NUM_THREADS", str(threads))  # torchrun would set it to 1
+    return variables
+
+
+def _torchrun(launching: Launching) -> list[Launch]:
+    host, _, port = launching.addresses.coordinator.rpartition(":")
+    places = launching.places
+    found = []
+    for number, place in enumerate(places):
+        command = [sys.executable, "-P", "-m", "torch.distributed.run"]
+        command += ["--nnodes", str(len(places)), "--node-rank", str(number), "--nproc-per-node", str(place.ranks)]
+        command += ["--master-addr", host, "--master-port", port]
+        command += ["--monitor-interval", _WATCH_EVERY_S, "--max-restarts", "0", "--no-python"]
+        found.append(
+            launching.launch(place, [*command, *launching.worker(place)], first=place.first, ranks=place.ranks)
+        )
+    return found
+
+
+def _processes(launching: Launching) -> list[Launch]:
+    return [
+        launching.launch(
+            place,
+            launching.worker(place),
+            first=number,
+            ranks=1,
+            variables={RANK: str(number)},
+            is_rank=True,
+        )
+        for place in launching.places
+        for number in range(place.first, place.first + place.ranks)
+    ]
+
+
+def _mpirun(launching: Launching) -> list[Launch]:
+    """Open MPI's, which starts the ranks of all hosts by itself."""
+    program = shutil.which("mpirun", path=launching.environment.get("PATH"))
+    if program is None:
+        raise NoLauncher("mpirun is not installed here; install Open MPI (the package openmpi-bin)")
+    count = launching.count
+    command = [program, "--oversubscribe", "--bind-to", "none", "-n", str(count)]
+    if os.geteuid() == 0:
+        command.append("--allow-run-as-root")
+    elsewhere = [place for place in launching.places if not place.is_here]
+    if elsewhere:
+        hosts = ",".join(f"{place.host or 'localhost'}:{place.ranks}" for place in launching.places)
+        command += ["--host", hosts, "--mca", "plm_rsh_agent", shlex.join(remote_shell())]
+        for name in carried(launching.environment):
+            command += ["-x", name]
+    here = Place("", 0, count)
+    farthest = elsewhere[0] if elsewhere else here
+    return [launching.launch(here, [*command, *launching.worker(farthest)], first=0, ranks=count)]

@@ -1,0 +1,86 @@
+"""Which rank runs on which host, and the addresses at which ranks find each other and their conductor."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_HERE = ("localhost", "127.0.0.1", "::1")
+_LOOPBACK = "127.0.0.1"
+_PORTS_ELSEWHERE = range(20000, 30000)  # below those that systems hand out by themselves
+
+
+@dataclass(frozen=True)
+class Place:
+    """One host with its ranks, whose numbers follow each other."""
+
+    host: str  # as the user named it; empty for this machine
+    first: int
+    ranks: int
+
+    @property
+    def is_here(self) -> bool:
+        return not self.host
+
+    @property
+    def name(self) -> str:
+        """By which other hosts find it."""
+        return socket.gethostname() if self.is_here else self.host.rpartition("@")[2]
+
+
+def places_of(ranks: int, hosts: Sequence[str]) -> tuple[Place, ...]:
+    """As many ranks on each host as if they were dealt out in turn. Hosts without a rank are left out."""
+    named = ["" if host in (*_HERE, socket.gethostname()) else host for host in hosts] or [""]
+    found: list[Place] = []
+    for place, host in enumerate(named):
+        own = len(range(place, ranks, len(named)))
+        if own:
+            found.append(Place(host, sum(each.ranks for each in found), own))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Of each rank, "host:port". They are drawn shortly before the ranks start: another process may take a port in
+    between, and then others are drawn."""
+
+    by_rank: tuple[str, ...]
+
+    @property
+    def coordinator(self) -> str:
+        return self.by_rank[0]
+
+
+def draw_addresses(places: Sequence[Place]) -> Addresses:
+    alone = all(place.is_here for place in places)
+    found: list[str] = []
+    held: list[socket.socket] = []  # until all are drawn, so that none is drawn twice
+    with contextlib.ExitStack() as stack:
+        for place in places:
+            host = _LOOPBACK if alone else place.name
+            for _ in range(place.ranks):
+                if place.is_here:
+                    held.append(stack.enter_context(socket.create_server((_LOOPBACK if alone else "", 0))))
+                    port = held[-1].getsockname()[1]
+                else:
+                    port = random.choice(_PORTS_ELSEWHERE)
+                found.append(f"{host}:{port}")
+    return Addresses(tuple(found))
+
+
+def conductor_host_for(place: Place) -> str:
+    """The address of this machine that the host reaches."""
+    if place.is_here:
+        return _LOOPBACK
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
+        towards.connect((place.name, 9))  # sends nothing
+        return str(towards.getsockname()[0])
+    return socket.gethostname()
+
+
+def listener_for(places: Sequence[Place]) -> socket.socket:
+    alone = all(place.is_here for place in places)
+    return socket.create_server((_LOOPBACK if alone else "", 0), backlog=sum(place.ranks for place in places) + 8)

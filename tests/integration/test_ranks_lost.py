@@ -1,0 +1,194 @@
+"""Ranks that are lost: the outcome names them, nothing of them is left, and the other contestants go on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from fairlap.machine.processes import process_ids
+from fairlap.race.plan import Limits
+from fairlap.race.process_result import ProcessResult
+from fairlap.request.scale import Scale
+from fairlap.request.training import Sgd, Training
+from fairlap.request.work import Work
+from fairlap.worker.guardian import RANKS_TOKEN
+from one_block import processes_of_one_block
+from ranked_installed import install_ranked
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="ranks are ended through /proc"),
+    pytest.mark.timeout(900),
+    pytest.mark.slow,
+]
+
+QUICK = Limits(start_s=20, prepare_s=8, answer_s=8, measure_s=8)
+KILLS = 20
+
+
+@pytest.fixture(autouse=True)
+def ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_ranked(tmp_path / "installed", monkeypatch)
+
+
+def raced(names: str, *, scale: Scale | None = None, batch: int = 8, seconds: float = 0.1) -> dict[str, ProcessResult]:
+    work = Work("digits", batch, "train", training=Training(Sgd(lr=0.05)), scale=scale or Scale(1, 2))
+    return processes_of_one_block(names, work, seconds=seconds, limits=QUICK)
+
+
+def ranks_left() -> list[int]:
+    """Processes that some conductor's ranks belong to."""
+    found = []
+    for pid in process_ids():
+        with contextlib.suppress(OSError):
+            if f"{RANKS_TOKEN}=".encode() in Path(f"/proc/{pid}/environ").read_bytes():
+                found.append(pid)
+    return found
+
+
+def require_none_left() -> None:
+    """Their guardians may still be about to end."""
+    until_s = time.monotonic() + 5
+    while ranks_left() and time.monotonic() < until_s:
+        time.sleep(0.05)
+    assert ranks_left() == []
+
+
+@pytest.mark.parametrize(
+    ("variant", "how"),
+    [("dies", "SIGKILL"), ("dies-preparing", "SIGKILL"), ("hangs", "rank 1"), ("hangs-natively", "")],
+)
+def test_a_lost_rank_is_an_outcome_and_the_others_go_on(variant: str, how: str) -> None:
+    found = raced(f"ranked-numpy:{variant},ranked-numpy")
+    lost = found[f"ranked-numpy:{variant}"]
+    assert (lost.outcome, lost.code) == ("failed", "E_RANK")
+    assert "rank 1 on " in lost.message
+    assert how in lost.message
+    assert found["ranked-numpy"].finished
+    require_none_left()
+
+
+def test_a_rank_that_does_not_get_ready_is_named_alone() -> None:
+    lost = raced("ranked-numpy:hangs-preparing")["ranked-numpy:hangs-preparing"]
+    assert lost.code == "E_RANK"
+    assert "rank 1 on " in lost.message
+    require_none_left()
+
+
+def test_an_exception_in_a_rank_is_that_of_the_contestant() -> None:
+    lost = raced("ranked-numpy:raises")["ranked-numpy:raises"]
+    assert (lost.outcome, lost.code) == ("failed", "E_EXCEPTION")
+    assert "rank 1 cannot go on" in lost.message
+    require_none_left()
+
+
+def test_a_port_that_stays_taken_is_named() -> None:
+    lost = raced("ranked-numpy:says-taken")["ranked-numpy:says-taken"]
+    assert (lost.outcome, lost.code) == ("failed", "E_RANK")
+    assert "127.0.0.1:" in lost.message
+    require_none_left()
+
+
+def test_a_launcher_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    lost = raced("ranked-mpirun")["ranked-mpirun"]
+    assert (lost.outcome, lost.code) == ("failed", "E_RANK")
+    assert "mpirun" in lost.message
+
+
+def test_a_framework_without_ranks_is_unsupported() -> None:
+    assert raced("no-ranks")["no-ranks"].outcome == "unsupported"
+
+
+@pytest.mark.parametrize("batch", [7, 1])
+def test_a_batch_that_cannot_be_divided_is_unsupported(batch: int) -> None:
+    assert raced("ranked-numpy", batch=batch)["ranked-numpy"].outcome == "unsupported"
+
+
+def remote_shell(folder: Path, body: str) -> str:
+    """A command that stands in for ssh: it gets the host and the command as arguments."""
+    shell = folder / "remote-shell"
+    shell.write_text(f"#!/bin/sh\nhost=$1\nshift\n{body}\n")
+    shell.chmod(0o755)
+    return str(shell)
+
+
+TWO_HOSTS = Scale(1, 2, hosts=("127.0.0.2", "127.0.0.3"))
+
+
+def test_ranks_run_on_the_hosts_that_were_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FAIRLAP_REMOTE_SHELL", remote_shell(tmp_path, 'exec "$@"'))
+    found = raced("ranked-numpy", scale=TWO_HOSTS)["ranked-numpy"]
+    assert (found.outcome, found.message) == ("finished", "")
+    assert found.ranks is not None
+    assert found.ranks.hosts == TWO_HOSTS.hosts
+    require_none_left()
+
+
+def test_a_host_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    body = '[ "$host" = 127.0.0.2 ] && exec "$@"\necho "connect to host $host: No route to host" >&2\nexit 255'
+    monkeypatch.setenv("FAIRLAP_REMOTE_SHELL", remote_shell(tmp_path, body))
+    lost = raced("ranked-numpy", scale=TWO_HOSTS)["ranked-numpy"]
+    assert (lost.outcome, lost.code) == ("failed", "E_HOST")
+    assert "127.0.0.3" in lost.message
+    assert "No route to host" in lost.message
+    require_none_left()
+
+
+def test_a_host_that_does_not_see_the_files_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    body = '[ "$host" = 127.0.0.2 ] && exec "$@"\nsed "s#-r .*safetensors #-r /nowhere #" | "$@"'
+    monkeypatch.setenv("FAIRLAP_REMOTE_SHELL", remote_shell(tmp_path, body))
+    lost = raced("ranked-numpy", scale=TWO_HOSTS)["ranked-numpy"]
+    assert (lost.outcome, lost.code) == ("failed", "E_HOST")
+    assert "127.0.0.3" in lost.message
+    require_none_left()
+
+
+class Killer(threading.Thread):
+    """Kill one rank at a random moment after the ranks have started."""
+
+    def __init__(self, latest_s: float, seed: int) -> None:
+        super().__init__()
+        self._random, self._latest_s = random.Random(seed), latest_s
+        self.killed_s = 0.0
+
+    def run(self) -> None:
+        until_s = time.monotonic() + 60
+        while len(workers := rank_processes()) < 2 and time.monotonic() < until_s:
+            time.sleep(0.01)
+        time.sleep(self._random.uniform(0, self._latest_s))
+        if workers := rank_processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._random.choice(workers), signal.SIGKILL)
+                self.killed_s = time.monotonic()
+
+
+def rank_processes() -> list[int]:
+    """Those that run fairlap's worker, without their guardians, which lead a process group of their own."""
+    found = []
+    for pid in ranks_left():
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"--connect" in words and b"torch.distributed.run" not in words and os.getsid(pid) == pid:
+                found.append(pid)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_a_rank_killed_at_any_moment_is_named_within_ten_seconds(seed: int) -> None:
+    killer = Killer(2.0, seed)
+    killer.start()
+    found = raced("ranked-numpy", seconds=2.5)["ranked-numpy"]
+    ended_s = time.monotonic()
+    killer.join()
+    assert killer.killed_s, "nothing was killed"
+    assert (found.outcome, found.code) == ("failed", "E_RANK")
+    assert "SIGKILL" in found.message
+    assert ended_s - killer.killed_s < 10
+    require_none_left()

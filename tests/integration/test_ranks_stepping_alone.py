@@ -1,0 +1,54 @@
+"""Delays that are planted in ranks are found where they were planted, and in their size."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from fairlap.race.plan import Limits
+from fairlap.race.process_result import ProcessResult
+from fairlap.request.scale import Scale
+from fairlap.request.training import Sgd, Training
+from fairlap.request.work import Work
+from one_block import processes_of_one_block
+from ranked_installed import install_ranked
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="ranks are ended through /proc"),
+    pytest.mark.timeout(300),
+    pytest.mark.slow,
+]
+
+PLANTED_NS = 20e6
+WITHIN = 0.1
+QUICK = Limits(start_s=40, prepare_s=60, answer_s=30, measure_s=60)
+
+
+@pytest.fixture(autouse=True)
+def ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_ranked(tmp_path / "installed", monkeypatch)
+
+
+def stepped(variant: str) -> tuple[float, list[float], ProcessResult]:
+    """The step together and that of each rank alone, in the turn in which other programs disturbed it least."""
+    name = f"ranked-numpy:{variant}"
+    work = Work("digits", 8, "train", training=Training(Sgd(lr=0.05)), scale=Scale(1, 2))
+    result = processes_of_one_block(name, work, seconds=2.0, limits=QUICK)[name]
+    assert (result.outcome, result.message) == ("finished", "")
+    assert result.ranks is not None
+    found = result.ranks.stepped
+    assert not found.why
+    return min(found.together_ns), [min(rank) for rank in found.alone_ns], result
+
+
+def test_a_delay_before_every_exchange_is_found_as_communication() -> None:
+    together, alone, result = stepped("slow-exchange")
+    assert abs(together - max(alone) - PLANTED_NS) < WITHIN * PLANTED_NS
+    assert result.headline_ns > PLANTED_NS
+
+
+def test_a_rank_that_is_slow_alone_is_found_as_a_straggler() -> None:
+    together, alone, _ = stepped("slow-rank")
+    assert abs(alone[1] - alone[0] - PLANTED_NS) < WITHIN * PLANTED_NS
+    assert together - max(alone) < WITHIN * PLANTED_NS
