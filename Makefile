@@ -14,7 +14,7 @@ EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cw
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-turns bench-load bench-report bench-store \
+  stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-load trust-bounds trust-queues trust-store trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
@@ -97,6 +97,9 @@ bench-adapters: $(VENV)/.frameworks build/release/.module  ## Measure what each 
 
 bench-training: $(VENV)/.frameworks build/release/.module  ## Measure what each adapter adds to a hand-written training loop.
 	PYTHONPATH=tests/support $(BIN)/python tests/bench/training_steps.py
+
+bench-ranks: $(VENV)/.frameworks build/release/.module  ## Measure what fairlap adds to a step that two ranks of PyTorch share.
+	$(BIN)/python tests/bench/ranks.py
 
 bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour; AGREEMENT=1: whether figures agree).
 	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts) $(if $(AGREEMENT),--agreement)
