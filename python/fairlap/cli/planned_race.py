@@ -91,7 +91,7 @@ def race_as_asked(
     if options.save_plan is not None:
         save_plan(plan, options.save_plan)
     if options.dry_run:
-        _print_plan(plan, as_json=as_json)
+        print_plan(plan, as_json=as_json)
         return
     raise SystemExit(run_race(plan, output, resumed))
 
@@ -138,7 +138,7 @@ def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
     return StoredRun(run, run_id)
 
 
-def _print_plan(plan: Plan, *, as_json: bool) -> None:
+def print_plan(plan: Plan, *, as_json: bool) -> None:
     if as_json:
         from fairlap.cli.output import print_json
 

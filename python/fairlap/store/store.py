@@ -40,6 +40,7 @@ from fairlap.store.tables import (
     stored_compilations,
     stored_processes,
     stored_profiles,
+    sweep_of,
     whole,
 )
 
@@ -88,6 +89,9 @@ class Store:
         with contextlib.suppress(sqlite3.Error):  # on a full disk the log stays, and is as good
             self._db.close()
 
+    def reconnect(self) -> None:
+        """After a server went away; a file stays where it is."""
+
     # Recording
 
     def begin(self, plan: Plan, machine: Mapping[str, str], began_at: str, roofs: Roofs | None = None) -> Recording:
@@ -107,6 +111,10 @@ class Store:
     def resume(self, run: str, before: Sequence[ProcessResult]) -> Recording:
         """Record more processes of an interrupted run. ``before`` are those of its whole blocks; others are dropped."""
         run = self.id_of(run)
+        if sweep := self.ask(sweep_of, run):
+            raise InvalidRequest(
+                f"the run {run} is part of a sweep; use `fairlap sweep --resume {sweep}`", code="E_RESUME"
+            )
         with self._writing_alone(run) as (db, lock):
             stored = self.load(run)
             if len(whole_blocks(stored.plan, stored.processes)) != len(before):

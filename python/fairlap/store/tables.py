@@ -60,6 +60,16 @@ def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
     return int(number)
 
 
+def sweep_of(db: Database, run: str) -> str:
+    """Empty for a run of a single machine."""
+    found = db.execute(
+        "SELECT sweeps.id FROM sweeps JOIN sweep_runs ON sweep_runs.sweep = sweeps.number"
+        " JOIN runs ON runs.number = sweep_runs.run WHERE runs.id = ?",
+        (run,),
+    ).fetchone()
+    return str(found[0]) if found else ""
+
+
 BYTES_OF_A_SAMPLE = 8
 
 
