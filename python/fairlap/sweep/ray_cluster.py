@@ -8,10 +8,11 @@ import os
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ _REACHED_WITHIN_S = 3.0
 _CONNECTED_WITHIN_S = 10.0
 _STARTED_WITHIN_S = 60.0
 _FETCHED_WITHIN_S = 60.0
+_JOINED_WITHIN_S = 1.0
 _ENDED_WITHIN_S = 25.0  # the processes of a block that is interrupted
 _OBJECTS_BYTES = 256_000_000
 _CLIENT = "ray://"
@@ -40,16 +42,28 @@ def cluster_named(name: str) -> RayCluster:
         raise InvalidRequest(f"a cluster is local, auto or ray://HOST:PORT (got {name})", code="E_CLUSTER")
     if name.startswith(_CLIENT):
         _require_reachable(name)
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    variables = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    if name == "local":
+        variables |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_ADDRESS": ""}
+    before = {variable: os.environ.get(variable) for variable in variables}
+    os.environ |= variables
+
+    def restore() -> None:
+        for variable, value in before.items():
+            if value is None:
+                os.environ.pop(variable, None)
+            else:
+                os.environ[variable] = value
+
     try:
-        import ray
+        import ray  # reads the variables
 
         if name.startswith(_CLIENT):
             import grpc  # noqa: F401
+        return _local(ray, restore) if name == "local" else _joined(ray, name, restore)
     except ImportError as error:
+        restore()
         raise NotAvailable(f"a sweep needs ray ({error}); pip install 'fairlap[sweep]'") from None
-    return _local(ray) if name == "local" else _joined(ray, name)
 
 
 class RayCluster:
@@ -137,67 +151,80 @@ def _connection() -> Iterator[None]:
         raise ClusterError(f"the connection to the cluster broke: {shortened(str(error))}") from None
 
 
-def _local(ray: Any) -> RayCluster:
-    """Reachable from this machine alone, and only with a token that no file holds."""
+def _local(ray: Any, restore: Callable[[], None]) -> RayCluster:
+    """Only with a token that no file holds can others on the network reach it."""
     folder = tempfile.mkdtemp(prefix="fl-ray-")  # short: sockets in it have paths of at most 107 bytes
-    before = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ADDRESS")}
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    os.environ.pop("RAY_ADDRESS", None)
-
-    def end() -> None:
-        ray.shutdown()
-        shutil.rmtree(folder, ignore_errors=True)
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
     options = {
         "num_cpus": len(os.sched_getaffinity(0)),
         "include_dashboard": False,
         "object_store_memory": _OBJECTS_BYTES,
         "_temp_dir": folder,
-        "_node_ip_address": "127.0.0.1",
     }
-    try:
-        _init(ray, "local", _STARTED_WITHIN_S, **options)
-        return RayCluster(ray, end)
-    except BaseException:
-        end()
-        raise
+
+    def clean_up() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        restore()
+
+    return _connected(ray, "local", _STARTED_WITHIN_S, options, clean_up)
 
 
-def _joined(ray: Any, name: str) -> RayCluster:
-    try:
-        _init(ray, name, _CONNECTED_WITHIN_S)
-        return RayCluster(ray, ray.shutdown)
-    except BaseException:
-        ray.shutdown()
-        raise
+def _joined(ray: Any, name: str, restore: Callable[[], None]) -> RayCluster:
+    return _connected(ray, name, _CONNECTED_WITHIN_S, {}, restore)
 
 
-def _init(ray: Any, address: str, within_s: float, **options: Any) -> None:
-    """In a thread: Ray would otherwise wait for minutes, and take the handlers of signals for itself."""
+def _connected(
+    ray: Any, address: str, within_s: float, options: Mapping[str, Any], clean_up: Callable[[], None]
+) -> RayCluster:
+    """In a thread: Ray would otherwise wait for minutes, and take the handlers of signals for itself. The thread stays,
+    since the kernel ends what Ray starts together with the thread that started it."""
     failed: list[BaseException] = []
+    is_up, is_over = threading.Event(), threading.Event()
 
     def connect() -> None:
         try:
             ray.init(address, log_to_driver=False, logging_level=logging.CRITICAL, **options)
         except BaseException as error:
             failed.append(error)
+        is_up.set()
+        is_over.wait()
+
+    def end() -> None:
+        ray.shutdown()
+        is_over.set()
+        thread.join(_JOINED_WITHIN_S)
+        clean_up()
 
     thread = threading.Thread(target=connect, daemon=True)
-    thread.start()
     try:
-        thread.join(within_s)
-    except KeyboardInterrupt:
-        thread.join(within_s)  # what is half started could not be ended
+        with _silence():
+            thread.start()
+            try:
+                is_up.wait(within_s)
+            except KeyboardInterrupt:
+                is_up.wait(within_s)  # what is half started could not be ended
+                raise
+        if not is_up.is_set():
+            raise ClusterError(f"the cluster {address} did not answer within {within_s:g} seconds")
+        if failed:
+            raise ClusterError(f"cannot connect to the cluster {address}: {shortened(str(failed[0]))}")
+        return RayCluster(ray, end)
+    except BaseException:
+        end()
         raise
-    if thread.is_alive():
-        raise ClusterError(f"the cluster {address} did not answer within {within_s:g} seconds")
-    if failed:
-        raise ClusterError(f"cannot connect to the cluster {address}: {shortened(str(failed[0]))}") from failed[0]
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Ray writes to standard error what becomes one line of ours."""
+    sys.stderr.flush()
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    os.close(nothing)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _require_reachable(name: str) -> None:
