@@ -7,8 +7,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -40,18 +42,18 @@ class RayNodes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._port = 0
+        self.address, self.client_port = "", free_port()
         self._nodes: list[str] = []
 
     def start(self, name: str, *, head: bool = False) -> None:
         self._nodes.append(name)
-        where = ["--head", "--port=0", "--node-ip-address=127.0.0.1", f"--temp-dir={self._folder}", "--num-cpus=0"]
+        where = ["--head", "--port=0", f"--temp-dir={self._folder}", "--num-cpus=0"]
         if not head:
-            where = [f"--address=127.0.0.1:{self._port}", "--node-ip-address=127.0.0.1", "--num-cpus=1"]
+            where = [f"--address={self.address}", "--num-cpus=1"]
         else:
-            where += ["--include-dashboard=false", "--ray-client-server-port=0"]
+            where += ["--include-dashboard=false", f"--ray-client-server-port={self.client_port}"]
         done = subprocess.run(
-            [Path(sys.executable).parent / "ray", "start", *where, "--object-store-memory=100000000"],
+            [sys.executable, "-m", "ray.scripts.scripts", "start", *where, "--object-store-memory=100000000"],
             env={**os.environ, MARK: name, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"},
             capture_output=True,
             text=True,
@@ -59,12 +61,7 @@ class RayNodes:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         if head:
-            [port] = re.findall(r"--address='127\.0\.0\.1:(\d+)'", done.stdout)
-            self._port = int(port)
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self._port}"
+            [self.address] = re.findall(r"ray start --address='(\S+)'", done.stdout)
 
     def processes(self, name: str) -> list[int]:
         return [pid for pid in process_ids() if f"{MARK}={name}\0".encode() in content(pid, "environ")]
@@ -80,6 +77,12 @@ class RayNodes:
                 with_suppressed_kill(pid)
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 def with_suppressed_kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
@@ -89,8 +92,6 @@ def with_suppressed_kill(pid: int) -> None:
 
 @pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayNodes]:
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="fl-", ignore_cleanup_errors=True) as folder:  # short paths of sockets
         nodes = RayNodes(Path(folder))
         try:
@@ -157,7 +158,7 @@ def require_whole(store: Store) -> None:
 def test_a_node_that_is_killed_costs_nothing_but_time(cluster: RayNodes, store_url: str, tmp_path: Path) -> None:
     begun = sweep(request_file(tmp_path), "--cluster", "auto", "--json", RAY_ADDRESS=cluster.address)
     lines = wait_for_block(begun, 7)
-    busy = next(name for name in ("first", "second") if block_processes(cluster, name))
+    busy = the_busy_node(cluster)
     cluster.kill(busy)
     output, errors = begun.communicate(timeout=300)
     assert begun.returncode == 0, "".join(lines) + errors
@@ -169,7 +170,7 @@ def test_a_node_that_is_killed_costs_nothing_but_time(cluster: RayNodes, store_u
     wait_until_empty(lambda: block_processes(cluster, busy))
 
 
-def test_a_driver_that_is_killed_is_resumed(cluster: RayNodes, store_url: str, tmp_path: Path) -> None:
+def test_a_driver_that_is_killed_is_resumed_from_elsewhere(cluster: RayNodes, store_url: str, tmp_path: Path) -> None:
     begun = sweep(request_file(tmp_path), "--cluster", "auto", RAY_ADDRESS=cluster.address)
     wait_for_block(begun, 5)
     begun.kill()
@@ -178,7 +179,7 @@ def test_a_driver_that_is_killed_is_resumed(cluster: RayNodes, store_url: str, t
     with open_store(reading=True) as store:
         [left] = load_sweep(store, "last").runs
         assert 5 <= len(left.hosts) < BLOCKS
-    resumed = sweep("--resume", "last", "--cluster", "auto", RAY_ADDRESS=cluster.address)
+    resumed = sweep("--resume", "last", "--cluster", f"ray://127.0.0.1:{cluster.client_port}")
     _, errors = resumed.communicate(timeout=300)
     assert resumed.returncode == 0, errors
     assert len(re.findall(r"^\[\d+ of", errors, re.MULTILINE)) == BLOCKS - len(left.hosts)
@@ -215,6 +216,16 @@ def block_processes(cluster: RayNodes, name: str) -> list[int]:
     """And contestants."""
     own = (b"fairlap.sweep.block_process", b"fairlap.worker")
     return [pid for pid in cluster.processes(name) if any(each in content(pid, "cmdline") for each in own)]
+
+
+def the_busy_node(cluster: RayNodes, within_s: float = 60.0) -> str:
+    deadline_s = time.monotonic() + within_s
+    while time.monotonic() < deadline_s:
+        for name in ("first", "second"):
+            if block_processes(cluster, name):
+                return name
+        time.sleep(0.05)
+    raise AssertionError("no node runs a block")
 
 
 def content(pid: int, name: str) -> bytes:

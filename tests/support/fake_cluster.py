@@ -51,7 +51,8 @@ def measured(_node: Node, task: BlockTask) -> BlockReport:
 class FakeCluster:
     """``begun`` has the node and the block of every task that was handed out."""
 
-    def __init__(self, machines: Mapping[str, Machine], answer: Answer = measured) -> None:
+    def __init__(self, machines: Mapping[str, Machine], answer: Answer = measured, mute: Sequence[str] = ()) -> None:
+        self.mute = mute  # nodes that never say what they are
         self._machines = dict(machines)
         self._answer = answer
         self._asked: dict[int, Node] = {}
@@ -65,7 +66,12 @@ class FakeCluster:
 
     def ask(self, node: Node) -> int:
         self._last += 1
-        self._asked[self._last] = node
+        if node.id in self.mute:
+            return self._last
+        if node.id in self._machines:
+            self._asked[self._last] = node
+        else:
+            self._lost.append(self._last)
         return self._last
 
     def start(self, node: Node, task: bytes) -> int:

@@ -15,6 +15,7 @@ bin=$(dirname "$python")
 port=6379
 export FAIRLAP_STORE=${FAIRLAP_STORE:-$HOME/sweeps.sqlite}
 export RAY_USAGE_STATS_ENABLED=0
+export RAY_worker_niceness=0 # Ray would give blocks a lower priority than everything else
 
 # Only the nodes of this job have the token.
 RAY_AUTH_TOKEN=$("$python" -c 'import secrets; print(secrets.token_hex(32))')

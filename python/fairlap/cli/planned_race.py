@@ -113,6 +113,7 @@ def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
     from fairlap.machine.facts import machine_facts
     from fairlap.race.resume import changed_data, require_same_sources, whole_blocks
     from fairlap.store.shared.sender import open_with
+    from fairlap.store.tables import require_no_sweep
 
     if Path(name).exists() or Path(name).suffix:
         raise InvalidRequest(
@@ -121,6 +122,7 @@ def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
         )
     with open_with(name) as store:
         run_id = store.id_of(name)
+        store.ask(require_no_sweep, run_id)
         store.require_ended(run_id)
         run = store.load(run_id)
     here = machine_facts()

@@ -40,7 +40,6 @@ from fairlap.store.tables import (
     stored_compilations,
     stored_processes,
     stored_profiles,
-    sweep_of,
     whole,
 )
 
@@ -111,10 +110,6 @@ class Store:
     def resume(self, run: str, before: Sequence[ProcessResult]) -> Recording:
         """Record more processes of an interrupted run. ``before`` are those of its whole blocks; others are dropped."""
         run = self.id_of(run)
-        if sweep := self.ask(sweep_of, run):
-            raise InvalidRequest(
-                f"the run {run} is part of a sweep; use `fairlap sweep --resume {sweep}`", code="E_RESUME"
-            )
         with self._writing_alone(run) as (db, lock):
             stored = self.load(run)
             if len(whole_blocks(stored.plan, stored.processes)) != len(before):

@@ -130,7 +130,7 @@ class Driver:
                 self._machines.look()
                 looked_s = time.monotonic()
             self._deal_out()
-            if not self._running and not self._machines.being_asked and not self._may_start_soon():
+            if not self._running and not self._machines.being_asked:
                 break
             for ended in self._cluster.ended(_LOOK_EVERY_S):
                 if not self._machines.take(ended):
@@ -165,17 +165,13 @@ class Driver:
             each for each in self.runs if each.waiting and each.run.machine == key and node.id not in each.refused_by
         )
 
-    def _may_start_soon(self) -> bool:
-        """A node that rests after a loss may be gone, or may take another block."""
-        return self._machines.resting and any(each.waiting for each in self.runs)
-
     def _take(self, ended: Ended) -> None:
         running = self._running.pop(ended.ticket, None)
         if running is None:
             return
         where, each = f"block {running.block} of {running.open.run.request} on {running.node.name}", running.open
         if ended.lost:
-            self._machines.rest(running.node)
+            self._machines.ask_again(running.node)
             each.losses[running.block] += 1
             again = each.losses[running.block] < _MOST_LOSSES
             self._report(f"lost {where}: {ended.lost}{'; it is run again' if again else ''}")

@@ -27,12 +27,13 @@ class Machine(msgspec.Struct, frozen=True):
     facts: dict[str, str]
     fairlap: str
     python: str
+    niceness: int = 0  # of processes that a block starts
 
     @property
     def kind(self) -> str:
-        """Two machines with the same one are alike: in hardware, system, packages, variables and free cores."""
+        """Two machines with the same one are alike in hardware, system, packages, variables, cores and priority."""
         lasting = {name: value for name, value in self.facts.items() if not is_momentary(name)}
-        return fingerprint([lasting, self.cores])
+        return fingerprint([lasting, self.cores, self.niceness])
 
 
 def machine_here(environment: Mapping[str, str]) -> Machine:

@@ -10,18 +10,20 @@ import msgspec
 from fairlap.sweep.cluster import Cluster, Ended, Node
 from fairlap.sweep.machine_here import Machine, why_not_usable
 
-_REST_S = 3.0  # after a loss: a node that is gone may be listed a little longer
+ANSWER_WITHIN_S = 60.0
+_LOOK_EVERY_S = 1.0
 
 
 class Machines:
     """``left_out`` has the reason for each node, by its name, that takes no part."""
 
-    def __init__(self, cluster: Cluster, report: Callable[[str], None]) -> None:
-        self._cluster, self._report = cluster, report
+    def __init__(
+        self, cluster: Cluster, report: Callable[[str], None], answer_within_s: float = ANSWER_WITHIN_S
+    ) -> None:
+        self._cluster, self._report, self._answer_within_s = cluster, report, answer_within_s
         self._known: dict[str, Machine] = {}
-        self._asked: dict[int, Node] = {}
+        self._asked: dict[int, tuple[Node, float]] = {}  # and until when
         self._seen: set[str] = set()
-        self._rests_until_s: dict[str, float] = {}
         self._nodes: dict[str, Node] = {}
         self.left_out: dict[str, str] = {}
 
@@ -36,53 +38,57 @@ class Machines:
         """Those on which a block can begin, one for each host; ``busy`` are hosts."""
         found: dict[str, tuple[Node, Machine]] = {}
         for node_id, machine in self._known.items():
-            rested = self._rests_until_s.get(node_id, 0.0) <= time.monotonic()
-            if node_id in self._nodes and rested and machine.host not in busy:
+            if node_id in self._nodes and machine.host not in busy:
                 found.setdefault(machine.host, (self._nodes[node_id], machine))
         return list(found.values())
 
-    @property
-    def resting(self) -> bool:
-        now = time.monotonic()
-        return any(until > now for node, until in self._rests_until_s.items() if node in self._nodes)
-
     def look(self) -> None:
-        """Ask those that are new."""
+        """Ask those that are new, and leave out those that have not answered in time."""
         self._nodes = {node.id: node for node in self._cluster.nodes()}
         for node in self._nodes.values():
             if node.id not in self._seen:
                 self._seen.add(node.id)
-                self._asked[self._cluster.ask(node)] = node
+                self._ask(node)
+        for ticket, (node, deadline_s) in list(self._asked.items()):
+            if time.monotonic() > deadline_s:
+                del self._asked[ticket]
+                self._leave_out(node, f"it did not answer within {self._answer_within_s:g} seconds")
 
-    def wait_for_all(self, within_s: float) -> None:
-        """For those that are there now to answer; what does not is left out."""
-        deadline_s = time.monotonic() + within_s
+    def wait_for_all(self) -> None:
+        """For those that are there now to answer, or to be left out."""
         self.look()
-        while self._asked and time.monotonic() < deadline_s:
-            for ended in self._cluster.ended(max(0.0, min(1.0, deadline_s - time.monotonic()))):
+        while self._asked:
+            for ended in self._cluster.ended(_LOOK_EVERY_S):
                 self.take(ended)
-        for node in self._asked.values():
-            self._leave_out(node, f"it did not answer within {within_s:g} seconds")
+            self.look()
+
+    def _ask(self, node: Node) -> None:
+        self._asked[self._cluster.ask(node)] = (node, time.monotonic() + self._answer_within_s)
 
     def take(self, ended: Ended) -> bool:
         """False for an answer to something else."""
-        node = self._asked.pop(ended.ticket, None)
-        if node is None:
+        if ended.ticket not in self._asked:
             return False
+        node, _ = self._asked.pop(ended.ticket)
         if ended.lost:
             self._leave_out(node, ended.lost)
             return True
         machine = msgspec.msgpack.decode(ended.answer, type=Machine)
         if why := why_not_usable(machine):
             self._leave_out(node, why)
-        else:
-            self._known[node.id] = machine
+            return True
+        if machine.niceness > 0:
+            self._report(
+                f"blocks on {node.name} run with niceness {machine.niceness}, so that other processes come first;"
+                " start Ray there with RAY_worker_niceness=0"
+            )
+        self._known[node.id] = machine
         return True
 
-    def rest(self, node: Node) -> None:
-        """Give it nothing for a while, and see whether it is still there."""
-        self._rests_until_s[node.id] = time.monotonic() + _REST_S
-        self.look()
+    def ask_again(self, node: Node) -> None:
+        """After a loss: a node that is gone may still be listed, and gets nothing until it answers."""
+        self._known.pop(node.id, None)
+        self._ask(node)
 
     def _leave_out(self, node: Node, why: str) -> None:
         if node.name not in self.left_out:

@@ -3,6 +3,7 @@ blocks and facts are those of the environment that the node was started in."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -15,12 +16,20 @@ _NOT_FOR_BLOCKS = ("FAIRLAP_STORE", "RAY_")  # the store's address may hold a pa
 
 
 def describe() -> bytes:
+    _take_priority_of_node()
     return msgspec.msgpack.encode(machine_here(_environment()))
 
 
 def run(task: bytes) -> bytes:
     """Raises BlockLost."""
+    _take_priority_of_node()
     return report_of(task, _environment())
+
+
+def _take_priority_of_node() -> None:
+    """Ray lowers that of its tasks. Where it may not be raised again, the driver reports it."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, os.getppid()))
 
 
 def _environment() -> dict[str, str]:

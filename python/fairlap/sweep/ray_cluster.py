@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import os
 import secrets
@@ -37,33 +38,37 @@ class ClusterError(FairlapError):
 
 
 def cluster_named(name: str) -> RayCluster:
-    """``local``, ``auto`` or ``ray://HOST:PORT``."""
+    """``local``, ``auto`` or ``ray://HOST:PORT``. Until it is closed, nothing can be printed to standard output, where
+    Ray writes about nodes that are lost."""
     if name not in ("local", "auto") and not name.startswith(_CLIENT):
         raise InvalidRequest(f"a cluster is local, auto or ray://HOST:PORT (got {name})", code="E_CLUSTER")
     if name.startswith(_CLIENT):
         _require_reachable(name)
-    variables = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-    if name == "local":
-        variables |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_ADDRESS": ""}
-    before = {variable: os.environ.get(variable) for variable in variables}
-    os.environ |= variables
-
-    def restore() -> None:
-        for variable, value in before.items():
-            if value is None:
-                os.environ.pop(variable, None)
-            else:
-                os.environ[variable] = value
-
+    undo = contextlib.ExitStack()
     try:
+        undo.enter_context(_variables(name))
+        undo.enter_context(contextlib.redirect_stdout(io.StringIO()))
         import ray  # reads the variables
 
         if name.startswith(_CLIENT):
             import grpc  # noqa: F401
-        return _local(ray, restore) if name == "local" else _joined(ray, name, restore)
+        if name != "local":
+            return _connected(ray, name, _CONNECTED_WITHIN_S, {}, undo)
+        folder = tempfile.mkdtemp(prefix="fl-ray-")  # short: sockets in it have paths of at most 107 bytes
+        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        options = {
+            "num_cpus": len(os.sched_getaffinity(0)),
+            "include_dashboard": False,
+            "object_store_memory": _OBJECTS_BYTES,
+            "_temp_dir": folder,
+        }
+        return _connected(ray, name, _STARTED_WITHIN_S, options, undo)
     except ImportError as error:
-        restore()
+        undo.close()
         raise NotAvailable(f"a sweep needs ray ({error}); pip install 'fairlap[sweep]'") from None
+    except BaseException:
+        undo.close()
+        raise
 
 
 class RayCluster:
@@ -151,29 +156,25 @@ def _connection() -> Iterator[None]:
         raise ClusterError(f"the connection to the cluster broke: {shortened(str(error))}") from None
 
 
-def _local(ray: Any, restore: Callable[[], None]) -> RayCluster:
-    """Only with a token that no file holds can others on the network reach it."""
-    folder = tempfile.mkdtemp(prefix="fl-ray-")  # short: sockets in it have paths of at most 107 bytes
-    options = {
-        "num_cpus": len(os.sched_getaffinity(0)),
-        "include_dashboard": False,
-        "object_store_memory": _OBJECTS_BYTES,
-        "_temp_dir": folder,
-    }
-
-    def clean_up() -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        restore()
-
-    return _connected(ray, "local", _STARTED_WITHIN_S, options, clean_up)
-
-
-def _joined(ray: Any, name: str, restore: Callable[[], None]) -> RayCluster:
-    return _connected(ray, name, _CONNECTED_WITHIN_S, {}, restore)
+@contextlib.contextmanager
+def _variables(name: str) -> Iterator[None]:
+    """Only with a token that no file holds can others on the network reach the cluster of this machine."""
+    changed = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    if name == "local":
+        changed |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        changed |= {"RAY_ADDRESS": "", "RAY_worker_niceness": "0"}
+    before = {variable: os.environ[variable] for variable in changed if variable in os.environ}
+    os.environ |= changed
+    try:
+        yield
+    finally:
+        for variable in changed:
+            del os.environ[variable]
+        os.environ |= before
 
 
 def _connected(
-    ray: Any, address: str, within_s: float, options: Mapping[str, Any], clean_up: Callable[[], None]
+    ray: Any, address: str, within_s: float, options: Mapping[str, Any], undo: contextlib.ExitStack
 ) -> RayCluster:
     """In a thread: Ray would otherwise wait for minutes, and take the handlers of signals for itself. The thread stays,
     since the kernel ends what Ray starts together with the thread that started it."""
@@ -192,25 +193,21 @@ def _connected(
         ray.shutdown()
         is_over.set()
         thread.join(_JOINED_WITHIN_S)
-        clean_up()
 
     thread = threading.Thread(target=connect, daemon=True)
-    try:
-        with _silence():
-            thread.start()
-            try:
-                is_up.wait(within_s)
-            except KeyboardInterrupt:
-                is_up.wait(within_s)  # what is half started could not be ended
-                raise
-        if not is_up.is_set():
-            raise ClusterError(f"the cluster {address} did not answer within {within_s:g} seconds")
-        if failed:
-            raise ClusterError(f"cannot connect to the cluster {address}: {shortened(str(failed[0]))}")
-        return RayCluster(ray, end)
-    except BaseException:
-        end()
-        raise
+    undo.callback(end)
+    with _silence():
+        thread.start()
+        try:
+            is_up.wait(within_s)
+        except KeyboardInterrupt:
+            is_up.wait(within_s)  # what is half started could not be ended
+            raise
+    if not is_up.is_set():
+        raise ClusterError(f"the cluster {address} did not answer within {within_s:g} seconds")
+    if failed:
+        raise ClusterError(f"cannot connect to the cluster {address}: {shortened(str(failed[0]))}")
+    return RayCluster(ray, undo.close)
 
 
 @contextlib.contextmanager

@@ -125,6 +125,17 @@ def test_a_machine_describes_itself_in_the_environment_that_it_is_given() -> Non
     assert machine_here({"OMP_WAIT_POLICY": "active"}).facts["variable OMP_WAIT_POLICY"] == "active"
 
 
+def test_a_block_runs_with_the_priority_of_its_node_where_that_is_allowed() -> None:
+    """The parent of the process that calls stands for the node."""
+    nice = "os.nice(7); from fairlap.sweep import node; from fairlap.sweep.machine_here import Machine"
+    shown = "print(msgspec.msgpack.decode(node.describe(), type=Machine).niceness)"
+    asked = subprocess.run(
+        [sys.executable, "-c", f"import os, msgspec; {nice}; {shown}"], capture_output=True, text=True, check=True
+    )
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert int(asked.stdout) == (own if os.getuid() == 0 else own + 7)
+
+
 def marked(mark: str) -> list[int]:
     return [pid for pid in process_ids() if f"FAIRLAP_TEST_MARK={mark}".encode() in content(pid, "environ")]
 

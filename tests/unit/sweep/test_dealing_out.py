@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import refusal
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan import Plan
 from fairlap.store.errors import StoreError
 from fairlap.store.store import Store, open_store
 from fairlap.store.sweeps import Spread, Sweep, load_sweep, store_block
 from fairlap.sweep import driver as driver_module
-from fairlap.sweep import machines as machines_module
 from fairlap.sweep.block import BlockReport, BlockTask
 from fairlap.sweep.cluster import Node
 from fairlap.sweep.driver import Driver, begin
@@ -35,11 +35,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-@pytest.fixture(autouse=True)
-def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines_module, "_REST_S", 0.05)
-
-
 def ignore(_line: str) -> None:
     return None
 
@@ -48,14 +43,14 @@ def sweep_on(
     store: Store, cluster: FakeCluster, spread: Spread = "alike", plans: dict[str, Plan] | None = None
 ) -> tuple[Driver, Machines]:
     machines = Machines(cluster, ignore)
-    machines.wait_for_all(1.0)
+    machines.wait_for_all()
     sweep = begin(store, plans or {"digits": a_plan()}, machines, spread, ignore)
     return Driver(sweep, cluster, machines, store, ignore), machines
 
 
 def resumed_on(store: Store, cluster: FakeCluster, sweep: Sweep) -> Driver:
     machines = Machines(cluster, ignore)
-    machines.wait_for_all(1.0)
+    machines.wait_for_all()
     return Driver(sweep, cluster, machines, store, ignore)
 
 
@@ -106,6 +101,7 @@ def test_a_lost_node_costs_its_block_alone(store: Store) -> None:
     begun = Counter(block for _, block in cluster.begun)
     assert sorted(begun) == list(range(20))
     assert begun.total() == 21
+    assert driver.runs[0].losses.total() == 1
 
 
 def test_unlike_machines_have_runs_of_their_own_on_the_same_plan(store: Store) -> None:
@@ -131,6 +127,7 @@ def test_machines_with_other_software_or_settings_are_unlike(fact: str) -> None:
     assert one.kind == a_machine("two").kind
     assert one.kind != a_machine("two", facts={**one.facts, fact: "other"}).kind
     assert one.kind != a_machine("two", cores=(0,)).kind
+    assert one.kind != a_machine("two", niceness=15).kind
     assert one.kind == a_machine("two", facts={**one.facts, "steal so far": "3 %"}).kind
 
 
@@ -315,6 +312,22 @@ def test_a_store_that_stays_full_is_an_error_at_the_end(store: Store, monkeypatc
     assert driver.done == 0
 
 
+def test_a_node_that_does_not_answer_is_left_out(store: Store) -> None:
+    cluster = FakeCluster({**alike(1), "mute": a_machine("mute")}, mute=("mute",))
+    machines = Machines(cluster, ignore, answer_within_s=0.2)
+    machines.wait_for_all()
+    driver = Driver(begin(store, {"digits": a_plan()}, machines, "alike", ignore), cluster, machines, store, ignore)
+    driver.run()
+    assert set(machines.left_out) == {"mute"}
+    assert {node for node, _ in cluster.begun} == {"node-0"}
+    cluster.mute = ("node-0",)
+    left = begin(store, {"digits": a_plan()}, machines, "alike", ignore)
+    nobody = Machines(cluster, ignore, answer_within_s=0.2)
+    unable = Driver(left, cluster, nobody, store, ignore)
+    unable.run()
+    assert unable.done == 0
+
+
 def test_several_requests_are_run_one_after_the_other(store: Store) -> None:
     cluster = FakeCluster(alike(2))
     driver, _ = sweep_on(store, cluster, plans={"digits": a_plan(4), "more": a_plan(3)})
@@ -323,12 +336,14 @@ def test_several_requests_are_run_one_after_the_other(store: Store) -> None:
     assert sorted(block for _, block in cluster.begun) == [0, 0, 1, 1, 2, 2, 3]
 
 
-def test_a_run_of_a_sweep_is_not_resumed_by_itself(tmp_path: Path) -> None:
-    with open_store(tmp_path / "runs.sqlite") as store:
-        driver, _ = sweep_on(store, FakeCluster(alike(1)))
-        with pytest.raises(InvalidRequest) as refused:
-            store.resume(driver.runs[0].run.run, [])
-    assert refused.value.code == "E_RESUME"
+def test_a_run_of_a_sweep_is_not_resumed_by_a_race(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    if type(store) is Store:
+        monkeypatch.setenv("FAIRLAP_STORE", str(store.path))
+    driver, _ = sweep_on(store, FakeCluster(alike(1)))
+    refused = refusal("compare", "--resume", driver.runs[0].run.run)
+    assert refused.code == "E_RESUME"
+    assert driver.sweep.id in str(refused)
+    assert load_sweep(store, "last").runs[0].hosts == {}
 
 
 def test_a_sweep_is_found_by_a_beginning_of_its_id_and_its_runs_can_be_removed(store: Store) -> None:

@@ -14,7 +14,7 @@ from fairlap.cli.output import print_error, print_json, print_note, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.planned_race import print_plan
 from fairlap.cli.values import FILE
-from fairlap.errors import InvalidRequest
+from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.quantity_text import count
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from fairlap.store.sweeps import RunOfSweep, Spread, Sweep
     from fairlap.sweep.block import BlockReport
     from fairlap.sweep.machines import Machines
-
-_ANSWER_WITHIN_S = 60.0
 
 
 @click.command("sweep")
@@ -112,14 +110,14 @@ def _run(
     as_json: bool,
 ) -> int:
     """The exit status."""
-    from fairlap.store.errors import StoreError
     from fairlap.sweep.driver import Driver
     from fairlap.sweep.machines import Machines
     from fairlap.sweep.ray_cluster import cluster_named
     from fairlap.sweep.summary import document_of, incomplete, text_of_sweep
 
     driver: Driver | None = None
-    interrupted, trouble = 0, None
+    interrupted = 0
+    trouble: FairlapError | None = None
 
     def stored(run: RunOfSweep, block: int, report: BlockReport) -> None:
         if driver is not None and not quiet:
@@ -128,13 +126,13 @@ def _run(
     try:
         with closing(cluster_named(cluster_name)) as cluster:
             found = Machines(cluster, print_note)
-            found.wait_for_all(_ANSWER_WITHIN_S)
+            found.wait_for_all()
             sweep = sweep_on(found)
             driver = Driver(sweep, cluster, found, store, print_note, stored)
             print_note(f"sweep {sweep.id}: {driver.counted} stored, {count(len(found.known()), 'node')}")
             try:
                 driver.run()
-            except StoreError as error:
+            except FairlapError as error:
                 trouble = error
             ignore_signals()
     except KeyboardInterrupt as interrupt:
@@ -143,12 +141,12 @@ def _run(
         if driver is None:
             return interrupted
     if trouble is not None:
-        print_error(str(trouble), trouble.code)
+        print_error(str(trouble), trouble.code, as_json=as_json)
     else:
         document = document_of(sweep, found.left_out, driver, store)
         print_result(document, text_of_sweep(document, store), as_json=as_json, output=output)
     if driver.done < driver.blocks:
-        if not interrupted:
+        if not interrupted and trouble is None:
             print_error(incomplete(driver), "E_SWEEP_INCOMPLETE")
         print_note(f"resume with: {shlex.join(['fairlap', 'sweep', '--resume', sweep.id, '--cluster', cluster_name])}")
     finished = trouble is None and any(row.processes_finished for run in document.runs for row in run.rows)
