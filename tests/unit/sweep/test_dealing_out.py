@@ -320,10 +320,10 @@ def test_a_node_that_does_not_answer_is_left_out(store: Store) -> None:
     driver.run()
     assert set(machines.left_out) == {"mute"}
     assert {node for node, _ in cluster.begun} == {"node-0"}
-    cluster.mute = ("node-0",)
+    cluster.mute = ("node-0", "mute")
     left = begin(store, {"digits": a_plan()}, machines, "alike", ignore)
-    nobody = Machines(cluster, ignore, answer_within_s=0.2)
-    unable = Driver(left, cluster, nobody, store, ignore)
+    silent = Machines(cluster, ignore, answer_within_s=0.2)
+    unable = Driver(left, cluster, silent, store, ignore)
     unable.run()
     assert unable.done == 0
 
