@@ -22,6 +22,7 @@ _MEASURING = {
     "compare": "Compare frameworks on a model.",
     "load": "Find how many requests frameworks serve under a bound on latency.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
+    "sweep": "Spread races over the machines of a cluster.",
     "rerun": "Run a saved plan again and show what changed.",
     "convert": "Convert your own model for a framework, and prove the result.",
     "list": "List models, frameworks, routes, devices and prices.",

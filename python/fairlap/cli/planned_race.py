@@ -92,7 +92,7 @@ def race_as_asked(
     if options.save_plan is not None:
         save_plan(plan, options.save_plan)
     if options.dry_run:
-        _print_plan(plan, as_json=as_json)
+        print_plan(plan, as_json=as_json)
         return
     require_programs(plan.contestants)
     raise SystemExit(run_race(plan, output, resumed))
@@ -115,6 +115,7 @@ def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
     from fairlap.machine.facts import machine_facts
     from fairlap.race.resume import changed_data, require_same_sources, whole_blocks
     from fairlap.store.shared.sender import open_with
+    from fairlap.store.tables import require_no_sweep
 
     if Path(name).exists() or Path(name).suffix:
         raise InvalidRequest(
@@ -123,6 +124,7 @@ def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
         )
     with open_with(name) as store:
         run_id = store.id_of(name)
+        store.ask(require_no_sweep, run_id)
         store.require_ended(run_id)
         run = store.load(run_id)
     here = machine_facts()
@@ -140,7 +142,7 @@ def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
     return StoredRun(run, run_id)
 
 
-def _print_plan(plan: Plan, *, as_json: bool) -> None:
+def print_plan(plan: Plan, *, as_json: bool) -> None:
     if as_json:
         from fairlap.cli.output import print_json
 

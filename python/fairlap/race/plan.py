@@ -260,6 +260,20 @@ def draw_plan(
     )
 
 
+def on_cores(plan: Plan, available_cores: tuple[int, ...]) -> Plan:
+    """The plan on the cores of another machine: nothing else that was drawn changes, and the same cores give the same
+    plan again."""
+    require_threads(plan.threads, available_cores)
+    blocks = tuple(
+        msgspec.structs.replace(
+            block,
+            cores=_cores(random.Random(f"{plan.seed} {block.number}"), block.conditions, plan.threads, available_cores),
+        )
+        for block in plan.blocks
+    )
+    return msgspec.structs.replace(plan, blocks=blocks, available_cores=available_cores)
+
+
 def _balanced(rng: random.Random, data_seeds: Sequence[int], blocks: int) -> list[int]:
     """Each seed as often as the others, in drawn order; the first two blocks share one, so that caches are filled."""
     drawn: list[int] = []

@@ -54,7 +54,12 @@ from fairlap.request.work import Precision, StartWeights, Work
 _MOST_SEED = 2**31
 
 
-def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None) -> Plan:
+def plan_of(
+    request: RaceRequest,
+    notify: Callable[[str], None] = lambda _: None,
+    available_cores: tuple[int, ...] | None = None,
+) -> Plan:
+    """On the cores of this process unless others are given."""
     request = _with_commands(request, notify)
     require_confirmed(request.contestants, remote=request.remote)
     models, skipped = selected_models(request.models, notify)
@@ -70,7 +75,7 @@ def plan_of(request: RaceRequest, notify: Callable[[str], None] = lambda _: None
     until_decided = request.blocks is None and request.target is None and len(contestants) > 1
     blocks = _blocks(request, until_decided=until_decided)
     require_blocks(blocks)
-    cores = tuple(sorted(os.sched_getaffinity(0)))
+    cores = tuple(sorted(os.sched_getaffinity(0))) if available_cores is None else available_cores
     threads, scales = max(threads_asked(request, cores)), scales_asked(request, cores)
     best_budget_s, most_epochs = _best_budget_s(request), _most_epochs(request)
     offered = _works(request, scales, notify)

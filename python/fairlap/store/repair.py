@@ -103,6 +103,25 @@ def _is_whole(path: Path) -> bool:
         return False
 
 
+_TABLES = (
+    "runs",
+    "works",
+    "contestants",
+    "processes",
+    "samples",
+    "profiles",
+    "compilations",
+    "sweeps",
+    "sweep_runs",
+    "sweep_blocks",
+)
+_FORGET_BLOCKS = (  # of sweeps, of which a process is lost: they are run again
+    "DELETE FROM sweep_blocks WHERE (SELECT count(*) FROM processes WHERE processes.run = sweep_blocks.run"
+    " AND processes.block = sweep_blocks.block)"
+    " < (SELECT count(*) FROM contestants WHERE contestants.run = sweep_blocks.run)"
+)
+
+
 def _move(damaged: Path, new: Path) -> int:
     """Under the same numbers, so that processes find their runs. How many processes have lost theirs."""
     strays = 0
@@ -110,7 +129,7 @@ def _move(damaged: Path, new: Path) -> int:
         old.text_factory = lambda raw: raw.decode(errors="replace")
         db.execute("PRAGMA foreign_keys = ON")
         with writing(db):
-            for table in ("runs", "works", "contestants", "processes", "samples", "profiles", "compilations"):
+            for table in _TABLES:
                 for names, cells in _entries(old, table):
                     if table == "samples" and not _is_as_written(names, cells):
                         continue
@@ -120,6 +139,7 @@ def _move(damaged: Path, new: Path) -> int:
                         )
                     except sqlite3.IntegrityError:
                         strays += table == "processes"
+            db.execute(_FORGET_BLOCKS)
     return strays
 
 

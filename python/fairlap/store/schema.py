@@ -109,8 +109,36 @@ def _compilations(db: Database) -> None:
     )
 
 
+def _sweeps(db: Database) -> None:
+    """A sweep spreads the blocks of its runs over machines. A block that is stored has an entry, so that it can be
+    stored once only."""
+    db.execute(
+        "CREATE TABLE sweeps ("
+        "number INTEGER PRIMARY KEY,"
+        " id TEXT NOT NULL UNIQUE,"
+        " began_at TEXT NOT NULL,"  # UTC, ISO 8601
+        " machines TEXT NOT NULL)"  # 'alike' or 'every'
+    )
+    db.execute(
+        "CREATE TABLE sweep_runs ("
+        "number INTEGER PRIMARY KEY,"
+        " sweep INTEGER NOT NULL REFERENCES sweeps (number) ON DELETE CASCADE,"
+        " run INTEGER NOT NULL UNIQUE REFERENCES runs (number) ON DELETE CASCADE,"
+        " request TEXT NOT NULL,"  # the name of its file
+        " machine TEXT NOT NULL)"  # the kind of machine that may run its blocks, or the one machine
+    )
+    db.execute(
+        "CREATE TABLE sweep_blocks ("
+        "run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,"
+        " block INTEGER NOT NULL,"
+        " host TEXT NOT NULL,"  # the machine that ran it
+        " wall_s TEXT NOT NULL,"  # JSON
+        " PRIMARY KEY (run, block)) WITHOUT ROWID"
+    )
+
+
 FIRST_SCHEMA = 3  # schemas 1 and 2 were never released
-STEPS: list[Callable[[Database], None]] = [_first_tables, _profiles, _roofs_of_runs, _compilations]
+STEPS: list[Callable[[Database], None]] = [_first_tables, _profiles, _roofs_of_runs, _compilations, _sweeps]
 """Each leads from one schema version to the next. One that has been released is never changed."""
 
 

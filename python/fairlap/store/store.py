@@ -88,6 +88,9 @@ class Store:
         with contextlib.suppress(sqlite3.Error):  # on a full disk the log stays, and is as good
             self._db.close()
 
+    def reconnect(self) -> None:
+        """After a server went away; a file stays where it is."""
+
     # Recording
 
     def begin(self, plan: Plan, machine: Mapping[str, str], began_at: str, roofs: Roofs | None = None) -> Recording:

@@ -13,6 +13,7 @@ from zlib import crc32
 
 import msgspec
 
+from fairlap.errors import InvalidRequest
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.process_result import ProcessResult
@@ -58,6 +59,18 @@ def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
     for profile in run.profiles:
         store_profile(db, number, profile)
     return int(number)
+
+
+def require_no_sweep(db: Database, run: str) -> None:
+    """Blocks of a sweep may have been run by several machines, so one of them does not resume the run by itself."""
+    found = db.execute(
+        "SELECT sweeps.id FROM sweeps JOIN sweep_runs ON sweep_runs.sweep = sweeps.number"
+        " JOIN runs ON runs.number = sweep_runs.run WHERE runs.id = ?",
+        (run,),
+    ).fetchone()
+    if found is not None:
+        sweep = f"`fairlap sweep --resume {found[0]}`"
+        raise InvalidRequest(f"the run {run} is part of a sweep; resume it with {sweep}", code="E_RESUME")
 
 
 BYTES_OF_A_SAMPLE = 8

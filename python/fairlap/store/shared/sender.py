@@ -12,6 +12,7 @@ from fairlap.store.shared.address import Address, address_of
 from fairlap.store.shared.sending import Carried, pull, push
 from fairlap.store.shared.shared_store import SharedStore, open_shared_store
 from fairlap.store.store import Store, open_store
+from fairlap.store.tables import require_no_sweep
 
 
 class Sender:
@@ -52,7 +53,8 @@ def named_address() -> Address:
 
 
 def open_with(run: str) -> Store:
-    """The store of this machine, with the run in it: a run that only the shared store has is received first."""
+    """The store of this machine, with the run in it, to resume it: a run that only the shared store has is received
+    first."""
     url, path = shared_url(), store_path()
     if not url:
         return open_store(reading=True)
@@ -61,7 +63,9 @@ def open_with(run: str) -> Store:
         local.id_of(run)
     except NoSuchRun:
         with open_shared_store(url, reading=True) as shared:
-            for received in pull(local, shared, [shared.id_of(run)]):
+            run = shared.id_of(run)
+            shared.ask(require_no_sweep, run)
+            for received in pull(local, shared, [run]):
                 if received.outcome == "failed":
                     raise InvalidRequest(received.message, code=received.code) from None
     except BaseException:

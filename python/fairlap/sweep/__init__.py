@@ -1,0 +1,1 @@
+"""Races whose blocks are spread over the machines of a cluster."""

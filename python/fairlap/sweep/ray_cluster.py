@@ -1,0 +1,239 @@
+"""A Ray cluster: one that runs already, or one that is started on this machine for as long as the sweep lasts."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shortened
+from fairlap.sweep.cluster import Ended, Node
+
+_REACHED_WITHIN_S = 3.0
+_CONNECTED_WITHIN_S = 10.0
+_STARTED_WITHIN_S = 60.0
+_FETCHED_WITHIN_S = 60.0
+_JOINED_WITHIN_S = 1.0
+_ENDED_WITHIN_S = 25.0  # the processes of a block that is interrupted
+_OBJECTS_BYTES = 256_000_000
+_CLIENT = "ray://"
+_NO_MODULE = "No module named 'fairlap"
+
+
+class ClusterError(FairlapError):
+    """The cluster does not answer, or its connection broke."""
+
+    code = "E_CLUSTER"
+
+
+def cluster_named(name: str) -> RayCluster:
+    """``local``, ``auto`` or ``ray://HOST:PORT``. Until it is closed, nothing can be printed to standard output, where
+    Ray writes about nodes that are lost."""
+    if name not in ("local", "auto") and not name.startswith(_CLIENT):
+        raise InvalidRequest(f"a cluster is local, auto or ray://HOST:PORT (got {name})", code="E_CLUSTER")
+    if name.startswith(_CLIENT):
+        _require_reachable(name)
+    undo = contextlib.ExitStack()
+    try:
+        undo.enter_context(_variables(name))
+        undo.enter_context(contextlib.redirect_stdout(io.StringIO()))
+        import ray  # reads the variables
+
+        if name.startswith(_CLIENT):
+            import grpc  # noqa: F401
+        if name != "local":
+            return _connected(ray, name, _CONNECTED_WITHIN_S, {}, undo)
+        folder = tempfile.mkdtemp(prefix="fl-ray-")  # short: sockets in it have paths of at most 107 bytes
+        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        options = {
+            "num_cpus": len(os.sched_getaffinity(0)),
+            "include_dashboard": False,
+            "object_store_memory": _OBJECTS_BYTES,
+            "_temp_dir": folder,
+        }
+        return _connected(ray, name, _STARTED_WITHIN_S, options, undo)
+    except ImportError as error:
+        undo.close()
+        raise NotAvailable(f"a sweep needs ray ({error}); pip install 'fairlap[sweep]'") from None
+    except BaseException:
+        undo.close()
+        raise
+
+
+class RayCluster:
+    """A ``Cluster``. A block takes all processors and GPUs of its node, so that Ray runs nothing else there."""
+
+    def __init__(self, ray: Any, end: Callable[[], object]) -> None:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        from fairlap.sweep import node
+
+        self._ray, self._end, self._affinity = ray, end, NodeAffinitySchedulingStrategy
+        self._describe = ray.remote(max_retries=0)(node.describe)
+        self._run = ray.remote(max_retries=0)(node.run)
+        self._tickets: dict[Any, int] = {}
+        self._last = 0
+        self._resources: dict[str, dict[str, float]] = {}
+
+    def nodes(self) -> Sequence[Node]:
+        """A node without processors, as the head of a cluster often is, only coordinates."""
+        with _connection():
+            found = [each for each in self._ray.nodes() if each["Alive"] and each["Resources"].get("CPU", 0) >= 1]
+        self._resources = {each["NodeID"]: each["Resources"] for each in found}
+        return [Node(each["NodeID"], each["NodeManagerHostname"]) for each in found]
+
+    def ask(self, node: Node) -> int:
+        return self._submit(self._describe, node, {"num_cpus": 0})
+
+    def start(self, node: Node, task: bytes) -> int:
+        has = self._resources[node.id]
+        return self._submit(self._run, node, {"num_cpus": has["CPU"], "num_gpus": has.get("GPU", 0)}, task)
+
+    def ended(self, within_s: float) -> Sequence[Ended]:
+        if not self._tickets:
+            time.sleep(within_s)
+            return []
+        with _connection():
+            done, _ = self._ray.wait(list(self._tickets), timeout=within_s)
+        return [self._ended(ref) for ref in done]
+
+    def close(self) -> None:
+        """Blocks that run are interrupted, and end their contestants."""
+        try:
+            with contextlib.suppress(Exception):
+                for ref in self._tickets:
+                    self._ray.cancel(ref)
+                if self._tickets:
+                    self._ray.wait(list(self._tickets), num_returns=len(self._tickets), timeout=_ENDED_WITHIN_S)
+        finally:
+            self._end()
+
+    def _submit(self, function: Any, node: Node, needs: dict[str, float], *arguments: bytes) -> int:
+        self._last += 1
+        with _connection():
+            ref = function.options(scheduling_strategy=self._affinity(node.id, soft=False), **needs).remote(*arguments)
+        self._tickets[ref] = self._last
+        return self._last
+
+    def _ended(self, ref: Any) -> Ended:
+        ticket = self._tickets.pop(ref)
+        try:
+            return Ended(ticket, answer=self._ray.get(ref, timeout=_FETCHED_WITHIN_S))
+        except self._ray.exceptions.RayTaskError as error:
+            return Ended(ticket, lost=_reason(error))
+        except (self._ray.exceptions.WorkerCrashedError, self._ray.exceptions.TaskCancelledError):
+            return Ended(ticket, lost="its process on the node was ended")
+        except self._ray.exceptions.GetTimeoutError:
+            return Ended(ticket, lost="its result could not be fetched")
+        except self._ray.exceptions.RayError:
+            return Ended(ticket, lost="the node is gone")
+
+
+def _reason(error: Any) -> str:
+    text = str(error)
+    if _NO_MODULE in text:
+        return "fairlap, or this version of it, is not installed there"
+    lines = text.strip().splitlines()
+    return shortened(str(getattr(error, "cause", "") or (lines[-1] if lines else "it failed")))
+
+
+@contextlib.contextmanager
+def _connection() -> Iterator[None]:
+    try:
+        yield
+    except (ConnectionError, RuntimeError) as error:  # Ray's client raises either
+        raise ClusterError(f"the connection to the cluster broke: {shortened(str(error))}") from None
+
+
+@contextlib.contextmanager
+def _variables(name: str) -> Iterator[None]:
+    """Only with a token that no file holds can others on the network reach the cluster of this machine."""
+    changed = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    if name == "local":
+        changed |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        changed |= {"RAY_ADDRESS": "", "RAY_worker_niceness": "0"}
+    before = {variable: os.environ[variable] for variable in changed if variable in os.environ}
+    os.environ |= changed
+    try:
+        yield
+    finally:
+        for variable in changed:
+            del os.environ[variable]
+        os.environ |= before
+
+
+def _connected(
+    ray: Any, address: str, within_s: float, options: Mapping[str, Any], undo: contextlib.ExitStack
+) -> RayCluster:
+    """In a thread: Ray would otherwise wait for minutes, and take the handlers of signals for itself. The thread stays,
+    since the kernel ends what Ray starts together with the thread that started it."""
+    failed: list[BaseException] = []
+    is_up, is_over = threading.Event(), threading.Event()
+
+    def connect() -> None:
+        try:
+            ray.init(address, log_to_driver=False, logging_level=logging.CRITICAL, **options)
+        except BaseException as error:
+            failed.append(error)
+        is_up.set()
+        is_over.wait()
+
+    def end() -> None:
+        ray.shutdown()
+        is_over.set()
+        thread.join(_JOINED_WITHIN_S)
+
+    thread = threading.Thread(target=connect, daemon=True)
+    undo.callback(end)
+    with _silence():
+        thread.start()
+        try:
+            is_up.wait(within_s)
+        except KeyboardInterrupt:
+            is_up.wait(within_s)  # what is half started could not be ended
+            raise
+    if not is_up.is_set():
+        raise ClusterError(f"the cluster {address} did not answer within {within_s:g} seconds")
+    if failed:
+        raise ClusterError(f"cannot connect to the cluster {address}: {shortened(str(failed[0]))}")
+    return RayCluster(ray, undo.close)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Ray writes to standard error what becomes one line of ours."""
+    sys.stderr.flush()
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    os.close(nothing)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _require_reachable(name: str) -> None:
+    """Ray itself would try for half a minute."""
+    try:
+        address = urlsplit(name)
+        host, port = address.hostname, address.port
+    except ValueError:
+        host = port = None
+    if not host or not port:
+        raise InvalidRequest(f"{name} is not a valid address; it has the form ray://HOST:10001", code="E_CLUSTER")
+    try:
+        socket.create_connection((host, port), timeout=_REACHED_WITHIN_S).close()
+    except OSError as error:
+        raise ClusterError(f"nothing answers at {name}: {error.strerror or error}") from None

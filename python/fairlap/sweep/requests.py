@@ -1,0 +1,49 @@
+"""The plans of a sweep: drawn once from request files, and the same for every machine but for the cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from fairlap.errors import InvalidRequest
+from fairlap.models.operations.listed import is_pattern
+from fairlap.models.sources.registry import kind_of
+from fairlap.race.plan import Plan
+from fairlap.race.plan_from_request import plan_of
+from fairlap.request.race_request import RaceOptions, RaceRequest, read_request
+
+CODE = "E_SWEEP"
+_AFTER_BLOCKS = ("min_memory", "max_batch", "profile", "recompile")
+_OF_EACH_MACHINE = tuple(name for name in RaceOptions.__struct_fields__ if name != "remote")
+
+
+def plans_of(files: Sequence[Path], notify: Callable[[str], None]) -> dict[str, Plan]:
+    """By the name of the request file. The cores in them stand for those of the machines."""
+    plans: dict[str, Plan] = {}
+    for file in files:
+        if file.stem in plans:
+            raise InvalidRequest(f"two request files are named {file.stem}; rename one of them", code=CODE)
+        request = read_request(file)
+        if why := _why_not_swept(request):
+            raise InvalidRequest(f"{file}: {why}", code=CODE)
+        plans[file.stem] = plan_of(request, notify, tuple(range(request.threads or 1)))
+    return plans
+
+
+def _why_not_swept(request: RaceRequest) -> str:
+    """Nothing of a request may depend on the machine that draws the plan, or on the order in which blocks end."""
+    if request.blocks is None:
+        return "blocks is missing; a sweep runs a fixed number of blocks, such as blocks = 12"
+    if request.threads is None:
+        return "threads is missing; machines have different numbers of cores, and all are given the same threads"
+    usual = {each.name: each.default for each in msgspec.structs.fields(RaceRequest)}
+    given = [name for name in (*_OF_EACH_MACHINE, *_AFTER_BLOCKS) if getattr(request, name) != usual[name]]
+    if given:
+        return f"a sweep runs blocks and nothing after them; leave {', '.join(given)} out"
+    if best := next((name.text for name in request.contestants if name.best), ""):
+        return f"{best} searches for settings on one machine; name the settings"
+    if pattern := next((model for model in request.models if is_pattern(model) and kind_of(model) is None), ""):
+        return f"which operations {pattern} selects depends on the machine; name them"
+    return ""

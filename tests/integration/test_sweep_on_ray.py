@@ -1,0 +1,242 @@
+"""Two Ray nodes on one machine, a sweep of 20 blocks, and what is killed in the middle: nothing is lost or stored
+twice, and nothing is left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fairlap.machine.processes import process_ids
+from fairlap.store.store import Store, open_store
+from fairlap.store.sweeps import load_sweep
+
+pytest.importorskip("ray", reason="needs ray, which `make test` installs")
+
+pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(600)]
+
+BLOCKS = 20
+REQUEST = f"""
+models = ["callable"]
+contestants = ["python:call=os.getpid", "python:call=os.getppid"]
+blocks = {BLOCKS}
+threads = 1
+seconds = 0.2
+seed = 1
+"""
+MARK = "FAIRLAP_TEST_MARK"
+
+
+class RayNodes:
+    """Nodes of one cluster on this machine, each of whose processes carries a mark of the node."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.address, self.client_port = "", free_port()
+        self._nodes: list[str] = []
+
+    def start(self, name: str, *, head: bool = False) -> None:
+        self._nodes.append(name)
+        where = ["--head", "--port=0", f"--temp-dir={self._folder}", "--num-cpus=0"]
+        if not head:
+            where = [f"--address={self.address}", "--num-cpus=1"]
+        else:
+            where += ["--include-dashboard=false", f"--ray-client-server-port={self.client_port}"]
+        done = subprocess.run(
+            [sys.executable, "-m", "ray.scripts.scripts", "start", *where, "--object-store-memory=100000000"],
+            env={**os.environ, MARK: name, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        if head:
+            [self.address] = re.findall(r"ray start --address='(\S+)'", done.stdout)
+
+    def processes(self, name: str) -> list[int]:
+        return [pid for pid in process_ids() if f"{MARK}={name}\0".encode() in content(pid, "environ")]
+
+    def kill(self, name: str) -> None:
+        """The node itself; its processes notice."""
+        [raylet] = [pid for pid in self.processes(name) if b"raylet/raylet" in content(pid, "cmdline").split(b"\0")[0]]
+        os.kill(raylet, signal.SIGKILL)
+
+    def stop(self) -> None:
+        for name in self._nodes:
+            for pid in self.processes(name):
+                with_suppressed_kill(pid)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def with_suppressed_kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+@pytest.fixture
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayNodes]:
+    with tempfile.TemporaryDirectory(prefix="fl-", ignore_cleanup_errors=True) as folder:  # short paths of sockets
+        nodes = RayNodes(Path(folder))
+        try:
+            nodes.start("head", head=True)
+            nodes.start("first")
+            nodes.start("second")
+            yield nodes
+        finally:
+            nodes.stop()
+
+
+@pytest.fixture(params=["file", "server"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "server":
+        return str(request.getfixturevalue("shared_url"))
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    return str(tmp_path / "runs.sqlite")
+
+
+def sweep(*arguments: object, **variables: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "fairlap", "sweep", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **variables},
+        start_new_session=True,
+    )
+
+
+def wait_for_block(process: subprocess.Popen[str], number: int) -> list[str]:
+    """The lines on standard error until so many blocks are stored."""
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if line.startswith(f"[{number} of"):
+            return lines
+    raise AssertionError("".join(lines))
+
+
+def request_file(folder: Path) -> Path:
+    file = folder / "small.toml"
+    file.write_text(REQUEST)
+    return file
+
+
+def require_whole(store: Store) -> None:
+    """All blocks once, with all processes and samples, and a verdict that rests on them."""
+    [run] = load_sweep(store, "last").runs
+    assert sorted(run.hosts) == list(range(BLOCKS))
+    loaded = store.load(run.run)
+    counted = Counter((process.block, process.contestant) for process in loaded.processes)
+    assert len(counted) == 2 * BLOCKS
+    assert set(counted.values()) == {1}
+    assert all(process.finished for process in loaded.processes), [each.message for each in loaded.processes]
+    for process in loaded.processes:
+        [(_, samples), *_] = store.samples(run.run, process.block, process.contestant).items()
+        assert len(samples) == process.headline.samples
+    assert store.state(run.run) == "finished"
+    assert len([row for row in store.rows(run.run) if row.verdict is not None]) == 1
+
+
+def test_a_node_that_is_killed_costs_nothing_but_time(cluster: RayNodes, store_url: str, tmp_path: Path) -> None:
+    begun = sweep(request_file(tmp_path), "--cluster", "auto", "--json", RAY_ADDRESS=cluster.address)
+    lines = wait_for_block(begun, 7)
+    busy = the_busy_node(cluster)
+    cluster.kill(busy)
+    output, errors = begun.communicate(timeout=300)
+    assert begun.returncode == 0, "".join(lines) + errors
+    document = json.loads(output)
+    assert document["state"] == "finished"
+    assert [(run["stored"], run["losses"]) for run in document["runs"]] == [(BLOCKS, 1)]
+    with open_store(reading=True) as store:
+        require_whole(store)
+    wait_until_empty(lambda: block_processes(cluster, busy))
+
+
+def test_a_driver_that_is_killed_is_resumed_from_elsewhere(cluster: RayNodes, store_url: str, tmp_path: Path) -> None:
+    begun = sweep(request_file(tmp_path), "--cluster", "auto", RAY_ADDRESS=cluster.address)
+    wait_for_block(begun, 5)
+    begun.kill()
+    begun.communicate()
+    wait_until_empty(lambda: [*block_processes(cluster, "first"), *block_processes(cluster, "second")])
+    with open_store(reading=True) as store:
+        [left] = load_sweep(store, "last").runs
+        assert 5 <= len(left.hosts) < BLOCKS
+    resumed = sweep("--resume", "last", "--cluster", f"ray://127.0.0.1:{cluster.client_port}")
+    _, errors = resumed.communicate(timeout=300)
+    assert resumed.returncode == 0, errors
+    assert len(re.findall(r"^\[\d+ of", errors, re.MULTILINE)) == BLOCKS - len(left.hosts)
+    with open_store(reading=True) as store:
+        require_whole(store)
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_a_cluster_on_this_machine_leaves_nothing_when_it_is_interrupted(
+    end: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    begun = sweep(request_file(tmp_path), HOME=str(tmp_path), **{MARK: "local"})
+    wait_for_block(begun, 2)
+    os.killpg(begun.pid, end)
+    _, errors = begun.communicate(timeout=120)
+    assert begun.returncode == 128 + end, errors
+    assert "fairlap sweep --resume" in errors
+    wait_until_empty(marked_local)
+    assert not (tmp_path / ".ray").exists()
+    resumed = sweep("--resume", "last", HOME=str(tmp_path), **{MARK: "local"})
+    _, errors = resumed.communicate(timeout=300)
+    assert resumed.returncode == 0, errors
+    with open_store(reading=True) as store:
+        require_whole(store)
+    wait_until_empty(marked_local)
+
+
+def marked_local() -> list[int]:
+    return [pid for pid in process_ids() if f"{MARK}=local\0".encode() in content(pid, "environ")]
+
+
+def block_processes(cluster: RayNodes, name: str) -> list[int]:
+    """And contestants."""
+    own = (b"fairlap.sweep.block_process", b"fairlap.worker")
+    return [pid for pid in cluster.processes(name) if any(each in content(pid, "cmdline") for each in own)]
+
+
+def the_busy_node(cluster: RayNodes, within_s: float = 60.0) -> str:
+    deadline_s = time.monotonic() + within_s
+    while time.monotonic() < deadline_s:
+        for name in ("first", "second"):
+            if block_processes(cluster, name):
+                return name
+        time.sleep(0.05)
+    raise AssertionError("no node runs a block")
+
+
+def content(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
+def wait_until_empty(found: object, within_s: float = 40.0) -> None:
+    deadline_s = time.monotonic() + within_s
+    while left := found():  # type: ignore[operator]
+        assert time.monotonic() < deadline_s, [content(pid, "cmdline") for pid in left]
+        time.sleep(0.2)
