@@ -28,8 +28,17 @@ def plans_of(files: Sequence[Path], notify: Callable[[str], None]) -> dict[str, 
         request = read_request(file)
         if why := _why_not_swept(request):
             raise InvalidRequest(f"{file}: {why}", code=CODE)
-        plans[file.stem] = plan_of(request, notify, tuple(range(request.threads or 1)))
+        plans[file.stem] = plan_of(request, notify, _cores_for(request))
     return plans
+
+
+def _cores_for(request: RaceRequest) -> tuple[int, ...]:
+    """As many as its largest scale takes."""
+    return tuple(range(_most(request.threads) * _most(request.processes)))
+
+
+def _most(asked: int | tuple[int, ...] | None) -> int:
+    return max(asked) if isinstance(asked, tuple) else asked or 1
 
 
 def _why_not_swept(request: RaceRequest) -> str:
@@ -38,6 +47,8 @@ def _why_not_swept(request: RaceRequest) -> str:
         return "blocks is missing; a sweep runs a fixed number of blocks, such as blocks = 12"
     if request.threads is None:
         return "threads is missing; machines have different numbers of cores, and all are given the same threads"
+    if request.hosts is not None:
+        return "the cluster says which machines there are; leave hosts out"
     usual = {each.name: each.default for each in msgspec.structs.fields(RaceRequest)}
     given = [name for name in (*_OF_EACH_MACHINE, *_AFTER_BLOCKS) if getattr(request, name) != usual[name]]
     if given:
