@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.machine.processes import process_ids
 from fairlap.race.plan import Limits
 from fairlap.race.process_result import ProcessResult
@@ -29,7 +30,7 @@ pytestmark = [
 ]
 
 QUICK = Limits(start_s=20, prepare_s=8, answer_s=8, measure_s=8)
-KILLS = 20
+KILLS, KILLS_UNDER_TORCHRUN = 20, 3
 MARK = "FAIRLAP_TEST_OF_LOST_RANKS"
 """In the environment of everything that a test starts: other ranks on this machine are none of its business."""
 
@@ -184,13 +185,7 @@ def rank_processes() -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(KILLS))
-def test_a_rank_killed_at_any_moment_is_named_within_ten_seconds(seed: int) -> None:
-    killer = Killer(2.0, seed)
-    killer.start()
-    found = raced("ranked-numpy", seconds=2.5)["ranked-numpy"]
-    ended_s = time.monotonic()
-    killer.join()
+def require_named(killer: Killer, found: ProcessResult, ended_s: float) -> None:
     assert killer.killed_s, "nothing was killed"
     message = found.message
     if found.finished:  # all had been measured but what the exchange adds
@@ -202,3 +197,27 @@ def test_a_rank_killed_at_any_moment_is_named_within_ten_seconds(seed: int) -> N
     assert "SIGKILL" in message
     assert ended_s - killer.killed_s < 10
     require_none_left()
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_a_rank_killed_at_any_moment_is_named_within_ten_seconds(seed: int) -> None:
+    killer = Killer(2.0, seed)
+    killer.start()
+    found = raced("ranked-numpy", seconds=2.5)["ranked-numpy"]
+    ended_s = time.monotonic()
+    killer.join()
+    require_named(killer, found, ended_s)
+
+
+@pytest.mark.parametrize("seed", range(KILLS_UNDER_TORCHRUN))
+def test_a_rank_killed_under_torchrun_is_named_within_ten_seconds(seed: int) -> None:
+    if not is_importable(framework_named("torch")):
+        pytest.skip("torch is not installed")
+    killer = Killer(8.0, seed)
+    killer.start()
+    work = Work("digits", 8, "train", training=Training(Sgd(lr=0.05)), scale=Scale(1, 2))
+    limits = Limits(start_s=60, prepare_s=60, answer_s=30, measure_s=30)
+    found = processes_of_one_block("torch", work, seconds=8.0, limits=limits)["torch"]
+    ended_s = time.monotonic()
+    killer.join()
+    require_named(killer, found, ended_s)

@@ -60,7 +60,7 @@ def _of_lost_rank(ranks: Ranks, rank: Connected, phase: str) -> Failed:
         deadline_s = time.monotonic() + _LAUNCHER_MAY_TAKE_S
         ranks.hear_out(lambda: bool(how_it_ended(launched, pid)), max(0.0, deadline_s - time.monotonic()))
         how = how_it_ended(launched, pid)
-    text = f"{rank.name} {how or 'broke off its connection'} in {phase}"
+    text = f"{rank.name} {how or 'broke off its connection'}"
     details = "" if launched is None else launched.text[-_MOST_DETAILS:]
     return Failed(phase, "exception", text, details, E_RANK)
 
