@@ -263,14 +263,14 @@ def draw_plan(
 def on_cores(plan: Plan, available_cores: tuple[int, ...]) -> Plan:
     """The plan on the cores of another machine: nothing else that was drawn changes, and the same cores give the same
     plan again."""
-    require_threads(plan.threads, available_cores)
-    blocks = tuple(
-        msgspec.structs.replace(
-            block,
-            cores=_cores(random.Random(f"{plan.seed} {block.number}"), block.conditions, plan.threads, available_cores),
-        )
-        for block in plan.blocks
-    )
+    for work in plan.works:
+        require_cores(work, plan.threads, available_cores)
+
+    def drawn(block: Block) -> tuple[int, ...]:
+        count = _cores_of(plan.works[block.work], plan.threads)
+        return _cores(random.Random(f"{plan.seed} {block.number}"), block.conditions, count, available_cores)
+
+    blocks = tuple(msgspec.structs.replace(block, cores=drawn(block)) for block in plan.blocks)
     return msgspec.structs.replace(plan, blocks=blocks, available_cores=available_cores)
 
 

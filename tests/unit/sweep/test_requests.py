@@ -51,9 +51,19 @@ def test_on_other_cores_a_plan_changes_in_nothing_but_the_cores(tmp_path: Path) 
         on_cores(plan, (3,))
 
 
+def test_each_scale_gets_the_cores_that_it_takes(tmp_path: Path) -> None:
+    plan = plans(tmp_path, REQUEST.replace("threads = 2", "threads = [1, 3]"))["small"]
+    moved = on_cores(plan, (4, 5, 6, 7))
+    scales = [(moved.works[block.work].scale, len(block.cores)) for block in moved.blocks]
+    assert {(scale.threads, cores) for scale, cores in scales if scale is not None} == {(1, 1), (3, 3)}
+    with pytest.raises(InvalidRequest):
+        on_cores(plan, (4, 5))
+
+
 @pytest.mark.parametrize(
     "change",
     [
+        ("seed = 3", 'processes = 2\nhosts = ["a", "b"]'),
         ("blocks = 6", ""),
         ("threads = 2", ""),
         ("seed = 3", 'budget = "10s"'),
