@@ -67,10 +67,12 @@ def measured(model: str) -> dict[str, float]:
     number, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     offered, batch = find(model), MODELS[model]
     spec = offered.spec
+    labels = draw_labels(spec, batch, 0)
+    assert labels is not None
     work = Workload(
         *(spec, offered.package, batch // count, "train", "fp32", draw_weights(spec, 0)),
         parts_of(draw_inputs(spec, batch, 0), number, count),
-        part_of(draw_labels(spec, batch, 0), number, count),
+        part_of(labels, number, count),
         Training(Sgd(RATE, MOMENTUM)),
     )
     rank = Rank(number, count, f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}")
