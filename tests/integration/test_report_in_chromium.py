@@ -13,6 +13,8 @@ from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.render.report.page import page_of
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
+from runs_at_scales import a_run as a_run_at
+from runs_at_scales import ranks
 from runs_to_show import HOSTILE, SCRIPT, fed, run_of, samples
 
 pytestmark = [
@@ -202,3 +204,18 @@ def test_it_prints_with_all_its_charts(page: Page, report: Path) -> None:
     page.open(report, dark=True)
     pdf = page.send("Page.printToPDF", printBackground=False)["data"]
     assert len(pdf) > 50_000
+
+
+@pytest.mark.parametrize("width", [380, 1200])
+def test_charts_of_scales_are_drawn_for_every_work_and_their_table_fits(page: Page, tmp_path: Path, width: int) -> None:
+    scales = ranks(1, 2, 4)
+    path = tmp_path / "race.html"
+    path.write_text(page_of(results_of(a_run_at(scales, dict.fromkeys(scales, 1.0), exchange_ns=20e6), "r")))
+    page.open(path, width=width)
+    assert page.complaints == []
+    for place in range(len(scales)):
+        page.run(f"(work.selectedIndex = {place}, work.dispatchEvent(new Event('change')))")
+        for chart in ("speed_up", "efficiency", "exchange_share"):
+            assert page.run(f"document.querySelectorAll('[data-chart={chart}] svg.marks path').length") > 0
+    assert page.run("document.documentElement.scrollWidth") == width
+    assert page.run("[...document.querySelectorAll('#scales tbody tr')].length") == 2 * len(scales)

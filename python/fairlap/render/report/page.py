@@ -36,7 +36,7 @@ from fairlap.results.results import Results
 
 _SECTIONS = {
     "speed": "Time of a call",
-    "scaling": "Speed-up",
+    "scaling": "Speed-up and efficiency",
     "cold": "Start-up",
     "resources": "Memory, energy, cost",
     "answers": "Numerical errors",
