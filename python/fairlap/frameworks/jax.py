@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairlap.errors import NotAvailable
 from fairlap.frameworks.adapter_parts.answers import (
     LOSS,
     Answers,
@@ -28,12 +27,15 @@ from fairlap.frameworks.adapter_parts.answers import (
 )
 from fairlap.frameworks.adapter_parts.jax_leaves import joined, joined_leaves, parted, trained_leaves, zeros_between
 from fairlap.frameworks.adapter_parts.jax_on_device import on_device
+from fairlap.frameworks.adapter_parts.jax_settings import environment_for
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
+from fairlap.frameworks.adapter_parts.ranks.jax_ranks import RankMesh, join
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
+    RANKS,
     Contestant,
     Fed,
     Framework,
@@ -76,21 +78,11 @@ class Jax(Framework):
     tunable: ClassVar = {"async_dispatch": ("off",), "vector_width": ("512",), "ynnpack": ("off",)}
     tunable_on: ClassVar = {"cuda": {}}
     device_memory_limit = "XLA_PYTHON_CLIENT_MEM_FRACTION"
+    rank_launcher = "processes"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        """The pool of XLA's client is as large as PJRT_NPROC says, in releases before it as NPROC says."""
-        threads = str(settings.threads)
-        return {
-            "JAX_PLATFORMS": "cpu" if settings.device == "cpu" else "cuda,cpu",
-            "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # of a GPU's memory: a peak would always be three quarters of it
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "NPROC": threads,
-            "PJRT_NPROC": threads,
-            **_flags(settings),
-            **_limited(settings),
-            **_cached_in(settings.cache_folder),
-        }
+        return environment_for(settings)
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
@@ -98,6 +90,9 @@ class Jax(Framework):
             import jax
         if "async_dispatch" in wanted.options:  # before the client of the CPU is made
             jax.config.update("jax_cpu_enable_async_dispatch", wanted.options["async_dispatch"] == "on")
+        if wanted.rank is not None and work.mode == "train":
+            with phase("join"):
+                join(wanted.rank, wanted.device)
         device = _device(wanted.device)
         jax.config.update("jax_default_device", device)
         if wanted.device != "cpu" and work.precision in _PRODUCTS:  # otherwise it would multiply in TF32
@@ -229,28 +224,34 @@ def _trained(
         given = [_put(dict(batch), work) for batch in batches]
         return lambda: [_outputs(work, answer(*training.weights, batch)) for batch in given]
 
-    training, slots = JaxTraining(work, learnt, fixed, loss, named, parted_arrays), SlotViews(work)
+    mesh = None if wanted.rank is None else RankMesh(_device(wanted.device))
+    training, slots = JaxTraining(work, learnt, fixed, loss, named, parted_arrays, mesh), SlotViews(work)
+
+    def put_batch(arrays: Arrays) -> dict[str, Any]:
+        part = _put_batch(arrays, work)
+        return part if mesh is None else mesh.joined(part)
+
     with phase("lower"):
-        lowered = training.lowered(_put_batch(batch_of(work), work))
+        lowered = training.lowered(put_batch(batch_of(work)))
     with phase("compile"):
         compiled = lowered.compile()
 
     def bind(arrays: Arrays, types: Types = NO_TYPES) -> Callable[[], Any]:
-        return partial(training.step, _in_types(_put_batch(arrays, work), types))
+        return partial(training.step, _in_types(put_batch(arrays), types))
 
     return Contestant(
         bind=bind,
         done=training.done,
         outputs=lambda loss: {LOSS: as_float32(loss)},
         weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
-        in_force={**_in_force(leaves, wanted), **_ynnpack(compiled, wanted), **training.in_force()},
+        in_force={**_in_force(leaves, wanted), **_ynnpack(compiled, wanted), **training.in_force()}
+        | ({} if mesh is None else {RANKS: mesh.in_force}),
         training=TrainingState(training.state, training.reset, training.restore, answering, training.held_bytes),
-        fed=Fed(operator.attrgetter("pointer"), lambda addresses: training.step(slots.at(addresses))),
+        fed=None if mesh else Fed(operator.attrgetter("pointer"), lambda addresses: training.step(slots.at(addresses))),
         no_memory_because="JAX keeps no statistics of memory on the CPU",
         profiler=Profiler("jax.profiler", _record),
-        compilation=lambda: _compilation(
-            training.jitted, lambda: training.lowered(_put_batch(batch_of(work), work)), bind
-        ),
+        compilation=lambda: _compilation(training.jitted, lambda: training.lowered(put_batch(batch_of(work))), bind),
+        leave=None if mesh is None else jax.distributed.shutdown,
         **({} if wanted.device == "cpu" else on_device(_device(wanted.device))),
     )
 
@@ -261,16 +262,6 @@ def _compilation(jitted: Any, lowered: Callable[[], Any], bind: Callable[..., Ca
     return compilation_of(jitted, lowered, bind)
 
 
-def _flags(settings: Settings) -> dict[str, str]:
-    """XLA reads its flags once, from the environment, and ends the process for one that it does not know."""
-    options, flags = settings.options, [os.environ.get("XLA_FLAGS", "")]
-    if width := options.get("vector_width"):
-        flags.append(f"--xla_cpu_prefer_vector_width={width}")
-    if options.get("ynnpack") == "off":
-        flags.append("--xla_cpu_experimental_ynn_fusion_type=")  # for none
-    return {"XLA_FLAGS": " ".join(flags).strip()} if len(flags) > 1 else {}
-
-
 def _ynnpack(compiled: Any, wanted: Settings) -> dict[str, str]:
     """Read from what was compiled, which is long, so only where it was asked for."""
     if "ynnpack" not in wanted.options:
@@ -278,35 +269,13 @@ def _ynnpack(compiled: Any, wanted: Settings) -> dict[str, str]:
     return {"ynnpack": "on" if "ynn_fusion" in compiled.as_text() else "off"}
 
 
-def _cached_in(folder: str) -> dict[str, str]:
-    """JAX keeps nothing on disk unless it is given a folder, and then only what took a second to compile."""
-    if not folder:
-        return {}
-    return {
-        "JAX_COMPILATION_CACHE_DIR": folder,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
-
-
-def _limited(settings: Settings) -> dict[str, str]:
-    """The share of the device that XLA's pool may grow to."""
-    if settings.device_memory_limit_bytes is None:
-        return {}
-    from fairlap.machine.cuda_devices import total_bytes
-
-    whole = total_bytes(settings.device)
-    if isinstance(whole, str):
-        raise NotAvailable(f"jax limits a device's memory by its share, and the total is unknown: {whole}")
-    return {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{min(1.0, settings.device_memory_limit_bytes / whole):.6f}"}
-
-
 def _device(wanted: str) -> Any:
     import jax
 
-    platform, number = wanted.partition(":")[0], device_number(wanted)
+    platform = wanted.partition(":")[0]
+    number = 0 if jax.distributed.is_initialized() else device_number(wanted)  # a rank sees its own device alone
     try:
-        found = jax.devices(platform)
+        found = jax.local_devices(backend=platform)
     except RuntimeError:
         found = []
     if number >= len(found):

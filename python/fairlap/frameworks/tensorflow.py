@@ -20,6 +20,7 @@ from fairlap.frameworks.adapter_parts.answers import (
 )
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
+from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import strategy_of
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
@@ -63,6 +64,7 @@ class TensorFlow(Framework):
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32")
     no_precision: ClassVar = {"int8": "it quantizes for LiteRT only: race litert"}
     device_memory_limit = "tf.config.LogicalDeviceConfiguration(memory_limit=)"
+    rank_launcher = "processes"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -95,6 +97,7 @@ class TensorFlow(Framework):
         self._version = str(tf.__version__)
         if work.precision == "autocast":
             tf.config.optimizer.set_experimental_options({"auto_mixed_precision_onednn_bfloat16": True})
+        strategy = _strategy(work, wanted, phase)
         implementation = work.implementation("tensorflow")
         with phase("build"):
             model = implementation.build(work.weights, getattr(tf, _TYPES.get(work.precision, "float32")))
@@ -105,7 +108,9 @@ class TensorFlow(Framework):
             from fairlap.frameworks.adapter_parts.training.tensorflow_training import TensorFlowTraining
 
             loss = _loss_of_batch(model, work)
-            training = TensorFlowTraining(work, model, implementation.build, implementation.canonical, loss)
+            training = TensorFlowTraining(
+                work, model, implementation.build, implementation.canonical, loss, strategy, wanted.variant == "xla"
+            )
             step = training.step
         elif work.mode == "grad":
             trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
@@ -115,7 +120,7 @@ class TensorFlow(Framework):
         if wanted.variant:
             inputs = _tensors(work, batch_of(work))
             with phase("trace"):
-                function = _function(step, wanted.variant)
+                function = _function(step, "graph" if strategy else wanted.variant)  # XLA compiles parts of its step
                 step = function.get_concrete_function(inputs)  # it looks for no other trace on each call
             with phase("compile"):
                 narrow = _narrow_operations(partial(step, inputs)) if work.precision == "autocast" else 0
@@ -152,6 +157,14 @@ class TensorFlow(Framework):
 
     def version(self) -> str:
         return self._version
+
+
+def _strategy(work: Workload, wanted: Settings, phase: Phase) -> Any:
+    """None where ranks have nothing to exchange."""
+    if wanted.rank is None or work.mode != "train":
+        return None
+    with phase("join"):
+        return strategy_of(wanted.rank, wanted.device)
 
 
 def _generating(work: Workload, wanted: Settings, model: Any, canonical: Any, phase: Phase) -> Contestant:

@@ -313,7 +313,10 @@ class Service:
         self._phase.now = "quit"
         if self._fed is not None:
             self._fed.close()
-        return Ended(self._memory_before_second or self._memory.result())
+        memory = self._memory_before_second or self._memory.result()
+        if self._contestant is not None and self._contestant.leave is not None:
+            self._contestant.leave()
+        return Ended(memory)
 
     def overhead(self) -> OverheadMeasured:
         """A second contestant in this process, so the memory is read before. Whatever it raises is the reason why its

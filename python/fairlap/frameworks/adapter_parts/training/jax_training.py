@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, copied, of_every_weight, trained_names
+from fairlap.frameworks.adapter_parts.ranks.jax_ranks import RankMesh
 from fairlap.frameworks.contract import Unsupported
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
@@ -20,7 +21,7 @@ _KEPT = {"trace": BUFFER, "mu": MEAN, "nu": SQUARE}
 class JaxTraining:
     """``loss`` takes the trained leaves, the others and a batch, and gives the loss and the others' new values.
     ``named`` turns trained leaves into arrays by the spec's names; ``parted`` turns such arrays into trained leaves and
-    the others."""
+    the others. With a ``mesh`` the ranks of it take each step together, on batches that it joined."""
 
     def __init__(
         self,
@@ -30,6 +31,7 @@ class JaxTraining:
         loss: Callable[..., Any],
         named: Callable[[list[Any], list[Any] | None], dict[str, Any]],
         parted: Callable[[Arrays], tuple[list[Any], list[Any]]],
+        mesh: RankMesh | None = None,
     ) -> None:
         import jax
 
@@ -38,7 +40,7 @@ class JaxTraining:
         except ModuleNotFoundError:
             raise Unsupported("jax trains with optax, which is not installed: pip install optax") from None
         assert work.training is not None
-        self._work, self._named, self._parted = work, named, parted
+        self._work, self._named, self._parted, self._mesh = work, named, parted, mesh
         self._optimizer = _optimizer(optax, work.training)
         # Copies: the step gives the memory of its arguments back to XLA.
         self._initial = [np.array(each) for each in learnt], [np.array(each) for each in fixed]
@@ -47,11 +49,13 @@ class JaxTraining:
         def step(state: Any, batch: Any) -> Any:
             learnt, fixed, kept = state
             (found, fixed), gradients = slopes(learnt, fixed, batch)
+            if mesh is not None:
+                found, gradients = mesh.mean((found, gradients))
             updates, kept = self._optimizer.update(gradients, kept, learnt)
             return (optax.apply_updates(learnt, updates), fixed, kept), found
 
         self._state: Any = None
-        self.jitted: Any = jax.jit(step, donate_argnums=0)
+        self.jitted: Any = jax.jit(step if mesh is None else mesh.mapped(step), donate_argnums=0)
         self.reset()
 
     def lowered(self, batch: Any) -> Any:
@@ -70,14 +74,14 @@ class JaxTraining:
     def weights(self) -> tuple[Any, Any]:
         """The trained leaves and the others."""
         learnt, fixed, _ = self._state
-        return learnt, fixed
+        return (learnt, fixed) if self._mesh is None else self._mesh.own((learnt, fixed))
 
     def reset(self) -> None:
         import jax
         import jax.numpy as jnp
 
         learnt, fixed = jax.tree.map(jnp.array, self._initial)
-        self._state = (learnt, fixed, self._optimizer.init(learnt))
+        self._hold(learnt, fixed, self._optimizer.init(learnt))
 
     def restore(self, state: Arrays) -> None:
         import jax
@@ -97,7 +101,10 @@ class JaxTraining:
             if "count" in part._fields:
                 found["count"] = jnp.asarray(int(state[STEP]), part.count.dtype)
             kept.append(part._replace(**found))
-        self._state = (learnt, fixed, tuple(kept))
+        self._hold(learnt, fixed, tuple(kept))
+
+    def _hold(self, *state: Any) -> None:
+        self._state = state if self._mesh is None else self._mesh.copied(state)
 
     def held_bytes(self) -> dict[str, int]:
         import jax

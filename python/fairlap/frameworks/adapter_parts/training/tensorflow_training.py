@@ -8,9 +8,11 @@ mean its formula.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fairlap.frameworks.adapter_parts.answers import Answers, Canonical, copied, of_every_weight, trained_names
+from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import in_force, mean_over_ranks
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT, kept_by
 from fairlap.models.workload import Workload
@@ -19,7 +21,9 @@ from fairlap.request.training import Sgd
 
 class TensorFlowTraining:
     """One model with its optimizer. ``build`` makes a model of weights, in its own layout; ``loss`` takes the inputs
-    and labels by name."""
+    and labels by name. With a ``strategy`` its ranks take each step together. Then XLA, which cannot exchange anything
+    on a CPU, compiles what is done before the exchange and what is done after it, where ``xla`` asks for it.
+    """
 
     def __init__(
         self,
@@ -28,12 +32,14 @@ class TensorFlowTraining:
         build: Callable[[Arrays, Any], Any],
         canonical: Canonical,
         loss: Callable[[Any], Any],
+        strategy: Any = None,
+        xla: bool = False,
     ) -> None:
         import tensorflow as tf
 
         assert work.training is not None
         self._work, self._model, self._build, self._canonical, self._loss = work, model, build, canonical, loss
-        self._training = work.training
+        self._training, self._strategy = work.training, strategy
         variables = model.variables_by_name
         self._trained = [variables[name] for name in trained_names(work.spec)]
         self._dtype = self._trained[0].dtype
@@ -44,21 +50,39 @@ class TensorFlowTraining:
         }
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
 
+        self._differentiate: Callable[[Any], Any] = self._loss_and_gradients
+        self._update: Callable[[list[Any]], None] = self._updated
+        if strategy is not None and xla:
+            compiled = partial(tf.function, autograph=False, jit_compile=True)
+            self._differentiate, self._update = compiled(self._differentiate), compiled(self._update)
+
     def step(self, batch: dict[str, Any]) -> Any:
+        """Of the batch, or of this rank's part of it: its loss before the update."""
+        return self._step_of(batch) if self._strategy is None else self._strategy.run(self._step_of, (batch,))
+
+    def _step_of(self, batch: dict[str, Any]) -> Any:
+        loss, gradients = self._differentiate(batch)
+        if self._strategy is not None:
+            gradients = mean_over_ranks(gradients)
+        self._update(gradients)
+        return loss
+
+    def _loss_and_gradients(self, batch: dict[str, Any]) -> tuple[Any, list[Any]]:
         import tensorflow as tf
 
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self._trained)
             loss = self._loss(batch)
         gradients = tape.gradient(loss, self._trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        gradients = [tf.convert_to_tensor(each) for each in gradients]  # those of a lookup come as rows
+        return loss, [tf.convert_to_tensor(each) for each in gradients]  # those of a lookup come as rows
+
+    def _updated(self, gradients: list[Any]) -> None:
         rate = self._rate()
         if isinstance(self._training.optimizer, Sgd):
             self._descend(rate, gradients)
         else:
             self._adapt(rate, gradients)
         self._step.assign_add(1)
-        return loss
 
     def reset(self) -> None:
         import tensorflow as tf
@@ -111,7 +135,8 @@ class TensorFlowTraining:
         return found
 
     def in_force(self) -> dict[str, str]:
-        return {"optimizer": f"{self._training.text} by fairlap, on TensorFlow's variables"}
+        found = {"optimizer": f"{self._training.text} by fairlap, on TensorFlow's variables"}
+        return found if self._strategy is None else {**found, **in_force(self._strategy)}
 
     def _rate(self) -> Any:
         import tensorflow as tf

@@ -1,0 +1,97 @@
+"""JAX on several processes: a mesh of one device of each, over which a step of training is mapped.
+
+Every rank runs the same program on arrays that are spread over the mesh, and holds its own shard of each: a part of the
+batch, or a copy of the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fairlap.frameworks.contract import device_number
+from fairlap.request.scale import Rank
+
+_AXIS = "ranks"
+
+
+def join(rank: Rank, device: str) -> None:
+    """Before any backend of JAX starts, because it is then that those of all processes find each other."""
+    import jax
+
+    if jax.distributed.is_initialized():
+        return
+    on_cpu = device == "cpu"
+    if on_cpu:
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(
+        rank.coordinator,
+        rank.count,
+        rank.number,
+        local_device_ids=None if on_cpu else device_number(device),  # the process then sees no other
+        coordinator_bind_address=rank.coordinator,  # by default it listens on every interface
+        cluster_detection_method="deactivate",
+    )
+
+
+class RankMesh:
+    """The ranks, as one of them sees them. ``device`` is its own."""
+
+    def __init__(self, device: Any) -> None:
+        import jax
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+        first = {each.process_index: each for each in reversed(jax.devices(device.platform))}
+        self._mesh = Mesh(np.array([first[process] for process in sorted(first)]), (_AXIS,))
+        self._copies, self._parts = PartitionSpec(), PartitionSpec(_AXIS)
+        self._as_copies, self._as_parts = (NamedSharding(self._mesh, each) for each in (self._copies, self._parts))
+        self._device = device
+
+    def mapped(self, step: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """A function of the state, which all ranks have, and of the batch, of which each has its part."""
+        import jax
+
+        spread = (self._copies, self._parts)
+        # If it tracked which values differ between ranks, it would already add up the gradients of what all have.
+        mapped: Callable[[Any, Any], Any] = jax.shard_map(
+            step, mesh=self._mesh, in_specs=spread, out_specs=self._copies, check_vma=False
+        )
+        return mapped
+
+    def mean(self, values: Any) -> Any:
+        """Over all ranks, within what is mapped."""
+        import jax
+
+        return jax.lax.pmean(values, _AXIS)
+
+    def copied(self, own: Any) -> Any:
+        """Arrays that are the same in every rank, given those of this one."""
+        return self._spread(own, self._as_copies, 1)
+
+    def joined(self, part: Any) -> Any:
+        """The batch of all ranks, given the part of this one. All parts have the same size."""
+        return self._spread(part, self._as_parts, self._mesh.size)
+
+    def own(self, spread: Any) -> Any:
+        """This rank's copies, which it can compute with alone."""
+        import jax
+
+        return jax.tree.map(lambda array: array.addressable_data(0), spread)
+
+    @property
+    def in_force(self) -> str:
+        import jax
+
+        over = jax.config.values["jax_cpu_collectives_implementation"] if self._device.platform == "cpu" else "nccl"
+        return f"shard_map, {over}, {self._mesh.size} ranks"
+
+    def _spread(self, arrays: Any, sharding: Any, parts: int) -> Any:
+        import jax
+
+        def whole(array: Any) -> Any:
+            shape = (parts * array.shape[0], *array.shape[1:]) if parts > 1 else array.shape
+            return jax.make_array_from_single_device_arrays(shape, sharding, [jax.device_put(array, self._device)])
+
+        return jax.tree.map(whole, arrays)
