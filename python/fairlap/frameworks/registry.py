@@ -24,6 +24,11 @@ _BUILT_IN = {
     "tinygrad": "fairlap.frameworks.tinygrad:TinyGrad",
     "http": "fairlap.frameworks.http_server:HttpServer",
     "executorch": "fairlap.frameworks.executorch:ExecuTorch",
+    "mpi": "fairlap.frameworks.mpi:Mpi",
+}
+_REFUSED = {
+    "horovod": "its last release, 0.28.1 of 2023, does not build with current frameworks; race mpi, or torch, jax and "
+    "tensorflow with their own exchange of gradients",
 }
 
 
@@ -40,6 +45,8 @@ def framework_named(name: str) -> type[Framework]:
 def place_of(name: str) -> str:
     """The place of the adapter's class, ``module:Class``, which is valid in other environments too."""
     places = _BUILT_IN if name in _BUILT_IN else _places()  # reading every package's metadata takes 30 ms
+    if name in _REFUSED and name not in places:
+        raise InvalidRequest(f"{name} is not supported: {_REFUSED[name]}")
     if name not in places:
         import difflib
 

@@ -18,12 +18,12 @@ from fairlap.request.names import ContestantName, contestant_named
 from fairlap.request.work import Precision
 
 NAMES = [
-    *("executorch", "jax", "litert", "mxnet", "onnxruntime", "openvino", "paddle", "python", "tensorflow", "tinygrad"),
-    "torch",
+    *("executorch", "jax", "litert", "mpi", "mxnet", "onnxruntime", "openvino", "paddle", "python", "tensorflow"),
+    *("tinygrad", "torch"),
 ]
 HEAVY = {
     *("ai_edge_litert", "executorch", "jax", "jaxlib", "mxnet", "onnx", "onnxruntime", "openvino", "paddle"),
-    *("tensorflow", "tinygrad", "torch"),
+    *("mpi4py", "tensorflow", "tinygrad", "torch"),
 }
 
 
@@ -70,6 +70,18 @@ def test_an_unknown_name_is_refused_with_near_ones() -> None:
         framework_named("tensorfow")
     with pytest.raises(InvalidRequest, match=r"jax.*torch"):
         framework_named("qqqq")
+
+
+def test_a_framework_that_cannot_be_supported_is_refused_with_the_reason() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        framework_named("horovod")
+    assert refused.value.code == "E_REQUEST"
+    assert "0.28.1" in str(refused.value)
+
+
+def test_a_package_may_bring_an_adapter_for_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_BUILT_IN", {"horovod": registry._BUILT_IN["torch"]})
+    assert framework_named("horovod").name == "torch"
 
 
 def test_a_broken_adapter_of_another_package_is_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

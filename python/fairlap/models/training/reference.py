@@ -106,9 +106,11 @@ def steps_of(
     dtype: Any = np.float64,
     mistake: Mistake = Mistake(),
     first_slopes: FirstSlopes | None = None,
+    exchanged: Callable[[Slopes], Slopes] | None = None,
 ) -> tuple[list[float], State]:
     """The loss of each step, before its update, and the state after the last one. ``first_slopes`` is kept between
-    calls that begin with the same weights and the same batch."""
+    calls that begin with the same weights and the same batch. ``exchanged`` makes of the gradients those that are
+    followed, where other processes share the steps."""
     start = state
     state = State(
         {name: array.astype(dtype) for name, array in state.weights.items()},
@@ -123,7 +125,7 @@ def steps_of(
                 slopes = compute()
             else:
                 slopes = first_slopes.of((start, batch, forward), np.dtype(dtype).name, compute)
-            _take(training, state, slopes, dtype, mistake)
+            _take(training, state, slopes if exchanged is None else exchanged(slopes), dtype, mistake)
             losses.append(slopes.loss)
     return losses, state
 

