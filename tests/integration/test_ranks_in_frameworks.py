@@ -7,6 +7,7 @@ takes the whole batches.
 from __future__ import annotations
 
 import functools
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,10 @@ from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.reference import LOSS
 from fairlap.request.names import contestant_named
-from fairlap.request.training import AdamW, Schedule, Training
+from fairlap.request.scale import Scale
+from fairlap.request.training import AdamW, Schedule, Sgd, Training
+from fairlap.request.work import Mode, Work
+from one_block import processes_of_one_block
 from ranks_of_training import answer_of_last_rank, ends_of_ranks, exercise_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -96,3 +100,22 @@ def test_a_rank_answers_its_part_alone(contestant: str, tmp_path: Path) -> None:
     answer = answer_of_last_rank(contestant, asked, 2, tmp_path)
     assert answer.keys() == expected.keys()
     assert all(np.allclose(answer[name], expected[name], rtol=1e-4, atol=1e-5) for name in expected)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ranks are ended through /proc")
+@pytest.mark.parametrize("contestant", ["jax", "tensorflow:graph", "mpi"])
+@pytest.mark.parametrize("mode", ["train", "infer"])
+def test_conductors_run_their_ranks(contestant: str, mode: Mode) -> None:
+    skip_unless_installed(contestant)
+    training = Training(Sgd(lr=0.01, momentum=0.9)) if mode == "train" else None
+    work = Work("digits", 8, mode, training=training, scale=Scale(1, 2))
+    result = processes_of_one_block(contestant, work, seconds=0.2)[contestant]
+    assert (result.outcome, result.message) == ("finished", "")
+    assert {error.when for error in result.errors} == {"before", "changed inputs", "after", "timed call"}
+    assert "2 ranks" in result.in_force["ranks"]
+    assert result.in_force["threads"] == "1"
+    assert result.ranks is not None
+    assert len(result.ranks.memory) == 2
+    if mode == "train":
+        assert not result.ranks.stepped.why
+        assert all(len(turns) == len(result.ranks.stepped.together_ns) for turns in result.ranks.stepped.alone_ns)

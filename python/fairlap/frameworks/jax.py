@@ -30,6 +30,7 @@ from fairlap.frameworks.adapter_parts.jax_on_device import on_device
 from fairlap.frameworks.adapter_parts.jax_settings import environment_for
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
+from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.ranks.jax_ranks import RankMesh, join
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
@@ -363,4 +364,5 @@ def _in_force(leaves: list[Any], wanted: Settings) -> dict[str, str]:
         "async_dispatch": str(jax.config.values.get("jax_cpu_enable_async_dispatch")).lower(),
         "compilation_cache": str(jax.config.values.get("jax_compilation_cache_dir") or "none"),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
+        **in_parts(wanted.rank),
     }

@@ -24,6 +24,7 @@ from fairlap.frameworks.adapter_parts.answers import (
     named_outputs,
     trained_names,
 )
+from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.contract import (
     RANKS,
     Contestant,
@@ -74,7 +75,7 @@ class Mpi(Framework):
                 done=None,
                 outputs=partial(named_outputs, work.spec),
                 weights=lambda: held,
-                in_force=in_force,
+                in_force=in_force | in_parts(wanted.rank),
                 shared_by_threads=True,
             )
         steps = _Steps(work, forward, None if exchange is None else exchange.averaged)

@@ -20,6 +20,7 @@ from fairlap.frameworks.adapter_parts.answers import (
 )
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
+from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import strategy_of
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
@@ -371,6 +372,7 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
         "execution": {"": "eager", "graph": "graph", "xla": "XLA"}[wanted.variant],
         "synchronous": str(tf.config.experimental.get_synchronous_execution()).lower(),
         "onednn": _onednn(),
+        **in_parts(wanted.rank),
     }
     if wanted.device != "cpu":
         found["device"] = ", ".join(device.name for device in tf.config.get_visible_devices("GPU"))

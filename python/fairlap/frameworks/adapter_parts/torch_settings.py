@@ -8,8 +8,9 @@ from typing import Any
 
 from fairlap import quantity_text
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import integer_products
-from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP, in_parts
-from fairlap.frameworks.contract import NO_WEIGHTS, RANKS, Settings, Unsupported, whole_option
+from fairlap.frameworks.adapter_parts.ranks import in_parts
+from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP
+from fairlap.frameworks.contract import NO_WEIGHTS, Settings, Unsupported, whole_option
 from fairlap.models.workload import Workload
 
 
@@ -37,8 +38,7 @@ def settings_in_force(model: Any, wanted: Settings) -> dict[str, str]:
         "onednn": _on(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "vector_instructions": torch.backends.cpu.get_cpu_capability(),
     }
-    if wanted.rank is not None:
-        found[RANKS] = in_parts()
+    found |= in_parts(wanted.rank)
     if wanted.device != "cpu":
         found["device"] = torch.cuda.get_device_name()
         found["tf32"] = _on(torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32)

@@ -1,0 +1,11 @@
+"""How the ranks of a framework find each other and exchange."""
+
+from __future__ import annotations
+
+from fairlap.frameworks.contract import RANKS
+from fairlap.request.scale import Rank
+
+
+def in_parts(rank: Rank | None) -> dict[str, str]:
+    """The setting in force of inference, which exchanges nothing."""
+    return {} if rank is None else {RANKS: f"{rank.count} ranks, each answers its part"}

@@ -41,4 +41,4 @@ def mean_over_ranks(values: list[Any]) -> list[Any]:
 
 def in_force(strategy: Any) -> dict[str, str]:
     over = strategy.extended._communication_options.implementation.value.lower()  # nothing public reports it
-    return {RANKS: f"{type(strategy).__name__}, {over}, {strategy.num_replicas_in_sync} ranks"}
+    return {RANKS: f"MultiWorkerMirroredStrategy, {over}, {strategy.num_replicas_in_sync} ranks"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -57,11 +56,6 @@ def _sharded(model: Any, wanted: Settings) -> str:
     fully_shard(model, mesh=mesh)
     modules = sum(isinstance(each, FSDPModule) for each in model.modules())
     return f"fully_shard of {modules} module{'s' * (modules != 1)}"
-
-
-def in_parts() -> str:
-    """Of inference, which exchanges nothing."""
-    return f"{os.environ['WORLD_SIZE']} ranks, each answers its part"
 
 
 def whole(tensor: Any) -> Any:
