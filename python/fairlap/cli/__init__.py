@@ -30,6 +30,7 @@ _MEASURING = {
     "doctor": "Check whether this machine is fit for measuring.",
     "floor": "Measure timer resolution and overhead.",
     "roofs": "Measure peak arithmetic and bandwidth.",
+    "collectives": "Measure all-reduce, all-gather and broadcast beside MPI's.",
     "watch": "Show power, clocks, memory and throttling, live.",
     "pull-request": "Race a change against its base, and comment on it.",
     "self-test": "Measure the false-positive rate on this machine.",

@@ -20,7 +20,7 @@ from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.work_place import WorkIn
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
-from fairlap.request.scale import Rank
+from fairlap.request.scale import Collective, Rank
 from fairlap.request.work import Precision
 
 if TYPE_CHECKING:
@@ -162,6 +162,22 @@ class Contestant:
 
 
 @dataclass(frozen=True)
+class Collectives:
+    """The collective operations of a framework, as one of its ranks has them.
+
+    ``bind`` takes an operation, the array that this rank gives, and the rank that broadcasts; it raises ``Unsupported``
+    for an operation that the framework lacks. Calls may write to the array. ``output`` gives what came out, flat: the
+    sum, the arrays of all ranks one after the other, or that of the rank that broadcasts.
+    """
+
+    bind: Callable[[Collective, npt.NDArray[np.float32], int], Callable[[], Any]]
+    done: Callable[[Any], Any] | None  # as in ``Contestant``
+    output: Callable[[Any], npt.NDArray[np.float32]]
+    in_force: Mapping[str, str]
+    leave: Callable[[], Any] | None = None  # as in ``Contestant``
+
+
+@dataclass(frozen=True)
 class Quantization:
     """How the framework's own tool quantized the model: a conversion, done once and kept."""
 
@@ -272,6 +288,10 @@ class Framework(ABC):
     @abstractmethod
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         """Import, build and compile, each under its phase; raise ``Unsupported`` for what cannot be done."""
+
+    def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
+        """Those of the rank that is wanted, in place of ``prepare``."""
+        raise Unsupported(f"fairlap does not time collective operations of {self.name}")
 
     @abstractmethod
     def version(self) -> str:

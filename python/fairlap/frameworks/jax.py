@@ -37,6 +37,7 @@ from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     RANKS,
+    Collectives,
     Contestant,
     Fed,
     Framework,
@@ -146,6 +147,15 @@ class Jax(Framework):
             compilation=lambda: _compilation(step, lambda: step.lower(*arguments, _put(dict(work.inputs), work)), bind),
             **({} if wanted.device == "cpu" else on_device(device)),
         )
+
+    def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
+        from fairlap.frameworks.adapter_parts.ranks.jax_collectives import collectives
+
+        with phase("import"):
+            import jax
+        self._version = str(jax.__version__)
+        with phase("join"):
+            return collectives(wanted, partial(_device, wanted.device))
 
     def version(self) -> str:
         return self._version

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from fairlap.errors import NotAvailable
 from fairlap.frameworks.adapter_parts.answers import (
@@ -27,6 +28,7 @@ from fairlap.frameworks.adapter_parts.answers import (
 from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.contract import (
     RANKS,
+    Collectives,
     Contestant,
     Framework,
     Phase,
@@ -38,7 +40,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import Batch, Slopes, State, kept_by, state_named, steps_of
 from fairlap.models.workload import Workload
-from fairlap.request.scale import Rank
+from fairlap.request.scale import Collective, Rank
 
 _THREADS_OF_OPENBLAS = ("scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads")
 
@@ -89,6 +91,15 @@ class Mpi(Framework):
             training=TrainingState(steps.read, steps.reset, steps.restore, steps.answering, steps.held_bytes),
         )
 
+    def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
+        with phase("import"):
+            import mpi4py
+        self._version = str(mpi4py.__version__)
+        assert wanted.rank is not None
+        with phase("join"):
+            exchange = _Exchange(wanted.rank)
+        return Collectives(exchange.bind, None, lambda result: result, exchange.in_force("collectives"), exchange.leave)
+
     def version(self) -> str:
         return self._version
 
@@ -121,13 +132,27 @@ class _Exchange:
             at += each.size
         return replace(slopes, gradients=found)
 
+    def bind(self, operation: Collective, array: npt.NDArray[np.float32], root: int) -> Callable[[], Any]:
+        if operation == "broadcast":
+            return partial(_returning, array, partial(self._ranks.Bcast, array, root))
+        times = self._ranks.Get_size() if operation == "all_gather" else 1
+        result = np.full(times * array.size, 0, np.float32)
+        if operation == "all_gather":
+            return partial(_returning, result, partial(self._ranks.Allgather, array, result))
+        return partial(_returning, result, partial(self._ranks.Allreduce, array, result, self._mpi.SUM))
+
     def leave(self) -> None:
         """mpirun ends all ranks when one ends without this."""
         self._mpi.Finalize()
 
-    def in_force(self) -> dict[str, str]:
+    def in_force(self, what: str = "MPI_Allreduce") -> dict[str, str]:
         library = self._mpi.Get_library_version().partition(",")[0].strip("\0 \n")
-        return {RANKS: f"MPI_Allreduce, {library}, {self._ranks.Get_size()} ranks"}
+        return {RANKS: f"{what}, {library}, {self._ranks.Get_size()} ranks"}
+
+
+def _returning(result: Any, call: Callable[[], Any]) -> Any:
+    call()
+    return result
 
 
 class _Steps:

@@ -25,6 +25,7 @@ from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import strategy_of
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
+    Collectives,
     Contestant,
     DeviceStream,
     Fed,
@@ -155,6 +156,16 @@ class TensorFlow(Framework):
             compilation=partial(_compilation, work, eager, function, wanted.variant),
             **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),
         )
+
+    def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
+        from fairlap.frameworks.adapter_parts.ranks.tensorflow_collectives import collectives
+
+        with phase("import"):
+            import tensorflow as tf
+        self._version = str(tf.__version__)
+        tf.config.threading.set_intra_op_parallelism_threads(wanted.threads)
+        with phase("join"):
+            return collectives(wanted)
 
     def version(self) -> str:
         return self._version

@@ -32,6 +32,7 @@ from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP, join, sh
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     RANKS,
+    Collectives,
     Contestant,
     Fed,
     Framework,
@@ -145,6 +146,16 @@ class Torch(Framework):
             in_thread=partial(modes_of_a_thread, work, wanted.device),
             shared_by_threads=True,
         )
+
+    def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
+        from fairlap.frameworks.adapter_parts.ranks.torch_collectives import collectives
+
+        with phase("import"):
+            import torch
+        self._version = str(torch.__version__)
+        torch.set_num_threads(wanted.threads)
+        with phase("join"):
+            return collectives(wanted)
 
     def version(self) -> str:
         return self._version

@@ -30,7 +30,13 @@ from fairlap.request.other_inputs import OtherInputs
 from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
 from fairlap.scenarios.load.load_messages import STAMPS, LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
-from fairlap.scenarios.ranks_messages import StepAlone, SteppedAlone
+from fairlap.scenarios.ranks_messages import (
+    CollectiveTimed,
+    PrepareCollectives,
+    StepAlone,
+    SteppedAlone,
+    TimeCollective,
+)
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
@@ -285,6 +291,13 @@ class WorkerProcess:
     def step_alone(self, seconds: float, turns: int, *, within_s: float) -> SteppedAlone:
         """Of one that conducts ranks; only :meth:`quit` may follow."""
         return self._request(StepAlone(seconds, turns), SteppedAlone, within_s)
+
+    def prepare_collectives(self, request: PrepareCollectives, *, within_s: float) -> protocol.Prepared:
+        """It then conducts ranks that have no model; only :meth:`time_collective` and :meth:`quit` may follow."""
+        return self._request(request, protocol.Prepared, within_s)
+
+    def time_collective(self, request: TimeCollective, *, within_s: float) -> CollectiveTimed:
+        return self._request(request, CollectiveTimed, within_s)
 
     def describe(self, *, within_s: float) -> Described:
         return self._request(Describe(), Described, within_s)

@@ -5,7 +5,7 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -15,6 +15,10 @@ E_SCALE = "E_SCALE"
 
 Scaling = Literal["strong", "weak"]
 """What stays the same when ranks are added: the global batch (strong), or the batch of each rank (weak)."""
+
+
+Collective = Literal["all_reduce", "all_gather", "broadcast"]
+COLLECTIVES: tuple[Collective, ...] = get_args(Collective)
 
 
 class Scale(msgspec.Struct, frozen=True):

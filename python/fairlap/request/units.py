@@ -45,6 +45,31 @@ def require_within_a_day(option: str, seconds: float | None) -> None:
         )
 
 
+_BYTES = {
+    **{"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3},
+    **{"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3},
+}
+_SIZE = re.compile(r"^([\d.]+)\s*([KMG]i?B|B|)$")
+_LARGEST_ARRAY_BYTES = 8 * 1000**3
+_OF_AN_ELEMENT = 4
+
+
+def array_sizes_in(text: str) -> tuple[int, ...]:
+    """Sizes of arrays of float32, such as ``4KB,1MiB``, ascending."""
+    found = sorted({_array_bytes(part.strip()) for part in text.split(",") if part.strip()})
+    if not found:
+        raise InvalidRequest(f"{text!r} is not a list of sizes such as 4KB,1MB")
+    return tuple(found)
+
+
+def _array_bytes(text: str) -> int:
+    match = _SIZE.match(text)
+    size = _number(match[1]) * _BYTES[match[2] or "B"] if match else math.nan
+    if not _OF_AN_ELEMENT <= size <= _LARGEST_ARRAY_BYTES or size % _OF_AN_ELEMENT:
+        raise InvalidRequest(f"{text!r} is not a size such as 4KB or 1MiB: a multiple of 4 bytes, at most 8GB")
+    return int(size)
+
+
 def _number(text: str) -> float:
     try:
         return float(text)

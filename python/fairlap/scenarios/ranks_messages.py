@@ -5,9 +5,17 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from fairlap.meters.memory import Memory
+from fairlap.request.scale import Rank, Scale
+
+TimedOperation = Literal["all_reduce", "all_gather", "broadcast", "copy"]
+
+COPY: TimedOperation = "copy"
+"""In the place of a collective operation: each rank copies as many bytes in its own memory."""
 
 
 class RankLimits(msgspec.Struct, frozen=True):
@@ -35,6 +43,42 @@ class SteppedAlone(msgspec.Struct, frozen=True, tag_field="type", tag="stepped_a
     together_ns: tuple[float, ...] = ()  # by turn: the median step of all ranks together
     alone_ns: tuple[tuple[float, ...], ...] = ()  # by rank, then by turn: its median step alone
     why: str = ""  # there are none
+
+
+class PrepareCollectives(msgspec.Struct, frozen=True, tag_field="type", tag="prepare_collectives"):
+    """Start the ranks of a framework, and nothing but its collective operations. The answer is that to ``prepare``."""
+
+    framework: str
+    threads: int  # of each rank
+    scale: Scale
+    device: str = "cpu"
+    rank: Rank | None = None  # of one of these ranks
+    limits: RankLimits = RankLimits()
+    precision: Literal["fp32"] = "fp32"
+    files: tuple[str, ...] = ()  # that it reads
+
+    @property
+    def conducts(self) -> bool:
+        return self.rank is None
+
+
+class TimeCollective(msgspec.Struct, frozen=True, tag_field="type", tag="time_collective"):
+    """Call one collective operation again and again, all ranks at the same time."""
+
+    operation: TimedOperation
+    bytes: int  # of float32 that each rank gives
+    seconds: float
+    samples: int = 0  # the same for all ranks, as is what follows; a conductor chooses them
+    warmup: int = 0
+    calls_per_sample: int = 1
+
+
+class CollectiveTimed(msgspec.Struct, frozen=True, tag_field="type", tag="collective_timed"):
+    """Of a conductor each time is that of the slowest rank."""
+
+    times_ns: tuple[float, ...] = ()  # of a call, by sample
+    why: str = ""  # there are none: the framework lacks the operation
+    wrong: str = ""  # what was not right in a result
 
 
 class RanksFound(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from fairlap.scenarios.latency_messages import Feed, Measure
 from fairlap.scenarios.load.load_messages import OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenRun
-from fairlap.scenarios.ranks_messages import StepAlone
+from fairlap.scenarios.ranks_messages import PrepareCollectives, StepAlone
 from fairlap.scenarios.training_messages import Epoch, Restore
 from fairlap.scenarios.untimed.compilation_messages import Describe, Resize
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls
@@ -29,8 +29,11 @@ from fairlap.worker.phases import NUMPY, OURS, Phases
 from fairlap.worker.protocol import VERSION, Answer, Hello, Overhead, Prepare, Quit, Reply, Request, line_of, request_in
 
 if TYPE_CHECKING:
+    from fairlap.worker.ranks.collectives import CollectivesOfRank, CollectivesOfRanks
     from fairlap.worker.ranks.conductor import Conductor
     from fairlap.worker.service import Service
+
+    AnyService = Service | Conductor | CollectivesOfRank | CollectivesOfRanks
 
 
 def main() -> None:
@@ -80,7 +83,7 @@ def _rank_streams(address: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 
 def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> None:
-    service: Service | Conductor | None = None
+    service: AnyService | None = None
     for line in requests:
         request = request_in(line)
         service = service or _service(phases, request)
@@ -89,8 +92,10 @@ def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> Non
             return
 
 
-def _replies(service: Service | Conductor, request: Request) -> tuple[Reply, Sequence[memoryview]]:
+def _replies(service: AnyService, request: Request) -> tuple[Reply, Sequence[memoryview]]:
     """The reply, and the raw samples that follow it."""
+    if hasattr(service, "reply"):  # of collective operations alone
+        return service.reply(request), ()
     if isinstance(request, Measure):
         return service.measure(request)
     if isinstance(request, OfferLoad):
@@ -112,7 +117,7 @@ def _replies(service: Service | Conductor, request: Request) -> tuple[Reply, Seq
     return handlers[type(request)](request), ()
 
 
-def _service(phases: Phases, first: Request) -> Service | Conductor:
+def _service(phases: Phases, first: Request) -> AnyService:
     with phases(NUMPY):
         import numpy as np  # noqa: F401  (needed by fairlap and by every framework)
     with phases(OURS):
@@ -120,6 +125,10 @@ def _service(phases: Phases, first: Request) -> Service | Conductor:
             from fairlap.worker.ranks.conductor import Conductor
 
             return Conductor(phases)
+        if isinstance(first, PrepareCollectives):
+            from fairlap.worker.ranks.collectives import CollectivesOfRank, CollectivesOfRanks
+
+            return CollectivesOfRanks(phases) if first.conducts else CollectivesOfRank(phases)
         from fairlap.worker.service import Service
 
         return Service(phases)

@@ -20,7 +20,14 @@ from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad, require_whole_stamps
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
-from fairlap.scenarios.ranks_messages import RankLimits, StepAlone, SteppedAlone
+from fairlap.scenarios.ranks_messages import (
+    CollectiveTimed,
+    PrepareCollectives,
+    RankLimits,
+    StepAlone,
+    SteppedAlone,
+    TimeCollective,
+)
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
@@ -65,6 +72,11 @@ class Prepare(Message, frozen=True):
     limits: RankLimits = RankLimits()  # how long ranks may take
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """That every host must see."""
+        return self.weights, self.inputs, self.changed
+
+    @property
     def conducts(self) -> bool:
         """Whether the worker that gets it starts ranks."""
         return self.rank is None and self.scale is not None and (self.scale.ranks > 1 or bool(self.scale.hosts))
@@ -101,6 +113,8 @@ Request = (
     | Describe
     | Resize
     | StepAlone
+    | PrepareCollectives
+    | TimeCollective
     | Quit
 )
 
@@ -189,6 +203,7 @@ Reply = (
     | Described
     | Resized
     | SteppedAlone
+    | CollectiveTimed
     | Ended
     | Failed
 )

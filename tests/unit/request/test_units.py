@@ -8,7 +8,7 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.request.load import LoadRequest, load_of
 from fairlap.request.names import Device
-from fairlap.request.units import Seconds, Share
+from fairlap.request.units import Seconds, Share, array_sizes_in
 from runs_of_precisions import planned
 
 
@@ -54,3 +54,13 @@ def test_a_device_has_a_number(text: str, device: str) -> None:
 def test_other_text_is_refused(kind: type, text: str) -> None:
     with pytest.raises(InvalidRequest, match="is not a"):
         kind(text)
+
+
+def test_sizes_of_arrays_are_sorted_and_each_is_once() -> None:
+    assert array_sizes_in("1MiB, 4KB,4000,16 MB") == (4000, 2**20, 16_000_000)
+
+
+@pytest.mark.parametrize("text", ["", "0", "2", "6", "1e3B", "4TB", "-4KB", "9GB", "1.5B", "4kb", "nan"])
+def test_what_is_no_size_of_an_array_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        array_sizes_in(text)

@@ -23,7 +23,7 @@ from fairlap.models.rank_parts import why_not_divided
 from fairlap.models.registry import spec_at, spec_with
 from fairlap.request.scale import Rank
 from fairlap.scenarios.latency_messages import Measure, Measured
-from fairlap.scenarios.ranks_messages import StepAlone, SteppedAlone
+from fairlap.scenarios.ranks_messages import PrepareCollectives, StepAlone, SteppedAlone
 from fairlap.worker import over_http
 from fairlap.worker.failure import FailedElsewhere
 from fairlap.worker.guardian import RANKS_TOKEN
@@ -66,31 +66,35 @@ class Conductor:
     def __init__(self, phase: Phases) -> None:
         self._phase = phase
         self._ranks: Ranks | None = None
-        self._prepare: Prepare | None = None
+        self._prepare: Prepare | PrepareCollectives | None = None
         self._call_ns: float | None = None
 
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
-        self._prepare = request
         framework = framework_class(request.framework)
         if why := _why_not(framework, request):
             raise Unsupported(why)
+        return self._launched(framework, request)
+
+    def _launched(self, framework: type[Framework], request: Prepare | PrepareCollectives) -> Prepared:
+        self._prepare = request
         for tries_left in reversed(range(_TRIES)):
             prepared = self._prepared(framework, request, tries_left)
             if prepared is not None:
                 return prepared
         raise AssertionError("the last try reports its failure")
 
-    def _prepared(self, framework: type[Framework], request: Prepare, tries_left: int) -> Prepared | None:
+    def _prepared(
+        self, framework: type[Framework], request: Prepare | PrepareCollectives, tries_left: int
+    ) -> Prepared | None:
         """None where the port was taken and another one is to be tried."""
         assert request.scale is not None
         places = places_of(request.scale.ranks, request.scale.hosts)
         listener = listener_for(places)
         token = secrets.token_hex(16)
         environment = {**base_environment(request.threads), RANKS_TOKEN: token}
-        files = (request.weights, request.inputs, request.changed)
         addresses = draw_addresses(places)
-        launching = Launching(places, listener.getsockname()[1], addresses, environment, files)
+        launching = Launching(places, listener.getsockname()[1], addresses, environment, request.files)
         count = launching.count
         try:
             self._phase.begin(LAUNCH)
@@ -127,7 +131,7 @@ class Conductor:
         hosts = [rank.join.host for rank in ranks.joined if rank.join is not None]
         return merging.merged_prepared([reply for reply, _ in replies], hosts, request)
 
-    def _of_rank(self, request: Prepare, rank: Rank) -> Prepare:
+    def _of_rank(self, request: Prepare | PrepareCollectives, rank: Rank) -> Request:
         device = request.device
         if device == "cuda":  # one for each rank of a host
             assert request.scale is not None
@@ -205,7 +209,7 @@ class Conductor:
         return self._ranks
 
     @property
-    def _prepared_request(self) -> Prepare:
+    def _prepared_request(self) -> Prepare | PrepareCollectives:
         assert self._prepare is not None
         return self._prepare
 
@@ -242,7 +246,9 @@ class Conductor:
             if not part.exists():
                 text = f"what {rank.name} wrote to {part} is not here: hosts must see the same files"
                 raise FailedElsewhere(Failed(self._phase.now, "exception", text, "", lost.E_HOST))
-        merging.merge_files(parts, Path(path), self._prepared_request.mode)
+        prepared = self._prepared_request
+        assert isinstance(prepared, Prepare)
+        merging.merge_files(parts, Path(path), prepared.mode)
 
 
 def fixed_calls(request: Measure, call_ns: float) -> Measure:

@@ -26,7 +26,7 @@ from fairlap.scenarios.latency_messages import (
     MeasuredQuantity,
     Reading,
 )
-from fairlap.scenarios.ranks_messages import SteppedAlone
+from fairlap.scenarios.ranks_messages import PrepareCollectives, SteppedAlone
 from fairlap.worker.protocol import Answered, Prepare, Prepared
 
 Array = npt.NDArray[Any]
@@ -35,7 +35,9 @@ OTHER_WEIGHTS = "ranks differ"
 """Instead of the hash of the weights, which is then certainly not the one that they should have."""
 
 
-def merged_prepared(replies: Sequence[Prepared], hosts: Sequence[str], request: Prepare) -> Prepared:
+def merged_prepared(
+    replies: Sequence[Prepared], hosts: Sequence[str], request: Prepare | PrepareCollectives
+) -> Prepared:
     first, hashes = replies[0], {reply.weights_hash for reply in replies}
     return msgspec.structs.replace(
         first,
@@ -45,7 +47,7 @@ def merged_prepared(replies: Sequence[Prepared], hosts: Sequence[str], request: 
     )
 
 
-def _in_force(settings: Sequence[Mapping[str, str]], request: Prepare) -> dict[str, str]:
+def _in_force(settings: Sequence[Mapping[str, str]], request: Prepare | PrepareCollectives) -> dict[str, str]:
     """Where ranks differ, each value with its ranks; of a setting that is compared with the request, a wrong one."""
     requested = {"threads": str(request.threads), "precision": request.precision}
     found = {}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.contract import device_number
-from fairlap.request.scale import Rank
+from fairlap.request.scale import Collective, Rank
 
 _AXIS = "ranks"
 
@@ -65,6 +65,21 @@ class RankMesh:
         import jax
 
         return jax.lax.pmean(values, _AXIS)
+
+    def operation(self, operation: Collective, root: int) -> Callable[[Any, Any], Any]:
+        """A collective operation to be mapped, of an array of which each rank has its own."""
+        import jax
+
+        def all_gather(_: Any, own: Any) -> Any:
+            return jax.lax.all_gather(own, _AXIS, tiled=True)
+
+        def all_reduce(_: Any, own: Any) -> Any:
+            return jax.lax.psum(own, _AXIS)
+
+        def broadcast(_: Any, own: Any) -> Any:
+            return jax.lax.psum(jax.numpy.where(jax.lax.axis_index(_AXIS) == root, own, 0), _AXIS)
+
+        return {"all_gather": all_gather, "all_reduce": all_reduce, "broadcast": broadcast}[operation]
 
     def copied(self, own: Any) -> Any:
         """Arrays that are the same in every rank, given those of this one."""

@@ -1,0 +1,92 @@
+"""``fairlap collectives``: all-reduce, all-gather and broadcast of each framework beside MPI's."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fairlap.cli.output import print_json, print_note
+from fairlap.cli.output_options import JSON, OUTPUT, writable
+from fairlap.cli.values import CONTESTANTS, DURATION, Parsed, one_or_more
+from fairlap.errors import InvalidRequest
+from fairlap.request.names import Contestants
+from fairlap.request.scale import COLLECTIVES, Collective
+from fairlap.request.units import array_sizes_in
+
+if TYPE_CHECKING:
+    from fairlap.results.collectives import CollectivesResult
+
+_LARGEST_RANKS, _LARGEST_BLOCKS = 1024, 1000
+
+
+@click.command("collectives")
+@click.option("--on", "on", type=CONTESTANTS, default="torch,jax,tensorflow,mpi", show_default=True, help="Frameworks.")
+@click.option("--processes", default=2, show_default=True, help="Processes that exchange: the ranks.")
+@click.option("--threads", default=1, show_default=True, help="Threads of each rank.")
+@click.option(
+    "--sizes",
+    type=Parsed(array_sizes_in, "size,..."),
+    default="4KB,1MB,16MB",
+    show_default=True,
+    help="Sizes of the float32 array that each rank gives, such as 4KB or 16MB.",
+)
+@click.option(
+    "--operations",
+    type=one_or_more(*COLLECTIVES),
+    default=",".join(COLLECTIVES),
+    show_default=True,
+    help="Collective operations to time.",
+)
+@click.option("--blocks", default=7, show_default=True, help="Fresh ranks of each framework; intervals take six.")
+@click.option("--seconds", type=DURATION, default="0.2", show_default=True, help="Time for each operation and size.")
+@click.option("--seed", type=int, help="Draw the order from this seed.  [default: a new one]")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@OUTPUT
+@JSON
+def command(
+    on: Contestants,
+    processes: int,
+    threads: int,
+    sizes: tuple[int, ...],
+    operations: tuple[Collective, ...],
+    blocks: int,
+    seconds: float,
+    seed: int | None,
+    quiet: bool,
+    output: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Measure collective operations: all-reduce, all-gather and broadcast of each framework beside MPI's.
+
+    All ranks make the same calls at the same time, natively timed; a sample is that of the slowest rank, and results
+    are checked. Frameworks take turns in fresh processes. Exit status 1 when a framework failed or a result was wrong.
+    """
+    from fairlap.machine.atomic_files import write_output
+    from fairlap.race.collectives import CollectivesPlan, run_collectives
+    from fairlap.render.collectives.files import SUFFIXES, encoded
+    from fairlap.render.collectives.table import text_of
+    from fairlap.results.collectives import result_of
+    from fairlap.scenarios.ranks_messages import RankLimits
+
+    for name, value, most in (("--processes", processes, _LARGEST_RANKS), ("--blocks", blocks, _LARGEST_BLOCKS)):
+        if not 1 <= value <= most:
+            raise InvalidRequest(f"{name} must be between 1 and {most} (got {value})")
+    if threads < 1:
+        raise InvalidRequest(f"--threads must be 1 or more (got {threads})")
+    files = writable(output, only=SUFFIXES)
+    seed = secrets.randbelow(2**32) if seed is None else seed
+    limits = RankLimits(prepare_s=180.0, measure_s=180.0)
+    plan = CollectivesPlan(processes, threads, operations, sizes, blocks, float(seconds), seed, limits)
+    result = result_of(run_collectives(on, plan, (lambda _: None) if quiet or as_json else print_note))
+    for path, chosen in files:
+        write_output(path, encoded(result, chosen.name))
+    print_json(result) if as_json else click.echo(text_of(result))
+    _require_times(result)
+
+
+def _require_times(result: CollectivesResult) -> None:
+    if result.failures or any("gave rank" in row.absent for row in result.rows):
+        raise click.exceptions.Exit(1)

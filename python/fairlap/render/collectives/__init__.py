@@ -1,0 +1,1 @@
+"""Collective operations as text, files and a chart."""

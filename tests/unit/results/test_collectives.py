@@ -1,0 +1,112 @@
+"""Figures of collective operations: intervals over blocks, ratios to MPI's, and a planted latency and bandwidth."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from fairlap.race.collectives import MEMORY, CollectivesPlan, CollectivesRun, Trial
+from fairlap.render.collectives.files import encoded
+from fairlap.render.collectives.table import size_text, text_of
+from fairlap.results.collectives import CollectivesResult, latency_and_slope, result_of
+from fairlap.scenarios.ranks_messages import RankLimits
+
+SIZES = (4000, 1_000_000, 16_000_000)
+LATENCY_NS, BYTES_PER_S = 50_000.0, 2e9
+BLOCKS = 8
+
+
+def run() -> CollectivesRun:
+    plan = CollectivesPlan(2, 1, ("all_reduce", "broadcast"), SIZES, BLOCKS, 0.1, 1, RankLimits())
+    rng = np.random.default_rng(0)
+    trials = []
+    for block in range(BLOCKS):
+        machine = rng.lognormal(0, 0.02)
+        for size in SIZES:
+            time_ns = machine * (LATENCY_NS + 1e9 * size / BYTES_PER_S)
+            trials += [
+                Trial("mpi", "all_reduce", size, block, time_ns),
+                Trial("torch", "all_reduce", size, block, 3 * time_ns),
+                Trial("torch", "broadcast", size, block, None, why="it has none"),
+                Trial("jax", "all_reduce", size, block, None, wrong="all_reduce gave rank 1 something else"),
+                Trial(MEMORY, "copy", size, block, size / 10.0),
+            ]
+    return CollectivesRun(plan, trials, {"gone": "it was killed"}, {"gone": "E_RANK"}, {"mpi": "4"}, {"mpi": "MPI"})
+
+
+@pytest.fixture(scope="module")
+def result() -> CollectivesResult:
+    return result_of(run())
+
+
+def test_a_planted_latency_and_bandwidth_are_found(result: CollectivesResult) -> None:
+    [fit] = [each for each in result.fits if each.contestant == "mpi"]
+    assert fit.holds
+    assert fit.largest_miss < 0.01
+    for found, planted in ((fit.latency_ns, LATENCY_NS), (fit.bytes_per_s, BYTES_PER_S)):
+        assert found is not None
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low <= planted <= found.high
+        assert found.value == pytest.approx(planted, rel=0.03)
+
+
+def test_ratios_to_mpi_are_those_of_the_same_block(result: CollectivesResult) -> None:
+    ratios = [row.times_mpi for row in result.rows if row.contestant == "torch" and row.operation == "all_reduce"]
+    assert len(ratios) == len(SIZES)
+    assert all(ratio is not None and ratio.value == pytest.approx(3) for ratio in ratios)
+
+
+def test_what_is_lacking_or_wrong_has_no_time(result: CollectivesResult) -> None:
+    absent = {(row.contestant, row.operation) for row in result.rows if row.time_ns is None}
+    assert absent == {("torch", "broadcast"), ("jax", "all_reduce")}
+    assert all(row.absent for row in result.rows if row.time_ns is None)
+
+
+def test_a_copy_has_no_latency_that_could_be_seen(result: CollectivesResult) -> None:
+    [fit] = [each for each in result.fits if each.contestant == MEMORY]
+    assert fit.latency_ns is None
+    assert fit.bytes_per_s is not None
+    assert fit.bytes_per_s.value == pytest.approx(10e9, rel=0.01)
+
+
+def test_times_that_do_not_follow_the_model_have_no_figures_of_it() -> None:
+    spoilt = run()
+    spoilt.trials = [
+        Trial("mpi", "all_reduce", size, block, time_ns)
+        for block in range(BLOCKS)
+        for size, time_ns in zip(SIZES, (1e6, 1e4, 1e6), strict=True)
+    ]
+    [fit] = result_of(spoilt).fits
+    assert not fit.holds
+    assert "does not hold" in text_of(result_of(spoilt))
+
+
+def test_large_arrays_that_take_no_longer_have_no_bandwidth() -> None:
+    latency, slope = latency_and_slope([4000, 1_000_000], [1e4, 1e4])
+    assert latency == pytest.approx(1e4, rel=1e-3)
+    assert slope * 1_000_000 < 1e-2 * latency
+
+
+@pytest.mark.parametrize(("size", "text"), [(4000, "4 KB"), (4096, "4 KiB"), (16_000_000, "16 MB"), (2**20, "1 MiB")])
+def test_sizes_are_written_as_they_were_given(size: int, text: str) -> None:
+    assert size_text(size) == text
+
+
+def test_every_format_has_every_line(result: CollectivesResult) -> None:
+    rows = list(csv.DictReader(io.StringIO(encoded(result, "csv").decode())))
+    assert len(rows) == len(result.rows)
+    assert rows[0]["operation"] == "all_reduce"
+    document = json.loads(encoded(result, "json"))
+    assert len(document["rows"]) == len(result.rows)
+    assert document["failures"] == {"gone": "it was killed"}
+    for name in ("md", "html"):
+        text = encoded(result, name).decode()
+        assert text.count("16 MB") >= 4
+        assert "it was killed" in text
+    assert "<script" not in encoded(result, "html").decode()
+    assert encoded(result, "svg").startswith(b"<svg")
+    assert encoded(result, "png").startswith(b"\x89PNG")
