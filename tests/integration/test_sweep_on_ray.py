@@ -133,19 +133,19 @@ def wait_for_block(process: subprocess.Popen[str], number: int) -> list[str]:
     raise AssertionError("".join(lines))
 
 
-def request_file(folder: Path) -> Path:
+def request_file(folder: Path, blocks: int = BLOCKS) -> Path:
     file = folder / "small.toml"
-    file.write_text(REQUEST)
+    file.write_text(REQUEST.replace(f"blocks = {BLOCKS}", f"blocks = {blocks}"))
     return file
 
 
-def require_whole(store: Store) -> None:
+def require_whole(store: Store, blocks: int = BLOCKS) -> None:
     """All blocks once, with all processes and samples, and a verdict that rests on them."""
     [run] = load_sweep(store, "last").runs
-    assert sorted(run.hosts) == list(range(BLOCKS))
+    assert sorted(run.hosts) == list(range(blocks))
     loaded = store.load(run.run)
     counted = Counter((process.block, process.contestant) for process in loaded.processes)
-    assert len(counted) == 2 * BLOCKS
+    assert len(counted) == 2 * blocks
     assert set(counted.values()) == {1}
     assert all(process.finished for process in loaded.processes), [each.message for each in loaded.processes]
     for process in loaded.processes:
@@ -192,7 +192,7 @@ def test_a_cluster_on_this_machine_leaves_nothing_when_it_is_interrupted(
     end: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
-    begun = sweep(request_file(tmp_path), HOME=str(tmp_path), **{MARK: "local"})
+    begun = sweep(request_file(tmp_path, 5), HOME=str(tmp_path), **{MARK: "local"})
     wait_for_block(begun, 2)
     os.killpg(begun.pid, end)
     _, errors = begun.communicate(timeout=120)
@@ -204,7 +204,7 @@ def test_a_cluster_on_this_machine_leaves_nothing_when_it_is_interrupted(
     _, errors = resumed.communicate(timeout=300)
     assert resumed.returncode == 0, errors
     with open_store(reading=True) as store:
-        require_whole(store)
+        require_whole(store, 5)
     wait_until_empty(marked_local)
 
 
