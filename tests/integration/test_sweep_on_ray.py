@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fairlap.machine.processes import process_ids
+from fairlap.machine.processes import process_ids, process_stat
 from fairlap.store.store import Store, open_store
 from fairlap.store.sweeps import load_sweep
 
@@ -44,6 +44,7 @@ class RayNodes:
         self._folder = folder
         self.address, self.client_port = "", free_port()
         self._nodes: list[str] = []
+        self._orphans: list[int] = []
 
     def start(self, name: str, *, head: bool = False) -> None:
         self._nodes.append(name)
@@ -69,12 +70,23 @@ class RayNodes:
     def kill(self, name: str) -> None:
         """The node itself; its processes notice."""
         [raylet] = [pid for pid in self.processes(name) if b"raylet/raylet" in content(pid, "cmdline").split(b"\0")[0]]
+        self._orphans += children_of(raylet)
         os.kill(raylet, signal.SIGKILL)
 
     def stop(self) -> None:
+        """Ray's agents end a minute after their node, and hide their environment behind a title."""
         for name in self._nodes:
             for pid in self.processes(name):
-                with_suppressed_kill(pid)
+                self._orphans += children_of(pid)
+                kill(pid)
+        for pid in self._orphans:
+            if content(pid, "cmdline").startswith(b"ray::"):
+                kill(pid)
+
+
+def children_of(parent: int) -> list[int]:
+    stats = {pid: process_stat(pid) for pid in process_ids()}
+    return [pid for pid, stat in stats.items() if stat is not None and stat.parent == parent]
 
 
 def free_port() -> int:
@@ -83,7 +95,7 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def with_suppressed_kill(pid: int) -> None:
+def kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
