@@ -24,6 +24,7 @@ _REACHED_WITHIN_S = 3.0
 _CONNECTED_WITHIN_S = 10.0
 _STARTED_WITHIN_S = 60.0
 _FETCHED_WITHIN_S = 60.0
+_LOOK_EVERY_S = 0.1
 _JOINED_WITHIN_S = 1.0
 _ENDED_WITHIN_S = 25.0  # the processes of a block that is interrupted
 _OBJECTS_BYTES = 256_000_000
@@ -104,8 +105,13 @@ class RayCluster:
         if not self._tickets:
             time.sleep(within_s)
             return []
-        with _connection():
-            done, _ = self._ray.wait(list(self._tickets), timeout=within_s)
+        deadline_s = time.monotonic() + within_s
+        while True:
+            with _connection():
+                done, _ = self._ray.wait(list(self._tickets), timeout=0)
+            if done or time.monotonic() >= deadline_s:
+                break
+            time.sleep(_LOOK_EVERY_S)  # here, where a signal keeps its name; Ray would make another interrupt of it
         return [self._ended(ref) for ref in done]
 
     def close(self) -> None:
