@@ -30,14 +30,9 @@ def in_turn_because_of_ranks(plan: Plan) -> str:
     return "ranks run on while their contestant is frozen" if any(map(runs_as_ranks, plan.works)) else ""
 
 
-def threads_of(plan: Plan, work: Work) -> int:
-    """Of each rank, or of the one process."""
-    return plan.threads if work.scale is None else work.scale.threads
-
-
 def runner_for(runner: Runner, plan: Plan, work: Work) -> Runner:
     """With the environment for the threads of this work."""
-    threads = runner.name.threads(threads_of(plan, work))
+    threads = runner.name.threads(plan.threads_of(work))
     if runner.settings is None or runner.settings.threads == threads:
         return runner
     settings = replace(runner.settings, threads=threads)

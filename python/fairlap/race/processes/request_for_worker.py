@@ -5,7 +5,6 @@ from __future__ import annotations
 from fairlap.launch.runners import Runner
 from fairlap.race.equal_work.materials import UNSEEN, Materials
 from fairlap.race.plan import Plan
-from fairlap.race.processes.at_scale import threads_of
 from fairlap.scenarios.ranks_messages import RankLimits
 from fairlap.worker import protocol
 
@@ -17,7 +16,7 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         framework=runner.adapter,
         workload=materials.package,
         batch=work.batch,
-        threads=runner.name.threads(threads_of(plan, work)),
+        threads=runner.name.threads(plan.threads_of(work)),
         weights=str(materials.weights_file),
         inputs=inputs,
         changed=str(materials.inputs_file("changed")),
