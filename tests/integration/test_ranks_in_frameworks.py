@@ -25,7 +25,7 @@ from ranks_of_training import answer_of_last_rank, ends_of_ranks, exercise_of
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
 
-CONTESTANTS = ("jax", "tensorflow", "tensorflow:graph", "tensorflow:xla", "mpi")
+CONTESTANTS = ("torch", "torch:fsdp", "jax", "tensorflow", "tensorflow:graph", "tensorflow:xla", "mpi")
 BATCH = 16  # of all ranks together
 ADAM = Training(AdamW(lr=0.01, decay=0.1), Schedule("cosine", warmup=2, steps=20))
 

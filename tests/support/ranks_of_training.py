@@ -148,6 +148,9 @@ def take(folder: Path) -> None:
     rank = Rank(number, ranks, task.addresses[0], task.addresses) if task.exchange else None
     settings = Settings(1, name.variant, rank=rank)
     os.environ.update(framework.environment_for(settings))
+    host, _, port = task.addresses[0].rpartition(":")
+    # As torchrun sets them.
+    os.environ |= {"MASTER_ADDR": host, "MASTER_PORT": port, "RANK": str(number), "WORLD_SIZE": str(ranks)}
     batches = [_part(dict(safetensors.read(file)), number, ranks) for file in sorted(folder.glob("batch-*"))]
     inputs = {name: array for name, array in batches[0].items() if name != LABELS}
     weights = safetensors.read(folder / _WEIGHTS)

@@ -1,0 +1,75 @@
+"""Ranks on two hosts, each with a network of its own: they train as one process does, and a lost one ends all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.race.process_result import ProcessResult
+from fairlap.request.names import contestant_named
+from fairlap.request.scale import Scale
+from fairlap.request.training import Sgd, Training
+from fairlap.request.work import Work
+from fairlap.worker.ranks.remote_shell import SHELL
+from one_block import processes_of_one_block
+from two_hosts import HOSTS, processes_on, two_hosts, why_no_hosts
+
+pytestmark = [
+    pytest.mark.skipif(bool(why_no_hosts()), reason=why_no_hosts()),
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, ...]]:
+    with two_hosts(tmp_path) as shell:
+        monkeypatch.setenv(SHELL, str(shell))
+        yield HOSTS
+
+
+def raced(name: str, hosts: tuple[str, ...], *, seconds: float = 0.3) -> ProcessResult:
+    if not is_importable(framework_named(contestant_named(name).framework)):
+        pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
+    work = Work("digits", 8, "train", training=Training(Sgd(lr=0.01, momentum=0.9)), scale=Scale(1, 2, hosts=hosts))
+    return processes_of_one_block(name, work, seconds=seconds)[name]
+
+
+@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow:graph", "mpi"])
+def test_ranks_of_two_hosts_train_as_one_process_does(name: str, hosts: tuple[str, ...]) -> None:
+    result = raced(name, hosts)
+    assert (result.outcome, result.message) == ("finished", "")
+    assert all(error.right for error in result.errors)
+    assert result.ranks is not None
+    assert result.ranks.hosts == hosts
+    assert [processes_on(host) for host in hosts] == [[], []]
+
+
+def test_a_rank_that_is_killed_on_its_host_leaves_nothing_on_the_other(hosts: tuple[str, ...]) -> None:
+    killed: list[int] = []
+
+    def kill() -> None:
+        deadline_s = time.monotonic() + 120.0
+        while time.monotonic() < deadline_s and not killed:
+            for pid in processes_on(hosts[1]):
+                if b"--connect" in Path(f"/proc/{pid}/cmdline").read_bytes() and pid == os.getsid(pid):
+                    time.sleep(2.0)
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+                    return
+            time.sleep(0.1)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    result = raced("torch", hosts, seconds=60.0)
+    killer.join()
+    assert killed
+    assert (result.outcome, result.code) == ("failed", "E_RANK")
+    assert f"rank 1 on {hosts[1]}" in result.message
+    assert [processes_on(host) for host in hosts] == [[], []]
