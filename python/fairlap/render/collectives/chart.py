@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from fairlap.errors import InvalidRequest
-from fairlap.render.charts.chart import measured_axis, ratio_scale, size_text, spec_of
+from fairlap.render.charts.chart import measured_axis, ratio_scale, spec_of
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import LIGHT
 from fairlap.render.charts.static import FONT, picture
-from fairlap.render.collectives.table import NAMES, about, operations_of
+from fairlap.render.collectives.table import NAMES, about, operations_of, size_text
 from fairlap.results.collectives import CollectivesResult
 
 _WIDTH, _HEIGHT = 620, 260
@@ -54,7 +54,9 @@ def _panel(result: CollectivesResult, operation: str, colour: Any) -> Any:
     ]
     if not points:
         return None
-    axis = alt.Axis(title="bytes that each rank gives", labelExpr=size_text("datum.value"), tickCount=5)
+    sizes = sorted({row.bytes for row in result.rows if row.operation == operation})
+    labels = " : ".join(f"datum.value == {size} ? '{size_text(size)}'" for size in sizes)
+    axis = alt.Axis(title="what each rank gives", values=sizes, labelExpr=f"{labels} : ''", labelBound=False)
     x = alt.X("bytes:Q", scale=ratio_scale(), axis=axis)
     y = alt.Y("time:Q", scale=ratio_scale(), axis=measured_axis("duration", "time of the slowest rank"))
     base = alt.Chart(alt.Data(values=points))
