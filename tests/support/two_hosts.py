@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,10 +18,11 @@ HOSTS = (f"{_NETWORK}.2", f"{_NETWORK}.3")
 _BRIDGE = "fairlap-br"
 _OF_NAMESPACES = Path("/etc/netns")  # whose files take the place of those in /etc
 
+# As ssh does: the words of the command are joined, for a shell on the host. Each has a name of its own.
 _SHELL = """#!/bin/sh
-host=$1
+name=fairlap-${1##*.}
 shift
-exec ip netns exec fairlap-${host##*.} "$@"
+exec ip netns exec "$name" unshare --uts /bin/sh -c 'hostname "$0" && exec /bin/sh -c "$1"' "$name" "$*"
 """
 
 
@@ -44,15 +44,15 @@ def two_hosts(folder: Path) -> Iterator[Path]:
         _ip(f"addr add {_NETWORK}.1/24 dev {_BRIDGE}")
         _ip(f"link set {_BRIDGE} up")
         for host in HOSTS:
-            number = host.rpartition(".")[2]
-            name, outside = f"fairlap-{number}", f"fairlap-v{number}"
+            name, outside = name_on(host), name_on(host).replace("-", "-v")
             hosts = _OF_NAMESPACES / name / "hosts"
             hosts.parent.mkdir(parents=True, exist_ok=True)
             stack.callback(shutil.rmtree, hosts.parent, ignore_errors=True)
-            hosts.write_text(f"127.0.0.1 localhost\n{host} {socket.gethostname()}\n")
+            hosts.write_text(f"127.0.0.1 localhost\n{host} {name}\n")
             _ip(f"netns add {name}")
             stack.callback(_ip, f"netns del {name}")
             _ip(f"link add {outside} type veth peer name eth0 netns {name}")
+            stack.callback(_ip, f"link del {outside}")  # a namespace takes its own away later
             _ip(f"link set {outside} master {_BRIDGE} up")
             _ip(f"-n {name} addr add {host}/24 dev eth0")
             _ip(f"-n {name} link set eth0 up")
@@ -60,10 +60,14 @@ def two_hosts(folder: Path) -> Iterator[Path]:
         yield shell
 
 
+def name_on(host: str) -> str:
+    """By which the host calls itself."""
+    return f"fairlap-{host.rpartition('.')[2]}"
+
+
 def processes_on(host: str) -> list[int]:
     """Those that are left there."""
-    name = f"fairlap-{host.rpartition('.')[2]}"
-    found = subprocess.run(["ip", "netns", "pids", name], check=True, capture_output=True, text=True)
+    found = subprocess.run(["ip", "netns", "pids", name_on(host)], check=True, capture_output=True, text=True)
     return [int(pid) for pid in found.stdout.split()]
 
 

@@ -30,6 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_race_of_two_threads_is_stored_shown_saved_and_run_again(folder: Path) -> None:
     files = [word for suffix in ("json", "csv", "md", "html", "plan") for word in _output(suffix)]
     done = fairlap("compare", "callable", "--on", ON, "--threads", "1,2", *QUICK, *files)
