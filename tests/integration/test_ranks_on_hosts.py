@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -66,12 +67,13 @@ def test_a_rank_that_is_killed_on_its_host_leaves_nothing_on_the_other(hosts: tu
     def kill() -> None:
         deadline_s = time.monotonic() + 120.0
         while time.monotonic() < deadline_s and not killed:
-            for pid in processes_on(hosts[1]):
-                if b"--connect" in Path(f"/proc/{pid}/cmdline").read_bytes() and pid == os.getsid(pid):
-                    time.sleep(2.0)
-                    os.kill(pid, signal.SIGKILL)
-                    killed.append(pid)
-                    return
+            with suppress(OSError):  # it has ended meanwhile
+                for pid in processes_on(hosts[1]):
+                    if b"--connect" in Path(f"/proc/{pid}/cmdline").read_bytes() and pid == os.getsid(pid):
+                        time.sleep(2.0)
+                        os.kill(pid, signal.SIGKILL)
+                        killed.append(pid)
+                        return
             time.sleep(0.1)
 
     killer = threading.Thread(target=kill)
