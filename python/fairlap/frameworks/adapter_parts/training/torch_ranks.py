@@ -70,6 +70,18 @@ def whole(tensor: Any) -> Any:
     return tensor
 
 
+def divided_as(held: Any, tensor: Any) -> Any:
+    """A whole tensor, divided among ranks where the other one is; all of them have to ask for it."""
+    from torch import distributed as dist
+
+    if dist.is_available() and dist.is_initialized():
+        from torch.distributed.tensor import DTensor, distribute_tensor
+
+        if isinstance(held, DTensor):
+            return distribute_tensor(tensor.to(held.device), held.device_mesh, held.placements)
+    return tensor
+
+
 def own_bytes(tensor: Any) -> int:
     """Of a divided tensor, the part that is here."""
     to_local: Callable[[], Any] | None = getattr(tensor, "to_local", None)

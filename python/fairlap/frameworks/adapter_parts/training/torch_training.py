@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, copied, named_outputs, trained_names
-from fairlap.frameworks.adapter_parts.training.torch_ranks import own_bytes, whole
+from fairlap.frameworks.adapter_parts.training.torch_ranks import divided_as, own_bytes, whole
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
 from fairlap.models.workload import Workload
@@ -101,7 +101,7 @@ class TorchTraining:
         step = int(state[STEP])
 
         def like(held: Any, array: Any) -> Any:
-            return torch.empty_like(held).copy_(torch.from_numpy(np.array(array)))  # in the layout that it has
+            return torch.empty_like(held).copy_(divided_as(held, torch.from_numpy(np.array(array))))  # in its layout
 
         with torch.no_grad():
             held = self._model.state_dict()
