@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -67,6 +68,8 @@ def test_a_rank_with_other_weights_is_disqualified() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_honest_ranks_are_not_disqualified(ranks: int) -> None:
+    if ranks > len(os.sched_getaffinity(0)):
+        pytest.skip("every rank takes a core")
     result = trained("", ranks=ranks)
     assert (result.outcome, result.message) == ("finished", "")
     assert result.ranks is not None

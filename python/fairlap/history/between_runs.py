@@ -5,6 +5,7 @@ What the runs were fed is part of the work: other data, or another input pipelin
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -193,7 +194,7 @@ def _difference(
         margin=margin,
     )
     versions = [Counter(process.version for process in processes).most_common(1)[0][0] for processes in (old, new)]
-    medians = [sorted(values)[len(values) // 2] for values in figures]
+    medians = [_middle(values) for values in figures]
     return Difference(
         work=old[0].work,
         data=(before.plan.data, after.plan.data),
@@ -205,6 +206,12 @@ def _difference(
         medians_ns=(medians[0], medians[1]),
         regression=regression,
     )
+
+
+def _middle(values: Sequence[float]) -> float:
+    """As rows have it: of two in the middle, their geometric mean."""
+    ordered = sorted(values)
+    return math.sqrt(ordered[(len(ordered) - 1) // 2] * ordered[len(ordered) // 2])
 
 
 def _settings(old: Sequence[ProcessResult], new: Sequence[ProcessResult]) -> tuple[dict[str, str], dict[str, str]]:

@@ -83,7 +83,7 @@ def _require_no_more(request: RaceRequest) -> None:
     """Of what a race of single processes can be asked besides."""
     modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
     given = {
-        "--load": request.load is not None,
+        "a race of load": request.load is not None,
         "--to-score": request.to_score is not None,
         "--data": request.data is not None,
         "--max-batch": request.max_batch is not None,

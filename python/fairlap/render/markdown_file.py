@@ -176,7 +176,8 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
 def _work(row: Row) -> str:
     fed = f" fed {as_code(row.data)}" if row.data else ""
     on = f" on {as_code(row.train_on)}" if row.train_on else ""
-    return f"{as_code(row.workload)} {row.mode} {', '.join(row.ranked_precisions)} batch {row.batch}{fed}{on}"
+    scale = f" on {row.scale}" if row.scale else ""
+    return f"{as_code(row.workload)} {row.mode} {', '.join(row.ranked_precisions)} batch {row.batch}{scale}{fed}{on}"
 
 
 def _circumstances(row: Row) -> str:

@@ -126,7 +126,9 @@ def load_of(request: LoadRequest) -> Load:
         return _of_scenario(request, request.scenario, given)
     if len(given) > 1 or (not given and request.first_token is None):
         got = " and ".join(f"--{name}" for name in given) or "none"
-        raise InvalidRequest(f"give one bound on the latency, such as --p99 20ms (got {got})", code=E_LOAD)
+        raise InvalidRequest(
+            f"give one bound on the latency, such as --p99 20ms, or --first-token 50ms (got {got})", code=E_LOAD
+        )
     if request.scenario == "server" and not given:
         raise InvalidRequest("--scenario server judges whole answers; give a bound such as --p99 3s too", code=E_LOAD)
     if request.longest_wait is not None and request.largest_batch == 1:

@@ -1,7 +1,7 @@
 """Steps of all ranks together and steps of each rank alone, in turns, so that what the machine does hits both alike.
 
-It runs in each rank. Every turn begins with a step together that does not count: in it, ranks that were quicker alone
-wait for the others.
+It runs in each rank. Every turn begins with steps that do not count: in the first, ranks that were quicker alone wait
+for the others, and what one kind of step left in the caches is not what the other one needs.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ def stepped_alone(together: Contestant, alone: Contestant, sets: Sequence[Arrays
     return SteppedAlone(tuple(found[id(together)]), (tuple(found[id(alone)]),))
 
 
+_WARM_UP = 3
+
+
 class _Steps:
     def __init__(self, contestant: Contestant, sets: Sequence[Arrays]) -> None:
         self._contestant = contestant
@@ -38,6 +41,6 @@ class _Steps:
             self._contestant.training.reset()
         first, *others = self._calls
         measurement = time_calls(
-            first, in_turn=others, done=self._contestant.done, samples=steps, warmup=1, calls_per_sample=1
+            first, in_turn=others, done=self._contestant.done, samples=steps, warmup=_WARM_UP, calls_per_sample=1
         )
         return float(np.nanmedian(measurement.wall_ns))

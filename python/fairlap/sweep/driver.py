@@ -66,11 +66,14 @@ class Open:
     refusals: dict[str, str] = field(default_factory=dict)
     refused_by: set[str] = field(default_factory=set)  # ids of nodes
     is_over: bool = False  # all blocks are stored, and what follows from them
+    interrupted: bool = False
 
     @property
     def why_incomplete(self) -> str:
         if not self.run.missing:
             return ""
+        if self.interrupted:
+            return "interrupted"
         if self.refusals:
             return "; ".join(f"{name}: {why}" for name, why in self.refusals.items())
         if given_up := [block for block, count in self.losses.items() if count >= _MOST_LOSSES]:
@@ -117,6 +120,8 @@ class Driver:
         try:
             self._run()
         except KeyboardInterrupt:
+            for each in self.runs:
+                each.interrupted = True
             self._write()
             raise
         self._write(last=True)

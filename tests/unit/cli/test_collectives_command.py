@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ def plan_and_run(monkeypatch: pytest.MonkeyPatch, failures: dict[str, str]) -> l
 
 
 def test_what_is_asked_is_what_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(8)))
     plans = plan_and_run(monkeypatch, {})
     file = tmp_path / "found.csv"
     options = ("--processes", "4", "--threads", "2", "--sizes", "1MiB,4KB,4KB", "--operations", "all_reduce")
@@ -34,6 +36,14 @@ def test_what_is_asked_is_what_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert (plan.operations, plan.seed) == (("all_reduce",), 7)
     assert len(json.loads(done.stdout)["rows"]) == 2
     assert len(file.read_text().splitlines()) == 3
+
+
+def test_ranks_without_cores_of_their_own_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+    plans = plan_and_run(monkeypatch, {})
+    for options in (("--processes", "3"), ("--processes", "2", "--threads", "2"), ("--threads", "99")):
+        assert refusal("collectives", "--on", "mpi", *options).code == "E_SCALE"
+    assert plans == []
 
 
 def test_a_framework_that_failed_makes_the_status_1(monkeypatch: pytest.MonkeyPatch) -> None:

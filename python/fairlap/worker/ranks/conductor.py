@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,6 +56,7 @@ _SHORTEST_SAMPLE_NS = 20e3  # of several calls, where a call is shorter
 _WARM_UP_S = 0.15
 _FEWEST_WARM_UP, _MOST_WARM_UP = 3, 10_000
 _FEWEST_STEPS = 3
+_SHORTEST_TURN_NS = 50e6  # of steps: the first ones after a change of turns are slower than those that follow
 _QUIT_S = 20.0
 
 Merged = TypeVar("Merged", bound=Reply)
@@ -92,14 +94,15 @@ class Conductor:
         places = places_of(request.scale.ranks, request.scale.hosts)
         listener = listener_for(places)
         token = secrets.token_hex(16)
-        environment = {**base_environment(request.threads), RANKS_TOKEN: token}
+        folder = tempfile.mkdtemp(prefix="fairlap-ranks-")  # launchers leave files behind
+        environment = {**base_environment(request.threads), RANKS_TOKEN: token, "TMPDIR": folder}
         addresses = draw_addresses(places)
         launching = Launching(places, listener.getsockname()[1], addresses, environment, request.files)
         count = launching.count
         try:
             self._phase.begin(LAUNCH)
             began_s = time.monotonic()
-            ranks = self._ranks = Ranks(launches(framework.rank_launcher, launching), listener, token, count)
+            ranks = self._ranks = Ranks(launches(framework.rank_launcher, launching), listener, token, count, folder)
             ranks.await_all(began_s + request.limits.start_s)
             self._phase.end(LAUNCH, time.monotonic() - began_s, "prepare")
             ranks.relay = self._phase.relay
@@ -117,16 +120,17 @@ class Conductor:
             raise FailedElsewhere(Failed(LAUNCH, "exception", text, "", lost.E_RANK)) from None
         except Trouble:
             failed = lost.after_trouble(ranks, self._phase.now)
-            if not lost.port_was_taken(ranks):
+            was_taken = lost.port_was_taken(ranks)
+            ranks.end()
+            if not was_taken:
                 raise FailedElsewhere(failed) from None
             if tries_left:
-                ranks.end()
                 return None
             text = f"the port of {addresses.coordinator}, where its ranks meet, is taken, as were {_TRIES - 1} others"
             raise FailedElsewhere(Failed(failed.phase, "exception", text, failed.traceback, lost.E_RANK)) from None
         except TooLate:
             limit_s = request.limits.start_s if ranks.missing() else request.limits.prepare_s
-            raise FailedElsewhere(lost.after_deadline(ranks, "prepare", limit_s)) from None
+            raise self._over(lost.after_deadline(ranks, "prepare", limit_s)) from None
         self._phase.now = "prepare"
         hosts = [rank.join.host for rank in ranks.joined if rank.join is not None]
         return merging.merged_prepared([reply for reply, _ in replies], hosts, request)
@@ -178,7 +182,7 @@ class Conductor:
         self._phase.now = "step_alone"
         steps = request.steps
         if not steps:
-            of_a_turn_ns = request.seconds * 1e9 / max(2 * request.turns, 1)
+            of_a_turn_ns = max(request.seconds * 1e9 / max(2 * request.turns, 1), _SHORTEST_TURN_NS)
             steps = max(_FEWEST_STEPS, int(of_a_turn_ns / (self._call_ns or of_a_turn_ns)))
         fixed = msgspec.structs.replace(request, steps=steps)
         limit_s = self._prepared_request.limits.measure_s
@@ -234,9 +238,14 @@ class Conductor:
         try:
             return ranks.answers(kind, time.monotonic() + within_s)
         except Trouble:
-            raise FailedElsewhere(lost.after_trouble(ranks, doing)) from None
+            raise self._over(lost.after_trouble(ranks, doing)) from None
         except TooLate:
-            raise FailedElsewhere(lost.after_deadline(ranks, doing, within_s)) from None
+            raise self._over(lost.after_deadline(ranks, doing, within_s)) from None
+
+    def _over(self, failed: Failed) -> FailedElsewhere:
+        """What is left of the ranks ends."""
+        self._running.end()
+        return FailedElsewhere(failed)
 
     def _parts(self, path: str) -> list[Path]:
         return [Path(f"{path}.rank-{number}") for number in range(self._running.count)]

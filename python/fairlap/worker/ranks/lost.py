@@ -135,5 +135,5 @@ def _host(launched: Launched | None) -> str:
 
 
 def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]  # rules have none
     return shortened(lines[-1], 160) if lines else ""

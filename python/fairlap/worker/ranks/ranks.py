@@ -9,6 +9,7 @@ import contextlib
 import hmac
 import os
 import selectors
+import shutil
 import socket
 import subprocess
 import sys
@@ -85,13 +86,16 @@ class TooLate(Exception):
 
 
 class Ranks:
-    def __init__(self, launches: Sequence[Launch], listener: socket.socket, token: str, count: int) -> None:
+    def __init__(
+        self, launches: Sequence[Launch], listener: socket.socket, token: str, count: int, folder: str = ""
+    ) -> None:
+        """``folder`` is for temporary files of the ranks of this host, and goes with them."""
         self.count = count
         self.launched: list[Launched] = []
         self.in_order_of_loss: list[Connected] = []  # without a last message
         self.in_order_of_failure: list[Connected] = []
         self.relay: Callable[[Begin | Phase], None] = lambda _message: None  # phases of rank 0
-        self._token, self._listener = token, listener
+        self._token, self._listener, self._folder = token, listener, folder
         self._connected: list[Connected] = []
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
@@ -164,6 +168,8 @@ class Ranks:
                 launched.process.stdout.close()
         self._selector.close()
         self._listener.close()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait(self, is_done: Callable[[], bool], deadline_s: float) -> None:
         while not is_done():
