@@ -11,6 +11,7 @@ import select
 import subprocess
 import time
 
+from fairlap.machine.processes import end_descriptor
 from fairlap.worker.protocol import Reply
 from fairlap.worker.received import Received
 
@@ -30,7 +31,7 @@ class Wire:
         self._requests, self._replies, self._prints = requests, replies, prints
         self._owned = [requests, replies, prints]
         self._process = process
-        self._end = _descriptor_of(process.pid)
+        self._end = end_descriptor(process.pid)
         self._owned += [] if self._end is None else [self._end]
         self._printed = bytearray()
         self._received = Received()
@@ -119,11 +120,3 @@ class Wire:
         self._printed += chunk
         del self._printed[:-KEPT_OF_PRINTS_BYTES]
         return bool(chunk)
-
-
-def _descriptor_of(pid: int) -> int | None:
-    """A descriptor that becomes readable when the process ends, where the kernel has one."""
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return None

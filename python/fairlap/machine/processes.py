@@ -49,3 +49,11 @@ def waited_s(pid: int) -> float | None:
     except (OSError, ValueError, IndexError):
         return None
     return waited_ns / 1e9
+
+
+def end_descriptor(pid: int) -> int | None:
+    """A descriptor that becomes readable when the process ends, where the kernel has one."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None

@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from fairlap.machine.processes import process_ids, process_stat
+from fairlap.machine.processes import end_descriptor, process_ids, process_stat
 
 TOKEN = "FAIRLAP_WORKER"
 RANKS_TOKEN = "FAIRLAP_RANKS"  # of one contestant's ranks and of what started them; the conductor does not have it
@@ -83,11 +83,11 @@ def die_with_parent(parent: int, read_fd: int) -> None:
 
 
 def die_with_connection(connection: int) -> None:
-    """For a rank, which its launcher started: in a session of its own, or not."""
+    """For a rank. Its launcher may have started it in a session of its own."""
     rank = os.getpid()
     with contextlib.suppress(OSError):  # it leads its process group already
         os.setsid()
-    rank_ended = _end_of(rank)
+    rank_ended = end_descriptor(rank)
     _fork_guardian(lambda: _guard_rank(rank, connection, rank_ended))
     if rank_ended is not None:
         os.close(rank_ended)
@@ -147,14 +147,6 @@ def _guard_rank(rank: int, connection: int, rank_ended: int | None) -> None:
             kill_session(rank, "nothing has this token")
             return
     kill_session(rank, os.environ.get(RANKS_TOKEN, ""), variable=RANKS_TOKEN)
-
-
-def _end_of(pid: int) -> int | None:
-    """A descriptor that becomes readable when the process ends, where the kernel has one."""
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return None
 
 
 def _lives(pid: int) -> bool:

@@ -216,16 +216,16 @@ def test_steps_on_halves_whose_gradients_are_averaged_are_those_on_the_whole() -
     spec = replace(SPEC, weights=tuple(weight for weight in SPEC.weights if weight.trained))
     asked = exercise(SGD)
     start = State({weight.name: asked.start.weights[weight.name] for weight in spec.weights})
-    meeting, told = Barrier(2), [Slopes(0.0, {}, {})] * 2
+    meeting, given = Barrier(2), [Slopes(0.0, {}, {})] * 2
 
     def plain_forward(weights: Any, inputs: Any) -> dict[str, Any]:
         return {"logits": np.maximum(inputs["x"] @ weights["first"].T, 0.0) @ weights["second"].T}
 
     def half(number: int) -> State:
         def averaged(slopes: Slopes) -> Slopes:
-            told[number] = slopes
+            given[number] = slopes
             meeting.wait(10)
-            mean = {name: (told[0].gradients[name] + told[1].gradients[name]) / 2 for name in slopes.gradients}
+            mean = {name: (given[0].gradients[name] + given[1].gradients[name]) / 2 for name in slopes.gradients}
             meeting.wait(10)
             return replace(slopes, gradients=mean)
 
