@@ -7,7 +7,6 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import msgspec
 
@@ -20,7 +19,8 @@ from fairlap.render.across.text import across_text
 from fairlap.render.csv_file import guarded
 from fairlap.render.decision import decision_lines
 from fairlap.render.markdown_table import as_code, table_line
-from fairlap.render.report.markup import Markup, joined, table, tag, trusted
+from fairlap.render.report.markup import Markup, joined, table, tag
+from fairlap.render.report.still_page import still_page
 from fairlap.results.decision.decision import Decision, Question
 from fairlap.results.prices import Price
 from fairlap.store.stored_rows import RowsOfRun
@@ -119,25 +119,8 @@ def _markdown(found: Across) -> bytes:
 
 
 def _page(found: Across) -> bytes:
-    """Without scripts; the chart is a picture in it."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    style = files("fairlap.render.report").joinpath("page.css").read_text("utf-8")
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", "Runs side by side – fairlap"),
-        tag("style", trusted(style)),
-    )
-    body = tag(
-        "body",
-        tag("header", tag("div", tag("span", "fairlap", class_="mark"), tag("h1", "Runs side by side"), class_="name")),
-        tag(
-            "main", tag("p", NO_CLAIM, class_="note"), _tables(found), _chart(found), _decided(found), _differing(found)
-        ),
-    )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n".encode()
+    claim = tag("p", NO_CLAIM, class_="note")
+    return still_page("Runs side by side", claim, _tables(found), _chart(found), _decided(found), _differing(found))
 
 
 def _tables(found: Across) -> list[Markup]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import csv
 import io
-from importlib.resources import files
 
 import msgspec
 
@@ -22,7 +21,8 @@ from fairlap.render.collectives.table import (
 )
 from fairlap.render.csv_file import guarded
 from fairlap.render.markdown_table import as_code, table_line
-from fairlap.render.report.markup import Markup, table, tag, trusted
+from fairlap.render.report.markup import Markup, table, tag
+from fairlap.render.report.still_page import still_page
 from fairlap.results.collectives import CollectiveFit, CollectiveRow, CollectivesResult
 from fairlap.results.row import Estimate
 
@@ -86,25 +86,9 @@ def _fits(result: CollectivesResult, operation: str) -> list[CollectiveFit]:
 
 
 def _page(result: CollectivesResult) -> bytes:
-    """Without scripts; the chart is a picture in it."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    style = files("fairlap.render.report").joinpath("page.css").read_text("utf-8")
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", "Collective operations – fairlap"),
-        tag("style", trusted(style)),
-    )
-    name = tag("div", tag("span", "fairlap", class_="mark"), tag("h1", "Collective operations"), class_="name")
     notes = tag("ul", (tag("li", note) for note in (*exchanges(result), *reasons(result))), class_="caption")
-    body = tag(
-        "body",
-        tag("header", name),
-        tag("main", tag("p", about(result), class_="note"), _chart(result), _sections(result), notes),
-    )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n".encode()
+    about_it = tag("p", about(result), class_="note")
+    return still_page("Collective operations", about_it, _chart(result), _sections(result), notes)
 
 
 def _sections(result: CollectivesResult) -> list[Markup]:
