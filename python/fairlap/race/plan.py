@@ -307,12 +307,8 @@ def require_cores(work: Work, threads: int, available_cores: Sequence[int]) -> N
     scale = work.scale
     if scale is None:
         require_threads(threads, available_cores)
-    elif not scale.hosts and scale.cores > len(available_cores):
-        raise InvalidRequest(
-            f"{scale.text} need {scale.cores} cores, and {len(available_cores)} are available to this process; give "
-            "fewer --threads or --processes, or --hosts",
-            code=E_SCALE,
-        )
+    elif not scale.hosts and (why := scale.why_not_on(len(available_cores))):
+        raise InvalidRequest(f"{why}; give fewer --threads or --processes, or --hosts", code=E_SCALE)
 
 
 def require_blocks(blocks: int) -> None:

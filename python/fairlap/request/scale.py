@@ -43,6 +43,12 @@ class Scale(msgspec.Struct, frozen=True):
         """That all ranks together have work for."""
         return self.threads * self.ranks
 
+    def why_not_on(self, cores: int) -> str:
+        """Why so many cores of this machine are too few; empty where they are not."""
+        if self.cores <= cores:
+            return ""
+        return f"{self.text} need {self.cores} cores, and {cores} are available to this process"
+
 
 class Rank(msgspec.Struct, frozen=True):
     """One of the processes that share a step. Its inputs are its own part of the global batch."""

@@ -13,9 +13,8 @@ from fairlap.cli.output import print_json, print_note
 from fairlap.cli.output_options import JSON, OUTPUT, writable
 from fairlap.cli.values import CONTESTANTS, DURATION, Parsed, one_or_more
 from fairlap.errors import InvalidRequest
-from fairlap.quantity_text import count
 from fairlap.request.names import Contestants
-from fairlap.request.scale import COLLECTIVES, E_SCALE, Collective
+from fairlap.request.scale import COLLECTIVES, E_SCALE, Collective, Scale
 from fairlap.request.units import array_sizes_in
 
 if TYPE_CHECKING:
@@ -78,13 +77,8 @@ def command(
             raise InvalidRequest(f"{name} must be between 1 and {most} (got {value})")
     if threads < 1:
         raise InvalidRequest(f"--threads must be 1 or more (got {threads})")
-    cores = len(os.sched_getaffinity(0))
-    if processes * threads > cores:
-        raise InvalidRequest(
-            f"{processes} ranks of {count(threads, 'thread')} need {processes * threads} cores, and {cores} are "
-            "available to this process; give fewer --processes or --threads",
-            code=E_SCALE,
-        )
+    if why := Scale(threads, processes).why_not_on(len(os.sched_getaffinity(0))):
+        raise InvalidRequest(f"{why}; give fewer --processes or --threads", code=E_SCALE)
     files = writable(output, only=SUFFIXES)
     seed = secrets.randbelow(2**32) if seed is None else seed
     limits = RankLimits(prepare_s=180.0, measure_s=180.0)
