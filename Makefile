@@ -99,7 +99,7 @@ bench-training: $(VENV)/.frameworks build/release/.module  ## Measure what each 
 	PYTHONPATH=tests/support $(BIN)/python tests/bench/training_steps.py
 
 bench-ranks: $(VENV)/.frameworks build/release/.module  ## Measure what fairlap adds to a step that two ranks of PyTorch share.
-	$(BIN)/python tests/bench/ranks.py
+	PYTHONPATH=tests/support $(BIN)/python tests/bench/ranks.py
 
 bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour; AGREEMENT=1: whether figures agree).
 	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts) $(if $(AGREEMENT),--agreement)

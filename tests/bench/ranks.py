@@ -6,7 +6,7 @@ Ranks wait for each other in every step, so the time of rank 0 is that of both. 
 lower quartiles, since a neighbour takes the core during other steps, and the figure is the median over the rounds with
 the interval of the sign test. Goal: at most 2 %.
 
-    python tests/bench/ranks.py
+    PYTHONPATH=tests/support python tests/bench/ranks.py
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fairlap.engine import time_calls
+from added_share import added_share
 from fairlap.frameworks.adapter_parts.answers import batch_of
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
@@ -32,14 +32,12 @@ from fairlap.models.registry import find
 from fairlap.models.workload import Workload
 from fairlap.request.scale import Rank
 from fairlap.request.training import Sgd, Training
-from fairlap.verdict.exact_tests.signed_rank import sign_interval
 
 RANKS = 2
 MODELS = {"digits": 32, "characters": 8}  # with the batch of both ranks together
 RATE, MOMENTUM = 1e-4, 0.9  # slow, so that there is something to learn for all of the steps
 ROUNDS = 16
 STEPS_EACH = 80  # in a round
-WARM_UP_STEPS = 10
 
 
 def by_hand(work: Workload) -> Callable[[], Any]:
@@ -79,24 +77,7 @@ def measured(model: str) -> dict[str, float]:
     settings = Settings(1, rank=rank)
     contestant = framework_named("torch")().prepare(work, settings, lambda _: nullcontext())
     ours, theirs = contestant.bind(batch_of(work)), by_hand(work)
-    rounds = []
-    for _ in range(ROUNDS // 2):
-        rounds.append(_quartiles_ns(ours, theirs))
-        rounds.append(_quartiles_ns(theirs, ours)[::-1])
-    logs = np.log([ours_ns / theirs_ns for ours_ns, theirs_ns in rounds])
-    low, high = sign_interval(logs, 0.05)
-    return {
-        "by hand": float(np.median([theirs_ns for _, theirs_ns in rounds])),
-        "share": float(np.expm1(np.median(logs))),
-        "low": float(np.expm1(low)),
-        "high": float(np.expm1(high)),
-    }
-
-
-def _quartiles_ns(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[float, float]:
-    found = time_calls(first, in_turn=[second], samples=2 * STEPS_EACH, warmup=2 * WARM_UP_STEPS, calls_per_sample=1)
-    of_first, of_second = np.nanquantile(found.wall_ns.reshape(-1, 2), 0.25, axis=0)
-    return float(of_first), float(of_second)
+    return added_share(ours, theirs, None, rounds=ROUNDS, steps=STEPS_EACH)
 
 
 def main() -> None:

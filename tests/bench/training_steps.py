@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from added_share import added_share
 from bench_processes import measured_in_processes
-from fairlap.engine import time_calls
 from fairlap.frameworks.adapter_parts.answers import batch_of
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
@@ -25,14 +25,12 @@ from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
 from fairlap.request.training import Sgd, Training
-from fairlap.verdict.exact_tests.signed_rank import sign_interval
 
 FRAMEWORKS = ("torch", "tensorflow:graph", "jax")
 MODELS = {"mlp": 8, "digits": 32}  # with the batch
 RATE, MOMENTUM = 1e-4, 0.9  # slow, so that there is something to learn for all of the steps
 ROUNDS = 16
 STEPS_EACH = 120  # in a round
-WARM_UP_STEPS = 10
 
 Step = tuple[Callable[[], Any], Callable[[Any], Any] | None]
 
@@ -121,26 +119,7 @@ def measured(name: str, model: str) -> dict[str, float]:
     theirs, theirs_done = BY_HAND[name](work)
     ours = contestant.bind(batch_of(work))
     done = contestant.done or theirs_done
-    rounds = []
-    for _ in range(ROUNDS // 2):
-        rounds.append(_quartiles_ns(ours, theirs, done))
-        rounds.append(_quartiles_ns(theirs, ours, done)[::-1])
-    logs = np.log([ours_ns / theirs_ns for ours_ns, theirs_ns in rounds])
-    low, high = sign_interval(logs, 0.05)
-    return {
-        "by hand": float(np.median([theirs_ns for _, theirs_ns in rounds])),
-        "share": float(np.expm1(np.median(logs))),
-        "low": float(np.expm1(low)),
-        "high": float(np.expm1(high)),
-    }
-
-
-def _quartiles_ns(first: Callable[[], Any], second: Callable[[], Any], done: Any) -> tuple[float, float]:
-    found = time_calls(
-        first, in_turn=[second], done=done, samples=2 * STEPS_EACH, warmup=2 * WARM_UP_STEPS, calls_per_sample=1
-    )
-    of_first, of_second = np.nanquantile(found.wall_ns.reshape(-1, 2), 0.25, axis=0)
-    return float(of_first), float(of_second)
+    return added_share(ours, theirs, done, rounds=ROUNDS, steps=STEPS_EACH)
 
 
 def main() -> None:
