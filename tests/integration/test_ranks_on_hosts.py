@@ -1,4 +1,4 @@
-"""Ranks on two hosts, each with a network of its own: they train as one process does, and a lost one ends all."""
+"""Ranks on two hosts, each in its own network, train as one process does; if one is lost, all end."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ HOSTS = (f"{_NETWORK}.2", f"{_NETWORK}.3")
 _BRIDGE = "fairlap-br"
 _OF_NAMESPACES = Path("/etc/netns")  # whose files take the place of those in /etc
 
-# As ssh does: the words of the command are joined, for a shell on the host. Each has a name of its own.
+# Like ssh, it joins the words of the command and hands them to a shell on the host, which has its own name.
 _SHELL = """#!/bin/sh
 name=fairlap-${1##*.}
 shift
