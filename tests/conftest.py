@@ -8,12 +8,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from example_installed import install_example
 from postgresql_server import CannotStart, Server
 
 HEAVY_ENVIRONMENTS = "FAIRLAP_TEST_ENVIRONMENTS"
 
+
+# A busy machine is slow, and no test is of speed.
+hypothesis.settings.register_profile("fairlap", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("fairlap")
 
 _scratch = tempfile.TemporaryDirectory(prefix="fairlap-tests-")
 

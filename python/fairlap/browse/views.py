@@ -17,7 +17,7 @@ from fairlap.history.model_history import ModelHistory, history_of
 from fairlap.render.across.files import Across, across_of
 from fairlap.render.outputs import FORMATS
 from fairlap.request.units import Share
-from fairlap.results.decision.decision import question_of
+from fairlap.results.decision.question import question_of
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.run_ids import is_an_id, utc_text
 from fairlap.store.search import Wanted

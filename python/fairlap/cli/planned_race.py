@@ -14,7 +14,7 @@ from fairlap.cli.values import FILE
 from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from fairlap.cli.run_race import StoredRun
+    from fairlap.cli.recorder import StoredRun
     from fairlap.race.plan import Plan
     from fairlap.request.race_request import RaceOptions, RaceRequest
 
@@ -111,7 +111,7 @@ def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> Ra
 
 def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
     """A stored run with its whole blocks. Blocks of two machines or of two sets of data do not make one run."""
-    from fairlap.cli.run_race import StoredRun
+    from fairlap.cli.recorder import StoredRun
     from fairlap.machine.facts import machine_facts
     from fairlap.race.resume import changed_data, require_same_sources, whole_blocks
     from fairlap.store.shared.sender import open_with

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,16 @@ from fairlap.results.results import Results
 if TYPE_CHECKING:
     import numpy as np
 
-    from fairlap.cli.run_race import StoredRun
     from fairlap.store.recording import Recording
     from fairlap.store.shared.sender import Sender
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """An interrupted run that is resumed, with its whole blocks."""
+
+    run: Run
+    run_id: str
 
 
 def named_sender() -> Sender | None:

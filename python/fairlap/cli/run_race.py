@@ -14,7 +14,7 @@ import click
 
 from fairlap.cli.output import print_error, print_json, print_note
 from fairlap.cli.output_options import writable
-from fairlap.cli.recorder import Recorder, named_sender
+from fairlap.cli.recorder import Recorder, StoredRun, named_sender
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.cuda_devices import require_driver
 from fairlap.race.around_blocks.after_blocks import Findings
@@ -32,7 +32,7 @@ from fairlap.render.outputs import Format, UnknownFormat, write_all
 from fairlap.render.terminal import text_of
 from fairlap.request.race_request import RaceOptions, RaceRequest
 from fairlap.request.server_address import require_confirmed
-from fairlap.results.decision.decision import Question, question_of, with_decision
+from fairlap.results.decision.question import Question, question_of, with_decision
 from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
 from fairlap.store.run_file import run_document, save_run
@@ -56,14 +56,6 @@ class RunOutput:
     store: bool = True
     quiet: bool = False
     as_json: bool = False
-
-
-@dataclass(frozen=True)
-class StoredRun:
-    """An interrupted run that is resumed, with its whole blocks."""
-
-    run: Run
-    run_id: str
 
 
 def checked_output(

@@ -80,7 +80,7 @@ def list_of(*texts: str) -> RunList:
 
 
 @given(st.tuples(*[TEXTS] * 8))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_no_text_of_a_run_becomes_html_in_the_list(texts: tuple[str, ...]) -> None:
     harmless = Structure(page_of(list_of(*("x" if text else "" for text in texts))))
     page = page_of(list_of(*texts))

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from command_line import error_code, fairlap
-from fairlap.cli.run_race import RunOutput, StoredRun, run_race
+from fairlap.cli.recorder import StoredRun
+from fairlap.cli.run_race import RunOutput, run_race
 from fairlap.errors import InvalidRequest
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run

@@ -36,7 +36,7 @@ def test_series_without_noise_are_judged_too() -> None:
     assert change_points(np.repeat([0.0, 0.1], 25)) == [25]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 1000), st.floats(0.1, 10), st.floats(-20, 20))
 def test_neither_the_unit_nor_the_size_of_the_noise_matters(seed: int, scale: float, level: float) -> None:
     logs = noise(60, seed)

@@ -22,7 +22,7 @@ def centred(drift: np.ndarray) -> np.ndarray:
     return shifted
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
 def test_a_drift_that_all_controls_share_is_found_exactly(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)

@@ -17,7 +17,7 @@ TYPES = st.sampled_from([np.float32, np.float64, np.int32, np.int64])
 NAMES = st.text(min_size=1, max_size=20).filter(lambda name: not name.startswith(("padding/", "__metadata__")))
 SHAPES = st.one_of(st.just(()), array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5))
 ARRAYS = st.dictionaries(NAMES.filter(lambda name: name.isprintable()), arrays(TYPES, SHAPES), max_size=5)
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 SOME = {"w": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array([1, 2, 3], np.int32)}
 

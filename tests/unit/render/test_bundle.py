@@ -177,7 +177,7 @@ def test_without_its_run_or_samples_nothing_passes() -> None:
         assert any(name in line for line in problems(rehashed(parts)))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_any_changed_byte_is_noticed(data: st.DataObject) -> None:
     content = bytearray(bundle(2))
@@ -189,7 +189,7 @@ def test_any_changed_byte_is_noticed(data: st.DataObject) -> None:
         assert error.code == "E_BUNDLE"  # noqa: PT017  (either is right)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.binary(max_size=300))
 def test_rubbish_is_no_bundle(content: bytes) -> None:
     with pytest.raises(InvalidRequest) as error:
@@ -197,7 +197,7 @@ def test_rubbish_is_no_bundle(content: bytes) -> None:
     assert error.value.code == "E_BUNDLE"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**9))
 def test_a_file_that_was_cut_off_is_no_bundle(place: int) -> None:
     content = bundle(2)

@@ -21,7 +21,7 @@ from fairlap.render.outputs import FORMATS, Format, encoded, format_of, read_row
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
-from hypothesis import HealthCheck, given, settings, strategies
+from hypothesis import given, settings, strategies
 from runs_for_rows import a_run
 from runs_to_show import run_of
 
@@ -51,7 +51,7 @@ def bits(value: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("suffix", READ_BACK)
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(drawn=strategies.lists(rows(), max_size=3))
 def test_rows_are_read_back_to_the_last_bit(suffix: str, drawn: list[Row]) -> None:
     available(suffix)

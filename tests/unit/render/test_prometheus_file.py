@@ -45,7 +45,7 @@ def test_a_race_is_written_with_its_figures_in_base_units() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(lists(rows(), max_size=4))
 def test_any_rows_are_read_back_by_the_parser(drawn: list[Row]) -> None:
     found = samples(encode(drawn))

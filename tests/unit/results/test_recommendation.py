@@ -10,8 +10,9 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
-from fairlap.results.decision.decision import Decision, decide, question_of
+from fairlap.results.decision.decision import Decision
 from fairlap.results.decision.evidence import Difference, evidence_of
+from fairlap.results.decision.question import decide, question_of
 from fairlap.results.decision.recommendation import recommend
 from fairlap.results.decision.requirements import Status
 from fairlap.results.decision.uses import LATENCY, USES, Weight, use_named

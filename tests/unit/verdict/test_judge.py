@@ -240,7 +240,7 @@ tables = st.integers(2, 4).flatmap(
 
 
 # Relabelling four contestants takes a few hundredths of a second on a busy machine.
-slow = settings(deadline=None, max_examples=40)
+slow = settings(max_examples=40)
 
 
 def judged(rows: list[list[float]], names: str = "abcd", factor: float = 1.0):  # type: ignore[no-untyped-def]

@@ -68,7 +68,7 @@ def test_each_further_early_look_gets_half_of_what_is_left() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from([0.0, 0.03, 0.3]), st.integers(2, 4))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_all_looks_together_spend_alpha_and_never_more(seed: int, blocks: int, step: float, contestants: int) -> None:
     figures = normal(blocks, [step * i for i in range(contestants)], seed=seed)
     for alpha in (0.05, 0.01):
@@ -80,7 +80,7 @@ def test_all_looks_together_spend_alpha_and_never_more(seed: int, blocks: int, s
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.02, 0.1]), st.integers(2, 5), st.booleans())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_swapping_contestants_inside_blocks_changes_no_look(seed: int, step: float, k: int, only_winner: bool) -> None:
     figures = normal(24, [step * i for i in range(k)], seed=seed)
     swapped = np.random.default_rng(seed).permuted(figures, axis=1)
@@ -89,7 +89,7 @@ def test_swapping_contestants_inside_blocks_changes_no_look(seed: int, step: flo
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(6, 30))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_further_blocks_change_no_earlier_look(seed: int, blocks: int) -> None:
     figures = normal(40, [0, 0.02, 0.05], seed=seed)
     before = looks_of(figures[:blocks], RUNNING)

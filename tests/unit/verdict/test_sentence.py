@@ -19,7 +19,7 @@ from fairlap.verdict import (
 )
 from fairlap.verdict.figures.modes import Mode, Modes
 from fairlap.verdict.metric import Metric
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 STEPS = np.array([0.7, -0.3, 0.1, -0.9, 0.4, 0.2, -0.6, 0.8, -0.1, 0.5, -0.4, -0.5])
@@ -122,7 +122,6 @@ def test_the_number_of_blocks_it_names_would_detect_the_margin(seed: int) -> Non
     assert power(np.log1p(0.02) / float(np.std(noise, ddof=1)), int(needed[1]), 0.05) > 0.8
 
 
-@settings(deadline=None)
 @given(st.floats(-0.004, 0.004), st.floats(1e-7, 0.01))
 def test_a_printed_bound_never_contradicts_the_verdict_beside_it(log_ratio: float, spread: float) -> None:
     found = compared(log_ratio, spread)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlap.history.across.lines import Entry
-from fairlap.results.decision.decision import Decision, Question, doubts, judged_as, recommended
+from fairlap.results.decision.decision import Decision
 from fairlap.results.decision.evidence import Difference, by_intervals
+from fairlap.results.decision.question import Question, doubts, judged_as, recommended
 from fairlap.results.decision.recommendation import recommend
 from fairlap.results.decision.requirements import qualification
 from fairlap.results.decision.uses import COST, FIRST, LATENCY, P99, THROUGHPUT, Weight

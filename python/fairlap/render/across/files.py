@@ -21,7 +21,8 @@ from fairlap.render.decision import decision_lines
 from fairlap.render.markdown_table import as_code, table_line
 from fairlap.render.report.markup import Markup, joined, table, tag
 from fairlap.render.report.still_page import still_page
-from fairlap.results.decision.decision import Decision, Question
+from fairlap.results.decision.decision import Decision
+from fairlap.results.decision.question import Question
 from fairlap.results.prices import Price
 from fairlap.store.stored_rows import RowsOfRun
 

@@ -137,7 +137,7 @@ def test_two_contestants_keep_the_p_of_the_signed_rank_test() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(3, 5), st.integers(2, 12), st.sampled_from([0.0, 0.02, 0.2]))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_an_adjusted_p_is_never_below_the_pair_s_own(seed: int, k: int, blocks: int, step: float) -> None:
     figures = np.random.default_rng(seed).normal(0, 0.02, (blocks, k)) + step * np.arange(k)
     p = pair_p_values(figures)

@@ -48,7 +48,7 @@ def command(
     from fairlap.history.across.conditions_given import by_run, grams_per_joule
     from fairlap.machine.atomic_files import write_output
     from fairlap.render.across.files import SUFFIXES, across_of, encoded
-    from fairlap.results.decision.decision import question_of
+    from fairlap.results.decision.question import question_of
     from fairlap.results.prices import price_named
     from fairlap.store.stored_rows import rows_named
 

@@ -38,7 +38,7 @@ def command(
     """
     from fairlap.errors import InvalidRequest
     from fairlap.render.outputs import write
-    from fairlap.results.decision.decision import question_of, with_decision
+    from fairlap.results.decision.question import question_of, with_decision
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
     from fairlap.store.run_sources import require_contestant, run_named, samples_of

@@ -36,7 +36,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Show a stored run: the answer, machine, settings and warnings. RUN is `last`, an id or its beginning."""
-    from fairlap.results.decision.decision import question_of, with_decision
+    from fairlap.results.decision.question import question_of, with_decision
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
     from fairlap.store.store import open_store
