@@ -10,11 +10,6 @@ from fairlap.results.row import Row
 _NS_PER_S = 1e9
 
 
-def is_rate(load: Load | None) -> bool:
-    """Whether what contestants are ranked by is a rate for people, whose inverse is the time that is compared."""
-    return load is not None and (load.searches or load.scenario == "offline")
-
-
 def rate_interval(time_ns: float, low_ns: float | None, high_ns: float | None) -> str:
     """``812/s [790, 830]``, from the time per request at this rate."""
     rate = quantity_text.rate(_NS_PER_S / time_ns)

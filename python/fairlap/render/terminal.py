@@ -10,7 +10,7 @@ from fairlap.race.plan import Plan
 from fairlap.render.compilation import batch_text, counts_text, heading
 from fairlap.render.decision import decision_lines
 from fairlap.render.generation import generation_lines
-from fairlap.render.load import is_rate, load_lines, rate_interval, threads_text
+from fairlap.render.load import load_lines, rate_interval, threads_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scaling import scaling_lines
@@ -30,8 +30,10 @@ from fairlap.verdict.warnings import ScatteredBlocks, TooFewBlocks
 
 _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_A_REMARK = 0.02
-_SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", "W_NO_RATE")
-_SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_BOUND_DOES_NOT_LIMIT", "W_LATE_REQUESTS")  # of all processes
+OF_A_CONTESTANT = ("W_NO_RATE", "W_SCATTERED_PROCESSES", "W_BOUND_DOES_NOT_LIMIT")
+"""Codes of warnings about all of its processes."""
+_SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", *OF_A_CONTESTANT)
+_SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS")  # of all processes
 
 
 def text_of(results: Results) -> str:
@@ -110,7 +112,7 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
 def _figures(work_result: WorkResult, row: ContestantResult) -> tuple[str, str]:
     """What it is ranked by with its interval, and how many times that of the first."""
     assert row.figure is not None
-    value, low, high = row.figure.value, row.figure.low, row.figure.high
+    value, low, high, load = row.figure.value, row.figure.low, row.figure.high, work_result.work.load
     if value is None:
         modes = row.figure.modes.modes
         text = f"{len(modes)} modes: " + ", ".join(
@@ -118,7 +120,7 @@ def _figures(work_result: WorkResult, row: ContestantResult) -> tuple[str, str]:
         )
     else:
         text = quantity_text.duration_interval(value, low or None, high)
-        if is_rate(work_result.work.load):
+        if load is not None and load.ranks_by_rate:
             text = rate_interval(value, low or None, high)
     return text, _times_the_first(work_result, row)
 

@@ -94,16 +94,24 @@ class Load(msgspec.Struct, frozen=True):
         return self.scenario in (None, "server")
 
     @property
+    def ranks_by_rate(self) -> bool:
+        """Whether what contestants are ranked by is a rate for people, whose inverse is the time that is compared."""
+        return self.searches or self.scenario == "offline"
+
+    @property
     def least_bound_s(self) -> float:
-        return min(bound_s for bound_s in (self.bound_s, self.first_token_s) if bound_s is not None)
+        return min(seconds for _, seconds in self.bounds)
+
+    @property
+    def bounds(self) -> list[tuple[str, float]]:
+        """Each with its text: ``p99 within 20 ms``, ``first token p99 within 50 ms``."""
+        percentile = f"p{100 * self.percentile:g}"
+        given = ((percentile, self.bound_s), (f"first token {percentile}", self.first_token_s))
+        return [(f"{of} within {duration_text(bound_s)}", bound_s) for of, bound_s in given if bound_s is not None]
 
     @property
     def bound_text(self) -> str:
-        percentile = f"p{100 * self.percentile:g}"
-        whole = "" if self.bound_s is None else f"{percentile} within {duration_text(self.bound_s)}"
-        first_s = self.first_token_s
-        first = "" if first_s is None else f"first token {percentile} within {duration_text(first_s)}"
-        return ", ".join(filter(None, (whole, first)))
+        return ", ".join(text for text, _ in self.bounds)
 
     @property
     def text(self) -> str:

@@ -38,6 +38,7 @@ class ModeOfProcesses(msgspec.Struct, frozen=True):
 class LatencyAtRate(msgspec.Struct, frozen=True):
     """Of one trial, from when requests were due; at rate 0 of requests that came one at a time."""
 
+    block: int  # of the process that served them
     rate_per_s: float
     p50_ns: float
     p90_ns: float
@@ -379,8 +380,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     largest_rate_limited_by: Annotated[
         str | None,
         _about(
-            "What ended the search in most processes: bound, first token (its bound), capacity (the bound holds up to "
-            "it), lone request or no rate (nothing meets it), budget.",
+            "What ended the search: bound, first token (its bound), capacity (the bound holds up to it), lone request "
+            "or no rate (nothing meets it), budget; where processes with a rate differ, each with their number.",
             "load",
         ),
     ]
@@ -410,7 +411,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Estimate | None, _about("The tokens of ninety-nine of a hundred requests come quicker.", "load")
     ]
     tokens_at_largest_rate_per_s: Annotated[
-        Estimate | None, _about("Tokens in a second of all requests that were answered there.", "load")
+        Estimate | None, _about("Tokens in a second: the largest rate times those of a request.", "load")
     ]
     first_request_s: Annotated[Estimate | None, _about("The first call of a fresh process.", "load")]
     knee_rate_per_s: Annotated[

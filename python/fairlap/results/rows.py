@@ -29,7 +29,7 @@ from fairlap.results.columns.feeding import feeding_of, stall_shares_of
 from fairlap.results.columns.generation import generation_of
 from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
 from fairlap.results.columns.learning import learning_of
-from fairlap.results.columns.load import latency_by_rate, load_of
+from fairlap.results.columns.load import bound_does_not_limit, latency_by_rate, load_of
 from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.columns.ranks import ranks_of, straggler_notice
 from fairlap.results.columns.roofline import roofline_of, roofs_under
@@ -361,6 +361,8 @@ def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]
         work_result.mixed,
         work_result.unknown_settings,
         result.without_rate,
+        result.scattered(work_result.work),
+        bound_does_not_limit(result, work_result.work),
         straggler_notice(result),
     )
     of_all = [warning for warning in for_all if warning is not None]

@@ -24,6 +24,7 @@ from fairlap.results.other_quantities import QuantityComparisons, compare_other_
 from fairlap.results.row import Row
 
 PAGE_FAULTS = "page_faults"
+_MOST_SCATTER = 2.0  # as of the ratios of blocks
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,22 @@ class ContestantResult:
         of_all = f"{without} of {quantity_text.count(len(searches), 'process')}"
         text = f"{of_all} found no rate that meets the bound; its rate is that of the others, which favours it"
         return Notice("W_NO_RATE", text)
+
+    def scattered(self, work: Work) -> Notice | None:
+        """A warning when its processes differ more than twofold and are too few for an interval that shows it."""
+        figure = self.figure
+        if figure is None or figure.low is None or figure.high is None:  # no process, or several modes
+            return None
+        has_interval = figure.low > 0 and np.isfinite(figure.high)
+        least, most = self.range_ns
+        if has_interval or most <= _MOST_SCATTER * least:
+            return None
+        low, high = quantity_text.duration(least), quantity_text.duration(most)
+        if work.load is not None and work.load.ranks_by_rate:
+            low, high = quantity_text.rate(1e9 / most), quantity_text.rate(1e9 / least)
+        count, times = quantity_text.count(len(self.figures_ns), "process"), quantity_text.number(most / least, 2)
+        text = f"its {count} gave from {low} to {high}, {times} times apart; its figure is the middle of them"
+        return Notice("W_SCATTERED_PROCESSES", text)
 
     @property
     def smallest_memory(self) -> SmallestMemory | None:

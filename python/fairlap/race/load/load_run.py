@@ -187,17 +187,13 @@ class LoadRun:
 
 
 def notices(found: LoadFound, load: Load) -> list[Notice]:
-    named = []
-    if found.limited_by == "capacity":
-        text = f"{load.bound_text}: met up to its capacity, which limits its rate"
-        named.append(Notice("W_BOUND_DOES_NOT_LIMIT", text))
     trial = found.at_largest_rate
     late_ns = 0.0 if trial is None or trial.times is None else trial.times.issue_lateness_p99_ns
-    if load.searches and late_ns > _LATE_SHARE * 1e9 * load.least_bound_s:
-        late = quantity_text.duration(late_ns, _FEW_DIGITS_NS)
-        text = f"at its largest rate, one request in a hundred was issued {late} late or later, which counts as latency"
-        named.append(Notice("W_LATE_REQUESTS", text))
-    return named
+    if not load.searches or late_ns <= _LATE_SHARE * 1e9 * load.least_bound_s:
+        return []
+    late = quantity_text.duration(late_ns, _FEW_DIGITS_NS)
+    text = f"at its largest rate, one request in a hundred was issued {late} late or later, which counts as latency"
+    return [Notice("W_LATE_REQUESTS", text)]
 
 
 def _rate_text(offered: Offered) -> str:

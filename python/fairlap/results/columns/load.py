@@ -8,12 +8,14 @@ from functools import partial
 
 import numpy as np
 
+from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.row import LatencyAtRate
 from fairlap.results.work_result import ContestantResult
-from fairlap.scenarios.load.load_messages import LoadTimes, LoadTrial, TokenTimes
+from fairlap.scenarios.load.load_messages import LimitedBy, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
 
 _OF_TOKENS = (
@@ -38,6 +40,7 @@ _COLUMNS = (
 )
 _OF_LOADGEN = ("loadgen", "loadgen_latency_ns", "loadgen_rate_per_s")
 _NOT_ASKED = "it was not raced under load; `fairlap load` does"
+_NO_TRIAL = "the budget ended before the trial at this rate"
 _KNEE = 2.0  # times the p99 at the lowest rate
 _OF_FIXED_LENGTH = ("lone", "curve", "at_largest_rate")
 
@@ -53,13 +56,10 @@ def load_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
         return {name: Cell(None, no_search) for name in _COLUMNS} | _of_loadgen(processes)
     with_rate = [process for process in processes if _largest_rate(process) is not None]
     no_rate = "" if with_rate else "no process found a rate that meets the bound"
-    limits = Counter(
-        process.load.limited_by for process in with_rate or processes if process.load and process.load.limited_by
-    )
-    at_rate = partial(_at_largest_rate, with_rate, no_rate or "the budget ended before the trial at this rate")
+    at_rate = partial(_at_largest_rate, with_rate, no_rate or _NO_TRIAL)
     return {
         "largest_rate_per_s": cell_or(estimate(with_rate, _largest_rate), no_rate),
-        "largest_rate_limited_by": Cell(limits.most_common(1)[0][0].replace("_", " ")),
+        "largest_rate_limited_by": Cell(_limits_text(_limits(processes))),
         "capacity_per_s": cell_or(estimate(processes, _capacity), "the budget ended before it was measured"),
         "latency_at_largest_rate_p50_ns": at_rate(lambda times: times.p50_ns),
         "latency_at_largest_rate_p90_ns": at_rate(lambda times: times.p90_ns),
@@ -73,6 +73,34 @@ def load_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
         "knee_rate_per_s": _knee(latency_by_rate(result)),
         **_of_loadgen(processes),
     }
+
+
+def bound_does_not_limit(result: ContestantResult, work: Work) -> Notice | None:
+    """A warning when the capacity ended the search in some of its processes, counted as its column counts them."""
+    limits = _limits(result.finished)
+    at_capacity, searches = limits["capacity"], limits.total()
+    if work.load is None or not at_capacity:
+        return None
+    text = "the bound is met up to its capacity, which limits its rate"
+    if at_capacity < searches:
+        text += f" in {at_capacity} of {quantity_text.count(searches, 'process')} with a rate"
+    return Notice("W_BOUND_DOES_NOT_LIMIT", text)
+
+
+def _limits(processes: Sequence[ProcessResult]) -> Counter[LimitedBy]:
+    """What ended the search, of the processes that found a rate; of all where none did."""
+    searched = [process.load for process in processes if process.load is not None and process.load.limited_by]
+    with_rate = [each for each in searched if each.largest_rate_per_s is not None]
+    return Counter(each.limited_by for each in with_rate or searched)
+
+
+def _limits_text(limits: Counter[LimitedBy]) -> str:
+    """``bound``, or ``bound in 4 of 6 processes, capacity in 2`` where they differ."""
+    (most, count), *others = ((limit.replace("_", " "), count) for limit, count in limits.most_common())
+    if not others:
+        return most
+    first = f"{most} in {count} of {quantity_text.count(limits.total(), 'process')}"
+    return ", ".join([first, *(f"{limit} in {count}" for limit, count in others)])
 
 
 def _of_loadgen(processes: Sequence[ProcessResult]) -> dict[str, Cell]:
@@ -111,15 +139,19 @@ def _figure(process: ProcessResult, factor: float) -> float | None:
 
 def latency_by_rate(result: ContestantResult) -> list[LatencyAtRate]:
     """Of all trials of a fixed length, the smallest rate first. Others ended because they were decided."""
-    trials = [trial for process in result.finished if process.load for trial in process.load.trials]
-    found = [_point(trial, trial.times) for trial in trials if trial.kind in _OF_FIXED_LENGTH and trial.times]
+    found = [
+        _point(process.block, trial, trial.times)
+        for process in result.finished
+        for trial in (process.load.trials if process.load else ())
+        if trial.kind in _OF_FIXED_LENGTH and trial.times
+    ]
     return sorted(found, key=lambda point: point.rate_per_s)
 
 
-def _point(trial: LoadTrial, times: LoadTimes) -> LatencyAtRate:
+def _point(block: int, trial: LoadTrial, times: LoadTimes) -> LatencyAtRate:
     rate = 0.0 if trial.kind == "lone" or trial.rate_per_s is None else trial.rate_per_s
     first_token_ns = None if times.tokens is None else times.tokens.first_p99_ns
-    return LatencyAtRate(rate, times.p50_ns, times.p90_ns, times.p99_ns, trial.requests, first_token_ns)
+    return LatencyAtRate(block, rate, times.p50_ns, times.p90_ns, times.p99_ns, trial.requests, first_token_ns)
 
 
 def _knee(points: Sequence[LatencyAtRate]) -> Cell:
@@ -142,19 +174,28 @@ def _tokens(processes: Sequence[ProcessResult], no_rate: str) -> dict[str, Cell]
     why = no_rate
     if not why and not all(process.tokens_per_call for process in processes):
         why = "the model does not answer token by token"
-    why = why or "the budget ended before the trial at this rate"
 
-    def of(read: Callable[[TokenTimes], float]) -> Cell:
-        return _at_largest_rate(processes, why, lambda times: None if times.tokens is None else read(times.tokens))
+    def of_answers(read: Callable[[TokenTimes], float]) -> Cell:
+        def of(times: LoadTimes) -> float | None:
+            return None if times.tokens is None else read(times.tokens)
 
+        return _at_largest_rate(processes, why or _NO_TRIAL, of)
+
+    # Not those of the trial in a second: its random arrivals are more or fewer than its rate.
+    per_s = None if why else estimate(processes, _tokens_per_s)
     cells = (
-        of(lambda tokens: tokens.first_p50_ns),
-        of(lambda tokens: tokens.first_p99_ns),
-        of(lambda tokens: tokens.per_token_p50_ns),
-        of(lambda tokens: tokens.per_token_p99_ns),
-        of(lambda tokens: tokens.tokens_per_s),
+        of_answers(lambda tokens: tokens.first_p50_ns),
+        of_answers(lambda tokens: tokens.first_p99_ns),
+        of_answers(lambda tokens: tokens.per_token_p50_ns),
+        of_answers(lambda tokens: tokens.per_token_p99_ns),
+        cell_or(per_s, why),
     )
     return dict(zip(_OF_TOKENS, cells, strict=True))
+
+
+def _tokens_per_s(process: ProcessResult) -> float | None:
+    rate = _largest_rate(process)
+    return None if rate is None else rate * process.tokens_per_call
 
 
 def _at_largest_rate(processes: Sequence[ProcessResult], why: str, read: Callable[[LoadTimes], float | None]) -> Cell:
@@ -168,5 +209,5 @@ def _at_largest_rate(processes: Sequence[ProcessResult], why: str, read: Callabl
 def _mean_batch(processes: Sequence[ProcessResult], no_rate: str) -> Cell:
     trials = [process.load.at_largest_rate for process in processes if process.load is not None]
     batches = [trial.mean_batch for trial in trials if trial is not None]
-    why = no_rate or "the budget ended before the trial at this rate"
+    why = no_rate or _NO_TRIAL
     return cell_or(float(np.median(batches)) if batches else None, why)

@@ -58,7 +58,6 @@ class TokenTimes(msgspec.Struct, frozen=True):
     first_p99_ns: float
     per_token_p50_ns: float  # the mean of a request's tokens after the first; 0 where there is but one
     per_token_p99_ns: float
-    tokens_per_s: float  # of all requests that were answered
 
 
 class LoadTimes(msgspec.Struct, frozen=True):

@@ -25,7 +25,6 @@ class TokensOfRequests:
 
     first_ns: Times  # from when the request was due to its first token
     each_ns: Times  # the mean of its tokens after that
-    per_s: float  # tokens of all requests that were answered
 
     def in_time(self, bound_s: float) -> int:
         return int((self.first_ns <= 1e9 * bound_s).sum())
@@ -34,7 +33,7 @@ class TokensOfRequests:
     def times(self) -> TokenTimes:
         first50, first99 = (float(each) for each in np.quantile(self.first_ns, (0.5, 0.99)))
         each50, each99 = (float(each) for each in np.quantile(self.each_ns, (0.5, 0.99)))
-        return TokenTimes(first50, first99, each50, each99, self.per_s)
+        return TokenTimes(first50, first99, each50, each99)
 
 
 def tokens_of(
@@ -60,8 +59,7 @@ def tokens_of(
     first_ns, each_ns = np.concatenate(firsts), np.concatenate(per_token)
     if not len(first_ns):
         return None
-    tokens = stamps[0].tokens * int(answered.sum())
-    return TokensOfRequests(first_ns, each_ns, 1e9 * tokens / float(result.completed_ns[answered].max()))
+    return TokensOfRequests(first_ns, each_ns)
 
 
 def _of_thread(stamps: Sequence[TokenStamps], ident: int | None, count: int) -> Times:
