@@ -12,9 +12,13 @@ from fairlap.history.between_runs import compare_saved_runs
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.render.charts.chart_tables import chart_tables
-from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.charts_of_run import charts_of, main_chart_of
+from fairlap.render.charts.libraries import vega_lite_version, vl_convert
+from fairlap.render.charts.look import LIGHT
+from fairlap.render.charts.static import static_spec
 from fairlap.render.plan_command import command_of
 from fairlap.render.report.page import page_of
+from fairlap.render.report.ranked_table import ranked_table
 from fairlap.render.terminal import text_of
 from fairlap.request.load import LoadRequest
 from fairlap.request.units import Seconds
@@ -182,26 +186,115 @@ def test_the_page_has_the_chart_of_latency_against_rate_and_the_command() -> Non
     assert "largest rate" in page
 
 
-def test_the_chart_has_the_first_token_and_both_bounds() -> None:
-    def with_tokens(name: str, block: int) -> LoadFound:
-        tokens = TokenTimes(2 * MS, 3 * MS, 1 * MS, 1 * MS, 100.0)
-        whole = two(name, block)
-        timed = [
-            msgspec.structs.replace(each, times=msgspec.structs.replace(each.times, tokens=tokens))
-            for each in whole.trials
-            if each.times is not None
-        ]
-        return msgspec.structs.replace(whole, trials=tuple(timed), limited_by="first_token")
+TOKENS = 16
 
+
+def with_tokens(name: str, block: int) -> LoadFound:
+    tokens = TokenTimes(2 * MS, 3 * MS, 1 * MS, 1 * MS)
+    whole = two(name, block)
+    timed = [
+        msgspec.structs.replace(each, times=msgspec.structs.replace(each.times, tokens=tokens))
+        for each in whole.trials
+        if each.times is not None
+    ]
+    return msgspec.structs.replace(whole, trials=tuple(timed), limited_by="first_token")
+
+
+def generated() -> Results:
     load = LoadRequest(p99=Seconds("20ms"), first_token=Seconds("4ms"))
-    shown = raced(with_tokens, load, models=("characters_generate",))
+    run = raced(with_tokens, load, models=("characters_generate",)).run
+    for process in run.processes:
+        process.tokens_per_call = TOKENS
+    return results_of(run, "r")
+
+
+def test_the_chart_has_the_first_token_and_both_bounds() -> None:
+    shown = generated()
     row = shown.rows[0]
     assert row.largest_rate_limited_by == "first token"
     assert row.latency_by_rate[0].first_token_p99_ns == 3 * MS
     tables = chart_tables(shown)
-    bounds = {record["percentile"]: record["bound_ns"] for record in tables["load"]}
-    assert bounds == {"p50": 20 * MS, "p90": 20 * MS, "p99": 20 * MS, "first token p99": pytest.approx(4 * MS)}
+    assert {record["percentile"] for record in tables["load"]} == {"p50", "p90", "p99", "first token p99"}
+    bounds = {record["bound"]: record["ns"] for record in tables["load_bounds"]}
+    assert bounds == {"p99 within 20 ms": 20 * MS, "first token p99 within 4 ms": pytest.approx(4 * MS)}
     assert "load" in [chart.key for chart in charts_of(shown, tables)]
+
+
+def test_lines_of_the_chart_join_trials_of_one_process_and_its_key_shows_their_strokes() -> None:
+    shown = raced(two)
+    tables = chart_tables(shown)
+    [chart] = [each for each in charts_of(shown, tables) if each.key == "load"]
+    spec = static_spec(chart, shown, shown.work_results[0], tables)
+    assert spec is not None
+    drawn = vl_convert().vegalite_to_vega(spec, vl_version=vega_lite_version())
+    [lines] = [each["from"]["facet"] for each in drawn["marks"] if "facet" in each["from"]]
+    assert set(lines["groupby"]) == {"contestant", "block", "percentile"}
+    assert {record["block"] for record in tables["load"]} == set(range(8))
+    [key] = [each for each in drawn["legends"] if "strokeDash" in each]
+    assert key["symbolStrokeColor"] == LIGHT.ink
+    assert "encode" not in key  # which would make the strokes transparent
+
+
+def test_a_picture_of_a_race_under_load_shows_what_contestants_are_ranked_by() -> None:
+    shown = raced(two)
+    assert main_chart_of(charts_of(shown, chart_tables(shown))).key == "load"
+    other = raced(two, load=None)
+    assert main_chart_of(charts_of(other, chart_tables(other))).key == "intervals"
+
+
+def test_tokens_in_a_second_are_the_largest_rate_times_the_tokens_of_a_request() -> None:
+    row = generated().rows[0]
+    rate, tokens = row.largest_rate_per_s, row.tokens_at_largest_rate_per_s
+    assert rate is not None
+    assert tokens is not None
+    assert (tokens.value, tokens.low, tokens.high) == pytest.approx(
+        tuple(TOKENS * each for each in (rate.value, rate.low or 0, rate.high or 0))
+    )
+
+
+def test_the_ranked_table_has_the_first_token_at_the_largest_rate() -> None:
+    shown = generated()
+    table = ranked_table(shown, shown.work_results[0])
+    assert "first token p99" in table
+    assert "3.000 ms" in table
+    plain = raced(two)
+    assert "first token" not in ranked_table(plain, plain.work_results[0])
+
+
+def at_capacity(name: str, block: int) -> LoadFound:
+    return msgspec.structs.replace(two(name, block), limited_by="capacity" if block % 4 == 1 else "bound")
+
+
+def test_the_column_and_the_warning_agree_on_the_processes_that_the_capacity_limited() -> None:
+    row = raced(at_capacity).rows[0]
+    assert row.largest_rate_limited_by == "bound in 6 of 8 processes, capacity in 2"
+    [warning] = [each for each in row.warnings if each.code == "W_BOUND_DOES_NOT_LIMIT"]
+    assert "2 of 8" in warning.text
+    assert "W_BOUND_DOES_NOT_LIMIT" not in {each.code for each in raced(two).rows[0].warnings}
+
+
+def scattered_twice(factor: float, load: LoadRequest | None = LOAD) -> Results:
+    return raced(lambda name, block: found(RATES[name] * (factor if name == "jax" and block else 1)), load, blocks=2)
+
+
+def test_two_processes_whose_rates_are_far_apart_are_a_warning_with_both_rates() -> None:
+    shown = scattered_twice(2.8)
+    rows = {row.contestant: row for row in shown.rows}
+    [warning] = [each for each in rows["jax"].warnings if each.code == "W_SCATTERED_PROCESSES"]
+    assert "500/s" in warning.text
+    assert "1,400/s" in warning.text
+    assert "2.8" in warning.text
+    assert "W_SCATTERED_PROCESSES" not in {each.code for each in rows["torch"].warnings}
+    assert text_of(shown).count("W_SCATTERED_PROCESSES") == 1
+    assert "W_SCATTERED_PROCESSES" in ranked_table(shown, shown.work_results[0])
+
+
+def test_processes_within_a_factor_of_two_or_with_an_interval_are_no_warning() -> None:
+    near = scattered_twice(1.9)
+    wide = raced(lambda name, block: found(RATES[name] * (3 if block % 2 else 1) * (1 + 0.2 * block)))
+    assert all(row.largest_rate_per_s is not None and row.largest_rate_per_s.low is not None for row in wide.rows)
+    codes = {each.code for shown in (near, wide) for row in shown.rows for each in row.warnings}
+    assert "W_SCATTERED_PROCESSES" not in codes
 
 
 def test_the_command_of_a_plan_draws_it_again() -> None:

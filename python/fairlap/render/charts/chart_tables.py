@@ -34,6 +34,8 @@ PHASES = {
 LAYERS = ("anonymous", "file", "shared")
 """Kinds of resident memory after the measurement; together they are all of it."""
 
+LINES_OF_LOAD = ("p50", "p90", "p99", "first token p99")
+
 
 def chart_tables(shown: Results) -> dict[str, list[Record]]:
     """By name. Charts give the reason why a table is empty."""
@@ -50,6 +52,7 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "precisions": _precisions,
         "learning": _learning,
         "load": _load,
+        "load_bounds": _load_bounds,
         "scaling": scaling.points,
         "scaling_linear": scaling.linear,
         "scaling_projection": scaling.projected,
@@ -226,24 +229,24 @@ def _precisions(shown: Results) -> Iterator[Record]:
 def _load(shown: Results) -> Iterator[Record]:
     """The trials of a fixed length: latency against rate."""
     for work_result, result, row in shown.every_row():
-        load = work_result.work.load
-        for point in row.latency_by_rate if load is not None else ():
-            assert load is not None
-            lines = [
-                ("p50", point.p50_ns, load.bound_s),
-                ("p90", point.p90_ns, load.bound_s),
-                ("p99", point.p99_ns, load.bound_s),
-                ("first token p99", point.first_token_p99_ns, load.first_token_s),
-            ]
-            for name, value, bound_s in lines:
+        for point in row.latency_by_rate:
+            values = (point.p50_ns, point.p90_ns, point.p99_ns, point.first_token_p99_ns)
+            for name, value in zip(LINES_OF_LOAD, values, strict=True):
                 if value is not None:
                     yield _key(work_result, result.contestant) | {
+                        "block": point.block,
                         "rate": point.rate_per_s,
                         "percentile": name,
                         "ns": value,
                         "requests": point.requests,
-                        "bound_ns": None if bound_s is None else 1e9 * bound_s,
                     }
+
+
+def _load_bounds(shown: Results) -> Iterator[Record]:
+    for work_result in shown.work_results:
+        for text, seconds in work_result.work.load.bounds if work_result.work.load else ():
+            key = {"work": work_result.work.label, "conditions": work_result.conditions}
+            yield key | {"bound": text, "ns": 1e9 * seconds}
 
 
 def _learning(shown: Results) -> Iterator[Record]:

@@ -18,7 +18,7 @@ from fairlap.render.charts.roofline import roofline
 from fairlap.results.results import Results
 from fairlap.results.row import judged_time_named
 
-MAIN_CHART = "intervals"
+_LOAD, _INTERVALS = "load", "intervals"
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -47,6 +47,13 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
         other_charts.errors(bool(tables["tolerances"])),
     ]
     return [chart if chart.absent or tables[chart.tables[0]] else _empty(chart) for chart in charts]
+
+
+def main_chart_of(charts: Sequence[Chart]) -> Chart:
+    """What contestants are ranked by: rates under load, else times."""
+    by_key = {chart.key: chart for chart in charts}
+    load = by_key.get(_LOAD)
+    return by_key[_INTERVALS] if load is None or load.absent else load
 
 
 def _empty(chart: Chart) -> Chart:

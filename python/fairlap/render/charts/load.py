@@ -3,42 +3,49 @@
 from __future__ import annotations
 
 from fairlap.render.charts.chart import Chart, coloured, measured_axis, named, spec_of
+from fairlap.render.charts.chart_tables import LINES_OF_LOAD
 from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import INK
+from fairlap.render.charts.look import INK, MUTED
+
+_DASHES = ([2, 2], [7, 3], [1, 0], [10, 3, 2, 3])
+_LATENCY = "ns:Q"
 
 
 def latency_against_rate() -> Chart:
     alt = altair()
     axis = measured_axis("duration", "latency")
-    lines = (
-        alt.Chart(named("load"))
-        .mark_line(strokeWidth=1.5, point={"size": 35, "filled": True})
-        .encode(
-            x=alt.X("rate:Q", title="requests per second", axis=alt.Axis(format="~s", tickCount=6)),
-            y=alt.Y("ns:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=axis),
-            color=coloured(),
-            strokeDash=alt.StrokeDash("percentile:N", title="percentile", legend=alt.Legend(symbolType="stroke")),
-            tooltip=[
-                "contestant:N",
-                "percentile:N",
-                alt.Tooltip("ns:Q", title="latency in ns", format=",.4~r"),
-                alt.Tooltip("rate:Q", title="requests per second", format=",.4~r"),
-                alt.Tooltip("requests:Q", format=","),
-            ],
-        )
+    legend = alt.Legend(
+        title=None, orient="top", symbolType="stroke", symbolStrokeColor=INK, symbolStrokeWidth=1.5, symbolSize=900
     )
-    bound = (
-        alt.Chart(named("load"))
-        .transform_filter("isValid(datum.bound_ns)")
-        .mark_rule(strokeDash=[5, 4], color=INK)
-        .encode(y="mean(bound_ns):Q", detail="bound_ns:N")
+    dashes = alt.StrokeDash("percentile:N", sort=list(LINES_OF_LOAD), scale=alt.Scale(range=_DASHES), legend=legend)
+    trials = alt.Chart(named("load")).encode(
+        x=alt.X("rate:Q", title="requests per second", axis=alt.Axis(format="~s", tickCount=6)),
+        y=alt.Y(_LATENCY, scale=alt.Scale(type="log", nice=False, padding=10), axis=axis),
+        color=coloured(),
     )
+    lines = trials.mark_line(strokeWidth=1.5).encode(strokeDash=dashes, detail="block:N")
+    # A mark of its own: with the points of a line, the legend of its dashes has no strokes.
+    marks = trials.mark_circle(size=35, opacity=1).encode(
+        tooltip=[
+            "contestant:N",
+            "block:N",
+            "percentile:N",
+            alt.Tooltip(_LATENCY, title="latency in ns", format=",.4~r"),
+            alt.Tooltip("rate:Q", title="requests per second", format=",.4~r"),
+            alt.Tooltip("requests:Q", format=","),
+        ]
+    )
+    bounds = alt.Chart(named("load_bounds"))
+    rules = bounds.mark_rule(color=INK).encode(y=_LATENCY)
+    texts = bounds.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=11, color=MUTED)
+    named_bounds = texts.encode(x=alt.value("width"), y=_LATENCY, text="bound:N")
     return Chart(
         "load",
         "Latency against rate",
-        "One mark for each trial of a fixed length, over all processes; latency counts from when a request was due. At "
-        "rate 0 are lone requests. Dashed lines are the bounds.",
-        ("load",),
-        spec_of(alt.layer(lines, bound).properties(height=280)),
+        "One mark for each percentile of a trial of a fixed length; a line joins those of one process. Latency counts "
+        "from when a request was due. At rate 0 are lone requests. Horizontal lines are the bounds.",
+        ("load", "load_bounds"),
+        spec_of(alt.layer(lines, marks, rules, named_bounds).properties(height=280)),
         keyed=True,
+        section="load",
     )

@@ -10,7 +10,7 @@ from typing import Any
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables, group_of
-from fairlap.render.charts.charts_of_run import MAIN_CHART, charts_of
+from fairlap.render.charts.charts_of_run import charts_of, main_chart_of
 from fairlap.render.charts.libraries import vega_lite_version, vl_convert
 from fairlap.render.charts.look import LIGHT, filled_in
 from fairlap.results.results import Results
@@ -25,9 +25,9 @@ Record = Mapping[str, Any]
 
 
 def main_chart(shown: Results, *, png: bool) -> bytes:
-    """The times of all processes, for each work under the conditions of the verdict, in one picture."""
+    """The times of all processes or latency against rate, for each work under the conditions of the verdict."""
     tables = chart_tables(shown)
-    [chart] = [each for each in charts_of(shown, tables) if each.key == MAIN_CHART]
+    chart = main_chart_of(charts_of(shown, tables))
     specs = [static_spec(chart, shown, shown.of_work(work)[0], tables) for work in shown.works()]
     drawn = [spec for spec in specs if spec is not None]
     if not drawn:

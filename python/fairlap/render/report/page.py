@@ -35,6 +35,7 @@ from fairlap.request.work import Work, work_title
 from fairlap.results.results import Results
 
 _SECTIONS = {
+    "load": "Latency under load",
     "speed": "Time of a call",
     "scaling": "Speed-up and efficiency",
     "cold": "Start-up",

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from fairlap import quantity_text, verdict
-from fairlap.render.load import at_largest_rate
+from fairlap.render.report.load_columns import LARGEST_RATE, LoadColumn, load_columns, rate_of
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
-from fairlap.render.terminal import causes_of_modes
+from fairlap.render.terminal import OF_A_CONTESTANT, causes_of_modes
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row, judged_time_ns
 from fairlap.results.work_result import ContestantResult, WorkResult
-
-_RATE = "largest rate"
 
 # Columns that are left out where no row has a value.
 _IF_ANY: Mapping[str, Callable[[Row], object]] = {
@@ -22,7 +20,6 @@ _IF_ANY: Mapping[str, Callable[[Row], object]] = {
     "per token": lambda row: row.time_per_output_token_ns,
     "tokens per second": lambda row: row.tokens_per_s,
     "scores": lambda row: row.scores,
-    "at the largest rate": at_largest_rate,
     "LoadGen": lambda row: row.loadgen,
     "score on held-out items": lambda row: row.target_score,
     "1,000 items": lambda row: row.cost_per_1000_items,
@@ -31,7 +28,7 @@ _IF_ANY: Mapping[str, Callable[[Row], object]] = {
     "energy per item": lambda row: row.energy_per_item_j,
 }
 
-Cells = Mapping[str, Markup | str]
+Cells = dict[str, Markup | str]
 
 
 def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
@@ -40,16 +37,22 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
     against = f"against {shown.baseline}" if shown.baseline else "against the first"
     if work_result.basis.metric == verdict.TIME_TO_SCORE:
         against = f"time to score {against}"
-    if work_result.work.load is not None:
-        against = f"{work_result.basis.metric.name} {against}"
+    load = work_result.work.load
+    if load is not None:
+        against = f"{'time per request' if load.searches else work_result.basis.metric.name} {against}"
     time = "time of a fed batch" if shown.run.plan.data else "time of a call"
-    heads = ["place", "contestant", time, against, "p99", "per second", first, "peak memory", "error"]
     slowest = max((result.call_ns for result, _ in work_result.with_rows() if result.finished), default=0.0)
-    rows = [_cells(shown, result, row, slowest, (time, against, first)) for result, row in work_result.with_rows()]
-    names = [result.contestant for result, _ in work_result.with_rows()]
     rows_of_work = [row for _, row in work_result.with_rows()]
-    if any(row.largest_rate_limited_by for row in rows_of_work):
-        heads.insert(2, _RATE)
+    under_load = load_columns(rows_of_work)
+    heads = ["place", "contestant", time, against, "p99", "per second"]
+    if under_load:
+        heads = ["place", "contestant", LARGEST_RATE, against, *(column.head for column in under_load), time]
+    heads += [first, "peak memory", "error"]
+    rows = [
+        _cells(shown, result, row, slowest, (time, against, first)) | _under_load(row, under_load)
+        for result, row in work_result.with_rows()
+    ]
+    names = [result.contestant for result, _ in work_result.with_rows()]
     heads += [head for head, has in _IF_ANY.items() if any(map(has, rows_of_work))]
     caption = f"{shown.run.plan.title_of(work_result.work)}, {work_result.conditions}"
     return table(caption, heads, rows, "ranked cards", names)
@@ -63,7 +66,6 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
     return {
         "place": tag("span", row.place or "–", class_="place", title=row.absent.get("place")),
         "contestant": _contestant(shown, result, row),
-        _RATE: _or_dash(row, "largest_rate_per_s", _largest_rate(row)),
         time: _time(shown, result, row, slowest),
         against: _ratio(row),
         "p99": _or_dash(row, "latency_p99_ns", row.latency_p99_ns and quantity_text.duration(row.latency_p99_ns.value)),
@@ -76,7 +78,6 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
         "tokens per second": _or_dash(row, "tokens_per_s", tokens and quantity_text.number(tokens.value)),
         "scores": ", ".join(scores_text(row)) or "–",
         "score on held-out items": _or_dash(row, "target_score", learning_text(row)),
-        "at the largest rate": _or_dash(row, "latency_at_largest_rate_p99_ns", at_largest_rate(row)),
         "LoadGen": _or_dash(row, "loadgen", row.loadgen),
         "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),
         "largest batch": _or_dash(row, "largest_batch", row.largest_batch and f"{row.largest_batch:,}"),
@@ -87,9 +88,10 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
     }
 
 
-def _largest_rate(row: Row) -> str:
+def _under_load(row: Row, columns: Sequence[LoadColumn]) -> Cells:
     rate = row.largest_rate_per_s
-    return "" if rate is None else quantity_text.quantity(rate.value, "/s", rate.low, rate.high)
+    cells = {column.head: _or_dash(row, column.field, column.text(row)) for column in columns}
+    return cells | {LARGEST_RATE: _or_dash(row, "largest_rate_per_s", None if rate is None else rate_of(rate))}
 
 
 def _smallest_memory(row: Row) -> str:
@@ -117,7 +119,7 @@ def _or_dash(row: Row, field: str, text: object) -> Markup | str:
 
 def _contestant(shown: Results, result: ContestantResult, row: Row) -> Markup:
     place = shown.contestants.index(result.contestant)
-    remarks = [tag("span", text, class_="trouble") for text in _remarks(result)]
+    remarks = [tag("span", text, class_="trouble") for text in _remarks(result, row)]
     return tag(
         "span",
         tag("span", class_="dot", style=f"--colour: var(--contestant-{place})"),
@@ -132,8 +134,10 @@ def _contestant(shown: Results, result: ContestantResult, row: Row) -> Markup:
     )
 
 
-def _remarks(result: ContestantResult) -> list[str]:
-    return [*([result.trouble_with_code] if result.trouble else []), *causes_of_modes(result)]
+def _remarks(result: ContestantResult, row: Row) -> list[str]:
+    trouble = [result.trouble_with_code] if result.trouble else []
+    warnings = [f"{each.text} [{each.code}]" for each in row.warnings if each.code in OF_A_CONTESTANT]
+    return [*trouble, *warnings, *causes_of_modes(result)]
 
 
 def _time(shown: Results, result: ContestantResult, row: Row, slowest: float) -> Markup:
